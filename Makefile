@@ -1,0 +1,91 @@
+# One environment (.venv), built from lock_cpu.txt once and reused until the lock changes.
+# Everything a target runs is shown, so that each line also works by hand.
+
+SHELL := /bin/sh
+VENV := .venv
+BIN := $(VENV)/bin
+TORCH := 2.13.0
+UV := 0.13.8
+STAMP := $(VENV)/.ready-torch-$(TORCH)-lock-$(firstword $(shell cksum lock_cpu.txt))
+
+# The first of these that is 3.11 or 3.12; or say which: make run PYTHON=/path/to/python3.11
+SUPPORTED := import sys; sys.exit(sys.version_info[:2] not in ((3, 11), (3, 12)))
+PYTHON ?= $(shell for python in python3.11 python3.12 python3 python; do \
+	if $$python -c '$(SUPPORTED)' >/dev/null 2>&1; then echo $$python; break; fi; done)
+PYTHON_FITS = $(shell $(or $(PYTHON),false) -c '$(SUPPORTED)' >/dev/null 2>&1 && echo yes)
+PYTHON_FOUND = $(shell $(or $(PYTHON),python3) -c 'import sys; print(sys.version.split()[0])' 2>/dev/null)
+
+COMPILE := $(BIN)/uv pip compile pyproject.toml --python-version 3.11 --no-header --no-annotate --quiet
+CLUSTER := x86_64-manylinux_2_28
+
+# What is passed on to the pipeline: make run ARGS="--sources gsm8k=train.jsonl --store elsewhere"
+ARGS ?=
+
+# The source tree wins over any installed package called tasks or workflows.
+export PYTHONPATH := $(CURDIR)
+# One thread: on a machine with other work, threads that wait for each other cost more than they
+# bring; and results do not depend on how many cores there are.
+export OMP_NUM_THREADS ?= 1
+export TOKENIZERS_PARALLELISM := false
+export HF_HUB_OFFLINE := 1
+export DO_NOT_TRACK := 1
+export MLFLOW_DISABLE_TELEMETRY := true
+export FLYTE_SDK_LOGGING_LEVEL ?= 40
+
+# The pipeline on public files: a folder that holds the six data sets under these names.
+DATA ?= data
+source = {"adapter": "$(1)", "path": "$(DATA)/$(2)", "limit": $(3)}
+REAL := {"curation": {"max_prompt_tokens": 448, "max_response_tokens": 192, "sources": [ \
+	$(call source,ae110k,attribute_extraction/ae-110k_train.jsonl,400), \
+	$(call source,prdect_id,prdect_id/reviews_dev.jsonl,0), \
+	$(call source,gsm8k,gsm8k/train.jsonl,400), \
+	$(call source,mbpp,mbpp/train_1-10_511-974.jsonl,0), \
+	$(call source,bfcl,bfcl_v4/simple_python.jsonl,0), \
+	$(call source,ifeval,ifeval/input_data.jsonl,0)]}, \
+	"grading": {"samples": 2, "max_problems": 240}, \
+	"rl_one": {"steps": 6, "prompts_per_step": 12, "domains": {"maths": 1, "code": 1, "instruction": 1}}, \
+	"rl_two": {"steps": 6, "prompts_per_step": 12, "domains": {"choice": 1, "extraction": 1, "tool_use": 1}}}
+
+.PHONY: help run test lint seeds real audit lock clean
+
+help: ## show this list
+	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile | expand -t 16
+
+run: $(STAMP) ## the whole pipeline: curate, SFT, merge, RL 1, RL 2, evaluate, release
+	$(BIN)/pyflyte run workflows/post_training.py post_training $(ARGS)
+
+test: lint ## style, types, import contracts and the test suite
+	$(BIN)/python -m pytest
+
+lint: $(STAMP) ## style, types and import contracts only
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/basedpyright --pythonpath $(BIN)/python
+	$(BIN)/lint-imports
+
+seeds: $(STAMP) ## the pipeline with three seeds, and what each step of the ladder gained
+	$(BIN)/pyflyte run workflows/seeds.py seeds $(ARGS)
+
+real: $(STAMP) ## the pipeline on six public data sets: make real DATA=folder
+	$(BIN)/pyflyte run workflows/post_training.py post_training --settings '$(REAL)' $(ARGS)
+
+audit: $(STAMP) ## walk back from the released model to the raw files, re-hashing everything
+	$(BIN)/pyflyte run workflows/audit.py audit $(ARGS)
+
+lock: $(STAMP) ## resolve the lock files anew from pyproject.toml, keeping pins that still fit
+	$(COMPILE) --extra dev --universal --output-file lock_cpu.txt
+	$(COMPILE) --extra vllm --python-platform $(CLUSTER) --output-file lock_rollout.txt
+	$(COMPILE) --extra vllm --extra megatron --python-platform $(CLUSTER) --output-file lock_trainer.txt
+
+clean: ## remove the environment and the tools' caches; runs/ stays
+	rm -rf $(VENV) .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+
+# torch goes first, by pip, so that the index you configured decides between CPU and CUDA.
+# --clear: an environment whose making was interrupted has no stamp and is made anew.
+$(STAMP): lock_cpu.txt
+	$(if $(PYTHON_FITS),,$(error EachPrompt needs Python 3.11 or 3.12, found $(or $(PYTHON_FOUND),none). \
+		Install one, or name it: make PYTHON=/path/to/python3.11))
+	$(PYTHON) -m venv --clear $(VENV)
+	$(BIN)/python -m pip install --disable-pip-version-check torch==$(TORCH) uv==$(UV)
+	$(BIN)/uv pip install --python $(BIN)/python --no-deps -r lock_cpu.txt
+	@touch $@

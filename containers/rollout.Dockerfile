@@ -1,0 +1,24 @@
+# Stages that mostly generate (grading, evaluation) on H100s, with vLLM.
+#   docker build -f containers/rollout.Dockerfile -t REGISTRY/rollout:0.1.0 .
+# CUDA 13 comes with the wheels; the node brings the driver.
+FROM python:3.11.9-slim-bookworm
+
+# A compiler: Triton builds kernels when they are first used.
+RUN apt-get update \
+    && apt-get install --yes --no-install-recommends bubblewrap gcc g++ libc6-dev \
+    && rm -rf /var/lib/apt/lists/*
+
+RUN pip install --no-cache-dir uv==0.13.8
+WORKDIR /root
+COPY lock_cpu.txt lock_rollout.txt ./
+RUN uv pip install --system --no-cache --no-deps -r lock_rollout.txt
+
+COPY pyproject.toml ./
+COPY data_schemas data_schemas
+COPY tasks tasks
+COPY workflows workflows
+
+ENV PYTHONPATH=/root HOME=/root PYTHONUNBUFFERED=1 DO_NOT_TRACK=1 MLFLOW_DISABLE_TELEMETRY=true \
+    VLLM_NO_USAGE_STATS=1 NVIDIA_VISIBLE_DEVICES=all NVIDIA_DRIVER_CAPABILITIES=compute,utility
+RUN useradd --uid 1000 --home-dir /root --no-create-home flyte && chown -R flyte:flyte /root
+USER 1000

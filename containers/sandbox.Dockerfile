@@ -1,0 +1,18 @@
+# Programs nobody trusts, and nothing else: a bare Python, the sandbox and bubblewrap.
+#   docker build -f containers/sandbox.Dockerfile -t REGISTRY/sandbox:0.1.0 .
+#   docker run --network none --read-only --cap-drop ALL --security-opt no-new-privileges \
+#       --pids-limit 256 --memory 2g --tmpfs /tmp -it REGISTRY/sandbox:0.1.0
+FROM python:3.11.9-slim-bookworm
+
+RUN apt-get update \
+    && apt-get install --yes --no-install-recommends bubblewrap \
+    && rm -rf /var/lib/apt/lists/*
+
+WORKDIR /root
+COPY tasks/__init__.py tasks/errors.py tasks/
+COPY tasks/rewards/__init__.py tasks/rewards/
+COPY tasks/rewards/sandbox tasks/rewards/sandbox
+
+ENV PYTHONPATH=/root HOME=/tmp PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1
+RUN useradd --uid 65532 --no-create-home --home-dir /tmp nobody-else && chmod -R a+rX /root
+USER 65532

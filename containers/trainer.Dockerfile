@@ -1,0 +1,23 @@
+# Stages that train (SFT, RL, pretraining) on H100s, with Megatron-core, and with vLLM beside it
+# because an RL step generates and trains in one pod.
+#   docker build -f containers/trainer.Dockerfile -t REGISTRY/trainer:0.1.0 .
+FROM python:3.11.9-slim-bookworm
+
+RUN apt-get update \
+    && apt-get install --yes --no-install-recommends bubblewrap gcc g++ libc6-dev \
+    && rm -rf /var/lib/apt/lists/*
+
+RUN pip install --no-cache-dir uv==0.13.8
+WORKDIR /root
+COPY lock_cpu.txt lock_trainer.txt ./
+RUN uv pip install --system --no-cache --no-deps -r lock_trainer.txt
+
+COPY pyproject.toml ./
+COPY data_schemas data_schemas
+COPY tasks tasks
+COPY workflows workflows
+
+ENV PYTHONPATH=/root HOME=/root PYTHONUNBUFFERED=1 DO_NOT_TRACK=1 MLFLOW_DISABLE_TELEMETRY=true \
+    VLLM_NO_USAGE_STATS=1 NVIDIA_VISIBLE_DEVICES=all NVIDIA_DRIVER_CAPABILITIES=compute,utility
+RUN useradd --uid 1000 --home-dir /root --no-create-home flyte && chown -R flyte:flyte /root
+USER 1000

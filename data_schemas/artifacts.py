@@ -1,0 +1,65 @@
+"""References that Flyte tasks pass on. Small, typed, and keyed by content.
+
+An artifact is a directory `<store>/objects/<digest[:16]>/` holding files and a
+MANIFEST.json that lists every file with its sha256. The digest of the artifact is
+the sha256 of that manifest. References carry the digest, so Flyte's cache key is
+the content and not the path.
+"""
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class CheckpointRef(BaseModel):
+    """A model directory in Hugging Face format (config, safetensors, tokenizer)."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    uri: str = Field(description="absolute path or s3:// of the artifact directory")
+    digest: str = Field(repr=False, description="sha256 of its MANIFEST.json")
+    statement: str = Field(
+        default="", repr=False, description="digest of the producer's statement; '' = root"
+    )
+
+
+class DatasetRef(BaseModel):
+    """A directory of parquet tables, or a list of raw source files."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    uri: str
+    digest: str = Field(repr=False)
+    statement: str = Field(default="", repr=False)
+
+
+class ReportRef(BaseModel):
+    """A directory with a machine-readable report and what it rests on."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    uri: str
+    digest: str = Field(repr=False)
+    statement: str = Field(default="", repr=False)
+
+
+class StoreRef(BaseModel):
+    """The store all artifacts of a run live in.
+
+    The id is minted when the store is created and is part of every cache key, so a
+    deleted store never yields a cache hit that points at nothing.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    uri: str
+    id: str
+    tracking_uri: str = Field(description="MLflow tracking URI")
+
+
+class Execution(BaseModel):
+    """One run of a workflow. Never part of a cache key."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    id: str
+    started: float = Field(description="Unix time, seconds")
+    workflow: str = Field(default="", description="'post_training', 'retrain' ...")

@@ -1,0 +1,34 @@
+"""One worked response, for supervised fine-tuning."""
+
+from enum import StrEnum
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from data_schemas.prompts import Domain, Message
+
+
+class Parent(StrEnum):
+    """Which parent of the TIES merge a demonstration teaches (CompassMax A.2)."""
+
+    REASONING = "reasoning"
+    COMMERCE = "commerce"
+
+
+class Demonstration(BaseModel):
+    """A prompt and the response to imitate; loss falls on the response only."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    id: str = Field(min_length=1)
+    parent: Parent
+    domain: Domain
+    language: str = Field(min_length=2)
+    messages: tuple[Message, ...] = Field(min_length=1)
+    response: str = Field(min_length=1, description="'<think>...</think>answer', without end token")
+    source: str
+    source_row: str = Field(description="sha256 of the raw row's bytes")
+
+    @property
+    def prompt_text(self) -> str:
+        """All turns in one string, for duplicate and contamination checks."""
+        return "\n".join(message.content for message in self.messages)

@@ -1,0 +1,76 @@
+"""What retraining finds in its inbox, and how far it has read."""
+
+from enum import StrEnum
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class InboxFile(BaseModel):
+    """One file as it was listed."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    key: str = Field(min_length=1, description="path below the inbox, with forward slashes")
+    uri: str = Field(description="absolute path or s3://bucket/key")
+    modified: float = Field(description="Unix time it arrived, seconds")
+    bytes: int = Field(ge=0)
+    fingerprint: str = Field(description="changes with the content: ETag, or size and mtime")
+
+
+class Watermark(BaseModel):
+    """How far an inbox has been read. The start of time is `modified` 0 and no key."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    modified: float = Field(default=0.0, description="arrival of the newest processed file")
+    key: str = Field(default="", description="that file")
+    recent: tuple[InboxFile, ...] = Field(
+        default=(), description="files processed near the mark, by key"
+    )
+
+
+class TakenFile(BaseModel):
+    """One file of an intake with what became of its rows."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    uri: str
+    copy_name: str = Field(description="below the intake's folder")
+    sha256: str
+    bytes: int
+    rows: int
+    valid: int
+    fresh: int = Field(description="valid, and not what the released model was trained on")
+
+
+class Intake(BaseModel):
+    """All new files of an inbox; intake.json. rows = valid + quarantined, valid = fresh + known."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    inbox: str
+    files: tuple[TakenFile, ...]
+    rows: int
+    valid: int
+    fresh: int
+    quarantined: dict[str, int] = Field(description="rows per reason")
+
+
+class Outcome(StrEnum):
+    """What to do with new files."""
+
+    LEARN = "learn"
+    """Train on them."""
+    WAIT = "wait"
+    """Not enough yet: leave the watermark, look at them again with the next ones."""
+    SKIP = "skip"
+    """Nothing to learn from them: advance the watermark past them."""
+
+
+class Decision(BaseModel):
+    """Is a retraining worth its cost, and why."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    outcome: Outcome
+    reason: str

@@ -1,0 +1,56 @@
+"""One verifiable piece of work."""
+
+from enum import StrEnum
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class Role(StrEnum):
+    """Who speaks in a chat message."""
+
+    SYSTEM = "system"
+    USER = "user"
+    ASSISTANT = "assistant"
+    TOOL = "tool"
+
+
+class Message(BaseModel):
+    """One chat turn."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    role: Role
+    content: str
+
+
+class Domain(StrEnum):
+    """Compass-Gym's reward domains; a phase of RL is a set of them (CompassMax A.3)."""
+
+    MATHS = "maths"
+    CODE = "code"
+    INSTRUCTION = "instruction"
+    CHOICE = "choice"
+    EXTRACTION = "extraction"
+    TOOL_USE = "tool_use"
+    OPEN_TEXT = "open_text"
+
+
+class Problem(BaseModel):
+    """A prompt with everything its verifier needs; one row of problems.parquet."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    id: str = Field(min_length=1, description="stable and unique: '<source>/<row key>'")
+    domain: Domain
+    language: str = Field(min_length=2, description="BCP 47 tag: en, zh-TW, id, ms, pt, th, vi ...")
+    messages: tuple[Message, ...] = Field(min_length=1, description="chat turns up to the answer")
+    verifier: str = Field(min_length=1, description="a key of tasks.rewards.table.VERIFIERS")
+    answer: str = Field(description="canonical JSON: what that verifier checks against")
+    source: str = Field(description="adapter that read the row")
+    source_row: str = Field(description="sha256 of the raw row's bytes: the end of row lineage")
+    level: int = Field(default=0, ge=0, description="the source's own difficulty, 0 if it has none")
+
+    @property
+    def prompt_text(self) -> str:
+        """All turns in one string, for duplicate and contamination checks."""
+        return "\n".join(message.content for message in self.messages)

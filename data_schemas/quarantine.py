@@ -1,0 +1,38 @@
+"""Rows that did not make it, each with the reason; one row of quarantine.parquet."""
+
+from enum import StrEnum
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class Outcome(StrEnum):
+    """Why an item is not in the curated set."""
+
+    DROPPED = "dropped"
+    """Sound, but not wanted here: a duplicate, too long, seen in a held-out suite."""
+    QUARANTINED = "quarantined"
+    """Broken: whoever produced the row should look at it."""
+
+
+class ItemKind(StrEnum):
+    """What was refused."""
+
+    ROW = "row"
+    """A raw row from which no item could be made."""
+    PROBLEM = "problem"
+    DEMONSTRATION = "demonstration"
+
+
+class Quarantined(BaseModel):
+    """One refused item."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    stage: str = Field(description="'read', 'quality', 'dedup', 'contamination', 'grade'")
+    outcome: Outcome
+    kind: ItemKind
+    source: str = Field(description="adapter that read the row")
+    key: str = Field(description="the item's id, or '<source>/<file>-<row>' where none was made")
+    reason: str = Field(min_length=1, description="short stable code, e.g. 'near_duplicate'")
+    detail: str = Field(default="", description="for people: the offending value, the twin's id")
+    source_row: str = Field(description="sha256 of the raw row's bytes")

@@ -1,0 +1,92 @@
+"""Machine-readable results: of a step, a stage, an evaluation, a release.
+
+Metric names are `area/what_unit`. A StepReport holds only values that a replay of
+the step must reproduce; wall-clock seconds travel beside it in StepTiming.
+"""
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class StepReport(BaseModel):
+    """What one training step did. Deterministic given code, settings and inputs."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    step: int = Field(ge=1)
+    policy_version: int
+    metrics: dict[str, float]
+
+
+class StepTiming(BaseModel):
+    """How long the parts of one step took, in seconds."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    step: int = Field(ge=1)
+    seconds: dict[str, float]
+
+
+class SuiteScore(BaseModel):
+    """One model on one suite: a family of tasks in one language, or a roll-up of them."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    suite: str = Field(description="'all', 'domain:maths', 'language:th', 'source:gsm8k'")
+    problems: int = Field(description="with at least one verdict; 0 = the means say nothing")
+    samples: int = Field(description="per problem")
+    accuracy: float = Field(description="share of samples solved, mean over problems")
+    low: float = Field(description="bootstrap interval over problems, lower end")
+    high: float
+    score: float = Field(description="mean verdict score, partial credit included")
+    pass_at_k: float = Field(description="unbiased pass@k with k = samples")
+    abstained: int = Field(description="samples without verdict; left out of every mean")
+
+
+class EvaluationReport(BaseModel):
+    """One model on all held-out suites. Per-problem results lie beside it in samples.parquet."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    model: str = Field(description="name on the ladder: base, sft/reasoning, merged, rl/one ...")
+    checkpoint: str = Field(description="artifact digest")
+    suites: tuple[SuiteScore, ...]
+    truncated_share: float
+    mean_response_tokens: float
+    mean_entropy_nats: float
+
+
+class Comparison(BaseModel):
+    """Candidate minus parent on the same problems: paired bootstrap."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    suite: str
+    parent: str
+    difference: float
+    low: float
+    high: float
+    problems: int
+
+
+class GateDecision(BaseModel):
+    """May this model be released, and why."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    released: bool
+    reasons: tuple[str, ...] = Field(description="one line per rule, passed or failed")
+    comparisons: tuple[Comparison, ...]
+
+
+class ReleaseManifest(BaseModel):
+    """Everything that went into a release, by digest."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str
+    version: str
+    checkpoint: str
+    statements: tuple[str, ...] = Field(description="digests of every statement in the chain")
+    objects: tuple[str, ...] = Field(description="digests of every artifact in the chain")
+    raw_files: dict[str, str] = Field(description="uri to sha256 of every raw source file")
+    gate: GateDecision

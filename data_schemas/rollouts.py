@@ -1,0 +1,77 @@
+"""What the policy said, how likely it was, and which experts it used.
+
+Letters: T tokens of prompt and response, R response tokens, L MoE layers, K experts per token.
+Arrays are numpy, so that records cross processes without torch.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from data_schemas.prompts import Problem
+from data_schemas.verdicts import Verdict
+
+MISSING_ROUTE = -1
+"""Expert id of a row the engine could not record: the native router decides there."""
+
+
+class StopReason(StrEnum):
+    """Why generation ended."""
+
+    END = "end"
+    """The model emitted its end token."""
+    LENGTH = "length"
+    """The response reached its token limit: it is truncated."""
+
+
+@dataclass(frozen=True, slots=True)
+class RouterTrace:
+    """Expert choices of one sequence, prompt included (R3).
+
+    `experts_TLK` has T-1 rows: the last token is never fed, so it has no route.
+    uint8 if no row is missing, else int16 with MISSING_ROUTE rows. Layers are MoE
+    layers in model order. Expert ids are logical.
+    """
+
+    experts_TLK: NDArray[np.uint8] | NDArray[np.int16]
+
+
+@dataclass(frozen=True, slots=True)
+class Rollout:
+    """One response to one prompt by one known version of the policy."""
+
+    problem_id: str
+    sample: int
+    """Index within the group, 0-based."""
+    prompt_tokens: NDArray[np.int32]
+    response_tokens: NDArray[np.int32]
+    """Includes the end token when stop_reason is END."""
+    logprobs: NDArray[np.float32]
+    """[R] log-probability of every response token under the sampling distribution."""
+    trace: RouterTrace | None
+    stop_reason: StopReason
+    policy_version: int
+    role: str = "solver"
+    """Which role of a multi-role recipe spoke (solver, verifier, corrector, questioner ...)."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredRollout:
+    """A rollout with what the verifier said of it."""
+
+    rollout: Rollout
+    text: str
+    """Decoded response, without special end tokens."""
+    verdict: Verdict
+    penalty: float
+    """Shaping <= 0 (length, repetition); kept apart from correctness."""
+
+
+@dataclass(frozen=True, slots=True)
+class RolloutGroup:
+    """All samples of one prompt: the unit of a group-relative advantage."""
+
+    problem: Problem
+    rollouts: tuple[ScoredRollout, ...]

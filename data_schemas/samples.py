@@ -1,0 +1,34 @@
+"""One sampled response of an evaluation; one row of samples.parquet."""
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from data_schemas.prompts import Domain
+from data_schemas.verdicts import Verdict
+
+
+class SampleResult(BaseModel):
+    """A response with its verdict. Everything an evaluation reports is computed from these rows."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    problem_id: str
+    domain: Domain
+    language: str
+    source: str
+    sample: int = Field(ge=0, description="index among the responses to this problem")
+    text: str = Field(description="decoded response, without end token")
+    score: float | None = Field(description="of the verdict; None = the verifier abstained")
+    reason: str
+    tokens: int = Field(ge=0, description="generated, end token included")
+    truncated: bool = Field(description="stopped by the token limit")
+    surprisal_nats: float = Field(description="minus the sum of the tokens' log-probabilities")
+
+    @property
+    def judged(self) -> bool:
+        """True if there is a verdict."""
+        return self.score is not None
+
+    @property
+    def solved(self) -> bool:
+        """True if the task was achieved in full."""
+        return Verdict(score=self.score, reason=self.reason).solved

@@ -1,0 +1,1 @@
+"""One file per policy loss: its formula and nothing else."""

@@ -1,0 +1,72 @@
+"""ESPO: entropy groups within each sequence, entropy-adaptive clipping.
+
+Source: arXiv 2512.00499 v2, eq. 5 to 11; used in CompassMax-V3-Thinking.
+Differs: eq. 7's ranges are not printed; two groups by an entropy quantile, the share of
+the high group from the ablation (0.2). Eq. 8 is read as alpha * mean entropy / ln|V|
+(a sum sign is missing in print).
+Letters: N sequences, T tokens.
+"""
+
+import math
+
+import torch
+
+from tasks.algorithms.losses.surrogate import Plan, group_means
+
+LOW, HIGH = 0, 1
+
+
+def high_entropy_mask(
+    entropy_NT: torch.Tensor, mask_NT: torch.Tensor, *, share: float
+) -> torch.Tensor:
+    """Mark each sequence's tokens at or above its own (1 - share) entropy quantile.
+
+    Linear interpolation over valid tokens only. The top token is always marked; where
+    all entropies are equal, or there is one token, every token is marked.
+    """
+    num_N1 = mask_NT.sum(dim=1, keepdim=True)
+    ordered_NT = entropy_NT.masked_fill(~mask_NT, torch.inf).sort(dim=1).values
+    position_N1 = (1.0 - share) * (num_N1 - 1).clamp(min=0).double()
+    below_N1 = position_N1.floor().long()
+    above_N1 = position_N1.ceil().long()
+    low_N1 = ordered_NT.gather(1, below_N1).double()
+    high_N1 = ordered_NT.gather(1, above_N1).double()
+    part_N1 = position_N1 - below_N1
+    # Interpolating between equal values would move them by rounding.
+    quantile_N1 = torch.where(low_N1 == high_N1, low_N1, low_N1 + part_N1 * (high_N1 - low_N1))
+    return (entropy_NT.double() >= quantile_N1) & mask_NT
+
+
+def plan(
+    entropy_NT: torch.Tensor,
+    mask_NT: torch.Tensor,
+    *,
+    vocabulary: int,
+    share: float,
+    clip_scale: float,
+    clip_floor: float = 0.0,
+    drop_low: bool = False,
+) -> Plan:
+    """Group, weigh and bound every token from pi_old's entropies.
+
+    Every group of a sequence weighs the same (eq. 5), so with a 20/80 split a
+    high-entropy token weighs four times a low one.
+
+    Args:
+        entropy_NT: full-vocabulary entropy under pi_old, nats.
+        mask_NT: response tokens; a sequence without any gets no weight.
+        clip_scale: alpha of eq. 8.
+        clip_floor: smallest half-width; 0 freezes zero-entropy groups off-policy.
+        drop_low: train the high group only.
+    """
+    high_NT = high_entropy_mask(entropy_NT, mask_NT, share=share)
+    trained_NT = high_NT if drop_low else mask_NT
+    groups_NT = high_NT.long()  # LOW or HIGH
+    low_NT = trained_NT & ~high_NT
+    sizes_N2 = torch.stack([low_NT.sum(dim=1), high_NT.sum(dim=1)], dim=1)
+    num_groups_N1 = (sizes_N2 > 0).sum(dim=1, keepdim=True).clamp(min=1)
+    size_NT = sizes_N2.gather(1, groups_NT).clamp(min=1)
+    weights_NT = trained_NT / (num_groups_N1 * size_NT)
+    width_NT = clip_scale * group_means(entropy_NT, groups_NT, trained_NT) / math.log(vocabulary)
+    clip_NT = width_NT.clamp(min=clip_floor) * trained_NT
+    return Plan(groups_NT, weights_NT, clip_NT, clip_NT)

@@ -1,0 +1,16 @@
+"""GSPO: one ratio per sequence (arXiv 2507.18071, the GSPO-token form)."""
+
+import torch
+
+from tasks.algorithms.losses.surrogate import Plan
+
+
+def plan(mask_NT: torch.Tensor, *, clip_low: float, clip_high: float) -> Plan:
+    """Put all tokens of a sequence into one group; tokens weigh the same."""
+    inside_NT = mask_NT.float()
+    return Plan(
+        groups_NT=torch.zeros_like(mask_NT, dtype=torch.int64),
+        weights_NT=inside_NT / inside_NT.sum(dim=1, keepdim=True).clamp(min=1.0),
+        clip_low_NT=clip_low * inside_NT,
+        clip_high_NT=clip_high * inside_NT,
+    )

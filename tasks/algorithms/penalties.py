@@ -1,0 +1,64 @@
+"""Reward shaping beside the verdict: over-long and repetitive responses.
+
+Source: CompassMax-V3-Thinking section on zero-variance elimination names the two
+penalties; the over-long term is DAPO's (Yu et al. 2025, eq. 13).
+Differs: the papers print no repetition formula; the ratio of repeated 3-grams is ours.
+Differs: the over-long term is floored at -1; DAPO relies on generation stopping there.
+
+Shapes: N responses.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+REPETITION_NGRAM = 3
+REPETITION_WINDOW = 4096
+"""Tokens from the end of the response that are looked at: loops form at the end."""
+
+
+def overlong_penalty(
+    lengths_N: NDArray[np.int64], *, max_length: int, buffer: int
+) -> NDArray[np.float64]:
+    """Fall linearly from 0 to -1 over the last `buffer` tokens before `max_length`.
+
+    Args:
+        lengths_N: response lengths in tokens.
+        max_length: from here on the penalty is -1.
+        buffer: width of the ramp in tokens; 0 makes it a step beyond `max_length`.
+    """
+    beyond_N = np.asarray(lengths_N, dtype=np.float64) - (max_length - buffer)
+    if buffer == 0:
+        return np.where(beyond_N > 0, -1.0, 0.0)
+    return -np.clip(beyond_N / buffer, 0.0, 1.0)
+
+
+def repetition_ratio(
+    tokens: Sequence[int] | NDArray[np.integer],
+    *,
+    ngram: int = REPETITION_NGRAM,
+    window: int = REPETITION_WINDOW,
+) -> float:
+    """Return 1 - distinct n-grams / all n-grams over the last `window` tokens.
+
+    A response shorter than one n-gram repeats nothing and gets 0.
+    """
+    recent = np.asarray(tokens)[-window:]
+    total = len(recent) - ngram + 1
+    if total < 1:
+        return 0.0
+    # Ranks instead of ids keep the packed n-gram inside int64 for any vocabulary.
+    distinct, ranks = np.unique(recent, return_inverse=True)
+    packed = np.zeros(total, dtype=np.int64)
+    for offset in range(ngram):
+        packed = packed * len(distinct) + ranks[offset : offset + total]
+    return 1.0 - len(np.unique(packed)) / total
+
+
+def repetition_penalty(
+    ratios_N: NDArray[np.float64], *, start: float, weight: float, cap: float
+) -> NDArray[np.float64]:
+    """Punish repetition beyond `start` in proportion, by at most `cap`; never above 0."""
+    excess_N = np.maximum(0.0, np.asarray(ratios_N, dtype=np.float64) - start)
+    return -np.minimum(cap, weight * excess_N)

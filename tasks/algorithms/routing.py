@@ -1,0 +1,80 @@
+"""Expert choices: gates under replay, checks, stacking, agreement.
+
+Source: R3 (arXiv 2510.11370), and Router Replay in CompassMax-V3-Thinking.
+Letters: M tokens, T tokens of one sequence, L MoE layers, E experts, K experts per token.
+"""
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from data_schemas.rollouts import MISSING_ROUTE, RouterTrace
+from tasks.errors import DataError
+
+
+def replayed_choice(native_MK: torch.Tensor, recorded_MK: torch.Tensor) -> torch.Tensor:
+    """Take the recorded experts; a token whose row is missing keeps the native ones."""
+    missing_M1 = (recorded_MK == MISSING_ROUTE).any(dim=1, keepdim=True)
+    return torch.where(missing_M1, native_MK, recorded_MK)
+
+
+def gate_weights(
+    logits_ME: torch.Tensor, chosen_MK: torch.Tensor, renormalise: bool
+) -> torch.Tensor:
+    """Softmax gates at given experts; gradient flows through the logits only.
+
+    Args:
+        renormalise: True (`norm_topk_prob`) lets the K gates of a token sum to one,
+            which equals a softmax over the K gathered logits.
+    """
+    if renormalise:
+        gates_MK = torch.softmax(logits_ME.gather(1, chosen_MK).float(), dim=1)
+    else:
+        gates_MK = torch.softmax(logits_ME.float(), dim=1).gather(1, chosen_MK)
+    return gates_MK.to(logits_ME.dtype)
+
+
+def check_trace(trace: RouterTrace, num_tokens: int, num_experts: int) -> None:
+    """Refuse a trace that cannot be this sequence's.
+
+    Raises:
+        DataError: wrong row count, an id out of range, a repeated expert in a row, or
+            all rows naming the same experts although there are several (a fused kernel
+            that recorded nothing returns zeros).
+    """
+    experts_TLK = trace.experts_TLK
+    if experts_TLK.ndim != 3 or experts_TLK.shape[0] != num_tokens - 1:
+        raise DataError(f"trace is {experts_TLK.shape}, expected [{num_tokens - 1}, layers, k]")
+    signed_TLK = experts_TLK.astype(np.int16)
+    present_TL = (signed_TLK != MISSING_ROUTE).all(axis=2)
+    rows = signed_TLK[present_TL]
+    if rows.size == 0:
+        return
+    if rows.min() < 0 or rows.max() >= num_experts:
+        raise DataError(f"trace names expert {int(rows.max())}, the model has {num_experts}")
+    ordered = np.sort(rows, axis=1)
+    if (ordered[:, 1:] == ordered[:, :-1]).any():
+        raise DataError("trace repeats an expert within a row: the engine did not record routing")
+
+
+def pad_traces(
+    traces: list[RouterTrace | None], num_tokens: int, num_layers: int, k: int
+) -> NDArray[np.int64]:
+    """Stack traces to [N, T, L, K]; what lies beyond a trace is MISSING_ROUTE."""
+    stacked_NTLK = np.full((len(traces), num_tokens, num_layers, k), MISSING_ROUTE, dtype=np.int64)
+    for row, trace in enumerate(traces):
+        if trace is not None:
+            stacked_NTLK[row, : trace.experts_TLK.shape[0]] = trace.experts_TLK
+    return stacked_NTLK
+
+
+def disagreement(native_MLK: torch.Tensor, recorded_MLK: torch.Tensor) -> float:
+    """Share of (token, layer) choices whose expert sets differ; missing rows do not count.
+
+    Returns 0.0 when no row is recorded.
+    """
+    present_ML = (recorded_MLK != MISSING_ROUTE).all(dim=2)
+    if not present_ML.any():
+        return 0.0
+    same_ML = (native_MLK.sort(dim=2).values == recorded_MLK.sort(dim=2).values).all(dim=2)
+    return float((~same_ML[present_ML]).double().mean())

@@ -1,0 +1,122 @@
+"""TIES merging: trim, elect a sign, average those that agree (arXiv 2306.01708).
+
+Pure functions on fp32 task vectors (parent minus base) of any shape; reading and
+writing checkpoints is in tasks/merge. M counts the parents and is always the first axis.
+
+A trim keeps exactly k entries: all above a threshold, then entries equal to it in
+order of index. So the per-tensor trim and the trim over the whole model are one
+function, and the model-wide threshold is found exactly from two histograms
+(`magnitude_histogram`, `locate`) without ever holding the model.
+
+Differs: the paper trims over the whole task vector; per tensor is mergekit's rule. Both are here.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from tasks.errors import SettingsError
+
+NUM_BINS = 1 << 16
+"""Bins of one histogram: half of the 32 bits of a float."""
+
+
+@dataclass(frozen=True, slots=True)
+class Threshold:
+    """What one trim keeps: magnitudes above `magnitude`, and `num_equal` of those equal to it."""
+
+    magnitude: float
+    num_equal: int
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """A merged tensor and how much the parents disagreed about it."""
+
+    tensor: Tensor
+    num_conflicts: int
+    """Entries where two parents, after trimming, pull in opposite directions."""
+
+
+def num_kept(density: float, num_entries: int, *, name: str) -> int:
+    """Count the entries a trim keeps: int(density * entries), as mergekit does.
+
+    Raises:
+        SettingsError: that is none; the tensor would silently fall back to the base.
+    """
+    kept = int(density * num_entries)
+    if kept < 1:
+        raise SettingsError(
+            f"density {density} keeps none of the {num_entries} entries of {name}. "
+            "Raise MergeSettings.density or set trim_scope to 'model'."
+        )
+    return kept
+
+
+def tensor_threshold(vector: Tensor, kept: int) -> Threshold:
+    """Find the trim that keeps the `kept` largest magnitudes of one task vector."""
+    magnitudes = vector.abs().flatten()
+    cut = torch.kthvalue(magnitudes, magnitudes.numel() - kept + 1).values
+    return Threshold(float(cut), kept - int((magnitudes > cut).sum()))
+
+
+def magnitude_histogram(vector: Tensor, upper: int | None) -> Tensor:
+    """Count magnitudes by the upper 16 bits of their float32 pattern, or by the lower 16.
+
+    Non-negative floats sort like their bit patterns, so these bins are in order of magnitude.
+
+    Args:
+        vector: float32 task vector.
+        upper: None counts upper halves; a number counts the lower halves of the
+            magnitudes whose upper half it is.
+    """
+    bits = vector.abs().flatten().contiguous().view(torch.int32)
+    if upper is None:
+        return torch.bincount(bits >> 16, minlength=NUM_BINS)
+    return torch.bincount(bits[bits >> 16 == upper] & 0xFFFF, minlength=NUM_BINS)
+
+
+def locate(counts: Tensor, kept: int) -> tuple[int, int]:
+    """Find the bin of the `kept`-th largest entry, and its rank inside that bin (from 1)."""
+    from_above = counts.flip(0).cumsum(0)
+    place = int(torch.searchsorted(from_above, kept))
+    before = int(from_above[place - 1]) if place else 0
+    return counts.numel() - 1 - place, kept - before
+
+
+def threshold_from_bins(upper: int, lower: int, num_equal: int) -> Threshold:
+    """Put the two halves of the bit pattern together again."""
+    pattern = torch.tensor((upper << 16) | lower, dtype=torch.int32)
+    return Threshold(float(pattern.view(torch.float32)), num_equal)
+
+
+def trim(vector: Tensor, threshold: Threshold) -> tuple[Tensor, int]:
+    """Zero what the threshold does not keep; also return how many equal entries were kept."""
+    magnitudes = vector.abs()
+    equal = magnitudes == threshold.magnitude
+    chosen = equal & (equal.flatten().cumsum(0).view_as(equal) <= threshold.num_equal)
+    keep = (magnitudes > threshold.magnitude) | chosen
+    return torch.where(keep, vector, 0.0), int(chosen.sum())
+
+
+def elect_signs(trimmed_M: Tensor, weights_M: Tensor) -> Tensor:
+    """Elect +1 or -1 per entry by the weighted mass on either side; a tie elects +1."""
+    mass = torch.tensordot(weights_M, trimmed_M, dims=1)
+    return torch.where(mass >= 0.0, 1.0, -1.0)
+
+
+def disjoint_mean(trimmed_M: Tensor, weights_M: Tensor, signs: Tensor) -> Tensor:
+    """Average the non-zero entries that have the elected sign; 0 where there is none."""
+    agrees_M = (torch.sign(trimmed_M) == signs).float()
+    total = torch.tensordot(weights_M, trimmed_M * agrees_M, dims=1)
+    divisor = torch.tensordot(weights_M, agrees_M, dims=1)
+    return total / torch.where(divisor == 0.0, 1.0, divisor)
+
+
+def combine(base: Tensor, trimmed_M: Tensor, weights_M: Tensor, scale: float) -> Merged:
+    """Add the merged task vector, times lambda, to the base."""
+    signs = elect_signs(trimmed_M, weights_M)
+    moved = disjoint_mean(trimmed_M, weights_M, signs)
+    conflicts = (trimmed_M > 0).any(dim=0) & (trimmed_M < 0).any(dim=0)
+    return Merged(base + scale * moved, int(conflicts.sum()))

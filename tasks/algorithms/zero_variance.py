@@ -1,0 +1,34 @@
+"""What a group without contrast can still teach, and how often there is none.
+
+Source: RL-ZVP (arXiv 2509.21880); CompassMax A.4.
+Letters: N sequences, T tokens.
+"""
+
+import torch
+
+
+def zero_variance_probability(pass_rate: float, group_size: int) -> float:
+    """Chance that a group of independent pass/fail samples is flat: p^N + (1-p)^N."""
+    return pass_rate**group_size + (1.0 - pass_rate) ** group_size
+
+
+def rl_zvp_advantages(
+    entropy_NT: torch.Tensor, mask_NT: torch.Tensor, correct_N: torch.Tensor, *, alpha: float
+) -> torch.Tensor:
+    """Token-level advantages for sequences of flat groups.
+
+    All correct: +alpha * H. All wrong: -alpha * (max H of the response - H), so its most
+    uncertain token is not punished and its confident ones are punished most.
+
+    Args:
+        entropy_NT: detached full-vocabulary entropy in nats at the sampling temperature.
+        mask_NT: True on response tokens; the maximum is taken over these only.
+        correct_N: True if the flat group solved the problem, False if it failed.
+
+    Returns:
+        [N, T], zero outside the mask; zeros for a sequence without tokens.
+    """
+    inside_NT = entropy_NT.masked_fill(~mask_NT, 0.0)
+    highest_N1 = inside_NT.amax(dim=1, keepdim=True)
+    signed_NT = torch.where(correct_N[:, None], inside_NT, inside_NT - highest_N1)
+    return (alpha * signed_NT).masked_fill(~mask_NT, 0.0)

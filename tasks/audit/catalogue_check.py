@@ -1,0 +1,130 @@
+"""MLflow against the statements: its tags and links can be edited by any client.
+
+The statements are taken as the truth here; `evidence` has checked those.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+
+from data_schemas.audits import Finding
+from data_schemas.statements import Statement
+from tasks.lineage.lookup import Lookup, Model, StageRun, Version
+
+_MAX_DIGEST = 36
+Found = tuple[str, Finding]
+"""(node, finding)"""
+
+
+def check_catalogue(lookup: Lookup, statements: Mapping[str, Statement]) -> Iterator[Found]:
+    """Yield where MLflow tells another story than the statements.
+
+    Raises:
+        EngineError: MLflow does not answer.
+    """
+    runs = {digest: lookup.runs(digest) for digest in statements}
+    truth: dict[str, str | None] = {}
+    for digest, statement in statements.items():
+        if not runs[digest]:
+            about = f"MLflow run of {statement.stage}"
+            yield _finding(digest, about, f"no run carries the statement {digest}")
+        for run in runs[digest]:
+            yield from _tags(digest, statement, run)
+            yield from _models_out(digest, statement, run, truth)
+    for digest, statement in statements.items():
+        for run in runs[digest]:
+            yield from _links(digest, statement, run, truth)
+
+
+def check_version(
+    lookup: Lookup, node: str, version: Version, root: str, statements: Mapping[str, Statement]
+) -> Iterator[Found]:
+    """Yield where the registered version differs from the release statement `root`.
+
+    Raises:
+        EngineError: MLflow does not answer.
+    """
+    about = f"MLflow model version {version.name}/{version.number}"
+    statement = statements.get(root)
+    if version.model is None:
+        yield _finding(node, about, "the logged model it points at is gone")
+    runs = lookup.runs(root)
+    made = {model.id for run in runs for model in run.models_out}
+    if runs and version.model and version.model.id not in made:
+        yield _finding(node, about, f"points at model {version.model.id}, which no release made")
+    if version.tags.get("statement") != root:
+        yield _finding(node, about, _differs("statement", version.tags.get("statement"), root))
+    if statement is None:
+        return
+    digests = [output.digest for output in statement.outputs]
+    if version.tags.get("sha256") not in digests:
+        expected = " or ".join(digests)
+        yield _finding(node, about, _differs("sha256", version.tags.get("sha256"), expected))
+
+
+def _tags(digest: str, statement: Statement, run: StageRun) -> Iterator[Found]:
+    expected = {"eachprompt.stage": statement.stage, "eachprompt.code": ",".join(statement.code)}
+    for name, value in expected.items():
+        if run.tags.get(name) != value:
+            about = f"MLflow run {run.id} ({statement.stage})"
+            yield _finding(digest, about, _differs(name, run.tags.get(name), value))
+
+
+def _models_out(
+    digest: str, statement: Statement, run: StageRun, truth: dict[str, str | None]
+) -> Iterator[Found]:
+    """Check the models a run made; note in `truth` which content each really has."""
+    made = {output.digest: output.uri for output in statement.outputs}
+    parents = [item.digest for item in statement.inputs]
+    for model in run.models_out:
+        about = f"MLflow model {model.id}"
+        sha256 = model.tags.get("sha256")
+        truth[model.id] = sha256 if sha256 in made else None
+        if sha256 not in made:
+            yield _finding(digest, about, _differs("sha256", sha256, " or ".join(made)))
+        elif model.tags.get("uri") != made[sha256]:
+            yield _finding(digest, about, _differs("uri", model.tags.get("uri"), made[sha256]))
+        if model.tags.get("statement") != digest:
+            yield _finding(
+                digest, about, _differs("statement", model.tags.get("statement"), digest)
+            )
+        if model.tags.get("parents") != json.dumps(parents):
+            found = model.tags.get("parents")
+            yield _finding(digest, about, _differs("parents", found, json.dumps(parents)))
+
+
+def _links(
+    digest: str, statement: Statement, run: StageRun, truth: Mapping[str, str | None]
+) -> Iterator[Found]:
+    """Compare what MLflow links to a run with what its statement lists, by content."""
+    about = f"MLflow run {run.id} ({statement.stage})"
+    for dataset in run.datasets:
+        if dataset.digest != dataset.sha256[:_MAX_DIGEST]:
+            problem = _differs("sha256", dataset.sha256, f"{dataset.digest}...")
+            yield _finding(digest, about, f"{dataset.way} {dataset.role!r}: {problem}")
+    for way, models, items in (
+        ("input", run.models_in, statement.inputs),
+        ("output", run.models_out, statement.outputs),
+    ):
+        linked = {data.digest for data in run.datasets if data.way == way}
+        known = _contents(models, truth)
+        linked |= {content[:_MAX_DIGEST] for content in known if content}
+        expected = {item.digest[:_MAX_DIGEST]: item for item in items}
+        for extra in sorted(linked - expected.keys()):
+            yield _finding(digest, about, f"{way} {extra}... is not in the statement")
+        if None in known:
+            continue  # that model has its finding, and may be the one that seems to be missing
+        for missing in sorted(expected.keys() - linked):
+            problem = f"{way} {expected[missing].role!r} {expected[missing].digest} is not linked"
+            yield _finding(digest, about, problem)
+
+
+def _contents(models: Iterable[Model], truth: Mapping[str, str | None]) -> list[str | None]:
+    return [truth.get(model.id, model.tags.get("sha256")) for model in models]
+
+
+def _finding(node: str, about: str, problem: str) -> Found:
+    return node, Finding(object=about, problem=problem)
+
+
+def _differs(name: str, found: str | None, expected: str) -> str:
+    return f"{name} is {found or 'missing'}, expected {expected}"

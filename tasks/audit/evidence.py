@@ -1,0 +1,165 @@
+"""Re-hashing the chain: every statement, object and file from outside.
+
+Nothing here asks MLflow. A thing that is not as recorded becomes a finding on the node it
+belongs to, and the walk goes on: one damaged statement must not hide the next.
+"""
+
+from collections import defaultdict
+
+from pydantic import ValidationError
+
+from data_schemas.audits import Finding
+from data_schemas.statements import Input, Statement
+from tasks import remote, storage
+from tasks.errors import DataError, TamperError
+from tasks.lineage import origins
+from tasks.lineage.statements import statement_uri
+
+MODEL = "model"
+"""Id of the node that stands for the registered version."""
+
+
+def origin_id(node: str) -> str:
+    """Name the node that stands for the files from outside that a stage read."""
+    return f"origin:{node}"
+
+
+class Evidence:
+    """What was re-hashed so far, and what was wrong with it."""
+
+    def __init__(self, store: str) -> None:
+        self.store = store
+        self.statements: dict[str, Statement] = {}
+        """Sound ones, by digest, each after its producers."""
+        self.damaged: set[str] = set()
+        """Digests of statements that are gone or were changed."""
+        self.origins: dict[str, list[tuple[str, str]]] = defaultdict(list)
+        """Statement digest -> (file from outside, sha256)."""
+        self.findings: dict[str, list[Finding]] = defaultdict(list)
+        """Node id -> findings."""
+        self.rehashed_bytes = 0
+        self._objects: dict[str, bool] = {}
+
+    @property
+    def objects(self) -> set[str]:
+        """Digests of all objects that were looked at."""
+        return set(self._objects)
+
+    @property
+    def raw_files(self) -> dict[str, str]:
+        """Every file from outside with its sha256."""
+        return {name: sha256 for files in self.origins.values() for name, sha256 in files}
+
+    def add(self, node: str, where: str, problem: str) -> None:
+        """Report something that is not as recorded."""
+        self.findings[node].append(Finding(object=where, problem=problem))
+
+    def visit(self, digest: str) -> None:
+        """Check a statement, all it rests on, and all they made."""
+        # Not recursive: a model that was retrained every night has a very long chain.
+        waiting = [digest]
+        opened: dict[str, Statement] = {}
+        while waiting:
+            current = waiting.pop()
+            if current in self.statements or current in self.damaged:
+                continue
+            if current in opened:
+                self._check(current, opened[current])
+                continue
+            statement = self._load(current)
+            if statement is None:
+                self.damaged.add(current)
+                continue
+            opened[current] = statement
+            waiting.append(current)
+            waiting += [item.statement for item in statement.inputs if item.statement]
+
+    def check_object(self, node: str, uri: str, digest: str) -> bool:
+        """Re-hash an object once; False if it is not as committed."""
+        if digest not in self._objects:
+            uri = origins.object_uri(self.store, uri, digest)
+            problems = list(remote.object_problems(uri, digest))
+            for where, what in problems:
+                self.add(node, where, what)
+            self.rehashed_bytes += sum(remote.list_files(uri).values())
+            self._objects[digest] = not problems
+        return self._objects[digest]
+
+    def listed_files(self, uri: str, digest: str) -> dict[str, str]:
+        """Files and sha256 an object was committed with; empty if that cannot be known."""
+        where = f"{origins.object_uri(self.store, uri, digest)}/{storage.MANIFEST}"
+        try:
+            manifest = remote.read_bytes(where)
+            if storage.sha256_bytes(manifest) != digest:
+                return {}
+            return storage.manifest_files(manifest, where)
+        except (DataError, TamperError):
+            return {}
+
+    def _load(self, digest: str) -> Statement | None:
+        uri = statement_uri(self.store, digest)
+        try:
+            payload = remote.read_bytes(uri)
+        except DataError:
+            self.add(digest, uri, "gone")
+            return None
+        self.rehashed_bytes += len(payload)
+        if (found := storage.sha256_bytes(payload)) != digest:
+            self.add(digest, uri, f"sha256 is {found}, recorded {digest}")
+            return None
+        try:
+            return Statement.model_validate_json(payload)
+        except ValidationError as error:
+            self.add(digest, uri, f"not a statement of this version: {error}")
+            return None
+
+    def _check(self, digest: str, statement: Statement) -> None:
+        self.statements[digest] = statement
+        for item in statement.inputs:
+            self._check_input(digest, item)
+        for output in statement.outputs:
+            self.check_object(digest, output.uri, output.digest)
+            self._check_raw_files(digest, output.uri, output.digest)
+
+    def _check_input(self, node: str, item: Input) -> None:
+        if origins.is_source(item):
+            self.origins[node].append((item.uri, item.digest))
+            try:
+                found = origins.source_digest(origins.source_path(item))
+            except DataError:
+                found = "gone"
+            if found != item.digest:
+                self.add(origin_id(node), item.uri, f"sha256 is {found}, recorded {item.digest}")
+            return
+        producer = self.statements.get(item.statement)
+        if producer and item.digest not in {output.digest for output in producer.outputs}:
+            self.add(
+                node,
+                statement_uri(self.store, node),
+                f"read {item.role!r} {item.digest}, which its producer {producer.stage} never made",
+            )
+        # Where the producer is damaged, its objects are still known from their readers.
+        self.check_object(node, item.uri, item.digest)
+
+    def _check_raw_files(self, node: str, uri: str, digest: str) -> None:
+        uri = origins.object_uri(self.store, uri, digest)
+        listed = self.listed_files(uri, digest)
+        where = f"{uri}/{origins.RAW_FILES}"
+        if origins.RAW_FILES not in listed or self._is_reported(where):
+            return
+        for raw in origins.read_raw_files(uri):
+            name = origins.raw_name(digest, raw)
+            self.origins[node].append((name, raw.sha256))
+            if origins.is_inside(raw):
+                found = listed.get(raw.uri, "not among the files of its object")
+            else:
+                try:
+                    found = remote.sha256_uri(raw.uri)
+                    self.rehashed_bytes += raw.bytes
+                except DataError:
+                    found = "gone"
+            if found != raw.sha256:
+                self.add(origin_id(node), name, f"sha256 is {found}, recorded {raw.sha256}")
+
+    def _is_reported(self, where: str) -> bool:
+        return any(where == finding.object for found in self.findings.values() for finding in found)

@@ -1,0 +1,221 @@
+"""From the alias in MLflow back to the raw files, re-hashing everything on the way.
+
+    version -> its statement -> the statements that one names -> ... -> files from outside
+
+The statement chain is the evidence, MLflow is only where the walk starts and what is
+cross-checked in the end. The release manifest lists the whole chain, so a damaged
+statement does not hide what lies behind it. The audit proves that nothing changed since
+it was recorded; it does not prove that somebody with write access to the store and to
+MLflow has not replaced the whole chain by another.
+"""
+
+from collections import defaultdict
+
+from pydantic import ValidationError
+
+from data_schemas.audits import AuditNode, AuditReport, Finding, NodeKind
+from data_schemas.reports import ReleaseManifest
+from tasks import remote, storage
+from tasks.audit.catalogue_check import check_catalogue, check_version
+from tasks.audit.evidence import MODEL, Evidence, origin_id
+from tasks.errors import DataError
+from tasks.lineage.catalogue import (
+    CARD_FILE,
+    GATE_FILE,
+    MANIFEST_FILE,
+    MANIFEST_TAG,
+    RELEASED,
+)
+from tasks.lineage.lookup import Lookup, Version
+from tasks.lineage.statements import load_statement
+
+_OWN_FILES = {MANIFEST_FILE, GATE_FILE, CARD_FILE}
+"""What a release adds to the files of its checkpoint."""
+
+
+def audit(model_uri: str, tracking_uri: str, store: str) -> AuditReport:
+    """Prove a registered model, or say everything that is not as recorded.
+
+    Args:
+        model_uri: 'models:/NAME@released' or 'models:/NAME/3'.
+        tracking_uri: of MLflow.
+        store: folder or s3:// uri the artifacts lie in.
+
+    Raises:
+        SettingsError: there is no such model.
+        EngineError: MLflow or the store does not answer.
+    """
+    lookup = Lookup(tracking_uri)
+    version = lookup.version(model_uri)
+    evidence = Evidence(store)
+    root, digest = _entry(version, evidence)
+    evidence.visit(root)
+    _check_release(version, root, digest, evidence)
+    found = [
+        *check_version(lookup, MODEL, version, root, evidence.statements),
+        *check_catalogue(lookup, evidence.statements),
+    ]
+    for node, finding in found:
+        evidence.findings[node].append(finding)
+    nodes = (_model_node(version, root, evidence), *_nodes(evidence))
+    return AuditReport(
+        model=model_uri,
+        version=version.number,
+        nodes=nodes,
+        findings=tuple(finding for node in nodes for finding in node.findings),
+        statements=len(evidence.statements) + len(evidence.damaged),
+        objects=len(evidence.objects),
+        raw_files=len(evidence.raw_files),
+        rehashed_bytes=evidence.rehashed_bytes,
+    )
+
+
+def _entry(version: Version, evidence: Evidence) -> tuple[str, str]:
+    """Choose where to start: the version's own tags, or its model's if those lead nowhere."""
+    tags = [version.tags, *([version.model.tags] if version.model else [])]
+    named = [(tag.get("statement", ""), tag.get("sha256", "")) for tag in tags]
+    for statement, digest in named:
+        try:
+            made = load_statement(evidence.store, statement).outputs
+        except DataError:
+            continue
+        if digest in {output.digest for output in made}:
+            return statement, digest
+    return named[0]
+
+
+def _check_release(version: Version, root: str, digest: str, evidence: Evidence) -> None:
+    """Check the release folder and its manifest, and follow that where the chain is torn."""
+    uri = f"{evidence.store}/objects/{digest[:16]}"
+    sound = evidence.check_object(root, uri, digest)
+    listed = evidence.listed_files(uri, digest)
+    where = f"{uri}/{MANIFEST_FILE}"
+    about = f"MLflow model version {version.name}/{version.number}"
+    if MANIFEST_FILE not in listed:
+        if sound:
+            evidence.add(root, uri, f"holds no {MANIFEST_FILE}, so it is not a release")
+        return
+    if version.tags.get(MANIFEST_TAG) != listed[MANIFEST_FILE]:
+        found = version.tags.get(MANIFEST_TAG, "missing")
+        evidence.add(MODEL, about, f"{MANIFEST_TAG} is {found}, committed {listed[MANIFEST_FILE]}")
+    try:
+        payload = remote.read_bytes(where)
+        if storage.sha256_bytes(payload) != listed[MANIFEST_FILE]:
+            return  # reported with the object; what it lists says nothing any more
+        manifest = ReleaseManifest.model_validate_json(payload)
+    except DataError:
+        return  # reported with the object
+    except ValidationError as error:
+        evidence.add(root, where, f"not a release manifest: {error}")
+        return
+    reached = evidence.statements.keys() | evidence.damaged
+    for statement in manifest.statements:
+        evidence.visit(statement)
+    for name in manifest.objects:
+        evidence.check_object(root, f"{evidence.store}/objects/{name[:16]}", name)
+    _check_manifest(version, root, manifest, reached, evidence)
+    _check_copy(root, uri, digest, manifest.checkpoint, evidence)
+
+
+def _check_manifest(
+    version: Version,
+    root: str,
+    manifest: ReleaseManifest,
+    reached: set[str],
+    evidence: Evidence,
+) -> None:
+    where = f"{MANIFEST_FILE} of {version.name}/{version.number}"
+    if RELEASED in version.aliases and not manifest.gate.released:
+        about = f"MLflow model version {version.name}/{version.number}"
+        evidence.add(MODEL, about, f"has the alias {RELEASED!r} although its gate refused it")
+    for missing in sorted(reached - set(manifest.statements) - {root}):
+        evidence.add(root, where, f"does not list the statement {missing} of its chain")
+    if any(evidence.findings.values()):
+        return  # with parts unreadable, the other lists must differ
+    for extra in sorted(set(manifest.statements) - reached):
+        evidence.add(root, where, f"lists the statement {extra}, which its chain does not reach")
+    for name, sha256 in sorted(evidence.raw_files.items() ^ manifest.raw_files.items()):
+        evidence.add(root, where, f"raw file {name} {sha256} is in the manifest or the chain only")
+
+
+def _check_copy(root: str, uri: str, digest: str, checkpoint: str, evidence: Evidence) -> None:
+    """The model files in the release folder are those of the checkpoint it names."""
+    here = evidence.listed_files(uri, digest)
+    there = evidence.listed_files(f"{evidence.store}/objects/{checkpoint[:16]}", checkpoint)
+    for name, sha256 in there.items():
+        if here.get(name) != sha256 and name not in _OWN_FILES:
+            problem = f"is not the file of checkpoint {checkpoint}, whose sha256 is {sha256}"
+            evidence.add(root, f"{uri}/{name}", problem)
+
+
+def _model_node(version: Version, root: str, evidence: Evidence) -> AuditNode:
+    details = [
+        ("aliases", ", ".join(version.aliases) or "none"),
+        ("logged model", version.model.id if version.model else "gone"),
+        *sorted(version.tags.items()),
+    ]
+    return AuditNode(
+        id=MODEL,
+        kind=NodeKind.MODEL,
+        title=f"{version.name} version {version.number}",
+        details=tuple(details),
+        parents=(root,),
+        findings=tuple(evidence.findings[MODEL]),
+    )
+
+
+def _nodes(evidence: Evidence) -> list[AuditNode]:
+    """Stages from the release back, each followed by the files from outside it read."""
+    readers = defaultdict(list)
+    nodes: list[AuditNode] = []
+    for digest, statement in reversed(evidence.statements.items()):
+        outside = [origin_id(digest)] if evidence.origins.get(digest) else []
+        producers = [item.statement for item in statement.inputs if item.statement]
+        for producer in producers:
+            readers[producer].append(statement.stage)
+        details = [
+            ("statement", digest),
+            *((f"made {output.role}", output.digest) for output in statement.outputs),
+            *((f"read {item.role}", item.digest) for item in statement.inputs),
+            *(("code", code) for code in statement.code),
+            ("environment", statement.environment),
+            ("settings", statement.settings),
+            *((name, str(value)) for name, value in statement.facts.items()),
+        ]
+        nodes.append(
+            AuditNode(
+                id=digest,
+                kind=NodeKind.STAGE,
+                title=statement.stage,
+                details=tuple(details),
+                parents=(*dict.fromkeys(producers), *outside),
+                findings=tuple(evidence.findings[digest]),
+            )
+        )
+        if outside:
+            nodes.append(_origin_node(digest, evidence))
+    nodes += [
+        AuditNode(
+            id=digest,
+            kind=NodeKind.STAGE,
+            title="damaged statement",
+            details=(("statement", digest), ("read by", ", ".join(readers[digest]))),
+            parents=(),
+            findings=tuple(evidence.findings[digest]),
+        )
+        for digest in sorted(evidence.damaged)
+    ]
+    return nodes
+
+
+def _origin_node(digest: str, evidence: Evidence) -> AuditNode:
+    files = evidence.origins[digest]
+    findings: list[Finding] = evidence.findings[origin_id(digest)]
+    return AuditNode(
+        id=origin_id(digest),
+        kind=NodeKind.ORIGIN,
+        title=f"{len(files)} raw file{'s' * (len(files) != 1)}",
+        details=tuple(files),
+        parents=(),
+        findings=tuple(findings),
+    )

@@ -1,0 +1,1 @@
+"""Stage 1: raw rows to typed problems, demonstrations and held-out suites."""

@@ -1,0 +1,70 @@
+"""Adapters for instructions (IFEval), rows already in our schema, and the sample world."""
+
+from data_schemas.prompts import Domain, Message, Problem, Role
+from tasks.curation import sample_world
+from tasks.curation.items import Item
+from tasks.curation.rows import BadRow, RawRow
+from tasks.storage import canonical_json
+
+
+def ifeval(row: RawRow) -> list[Item]:
+    """Read an IFEval row: a prompt with constraints that a program can check."""
+    prompt = row.text("prompt")
+    key = row.fields.get("key")
+    arguments = row.items("kwargs")
+    names = row.items("instruction_id_list")
+    if len(arguments) != len(names) or not all(isinstance(entry, dict) for entry in arguments):
+        raise BadRow("bad_gold", f"{len(names)} instructions with {len(arguments)} kwargs")
+    answer = {
+        "instruction_id_list": names,
+        # Parquet copies of the set fill absent arguments with nulls.
+        "kwargs": [
+            {name: value for name, value in entry.items() if value is not None}
+            for entry in arguments
+            if isinstance(entry, dict)
+        ],
+    }
+    problem = Problem(
+        id=f"ifeval/{row.key if key is None else key}",
+        domain=Domain.INSTRUCTION,
+        language="en",
+        messages=(Message(role=Role.USER, content=prompt),),
+        verifier="instruction_rules",
+        answer=canonical_json(answer).decode(),
+        source="ifeval",
+        source_row=row.source_row,
+    )
+    return [Item(problem, prompt)]
+
+
+def prompt_jsonl(row: RawRow) -> list[Item]:
+    """Read a row that has our Problem's fields; `answer` may also be a JSON object.
+
+    `source` and `source_row` are always ours: where a row came from is not its own claim.
+    """
+    fields = dict(row.fields)
+    key = fields.get("id", row.key)
+    answer = fields.get("answer")
+    if not isinstance(answer, str):
+        fields["answer"] = canonical_json(answer).decode()
+    fields |= {
+        "id": key if str(key).startswith("prompt_jsonl/") else f"prompt_jsonl/{key}",
+        "source": "prompt_jsonl",
+        "source_row": row.source_row,
+    }
+    problem = Problem.model_validate(fields)
+    return [Item(problem, problem.prompt_text)]
+
+
+def sample(row: RawRow) -> list[Item]:
+    """Read a row of the generated marketplace: a demonstration if it has a response."""
+    read = (
+        sample_world.demonstration_from_row
+        if "response" in row.fields
+        else sample_world.problem_from_row
+    )
+    try:
+        record = read(row.fields, row.source_row)
+    except ValueError as error:
+        raise BadRow("bad_field", str(error)) from error
+    return [Item(record, record.prompt_text)]

@@ -1,0 +1,128 @@
+"""Adapters for tool use: BFCL v4 single-turn sets, ToolRL's RLLA demonstrations."""
+
+import json
+import re
+
+from data_schemas.demonstrations import Demonstration, Parent
+from data_schemas.prompts import Domain, Message, Problem, Role
+from tasks.curation.items import Item
+from tasks.curation.rows import BadRow, RawRow, tidy
+from tasks.curation.scripts import language_of
+from tasks.storage import canonical_json
+
+_CALL_FORMAT = (
+    'To call functions, write one JSON object per line: {"name": ..., "parameters": {...}}. '
+    "If no function fits the request, answer in words and call none.\nFunctions:\n"
+)
+_TOOL_CALLS = re.compile(r"<tool_call>(.*?)</tool_call>", re.DOTALL)
+
+
+def bfcl(row: RawRow) -> list[Item]:
+    """Read a single-turn BFCL row: which functions to call, or that none fits.
+
+    Irrelevance sets have no gold: the right answer is no call. Relevance sets have none
+    either, but any call would do there, so they cannot be verified and are refused.
+    """
+    key = row.text("id")
+    if key.startswith("multi_turn"):
+        raise BadRow("multi_turn", "needs a simulator of the tools' state")
+    turns = row.items("question")
+    if len(turns) != 1:
+        raise BadRow("multi_turn", f"'question' has {len(turns)} turns")
+    functions = row.items("function", may_be_empty="irrelevance" in key)
+    system, dialogue = _dialogue(turns[0])
+    listing = "\n".join(json.dumps(function, ensure_ascii=False) for function in functions)
+    instruction = "\n".join([*system, f"{_CALL_FORMAT}{listing}"])
+    content = "\n".join(message.content for message in dialogue)
+    problem = Problem(
+        id=f"bfcl/{key}",
+        domain=Domain.TOOL_USE,
+        language=language_of(content),
+        messages=(Message(role=Role.SYSTEM, content=instruction), *dialogue),
+        verifier="bfcl_calls",
+        answer=canonical_json({"calls": _bfcl_gold(key, row), "functions": functions}).decode(),
+        source="bfcl",
+        source_row=row.source_row,
+    )
+    return [Item(problem, content)]
+
+
+def toolrl_rlla(row: RawRow) -> list[Item]:
+    """Read a ToolRL row: a demonstration with real thoughts, and its calls as a problem.
+
+    A row whose output only talks, without a call, is a demonstration and nothing more.
+    """
+    content = row.text("input")
+    response = row.text("output")
+    demonstration = Demonstration(
+        id=f"toolrl_rlla/{row.key}",
+        parent=Parent.REASONING,
+        domain=Domain.TOOL_USE,
+        language=language_of(content),
+        messages=(
+            Message(role=Role.SYSTEM, content=row.text("instruction")),
+            Message(role=Role.USER, content=content),
+        ),
+        response=response,
+        source="toolrl_rlla",
+        source_row=row.source_row,
+    )
+    calls = [
+        _plain_call(line)
+        for block in _TOOL_CALLS.findall(response)
+        for line in block.splitlines()
+        if line.strip()
+    ]
+    if not calls:
+        return [Item(demonstration, content)]
+    problem = Problem(
+        id=demonstration.id,
+        domain=demonstration.domain,
+        language=demonstration.language,
+        messages=demonstration.messages,
+        verifier="tool_calls",
+        answer=canonical_json({"calls": calls}).decode(),
+        source=demonstration.source,
+        source_row=demonstration.source_row,
+    )
+    return [Item(problem, content), Item(demonstration, content)]
+
+
+def _dialogue(turn: object) -> tuple[list[str], tuple[Message, ...]]:
+    """Split one BFCL turn into its system texts and the messages that follow."""
+    if not isinstance(turn, list):
+        raise BadRow("bad_messages", f"a turn is {type(turn).__name__}, not a list")
+    messages = [Message.model_validate(message) for message in turn]
+    spoken = tuple(
+        message.model_copy(update={"content": tidy(message.content)})
+        for message in messages
+        if message.role is not Role.SYSTEM
+    )
+    if not spoken or spoken[-1].role is not Role.USER:
+        raise BadRow("bad_messages", "the last message is not the user's")
+    return [tidy(m.content) for m in messages if m.role is Role.SYSTEM], spoken
+
+
+def _bfcl_gold(key: str, row: RawRow) -> list[dict[str, object]]:
+    if "irrelevance" in key:
+        return []
+    gold = row.fields.get("ground_truth")
+    if not isinstance(gold, list) or not gold:
+        raise BadRow("no_gold", "the row has no 'ground_truth'")
+    calls: list[dict[str, object]] = []
+    for call in gold:
+        if not isinstance(call, dict) or len(call) != 1:
+            raise BadRow("bad_gold", f"a call is not {{name: arguments}}: {call!r}")
+        ((name, parameters),) = call.items()
+        calls.append({"name": name, "parameters": parameters})
+    return calls
+
+
+def _plain_call(line: str) -> dict[str, object]:
+    try:
+        call = json.loads(line)
+    except ValueError as error:
+        raise BadRow("bad_gold", f"a line in <tool_call> is no JSON: {error}") from error
+    if not isinstance(call, dict) or not isinstance(call.get("parameters"), dict):
+        raise BadRow("bad_gold", f"a call lacks its parameters: {line[:80]!r}")
+    return {"name": call.get("name"), "parameters": call["parameters"]}

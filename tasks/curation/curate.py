@@ -1,0 +1,213 @@
+"""Stage 1: raw rows to problems, demonstrations and held-out suites.
+
+Read, cleanse, remove duplicates, draw the held-out suites, remove from training what
+overlaps with them. Nothing disappears: per source, what was read is what was kept plus
+what was dropped plus what was quarantined.
+"""
+
+import json
+import logging
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from data_schemas.arrow import read_table, write_table
+from data_schemas.demonstrations import Demonstration
+from data_schemas.prompts import Problem
+from data_schemas.quarantine import Outcome, Quarantined
+from data_schemas.raw_files import RawFile
+from data_schemas.settings import CurationSettings
+from tasks.curation.contamination import as_items, decontaminate
+from tasks.curation.dedup import deduplicate
+from tasks.curation.ingest import check_raw_files, locate
+from tasks.curation.items import Item
+from tasks.curation.quality import cleanse
+from tasks.curation.sources import read_file
+from tasks.curation.split import hold_out
+from tasks.engines.chat import load_tokenizer
+from tasks.errors import DataError
+from tasks.progress import progress
+from tasks.rewards.table import VERIFIERS
+from tasks.storage import write_bytes
+
+_LOG = logging.getLogger(__name__)
+
+PROBLEMS = "problems.parquet"
+DEMONSTRATIONS = "demonstrations.parquet"
+HELD_OUT = "held_out.parquet"
+QUARANTINE = "quarantine.parquet"
+REPORT = "report.json"
+
+_ADVICE = {
+    "prompt_too_long": "Raise curation.max_prompt_tokens.",
+    "response_too_long": "Raise curation.max_response_tokens.",
+    "duplicate": "The source repeats itself; give more of it.",
+    "near_duplicate": "Raise curation.near_duplicate_jaccard.",
+    "contaminated": "Lower curation.held_out_per_suite or raise curation.contamination_ngram.",
+    "not_json": "Is the file JSON lines, and the adapter the right one?",
+}
+
+_AXES: dict[str, Callable[[Problem], str]] = {
+    "domain": lambda problem: problem.domain,
+    "language": lambda problem: problem.language,
+}
+
+Counts = dict[str, int]
+
+
+def curate(
+    settings: CurationSettings, raw: Path, base_model: Path, out: Path, exam: Path | None = None
+) -> dict[str, float | int | str]:
+    """Write problems, demonstrations, held-out suites, refusals and the report to `out`.
+
+    Args:
+        settings: limits and seeds. Sources are those listed in `raw`.
+        raw: folder that `ingest` wrote.
+        base_model: its tokenizer measures lengths.
+        out: empty folder.
+        exam: an earlier curated folder whose held-out suites stay the held-out suites;
+            nothing new is held out then.
+
+    Raises:
+        TamperError: a raw file changed since it was ingested.
+        DataError: no problem is left, or none could be held out.
+    """
+    listed = check_raw_files(raw)
+    tokenizer = load_tokenizer(base_model)
+    items, refused, rows = _read(raw, listed)
+    read = Counter(item.record.source for item in items) + Counter(r.source for r in refused)
+
+    items, found = cleanse(items, tokenizer, settings, VERIFIERS)
+    refused += found
+    items, found = deduplicate(items, settings.near_duplicate_jaccard)
+    refused += found
+    if exam is None:
+        held_out, items = hold_out(items, settings.held_out_per_suite, settings.seed)
+        suites = held_out
+    else:
+        held_out, suites = [], as_items(read_table(exam / HELD_OUT, Problem))
+    items, found = decontaminate(items, suites, settings.contamination_ngram)
+    refused += found
+
+    report = {
+        source: _account(source, rows[source], read[source], items, held_out, refused)
+        for source in sorted({file.adapter for file in listed})
+    }
+    problems = [item.record for item in items if isinstance(item.record, Problem)]
+    demonstrations = [item.record for item in items if isinstance(item.record, Demonstration)]
+    exams = [item.record for item in suites if isinstance(item.record, Problem)]
+    _check_enough(problems, exams, refused, sum(read.values()))
+    write_table(out / PROBLEMS, Problem, problems)
+    write_table(out / DEMONSTRATIONS, Demonstration, demonstrations)
+    write_table(out / HELD_OUT, Problem, exams)
+    write_table(out / QUARANTINE, Quarantined, refused)
+    totals = {
+        "rows": sum(rows.values()),
+        "items": sum(read.values()),
+        "problems": len(problems),
+        "demonstrations": len(demonstrations),
+        "held_out": len(exams),
+        "dropped": sum(r.outcome is Outcome.DROPPED for r in refused),
+        "quarantined": sum(r.outcome is Outcome.QUARANTINED for r in refused),
+    }
+    whole = {"totals": totals, "sources": report, "families": _families(problems, exams)}
+    write_bytes(out / REPORT, json.dumps(whole, indent=2, sort_keys=True).encode())
+    _LOG.info(
+        "curated %d problems, %d demonstrations, %d held out; %d dropped, %d quarantined",
+        *(len(problems), len(demonstrations), len(exams)),
+        *(totals["dropped"], totals["quarantined"]),
+    )
+    return dict(totals)
+
+
+def _read(
+    raw: Path, listed: Sequence[RawFile]
+) -> tuple[list[Item], list[Quarantined], Counter[str]]:
+    """Read every listed file, up to the row limit of its source.
+
+    Returns:
+        Items, refusals, and raw rows per adapter.
+    """
+    items: list[Item] = []
+    refused: list[Quarantined] = []
+    rows: Counter[str] = Counter()
+    of_source: Counter[int] = Counter()
+    for file in listed:
+        read = read_file(file.adapter, file.source, locate(raw, file))
+        for row in progress(read, f"reading {file.adapter}"):
+            if file.limit and of_source[file.source] >= file.limit:
+                break
+            of_source[file.source] += 1
+            rows[file.adapter] += 1
+            if isinstance(row, Quarantined):
+                refused.append(row)
+            else:
+                items += row
+    return items, refused, rows
+
+
+def _account(
+    source: str,
+    num_rows: int,
+    num_read: int,
+    kept: Sequence[Item],
+    held_out: Sequence[Item],
+    refused: Sequence[Quarantined],
+) -> dict[str, int | Counts]:
+    """Count what became of a source. A row that could not be read is one item."""
+    mine = [item.record for item in kept if item.record.source == source]
+    counts = {
+        "problems": sum(isinstance(record, Problem) for record in mine),
+        "demonstrations": sum(isinstance(record, Demonstration) for record in mine),
+        "held_out": sum(item.record.source == source for item in held_out),
+    }
+    dropped, quarantined = (
+        Counter(r.reason for r in refused if r.source == source and r.outcome is outcome)
+        for outcome in (Outcome.DROPPED, Outcome.QUARANTINED)
+    )
+    assert num_read == sum(counts.values()) + dropped.total() + quarantined.total(), source
+    return {
+        "rows": num_rows,
+        "items": num_read,
+        "kept": counts,
+        "dropped": dict(dropped),
+        "quarantined": dict(quarantined),
+    }
+
+
+def _check_enough(
+    problems: Sequence[Problem],
+    exams: Sequence[Problem],
+    refused: Sequence[Quarantined],
+    num_read: int,
+) -> None:
+    """Refuse to hand on a set that nothing can be learned from or measured on."""
+    if problems and exams:
+        return
+    if problems:
+        raise DataError(
+            f"{len(problems)} problems, but none can be held out: a source and language needs at "
+            "least two problems. Give more rows, or raise the source's limit."
+        )
+    ranked = Counter(r.reason for r in refused).most_common(3)
+    if not ranked:
+        raise DataError(f"curation read {num_read} items and no problem. Give other sources.")
+    causes = ", ".join(f"{reason} {count}" for reason, count in ranked)
+    advice = _ADVICE.get(ranked[0][0], f"See {QUARANTINE}: {refused[0].detail}")
+    raise DataError(
+        f"curation kept none of {num_read} items as a problem to learn from. "
+        f"Most went to: {causes}. {advice}"
+    )
+
+
+def _families(
+    problems: Sequence[Problem], exams: Sequence[Problem]
+) -> dict[str, dict[str, Counts]]:
+    """Count what is to be learned and what is held out, per domain and per language."""
+    return {
+        axis: {
+            name: dict(sorted(Counter(str(of(problem)) for problem in chosen).items()))
+            for name, chosen in (("problems", problems), ("held_out", exams))
+        }
+        for axis, of in _AXES.items()
+    }

@@ -1,0 +1,164 @@
+"""The first link of the lineage chain: which raw files there are, by content.
+
+Ingestion runs every time, uncached: it looks at the outside world. What it writes is
+small, so a changed raw file changes the digest of its output and with it every cache key
+downstream.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from data_schemas.raw_files import RawFile
+from data_schemas.settings import Source
+from tasks.curation import sample_world
+from tasks.curation.rows import SUFFIXES, check_readable
+from tasks.curation.sources import ADAPTERS
+from tasks.errors import DataError, SettingsError, TamperError
+from tasks.progress import progress
+from tasks.storage import canonical_json, sha256_file, write_bytes
+
+RAW_FILES = "raw_files.json"
+GENERATED = "sample_world"
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A file to hash."""
+
+    source: int
+    adapter: str
+    limit: int
+    path: Path
+    uri: str
+
+
+def ingest(sources: Sequence[Source], seed: int, out: Path) -> dict[str, float | int | str]:
+    """Find, hash and list every raw file; generate the sample world if it is a source.
+
+    Args:
+        sources: in order of precedence: of two alike rows, the earlier source's is kept.
+        seed: of the sample world.
+        out: empty folder; receives raw_files.json and the generated files.
+
+    Raises:
+        SettingsError: a source names no adapter or no readable file; nothing was hashed yet.
+    """
+    outside = [_find(position, source) for position, source in enumerate(sources)]
+    if any(files is None for files in outside):
+        sample_world.generate(seed, out / GENERATED)
+    found = [
+        file
+        for position, files in enumerate(outside)
+        for file in (_generated(position, sources[position], out) if files is None else files)
+    ]
+    entries = [
+        RawFile(
+            adapter=file.adapter,
+            uri=file.uri,
+            sha256=sha256_file(file.path),
+            bytes=file.path.stat().st_size,
+            limit=file.limit,
+            source=file.source,
+        )
+        for file in progress(found, "hashing raw files")
+    ]
+    write_bytes(out / RAW_FILES, canonical_json([entry.model_dump() for entry in entries]))
+    return {
+        "sources": len(sources),
+        "files": len(entries),
+        "bytes": sum(entry.bytes for entry in entries),
+    }
+
+
+def raw_files(raw: Path) -> list[RawFile]:
+    """Read the list that `ingest` wrote.
+
+    Raises:
+        DataError: the folder was not written by `ingest`.
+    """
+    try:
+        entries = json.loads((raw / RAW_FILES).read_bytes())
+        return [RawFile.model_validate(entry) for entry in entries]
+    except (OSError, ValueError, TypeError, ValidationError) as error:
+        raise DataError(f"{raw / RAW_FILES} is not a list of raw files: {error}") from error
+
+
+def locate(raw: Path, file: RawFile) -> Path:
+    """Return where a listed file lies: relative ones beside the list."""
+    return raw / file.uri  # an absolute uri stays as it is
+
+
+def check_raw_files(raw: Path) -> list[RawFile]:
+    """Hash every listed file again and return the list.
+
+    Raises:
+        TamperError: a file is gone or its content changed; the message names it.
+    """
+    listed = raw_files(raw)
+    for file in progress(listed, "checking raw files"):
+        path = locate(raw, file)
+        try:
+            digest = sha256_file(path)
+        except OSError as error:
+            raise TamperError(
+                f"raw file {path} cannot be read any more: {error}. Restore it, or ingest again."
+            ) from error
+        if digest != file.sha256:
+            raise TamperError(
+                f"raw file {path}: sha256 is {digest}, recorded {file.sha256}. "
+                "Restore it, or ingest again."
+            )
+    return listed
+
+
+def _find(position: int, source: Source) -> list[_Found] | None:
+    """Return the files of a source; None if it is generated."""
+    field = f"curation.sources[{position}]"
+    if source.adapter not in ADAPTERS:
+        raise SettingsError(
+            f"{field}.adapter is {source.adapter!r}. Use one of {', '.join(sorted(ADAPTERS))}."
+        )
+    if not source.path:
+        if source.adapter == GENERATED:
+            return None
+        raise SettingsError(
+            f"{field}.path is empty; adapter {source.adapter!r} reads a file or a folder. "
+            f"Give its path. (Only {GENERATED!r} needs none.)"
+        )
+    path = Path(source.path).expanduser().resolve()
+    if path.is_dir():
+        patterns = ADAPTERS[source.adapter].files
+        paths = sorted({file for pattern in patterns for file in path.glob(pattern)})
+        wanted = " or ".join(patterns)
+    else:
+        paths = [path] if path.is_file() else []
+        wanted = " or ".join(f"*{suffix}" for suffix in SUFFIXES)
+    if not paths:
+        raise SettingsError(
+            f"{field}.path: {path} {'has no file' if path.is_dir() else 'is no folder or file'} "
+            f"that adapter {source.adapter!r} reads ({wanted}). Correct the path. "
+            f"Adapters: {', '.join(sorted(ADAPTERS))}."
+        )
+    for file in paths:
+        try:
+            check_readable(file)
+        except DataError as error:
+            raise SettingsError(f"{field}.path: {error}") from error
+    return [_Found(position, source.adapter, source.limit, file, str(file)) for file in paths]
+
+
+def _generated(position: int, source: Source, out: Path) -> list[_Found]:
+    return [
+        _Found(
+            position,
+            source.adapter,
+            source.limit,
+            out / GENERATED / name,
+            f"{GENERATED}/{name}",
+        )
+        for name in ADAPTERS[GENERATED].files
+    ]

@@ -1,0 +1,67 @@
+"""The seeded mixture: how many problems of each domain, and which.
+
+Which ones is decided by a hash of seed and id, so that one more problem in the set
+hardly changes the draw.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+from data_schemas.prompts import Domain, Problem
+from tasks.curation.items import ticket
+
+
+def draw(
+    problems: Sequence[Problem], weights: Mapping[Domain, float], count: int, seed: int
+) -> list[Problem]:
+    """Draw at most `count` problems, without repetition, in their given order.
+
+    Args:
+        problems: with unique ids.
+        weights: share of each domain, in any unit. A domain without weight is left out;
+            no weights at all means: as they come.
+        count: how many.
+        seed: another seed draws other problems.
+    """
+    shuffled = sorted(problems, key=lambda problem: ticket("mixture", seed, problem.id))
+    if weights:
+        available: dict[Domain, list[Problem]] = defaultdict(list)
+        for problem in shuffled:
+            available[problem.domain].append(problem)
+        sizes = {domain: len(group) for domain, group in available.items()}
+        wanted = quotas(sizes, weights, count)
+        drawn = {p.id for domain, size in wanted.items() for p in available[domain][:size]}
+    else:
+        drawn = {problem.id for problem in shuffled[:count]}
+    return [problem for problem in problems if problem.id in drawn]
+
+
+def quotas(
+    available: Mapping[Domain, int], weights: Mapping[Domain, float], count: int
+) -> dict[Domain, int]:
+    """Share `count` places by weight; what a domain cannot fill goes to the others.
+
+    Whole places by the largest remainder; ties go to the domain first in the alphabet.
+    """
+    open_domains = [d for d in sorted(available) if available[d] and weights.get(d, 0.0) > 0.0]
+    filled: dict[Domain, int] = {}
+    left = min(count, sum(available[domain] for domain in open_domains))
+    while open_domains:
+        total = sum(weights[domain] for domain in open_domains)
+        shares = {domain: left * weights[domain] / total for domain in open_domains}
+        short = [domain for domain in open_domains if available[domain] <= shares[domain]]
+        if not short:
+            return filled | _whole(shares, left)
+        for domain in short:
+            filled[domain] = available[domain]
+            left -= available[domain]
+            open_domains.remove(domain)
+    return filled
+
+
+def _whole(shares: Mapping[Domain, float], places: int) -> dict[Domain, int]:
+    whole = {domain: int(share) for domain, share in shares.items()}
+    by_remainder = sorted(shares, key=lambda domain: (whole[domain] - shares[domain], domain))
+    for domain in by_remainder[: places - sum(whole.values())]:
+        whole[domain] += 1
+    return whole

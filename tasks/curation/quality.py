@@ -1,0 +1,175 @@
+"""Cleansing: each item is kept, or refused for the first rule it breaks.
+
+What is broken is quarantined (its producer should look), what is only unfit is dropped.
+Source: the filters CompassMax-V3-Thinking names for its long-CoT data and Ring-lite's
+rules for RL prompts. Differs: neither prints thresholds; the constants here are ours.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from transformers import PreTrainedTokenizerBase
+
+from data_schemas.demonstrations import Demonstration
+from data_schemas.prompts import Problem
+from data_schemas.quarantine import Outcome
+from data_schemas.settings import CurationSettings
+from tasks.algorithms.penalties import repetition_ratio
+from tasks.curation.items import Item, Sieved, refuse
+from tasks.curation.scripts import foreign_share
+from tasks.curation.wording import normalised, words
+from tasks.engines.chat import render_prompts, render_responses
+from tasks.rewards.protocol import THINK_CLOSE, THINK_OPEN, Verifier
+
+STAGE = "quality"
+MAX_REPETITION = 0.6
+"""Of a demonstration's word 3-grams: beyond it, the response loops. Words and not tokens,
+because every long text repeats the 3-grams of a small vocabulary. GSM8K's most
+repetitive solution has 0.40."""
+MAX_FOREIGN_SHARE = 0.3
+"""Of the letters of a prompt or response: beyond it, languages are mixed."""
+
+_BATCH = 512
+# C0 and C1 controls but tab and newline, the replacement character, private use, non-characters.
+_INVALID = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ufffd\ue000-\uf8ff\ufdd0-\ufdef\ufffe\uffff]")
+_THOUGHT = re.compile(
+    rf"{THINK_OPEN}(?:(?!{THINK_OPEN}|{THINK_CLOSE}).)*{THINK_CLOSE}"
+    rf"(?P<answer>(?:(?!{THINK_OPEN}|{THINK_CLOSE}).)*)",
+    re.DOTALL,
+)
+_MARKUP = re.compile(r"</?\w+>")
+_UNANSWERED = THINK_OPEN
+"""A response that never ends its thought: a verifier then reads the gold and nothing else."""
+
+_NOTHING = np.empty(0, dtype=np.int32)
+
+Fault = tuple[Outcome, str, str]
+"""Outcome, reason, detail."""
+
+
+def cleanse(
+    items: Sequence[Item],
+    tokenizer: PreTrainedTokenizerBase,
+    settings: CurationSettings,
+    verifiers: Mapping[str, Verifier],
+) -> Sieved:
+    """Keep the items that break no rule."""
+    control = control_tokens(tokenizer)
+    kept: Sieved = ([], [])
+    for start in range(0, len(items), _BATCH):
+        batch = items[start : start + _BATCH]
+        faults = [_text_fault(item, control) or _form_fault(item, verifiers) for item in batch]
+        sound = [item for item, fault in zip(batch, faults, strict=True) if fault is None]
+        lengths = iter(_length_faults(sound, tokenizer, settings))
+        for item, fault in zip(batch, faults, strict=True):
+            found = fault or next(lengths)
+            if found is None:
+                kept[0].append(item)
+            else:
+                kept[1].append(refuse(item, STAGE, *found))
+    return kept
+
+
+def control_tokens(tokenizer: PreTrainedTokenizerBase) -> re.Pattern[str]:
+    """Match the tokens that structure a chat: text that holds them could speak for another role."""
+    tokens = sorted(set(tokenizer.all_special_tokens) - {THINK_OPEN, THINK_CLOSE})
+    return re.compile("|".join(map(re.escape, tokens)) or r"(?!)")
+
+
+def _text_fault(item: Item, control: re.Pattern[str]) -> Fault | None:
+    """Look at the characters only."""
+    broken = Outcome.QUARANTINED
+    for message in item.record.messages:
+        if not message.content.strip():
+            return broken, "empty_prompt", f"the {message.role} message is blank"
+    for name, text in _texts(item):
+        if bad := _INVALID.search(text):
+            return broken, "invalid_characters", f"{bad[0]!a} at {bad.start()} of the {name}"
+        if token := control.search(text):
+            return broken, "control_token", f"{token[0]} in the {name}"
+    for name, text in _texts(item):
+        share = foreign_share(_MARKUP.sub("", text), item.record.language)
+        if share > MAX_FOREIGN_SHARE:
+            return (
+                Outcome.DROPPED,
+                "language_mix",
+                f"{share:.0%} of the {name}'s letters are not {item.record.language}",
+            )
+    return None
+
+
+def _form_fault(item: Item, verifiers: Mapping[str, Verifier]) -> Fault | None:
+    """Look at the verifier's answer, or at the form of the response."""
+    if isinstance(item.record, Problem):
+        return _problem_fault(item.record, verifiers)
+    return _response_fault(item.record)
+
+
+def _problem_fault(problem: Problem, verifiers: Mapping[str, Verifier]) -> Fault | None:
+    verifier = verifiers.get(problem.verifier)
+    if verifier is None:
+        known = ", ".join(sorted(verifiers))
+        return (
+            Outcome.QUARANTINED,
+            "unknown_verifier",
+            f"{problem.verifier!r} is not one of {known}",
+        )
+    verdict = verifier(problem, _UNANSWERED)
+    if verdict.abstained:
+        return Outcome.QUARANTINED, "bad_answer", f"{verdict.reason}: {verdict.detail}"
+    return None
+
+
+def _response_fault(demonstration: Demonstration) -> Fault | None:
+    thought = _THOUGHT.fullmatch(demonstration.response)
+    if thought is None:
+        return (
+            Outcome.QUARANTINED,
+            "malformed_think",
+            "the response is not one <think>...</think> followed by an answer",
+        )
+    if not thought["answer"].strip():
+        return Outcome.QUARANTINED, "empty_answer", "nothing follows </think>"
+    said = words(normalised(_MARKUP.sub(" ", demonstration.response)))
+    ids = {word: number for number, word in enumerate(dict.fromkeys(said))}
+    ratio = repetition_ratio([ids[word] for word in said])
+    if ratio > MAX_REPETITION:
+        return Outcome.DROPPED, "repetitive_response", f"{ratio:.2f} of its 3-grams are repeats"
+    return None
+
+
+def _length_faults(
+    items: Sequence[Item], tokenizer: PreTrainedTokenizerBase, settings: CurationSettings
+) -> Iterator[Fault | None]:
+    """Count the tokens."""
+    prompts = render_prompts(tokenizer, [item.record.messages for item in items])
+    responses = iter(
+        render_responses(
+            tokenizer,
+            [i.record.response for i in items if isinstance(i.record, Demonstration)],
+        )
+    )
+    for item, prompt in zip(items, prompts, strict=True):
+        response = next(responses) if isinstance(item.record, Demonstration) else _NOTHING
+        yield _token_fault(prompt, response, settings)
+
+
+def _token_fault(
+    prompt: NDArray[np.int32], response: NDArray[np.int32], settings: CurationSettings
+) -> Fault | None:
+    for name, tokens, limit in (
+        ("prompt", prompt, settings.max_prompt_tokens),
+        ("response", response, settings.max_response_tokens),
+    ):
+        if len(tokens) > limit:
+            return Outcome.DROPPED, f"{name}_too_long", f"{len(tokens)} tokens, limit {limit}"
+    return None
+
+
+def _texts(item: Item) -> Iterator[tuple[str, str]]:
+    for message in item.record.messages:
+        yield f"{message.role} message", message.content
+    if isinstance(item.record, Demonstration):
+        yield "response", item.record.response

@@ -1,0 +1,242 @@
+"""The sample world: raw rows as a small marketplace company would have them.
+
+`problems.jsonl` holds questions with an answer to check against; `demonstrations.jsonl`
+holds responses written by three teachers: a careful one (explicit steps), a terse one
+(right, hardly a step) and a hasty one (often wrong). Nobody marked which rows are wrong:
+demonstrations carry no answer. Fine-tuning therefore copies all three manners, and
+reinforcement learning, which does see verdicts, has something to choose between.
+
+The rows have the usual defects, so that curation has real work (counts per world):
+
+    problems        24 exact duplicates, 24 near duplicates (case, spaces), 12 without answer,
+                    10 malformed lines, 10 over-long
+    demonstrations  24 exact duplicates, 24 near duplicates, 12 without response,
+                    10 malformed lines, 10 over-long, 40 that repeat a problem's question
+
+Problems and all other demonstrations share no question, whatever the seed
+(`tasks.marketplace.items.is_asked`), nor does the base model's pretraining corpus.
+"""
+
+import json
+import random
+from collections.abc import Iterable, Mapping
+from itertools import islice
+from pathlib import Path
+
+from data_schemas.demonstrations import Demonstration, Parent
+from data_schemas.prompts import Domain, Message, Problem, Role
+from tasks.marketplace.drawing import draw_items
+from tasks.marketplace.items import Item
+from tasks.storage import canonical_json, write_bytes
+
+SOURCE = "sample_world"
+PROBLEMS = "problems.jsonl"
+DEMONSTRATIONS = "demonstrations.jsonl"
+
+PROBLEMS_PER_DOMAIN = 600
+DEMONSTRATIONS_PER_PARENT: dict[Parent, dict[Domain, int]] = {
+    Parent.REASONING: {
+        Domain.MATHS: 800,
+        Domain.CODE: 600,
+        Domain.INSTRUCTION: 600,
+        Domain.CHOICE: 50,
+        Domain.EXTRACTION: 50,
+        Domain.TOOL_USE: 50,
+        Domain.OPEN_TEXT: 50,
+    },
+    Parent.COMMERCE: {
+        Domain.CHOICE: 500,
+        Domain.EXTRACTION: 500,
+        Domain.TOOL_USE: 500,
+        Domain.OPEN_TEXT: 500,
+        Domain.MATHS: 70,
+        Domain.CODE: 60,
+        Domain.INSTRUCTION: 70,
+    },
+}
+"""A little of the other parent's work keeps the two mergeable."""
+
+TEACHERS = ("careful", "terse", "hasty")
+_TEACHER_SHARES = (0.5, 0.25, 0.25)
+
+NUM_EXACT, NUM_NEAR, NUM_UNANSWERED, NUM_MALFORMED, NUM_OVERLONG, NUM_CONTAMINATED = (
+    24,
+    24,
+    12,
+    10,
+    10,
+    40,
+)
+_OVERLONG_WORDS = 400
+
+
+def generate(seed: int, folder: Path) -> None:
+    """Write both files of one sample world; the same seed gives the same bytes."""
+    rng = random.Random(f"sample world/{seed}")
+    problems = [
+        _problem_row(item)
+        for domain in Domain
+        for item in islice(draw_items(rng, domain, asked=True), PROBLEMS_PER_DOMAIN)
+    ]
+    demonstrations = [
+        _demonstration_row(rng, item, parent)
+        for parent, amounts in DEMONSTRATIONS_PER_PARENT.items()
+        for domain, amount in amounts.items()
+        for item in islice(draw_items(rng, domain, asked=False), amount)
+    ]
+    repeated = [
+        {
+            "question": row["question"],
+            "response": row["solution"],
+            "task": row["task"],
+            "language": row["language"],
+            "skill": "reasoning",
+            "teacher": "careful",
+        }
+        for row in rng.sample(problems, NUM_CONTAMINATED)
+    ]
+    _write(folder / PROBLEMS, rng, "p", _with_defects(rng, problems, "answer"))
+    _write(
+        folder / DEMONSTRATIONS,
+        rng,
+        "d",
+        _with_defects(rng, demonstrations, "response") + repeated,
+    )
+
+
+def problem_from_row(row: Mapping[str, object], source_row: str) -> Problem:
+    """Turn one raw row of problems.jsonl into a Problem.
+
+    Args:
+        row: the parsed line.
+        source_row: sha256 of the line's bytes.
+
+    Raises:
+        ValueError: a field is missing, empty or of the wrong kind; the message names it.
+    """
+    answer = row.get("answer")
+    if not isinstance(answer, dict) or not answer:
+        raise ValueError("field 'answer' is missing or empty")
+    level = row.get("level")
+    if not isinstance(level, int):
+        raise ValueError("field 'level' is not an integer")
+    return Problem(
+        id=f"{SOURCE}/{_text(row, 'id')}",
+        domain=_domain(row),
+        language=_text(row, "language"),
+        messages=(Message(role=Role.USER, content=_text(row, "question")),),
+        verifier=_text(row, "check"),
+        answer=canonical_json(answer).decode(),
+        source=SOURCE,
+        source_row=source_row,
+        level=level,
+    )
+
+
+def demonstration_from_row(row: Mapping[str, object], source_row: str) -> Demonstration:
+    """Turn one raw row of demonstrations.jsonl into a Demonstration.
+
+    Args:
+        row: the parsed line.
+        source_row: sha256 of the line's bytes.
+
+    Raises:
+        ValueError: a field is missing, empty or of the wrong kind; the message names it.
+    """
+    skill = _text(row, "skill")
+    if skill not in list(Parent):
+        raise ValueError(f"field 'skill' is {skill!r}, expected one of {[*map(str, Parent)]}")
+    return Demonstration(
+        id=f"{SOURCE}/{_text(row, 'id')}",
+        parent=Parent(skill),
+        domain=_domain(row),
+        language=_text(row, "language"),
+        messages=(Message(role=Role.USER, content=_text(row, "question")),),
+        response=_text(row, "response"),
+        source=SOURCE,
+        source_row=source_row,
+    )
+
+
+def reference_response(row: Mapping[str, object]) -> str:
+    """The worked response of a raw problem row; its verifier gives it full marks."""
+    return _text(row, "solution")
+
+
+def _text(row: Mapping[str, object], name: str) -> str:
+    value = row.get(name)
+    if not isinstance(value, str) or not value.strip():
+        raise ValueError(f"field {name!r} is missing or empty")
+    return value
+
+
+def _domain(row: Mapping[str, object]) -> Domain:
+    task = _text(row, "task")
+    if task not in list(Domain):
+        raise ValueError(f"field 'task' is {task!r}, expected one of {[*map(str, Domain)]}")
+    return Domain(task)
+
+
+def _problem_row(item: Item) -> dict[str, object]:
+    return {
+        "task": str(item.domain),
+        "language": item.language,
+        "level": item.level,
+        "question": item.prompt,
+        "check": item.verifier,
+        "answer": item.answer,
+        "solution": item.careful,
+    }
+
+
+def _demonstration_row(rng: random.Random, item: Item, parent: Parent) -> dict[str, object]:
+    teacher = rng.choices(TEACHERS, _TEACHER_SHARES)[0]
+    response = {"careful": item.careful, "terse": item.terse, "hasty": item.hasty}[teacher]
+    return {
+        "skill": str(parent),
+        "task": str(item.domain),
+        "language": item.language,
+        "question": item.prompt,
+        "response": response,
+        "teacher": teacher,
+    }
+
+
+def _with_defects(
+    rng: random.Random, rows: list[dict[str, object]], wanted: str
+) -> list[dict[str, object]]:
+    """Return the rows with duplicates, gaps in `wanted` and over-long rows added."""
+    exact = [dict(row) for row in rng.sample(rows, NUM_EXACT)]
+    near = [{**row, "question": _retyped(row)} for row in rng.sample(rows, NUM_NEAR)]
+    empty = [{**row, wanted: None} for row in rng.sample(rows, NUM_UNANSWERED)]
+    overlong = [
+        {**row, "question": f"{row['question']} {_boilerplate(rng)}"}
+        for row in rng.sample(rows, NUM_OVERLONG)
+    ]
+    return rows + exact + near + empty + overlong
+
+
+def _retyped(row: Mapping[str, object]) -> str:
+    """The same question typed again: lower case and double spaces."""
+    return str(row["question"]).lower().replace(" ", "  ") + " "
+
+
+def _boilerplate(rng: random.Random) -> str:
+    """Shop text that somebody pasted behind a question."""
+    return " ".join(
+        rng.choice(("free", "shipping", "returns", "policy", "terms", "sale"))
+        for _ in range(_OVERLONG_WORDS)
+    )
+
+
+def _write(
+    path: Path, rng: random.Random, prefix: str, rows: Iterable[Mapping[str, object]]
+) -> None:
+    """Number and shuffle the rows, cut some lines short, write the file."""
+    lines = [
+        json.dumps({"id": f"{prefix}{number:05d}", **row}, ensure_ascii=False)
+        for number, row in enumerate(rows)
+    ]
+    lines += [line[: len(line) * 2 // 3] for line in rng.sample(lines, NUM_MALFORMED)]
+    rng.shuffle(lines)
+    write_bytes(path, ("\n".join(lines) + "\n").encode())

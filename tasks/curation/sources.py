@@ -1,0 +1,71 @@
+"""The table of adapters, and the reading of one source.
+
+An adapter turns one raw row into problems and demonstrations, or refuses it with a
+reason. To add a source: write such a function, add one line to ADAPTERS.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from data_schemas.quarantine import Quarantined
+from tasks.curation.adapters_commerce import ae110k, oa_mine, prdect_id
+from tasks.curation.adapters_general import ifeval, prompt_jsonl, sample
+from tasks.curation.adapters_reasoning import gsm8k, math_train, mbpp, mgsm
+from tasks.curation.adapters_tools import bfcl, toolrl_rlla
+from tasks.curation.items import Item, refuse_row
+from tasks.curation.rows import BadRow, RawRow, UnreadableRow, read_rows
+
+
+@dataclass(frozen=True, slots=True)
+class Adapter:
+    """How one kind of raw row is read."""
+
+    read: Callable[[RawRow], list[Item]]
+    """Returns at least one item.
+
+    Raises:
+        BadRow: nothing can be made of the row.
+    """
+    files: tuple[str, ...] = ("*.jsonl", "*.parquet")
+    """Which files of a folder are its own."""
+
+
+ADAPTERS: dict[str, Adapter] = {
+    "sample_world": Adapter(sample, ("problems.jsonl", "demonstrations.jsonl")),
+    "prompt_jsonl": Adapter(prompt_jsonl),
+    "ae110k": Adapter(ae110k, ("ae-110k*.jsonl",)),
+    "oa_mine": Adapter(oa_mine, ("oa-mine*.jsonl",)),
+    "prdect_id": Adapter(prdect_id),
+    "gsm8k": Adapter(gsm8k),
+    "math_train": Adapter(math_train),
+    "mgsm": Adapter(mgsm),
+    "mbpp": Adapter(mbpp),
+    "bfcl": Adapter(bfcl),
+    "toolrl_rlla": Adapter(toolrl_rlla),
+    "ifeval": Adapter(ifeval),
+}
+
+
+def read_file(name: str, source: int, path: Path) -> Iterator[list[Item] | Quarantined]:
+    """Yield, for every raw row in order, its items or the reason why there are none."""
+    for row in read_rows(path):
+        if isinstance(row, UnreadableRow):
+            problem = row.problem
+            yield refuse_row(name, row.key, row.source_row, problem.reason, problem.detail)
+            continue
+        try:
+            items = ADAPTERS[name].read(row)
+        except BadRow as bad:
+            yield refuse_row(name, row.key, row.source_row, bad.reason, bad.detail)
+        except ValidationError as error:
+            first = error.errors()[0]
+            where = ".".join(str(part) for part in first["loc"]) or "row"
+            yield refuse_row(name, row.key, row.source_row, "schema", f"{where}: {first['msg']}")
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            # A field deep inside the row is not of the shape that this public set has.
+            yield refuse_row(name, row.key, row.source_row, "malformed", repr(error))
+        else:
+            yield [replace(item, source=source) for item in items]

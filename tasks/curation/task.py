@@ -1,0 +1,102 @@
+"""Flyte shells of stage 1: list raw files, curate them, grade what is left."""
+
+from data_schemas.arrow import read_table
+from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, StoreRef
+from data_schemas.demonstrations import Demonstration, Parent
+from data_schemas.prompts import Problem
+from data_schemas.settings import (
+    CurationSettings,
+    GradingSettings,
+    PipelineSettings,
+    RolloutKind,
+)
+from tasks import remote, resources
+from tasks.curation import curate as curation
+from tasks.curation import grading
+from tasks.curation import ingest as ingestion
+from tasks.engines.chat import load_tokenizer
+from tasks.engines.select import open_rollout
+from tasks.lineage.stage import stage, workplace
+from tasks.readiness import demonstrations_of, fit_phase
+from tasks.rewards.canaries import checked_scorer
+
+
+@resources.shell("ingest")
+def ingest(settings: CurationSettings, store: StoreRef, execution: Execution) -> DatasetRef:
+    """Find, check and hash every raw file, before anything expensive."""
+    with stage("ingest", settings, store, execution, resources.code_digest("ingest")) as record:
+        with record.output("raw") as out:
+            facts = ingestion.ingest(settings.sources, settings.seed, out)
+        record.facts(facts)
+        record.rows(int(facts["sources"]), int(facts["files"]))
+        resources.deck_of_facts("ingest", facts)
+        return record.ref("raw", DatasetRef)
+
+
+@resources.shell("curate")
+def curate(
+    settings: CurationSettings,
+    raw: DatasetRef,
+    base: CheckpointRef,
+    store: StoreRef,
+    execution: Execution,
+    exam: DatasetRef | None = None,
+) -> DatasetRef:
+    """Turn raw rows into problems, demonstrations and held-out suites.
+
+    Args:
+        settings: limits and seeds.
+        raw: list of raw files.
+        base: its tokenizer measures lengths.
+        store: of the run.
+        execution: of the workflow.
+        exam: curated earlier; its held-out suites are taken over and nothing new is held out.
+    """
+    with stage("curate", settings, store, execution, resources.code_digest("curate")) as record:
+        raw_folder, base_folder = record.read("raw", raw), record.read("base", base)
+        held_out = record.read("exam", exam) if exam else None
+        with record.output("curated") as out:
+            facts = curation.curate(settings, raw_folder, base_folder, out, held_out)
+        record.facts(facts)
+        kept = ("problems", "demonstrations", "held_out")
+        record.rows(int(facts["rows"]), sum(int(facts[name]) for name in kept))
+        resources.deck_of_facts("curate", facts)
+        return record.ref("curated", DatasetRef)
+
+
+@resources.shell("fit_settings")
+def fit_settings(
+    settings: PipelineSettings, curated: DatasetRef, store: StoreRef
+) -> PipelineSettings:
+    """Leave out of both phases what there are no problems of; refuse what cannot be trained."""
+    folder = remote.localise(curated.uri, curated.digest, workplace(store))
+    problems = read_table(folder / curation.PROBLEMS, Problem)
+    rows = read_table(folder / curation.DEMONSTRATIONS, Demonstration)
+    for parent in Parent:
+        demonstrations_of(parent, rows)
+    phases = {
+        name: fit_phase(phase, problems, name)
+        for name, phase in (("rl_one", settings.rl_one), ("rl_two", settings.rl_two))
+    }
+    return settings.model_copy(update=phases)
+
+
+@resources.shell("grade")
+def grade(
+    settings: GradingSettings,
+    curated: DatasetRef,
+    start: CheckpointRef,
+    store: StoreRef,
+    execution: Execution,
+) -> DatasetRef:
+    """Measure how often the start model solves each problem, and keep those worth training on."""
+    with stage("grade", settings, store, execution, resources.code_digest("grade")) as record:
+        rows = record.read("curated", curated) / curation.PROBLEMS
+        problems, folder = read_table(rows, Problem), record.read("start", start)
+        engine, tokenizer = open_rollout(RolloutKind.HF, folder), load_tokenizer(folder)
+        with record.output("graded") as out:
+            facts = grading.grade(settings, problems, engine, tokenizer, checked_scorer(), out)
+        record.facts(facts)
+        record.rows(int(facts["offered"]), int(facts["kept"]))
+        resources.deck_of_facts("grade", facts)
+        return record.ref("graded", DatasetRef)

@@ -1,0 +1,1 @@
+"""Machines behind Protocols: rollout engines, trainers, text models. They choose no algorithm."""

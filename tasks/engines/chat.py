@@ -1,0 +1,122 @@
+"""Chat turns to tokens and response tokens back to text, with the model's own template.
+
+SFT, grading, RL and evaluation all render here, so that a prompt has the same tokens
+wherever it is used. A response is tokenised on its own and appended: the prompt part
+of a demonstration is therefore exactly the prompt that RL will send.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from transformers import AutoTokenizer, PreTrainedTokenizerBase
+
+from data_schemas.prompts import Message
+from tasks.errors import SettingsError
+
+
+def load_tokenizer(folder: Path) -> PreTrainedTokenizerBase:
+    """Load the tokenizer of a model directory, without network.
+
+    Raises:
+        SettingsError: there is no tokenizer, or it has no chat template or end token.
+    """
+    if not (folder / "tokenizer_config.json").is_file():
+        raise SettingsError(
+            f"{folder} is no model directory: it holds no tokenizer_config.json. "
+            "Point base_model at a Hugging Face model directory."
+        )
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
+    except (OSError, ValueError, KeyError) as error:
+        cause = str(error).partition("\n")[0]
+        raise SettingsError(
+            f"transformers cannot load the tokenizer in {folder}: {cause} "
+            "Repair the folder, or point base_model at another model directory."
+        ) from error
+    if not tokenizer.chat_template or tokenizer.eos_token_id is None:
+        raise SettingsError(
+            f"the tokenizer in {folder} has no chat template or no end token. "
+            "Add chat_template.jinja and eos_token, or choose another base_model."
+        )
+    return tokenizer
+
+
+def end_and_pad(tokenizer: PreTrainedTokenizerBase) -> tuple[int, int]:
+    """Ids of the end token and of the token a batch is padded with.
+
+    Raises:
+        SettingsError: the tokenizer lacks one of them.
+    """
+    end, pad = tokenizer.eos_token_id, tokenizer.pad_token_id
+    if not isinstance(end, int) or not isinstance(pad, int):
+        raise SettingsError("the tokenizer needs one eos_token and one pad_token; set both")
+    return end, pad
+
+
+def render_prompt(
+    tokenizer: PreTrainedTokenizerBase, messages: Sequence[Message]
+) -> NDArray[np.int32]:
+    """Tokenise chat turns up to the point where the assistant starts to speak."""
+    return render_prompts(tokenizer, [messages])[0]
+
+
+def render_prompts(
+    tokenizer: PreTrainedTokenizerBase, dialogues: Sequence[Sequence[Message]]
+) -> list[NDArray[np.int32]]:
+    """Tokenise many dialogues at once, which is several times faster than one by one."""
+    if not dialogues:
+        return []
+    batch = tokenizer.apply_chat_template(
+        [
+            [{"role": message.role.value, "content": message.content} for message in messages]
+            for messages in dialogues
+        ],
+        add_generation_prompt=True,
+        tokenize=True,
+        return_dict=False,
+        # Curation measures prompts that are longer than the model's limit, to drop them.
+        tokenizer_kwargs={"verbose": False},
+    )
+    return [np.asarray(tokens, dtype=np.int32) for tokens in batch]
+
+
+def render_response(tokenizer: PreTrainedTokenizerBase, response: str) -> NDArray[np.int32]:
+    """Tokenise a response and close it with the end token."""
+    return render_responses(tokenizer, [response])[0]
+
+
+def render_responses(
+    tokenizer: PreTrainedTokenizerBase, responses: Sequence[str]
+) -> list[NDArray[np.int32]]:
+    """Tokenise many responses at once, each closed with the end token."""
+    if not responses:
+        return []
+    batch = tokenizer(list(responses), add_special_tokens=False, verbose=False)["input_ids"]
+    end = tokenizer.eos_token_id
+    return [np.asarray([*tokens, end], dtype=np.int32) for tokens in batch]
+
+
+def render_demonstration(
+    tokenizer: PreTrainedTokenizerBase, messages: Sequence[Message], response: str
+) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
+    """Tokenise a worked example.
+
+    Returns:
+        Tokens [T] of prompt, response and end token; and the loss mask [T], True on the
+        response and its end token only.
+    """
+    prompt = render_prompt(tokenizer, messages)
+    answer = render_response(tokenizer, response)
+    mask = np.zeros(len(prompt) + len(answer), dtype=np.bool_)
+    mask[len(prompt) :] = True
+    return np.concatenate([prompt, answer]), mask
+
+
+def response_text(tokenizer: PreTrainedTokenizerBase, tokens: Sequence[int]) -> str:
+    """Decode a response without its end token; other special tokens stay visible."""
+    ids = [int(token) for token in tokens]
+    while ids and ids[-1] in (tokenizer.eos_token_id, tokenizer.pad_token_id):
+        ids.pop()
+    return str(tokenizer.decode(ids, skip_special_tokens=False))

@@ -1,0 +1,45 @@
+"""The error tree, by who can act.
+
+    PipelineError
+    ├── SettingsError (ValueError)    the user: fix the setting named in the message; never retried
+    ├── DataError (ValueError)        the producer of the data: fix or quarantine it; never retried
+    │   └── TamperError               somebody changed a committed object; the message names it
+    ├── EngineError (RuntimeError)    nobody: a machine failed; Flyte retries it
+    │   └── Preempted                 SIGTERM; the step is finished or abandoned; Flyte retries it
+    └── JudgeError (RuntimeError)     no verdict; left out and counted, never scored 0
+
+To add one: inherit the branch whose reader can act, keep it picklable (message only),
+and say in one line when it is raised.
+"""
+
+
+class PipelineError(Exception):
+    """Root of every error this project raises on purpose."""
+
+
+class SettingsError(PipelineError, ValueError):
+    """A setting is unknown, missing, degenerate or contradicts another."""
+
+
+class DataError(PipelineError, ValueError):
+    """Rows, files or artifacts are not what their schema or digest says."""
+
+
+class TamperError(DataError):
+    """A committed object no longer has the digest it was committed with."""
+
+
+class EngineError(PipelineError, RuntimeError):
+    """A machine, process or service failed; trying again may help."""
+
+
+class Preempted(EngineError):
+    """The task was told to stop; its last committed step is safe."""
+
+
+class JudgeError(PipelineError, RuntimeError):
+    """A judge gave no usable verdict."""
+
+
+RETRYABLE: tuple[type[PipelineError], ...] = (EngineError,)
+"""What the Flyte shells turn into FlyteRecoverableException."""

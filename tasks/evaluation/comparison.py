@@ -1,0 +1,77 @@
+"""Candidate against parent on the same problems, paired by problem id."""
+
+import logging
+from collections.abc import Sequence
+
+from data_schemas.reports import Comparison
+from data_schemas.samples import SampleResult
+from data_schemas.settings import EvaluationSettings
+from tasks.algorithms.estimators import paired_difference
+from tasks.errors import DataError
+from tasks.evaluation.suites import ProblemScore, per_problem, suite_names
+
+logger = logging.getLogger(__name__)
+
+
+def compare(
+    candidate: Sequence[SampleResult],
+    parent: Sequence[SampleResult],
+    parent_name: str,
+    settings: EvaluationSettings,
+) -> list[Comparison]:
+    """Give candidate minus parent for 'all' and for every domain.
+
+    A problem counts where both models have at least one verdict. A suite where that leaves
+    nothing is not compared, which the release gate takes for a failure.
+
+    Raises:
+        DataError: the two sides answered different problems.
+    """
+    ours = {problem.problem_id: problem for problem in per_problem(candidate)}
+    theirs = {problem.problem_id: problem for problem in per_problem(parent)}
+    odd = sorted(ours.keys() ^ theirs.keys())
+    if odd:
+        raise DataError(
+            f"candidate and {parent_name} answered different problems: {len(odd)} ids are on one "
+            f"side only, first {odd[0]!r}. Evaluate both on the same held-out table."
+        )
+    suites = suite_names(list(ours.values()))
+    wanted = [suite for suite in suites if suite == "all" or suite.startswith("domain:")]
+    comparisons = []
+    for suite in wanted:
+        pairs = [(ours[id_], theirs[id_]) for id_ in ours if suite in ours[id_].suites]
+        judged = [pair for pair in pairs if pair[0].judged and pair[1].judged]
+        if len(judged) < len(pairs):
+            logger.warning(
+                "%s against %s: %d of %d problems left out, one side has no verdict",
+                suite,
+                parent_name,
+                len(pairs) - len(judged),
+                len(pairs),
+            )
+        if judged:
+            comparisons.append(_compare_suite(suite, parent_name, judged, settings))
+    return comparisons
+
+
+def _compare_suite(
+    suite: str,
+    parent_name: str,
+    pairs: Sequence[tuple[ProblemScore, ProblemScore]],
+    settings: EvaluationSettings,
+) -> Comparison:
+    interval = paired_difference(
+        [ours.accuracy for ours, _ in pairs],
+        [theirs.accuracy for _, theirs in pairs],
+        resamples=settings.resamples,
+        confidence=settings.confidence,
+        seed=settings.seed,
+    )
+    return Comparison(
+        suite=suite,
+        parent=parent_name,
+        difference=interval.mean,
+        low=interval.low,
+        high=interval.high,
+        problems=len(pairs),
+    )

@@ -1,0 +1,37 @@
+"""Evaluations of the same rung in several runs, taken as one."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from data_schemas.arrow import read_table, write_table
+from data_schemas.samples import SampleResult
+from data_schemas.settings import EvaluationSettings
+from tasks import storage
+from tasks.evaluation.runner import REPORT_FILE, SAMPLES_FILE, summarise
+from tasks.ladder import read_evaluation
+
+
+def pool(
+    settings: EvaluationSettings, name: str, parts: Sequence[Path], out: Path
+) -> dict[str, float | int | str]:
+    """Write one evaluation whose problems are those of all parts.
+
+    Problems of different parts stay different problems even under one id: each run answered
+    its own with its own model.
+
+    Args:
+        settings: of the bootstrap.
+        name: on the ladder.
+        parts: evaluation folders, in an order that is the same for every rung.
+        out: empty folder.
+    """
+    samples = [
+        sample.model_copy(update={"problem_id": f"run {place}: {sample.problem_id}"})
+        for place, part in enumerate(parts, start=1)
+        for sample in read_table(part / SAMPLES_FILE, SampleResult)
+    ]
+    checkpoints = ",".join(read_evaluation(part).checkpoint for part in parts)
+    report = summarise(settings, name, checkpoints, samples)
+    write_table(out / SAMPLES_FILE, SampleResult, samples)
+    storage.write_bytes(out / REPORT_FILE, storage.canonical_json(report))
+    return {f"accuracy/{suite.suite}": suite.accuracy for suite in report.suites}

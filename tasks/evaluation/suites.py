@@ -1,0 +1,127 @@
+"""From sampled responses to suites: 'all', every domain, every language, every source.
+
+The problem is the unit: a problem's accuracy is the share of its judged responses that
+solved it, a suite's accuracy the mean over problems, its interval a bootstrap over problems.
+An abstained response has no verdict; it is left out of every mean and counted. A problem
+without any verdict is left out whole. A suite where that leaves nothing has `problems` 0: its
+means are 0 and say nothing.
+"""
+
+import logging
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from data_schemas.prompts import Domain
+from data_schemas.reports import SuiteScore
+from data_schemas.samples import SampleResult
+from data_schemas.settings import EvaluationSettings
+from tasks.algorithms.estimators import bootstrap_mean, pass_at_k
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class ProblemScore:
+    """All responses of one model to one problem."""
+
+    problem_id: str
+    suites: tuple[str, ...]
+    judged: int
+    abstained: int
+    solved: int
+    score: float
+    """Sum of the verdict scores of the judged responses."""
+
+    @property
+    def accuracy(self) -> float:
+        """Share of judged responses that solved it; asked only where something was judged."""
+        return self.solved / self.judged
+
+
+def per_problem(samples: Iterable[SampleResult]) -> list[ProblemScore]:
+    """Gather samples by problem, in order of first appearance."""
+    by_problem: dict[str, list[SampleResult]] = {}
+    for sample in samples:
+        by_problem.setdefault(sample.problem_id, []).append(sample)
+    return [
+        ProblemScore(
+            problem_id=problem_id,
+            suites=_suites_of(rows[0]),
+            judged=sum(row.judged for row in rows),
+            abstained=sum(not row.judged for row in rows),
+            solved=sum(row.solved for row in rows),
+            score=sum(row.score for row in rows if row.score is not None),
+        )
+        for problem_id, rows in by_problem.items()
+    ]
+
+
+def suite_scores(
+    samples: Iterable[SampleResult], settings: EvaluationSettings
+) -> tuple[SuiteScore, ...]:
+    """Score every suite, in reading order."""
+    problems = per_problem(samples)
+    return tuple(
+        _suite_score(suite, [problem for problem in problems if suite in problem.suites], settings)
+        for suite in suite_names(problems)
+    )
+
+
+def suite_names(problems: Sequence[ProblemScore]) -> list[str]:
+    """Name the suites in reading order: all, domains as declared, languages, sources."""
+    present = {suite for problem in problems for suite in problem.suites}
+    domains = [f"domain:{domain.value}" for domain in Domain]
+    rest = sorted(present - {"all"} - set(domains))
+    return [name for name in ["all", *domains, *rest] if name in present]
+
+
+def _suites_of(row: SampleResult) -> tuple[str, ...]:
+    return (
+        "all",
+        f"domain:{row.domain.value}",
+        f"language:{row.language}",
+        f"source:{row.source}",
+    )
+
+
+def _suite_score(
+    suite: str, members: Sequence[ProblemScore], settings: EvaluationSettings
+) -> SuiteScore:
+    judged = [problem for problem in members if problem.judged]
+    abstained = sum(problem.abstained for problem in members)
+    if not judged:
+        logger.warning("%s: no verdict on any of %d responses", suite, abstained)
+        return SuiteScore(
+            suite=suite,
+            problems=0,
+            samples=settings.samples,
+            accuracy=0.0,
+            low=0.0,
+            high=0.0,
+            score=0.0,
+            pass_at_k=0.0,
+            abstained=abstained,
+        )
+    interval = bootstrap_mean(
+        [problem.accuracy for problem in judged],
+        resamples=settings.resamples,
+        confidence=settings.confidence,
+        seed=settings.seed,
+    )
+    solved_P = [problem.solved for problem in judged]
+    judged_P = [problem.judged for problem in judged]
+    # A problem that lost samples to abstention has fewer than k draws; its pass@judged is a
+    # lower bound of its pass@k.
+    return SuiteScore(
+        suite=suite,
+        problems=len(judged),
+        samples=settings.samples,
+        accuracy=interval.mean,
+        low=interval.low,
+        high=interval.high,
+        score=float(np.mean([problem.score / problem.judged for problem in judged])),
+        pass_at_k=float(pass_at_k(solved_P, judged_P, judged_P).mean()),
+        abstained=abstained,
+    )

@@ -1,0 +1,78 @@
+"""Flyte shells of stage 6: one model on the held-out suites, several runs of
+one as a whole, and the last model against all before it."""
+
+from data_schemas.arrow import read_table
+from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, ReportRef, StoreRef
+from data_schemas.prompts import Problem
+from data_schemas.settings import EvaluationSettings, RolloutKind
+from tasks import resources
+from tasks.engines.chat import load_tokenizer
+from tasks.engines.select import open_rollout
+from tasks.evaluation import against, pooling, runner
+from tasks.lineage.stage import stage
+from tasks.rewards.canaries import checked_scorer
+
+HELD_OUT = "held_out.parquet"
+
+
+@resources.shell("evaluate")
+def evaluate(
+    settings: EvaluationSettings,
+    name: str,
+    model: CheckpointRef,
+    curated: DatasetRef,
+    store: StoreRef,
+    execution: Execution,
+) -> ReportRef:
+    """Answer and score every held-out problem with one model."""
+    code = resources.code_digest("evaluate")
+    with stage(f"evaluate/{name}", settings, store, execution, code) as record:
+        folder = record.read("model", model)
+        problems = read_table(record.read("curated", curated) / HELD_OUT, Problem)
+        engine, tokenizer = open_rollout(RolloutKind.HF, folder), load_tokenizer(folder)
+        candidate = runner.Candidate(name, model.digest, engine, tokenizer)
+        with record.output("report") as out:
+            report = runner.evaluate(settings, candidate, problems, checked_scorer(), out)
+        facts = {f"accuracy/{score.suite}": score.accuracy for score in report.suites}
+        record.facts(facts)
+        resources.deck_of_facts(f"evaluate/{name}", facts)
+        record.rows(len(problems), len(problems) * settings.samples)
+        return record.ref("report", ReportRef)
+
+
+@resources.shell("compare")
+def compare(
+    settings: EvaluationSettings,
+    candidate: ReportRef,
+    parents: list[ReportRef],
+    store: StoreRef,
+    execution: Execution,
+) -> ReportRef:
+    """Compare the candidate's answers with those of every model it was made from."""
+    with stage("compare", settings, store, execution, resources.code_digest("compare")) as record:
+        ours = record.read("candidate", candidate)
+        theirs = [record.read(f"parent/{place}", ref) for place, ref in enumerate(parents, start=1)]
+        with record.output("ladder") as out:
+            facts = against.against_all(settings, ours, theirs, out)
+        record.facts(facts)
+        resources.deck_of_facts("compare", facts)
+        return record.ref("ladder", ReportRef)
+
+
+@resources.shell("pool")
+def pool(
+    settings: EvaluationSettings,
+    name: str,
+    parts: list[ReportRef],
+    store: StoreRef,
+    execution: Execution,
+) -> ReportRef:
+    """Take the same rung of several runs as one: every problem of every run counts."""
+    stage_name = f"evaluate/pooled/{name}"
+    with stage(stage_name, settings, store, execution, resources.code_digest("pool")) as record:
+        folders = [record.read(f"part/{place}", ref) for place, ref in enumerate(parts, start=1)]
+        with record.output("report") as out:
+            facts = pooling.pool(settings, name, folders, out)
+        record.facts(facts)
+        resources.deck_of_facts(stage_name, facts)
+        return record.ref("report", ReportRef)

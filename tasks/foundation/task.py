@@ -1,0 +1,52 @@
+"""Flyte shells of stage 0: the base model, taken into the store or pretrained."""
+
+import shutil
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict
+
+from data_schemas.artifacts import CheckpointRef, Execution, StoreRef
+from data_schemas.settings import PretrainSettings
+from tasks import resources
+from tasks.foundation import base, pretraining
+from tasks.lineage.stage import stage
+
+
+class BaseModelSource(BaseModel):
+    """Where a base model was taken from, as it stands in the statement."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    path: str
+
+
+@resources.shell("ingest_base")
+def ingest_base(path: str, name: str, store: StoreRef, execution: Execution) -> CheckpointRef:
+    """Check a base model and take it into the store, as a root of the lineage.
+
+    Args:
+        path: Hugging Face directory; '' for the shipped tiny mixture of experts.
+        name: what it is to the workflow: 'base', 'candidate'.
+        store: of the run.
+        execution: of the workflow.
+    """
+    folder = Path(path).expanduser().resolve() if path else base.shipped_base()
+    base.check_model_folder(folder)
+    source = BaseModelSource(path=path)
+    code = resources.code_digest("ingest_base")
+    with stage(f"ingest/{name}", source, store, execution, code) as record:
+        record.source("origin", folder)
+        with record.output("model") as out:
+            shutil.copytree(folder, out, dirs_exist_ok=True)
+        return record.ref("model", CheckpointRef)
+
+
+@resources.shell("pretrain")
+def pretrain(settings: PretrainSettings, store: StoreRef, execution: Execution) -> CheckpointRef:
+    """Train the tiny base model and its tokenizer from nothing."""
+    with stage("pretrain", settings, store, execution, resources.code_digest("pretrain")) as record:
+        with record.output("model") as out:
+            facts = pretraining.pretrain(settings, out)
+        record.facts(facts)
+        resources.deck_of_facts("pretrain", facts)
+        return record.ref("model", CheckpointRef)

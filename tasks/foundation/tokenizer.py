@@ -1,0 +1,65 @@
+"""The tokenizer of the shipped base model: byte-level BPE with single digits and a chat template.
+
+Byte level, so that every string in every script survives the round trip. Digits stand
+alone, because column arithmetic needs them apart. Words are cut at spaces, digits and
+punctuation only: GPT-2's pattern would also cut Thai words at their vowel marks.
+"""
+
+from collections.abc import Iterable
+
+from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
+from transformers import PreTrainedTokenizerFast
+
+PAD = "<|endoftext|>"
+TURN_START = "<|im_start|>"
+TURN_END = "<|im_end|>"
+_CONTROL = (PAD, TURN_START, TURN_END)
+_MARKUP = ("<think>", "</think>", "<tool_call>", "</tool_call>")
+"""One token each, but plain text to a decoder: verifiers must see them."""
+
+_PIECES = r" ?[^\s\d\p{P}\p{S}]+|\d| ?[\p{P}\p{S}]+|\s+"
+
+CHAT_TEMPLATE = (
+    "{% for message in messages %}"
+    "{{ '<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>\n' }}"
+    "{% endfor %}"
+    "{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
+)
+"""Qwen's turns without its tool and thinking switches: a prompt says all there is to say."""
+
+
+def train_tokenizer(
+    texts: Iterable[str], vocabulary: int, max_length: int
+) -> PreTrainedTokenizerFast:
+    """Train the tokenizer on texts; the vocabulary counts bytes, merges and added tokens."""
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [
+            pre_tokenizers.Split(Regex(_PIECES), behavior="isolated"),
+            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
+        ]
+    )
+    tokenizer.decoder = decoders.ByteLevel()
+    added = len(_CONTROL) + len(_MARKUP)
+    trainer = trainers.BpeTrainer(
+        vocab_size=vocabulary - added,
+        initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator(texts, trainer)
+    tokenizer.add_special_tokens([AddedToken(token, special=True) for token in _CONTROL])
+    tokenizer.add_tokens([AddedToken(token, special=False, normalized=False) for token in _MARKUP])
+    fast = PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        eos_token=TURN_END,
+        pad_token=PAD,
+        model_max_length=max_length,
+        clean_up_tokenization_spaces=False,
+    )
+    fast.chat_template = CHAT_TEMPLATE
+    return fast
+
+
+def token_id(tokenizer: PreTrainedTokenizerFast, token: str) -> int:
+    """Id of one token of the vocabulary."""
+    return tokenizer.get_vocab()[token]

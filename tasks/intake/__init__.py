@@ -1,0 +1,1 @@
+"""Where every workflow begins: its store, its execution, and what the command line overrides."""

@@ -1,0 +1,58 @@
+"""Flyte shells every workflow begins with: the command line, the store, the execution."""
+
+import os
+import time
+import uuid
+from typing import NamedTuple
+
+from data_schemas.artifacts import Execution, StoreRef
+from data_schemas.settings import PipelineSettings
+from tasks import location, remote, resources
+from tasks.engines.select import require
+from tasks.intake import options
+
+
+class Opened(NamedTuple):
+    """What every later stage is given."""
+
+    store: StoreRef
+    execution: Execution
+
+
+@resources.shell("check_settings")
+def check_settings(settings: PipelineSettings, sources: str) -> PipelineSettings:
+    """Take the command line's sources into the settings, and refuse engines that are not there.
+
+    Args:
+        settings: of the workflow.
+        sources: 'adapter=path,adapter=path', or '' to keep the settings' own.
+    """
+    require(settings.rl_one.engines)
+    require(settings.rl_two.engines)
+    return options.with_sources(settings, sources)
+
+
+@resources.shell("with_seed")
+def with_seed(settings: PipelineSettings, seed: int) -> PipelineSettings:
+    """Give every stage that draws something the same seed."""
+    return options.with_seed(settings, seed)
+
+
+@resources.shell("open_store")
+def open_store(store: str, workflow: str) -> Opened:
+    """Create the store if it is not there and give this run of the workflow a name.
+
+    Args:
+        store: folder or s3:// prefix.
+        workflow: what is running: 'post_training', 'retrain' ...
+    """
+    uri = location.absolute_store(store)
+    tracking = location.tracking_uri(uri, os.environ.get("MLFLOW_TRACKING_URI", ""))
+    # On a cluster Flyte's own name of the execution; on a laptop there is none.
+    name = os.environ.get("FLYTE_INTERNAL_EXECUTION_ID") or time.strftime("%Y%m%d-%H%M%S")
+    return Opened(
+        store=StoreRef(uri=uri, id=remote.open_store(uri), tracking_uri=tracking),
+        execution=Execution(
+            id=f"{name}-{uuid.uuid4().hex[:6]}", started=time.time(), workflow=workflow
+        ),
+    )

@@ -1,0 +1,391 @@
+"""MLflow as a catalogue of what the statements prove.
+
+One MLflow run per stage and execution; datasets and models are linked as its inputs and
+outputs. MLflow can be edited by any client, so nothing here is evidence: the audit checks
+it against the statements. Only MlflowClient is used, and no global state but where
+MLflow itself reads it (`_version_of`).
+
+What MLflow 3.17 makes us do: dataset digests end at 36 characters, the full sha256 is a
+tag; metric names refuse `@`; linking an output twice is an error; a model version's
+`model_id` is lost, its `source` is not; a run has no dataset outputs, so these are inputs
+with the context `output/<role>`.
+"""
+
+import json
+import logging
+import os
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tasks.errors import DataError, EngineError, PipelineError
+from tasks.lineage.spool import BATCH, Event
+
+if TYPE_CHECKING:
+    from mlflow import MlflowClient
+    from mlflow.entities import LoggedModel
+    from mlflow.entities.model_registry import ModelVersion
+
+logger = logging.getLogger(__name__)
+
+EXPERIMENT = "eachprompt"
+KEY = "eachprompt.key"
+STATEMENT = "eachprompt.statement"
+SHA256 = "sha256"
+RELEASED = "released"
+PREVIOUS = "previous"
+"""Alias of the version that was released before."""
+MANIFEST_TAG = "manifest"
+"""Of a model version: sha256 of the release's manifest.json."""
+CONTEXT = "mlflow.data.context"
+
+MANIFEST_FILE = "manifest.json"
+GATE_FILE = "gate.json"
+CARD_FILE = "README.md"
+"""What a release folder holds beside the files of its checkpoint."""
+
+_TRACKING_URI = "MLFLOW_TRACKING_URI"
+_MAX_DIGEST = 36
+_MAX_VALUE = 500
+_PARAMS_PER_REQUEST = 100
+_PATIENCE = {
+    # The defaults block a training step for four minutes when the server is away.
+    "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1",
+    "MLFLOW_HTTP_REQUEST_TIMEOUT": "10",
+    "MLFLOW_DISABLE_TELEMETRY": "true",
+}
+_REFUSALS = {
+    "BAD_REQUEST",
+    "INVALID_PARAMETER_VALUE",
+    "INVALID_STATE",
+    "RESOURCE_ALREADY_EXISTS",
+    "RESOURCE_DOES_NOT_EXIST",  # somebody deleted the run
+}
+
+
+def connect(tracking_uri: str) -> "MlflowClient":
+    """Open a client with little patience; the first use of a new sqlite file takes seconds."""
+    for name, value in _PATIENCE.items():
+        os.environ.setdefault(name, value)
+    from mlflow import MlflowClient
+
+    path = sqlite_path(tracking_uri)
+    if path is not None:
+        if not path.exists():
+            logger.info("creating the MLflow store %s; its migrations take a while", path)
+        for name in ("alembic", "mlflow.store.db.utils"):
+            logging.getLogger(name).setLevel(logging.WARNING)
+    return MlflowClient(tracking_uri=tracking_uri, registry_uri=tracking_uri)
+
+
+def sqlite_path(tracking_uri: str) -> Path | None:
+    """Say which file a `sqlite:///` uri means."""
+    scheme = "sqlite:///"
+    return Path(tracking_uri.removeprefix(scheme)) if tracking_uri.startswith(scheme) else None
+
+
+class Catalogue:
+    """Writes the events of stages into one tracking store; applying twice changes nothing."""
+
+    def __init__(self, tracking_uri: str) -> None:
+        self._tracking_uri = tracking_uri
+        self._runs: dict[str, str] = {}
+
+    def apply(self, run: str, events: Sequence[Event]) -> None:
+        """Record events of the run with this key, in order.
+
+        Raises:
+            EngineError: the tracking store does not answer.
+            DataError: it refused one of them for good.
+        """
+        with boundary():
+            if events[0]["kind"] == "metrics":
+                self._metrics(run, events)
+                return
+            for event in events:
+                match event["kind"]:
+                    case "start":
+                        self._start(run, event)
+                    case "input" | "output":
+                        self._link(run, event)
+                    case "facts":
+                        self._facts(run, event)
+                    case "register":
+                        self._register(run, event)
+                    case "finish":
+                        self._finish(run, event)
+                    case kind:
+                        raise DataError(f"unknown event {kind!r}")
+
+    def run_id(self, run: str) -> str:
+        """Return the MLflow run with this key, '' if there is none or nobody answers."""
+        try:
+            with boundary():
+                return self._runs.get(run) or self._find_run(run) or ""
+        except (EngineError, DataError):
+            return ""
+
+    @cached_property
+    def _client(self) -> "MlflowClient":
+        return connect(self._tracking_uri)
+
+    @cached_property
+    def _experiment(self) -> str:
+        from mlflow.exceptions import MlflowException
+
+        experiment = self._client.get_experiment_by_name(EXPERIMENT)
+        if experiment is not None:
+            return experiment.experiment_id
+        try:
+            return self._client.create_experiment(
+                EXPERIMENT, _artifact_location(self._tracking_uri)
+            )
+        except MlflowException:
+            # Another stage was faster.
+            experiment = self._client.get_experiment_by_name(EXPERIMENT)
+            if experiment is None:
+                raise
+            return experiment.experiment_id
+
+    def _find_run(self, run: str) -> str | None:
+        found = self._client.search_runs(
+            [self._experiment], f"tags.`{KEY}` = '{run}'", max_results=1
+        )
+        return found[0].info.run_id if found else None
+
+    def _run(self, run: str) -> str:
+        if run not in self._runs:
+            found = self._find_run(run)
+            if found is None:
+                raise DataError(f"run {run} was never started in {self._tracking_uri}")
+            self._runs[run] = found
+        return self._runs[run]
+
+    def _start(self, run: str, event: Event) -> None:
+        run_id = self._find_run(run)
+        if run_id is None:
+            run_id = self._client.create_run(
+                self._experiment,
+                start_time=_milliseconds(event),
+                tags={KEY: run, **event["tags"]},
+                run_name=event["stage"],
+            ).info.run_id
+        else:
+            self._client.update_run(run_id, status="RUNNING")
+        self._runs[run] = run_id
+        from mlflow.entities import Param
+
+        params = [Param(key, value[:_MAX_VALUE]) for key, value in event["params"].items()]
+        for first in range(0, len(params), _PARAMS_PER_REQUEST):
+            self._client.log_batch(run_id, params=params[first : first + _PARAMS_PER_REQUEST])
+
+    def _metrics(self, run: str, events: Sequence[Event]) -> None:
+        from mlflow.entities import Metric
+
+        metrics = [
+            Metric(metric_name(name), float(value), _milliseconds(event), int(event["step"]))
+            for event in events
+            for name, value in event["values"].items()
+        ]
+        for first in range(0, len(metrics), BATCH):
+            self._client.log_batch(self._run(run), metrics=metrics[first : first + BATCH])
+
+    def _facts(self, run: str, event: Event) -> None:
+        numbers = {
+            name: value for name, value in event["values"].items() if not isinstance(value, str)
+        }
+        if numbers:
+            self._metrics(run, [{**event, "step": 0, "values": numbers}])
+        for name, value in event["values"].items():
+            if isinstance(value, str):
+                self._client.set_tag(self._run(run), f"fact.{name}", value[:_MAX_VALUE])
+
+    def _link(self, run: str, event: Event) -> None:
+        from mlflow.entities import LoggedModelInput, LoggedModelOutput
+
+        run_id = self._run(run)
+        if event["type"] != "CheckpointRef":
+            self._client.log_inputs(run_id, datasets=[_dataset_input(event)])
+            return
+        linked = self._client.get_run(run_id)
+        if event["kind"] == "input":
+            model_id = self._model(event, None).model_id
+            self._client.log_inputs(run_id, models=[LoggedModelInput(model_id)])
+            return
+        model_id = self._model(event, run_id).model_id
+        outputs = linked.outputs.model_outputs if linked.outputs else []
+        if model_id not in {output.model_id for output in outputs}:
+            self._client.log_outputs(run_id, [LoggedModelOutput(model_id, step=0)])
+
+    def _model(self, event: Event, run_id: str | None) -> "LoggedModel":
+        """Find the model of this content and statement, or make it."""
+        found = self._client.search_logged_models(
+            [self._experiment], f"tags.{SHA256} = '{event['digest']}'"
+        )
+        for model in found:
+            if model.tags.get("statement") == event["statement"]:
+                return model
+        model = self._client.create_logged_model(
+            self._experiment,
+            name=_model_name(event["name"]),
+            source_run_id=run_id,
+            tags={
+                "mlflow.model.isExternal": "true",
+                SHA256: event["digest"],
+                "uri": event["uri"],
+                "statement": event["statement"],
+                "parents": json.dumps(event.get("parents", [])),
+            },
+            model_type=event["name"].split("/")[0],
+        )
+        return self._client.finalize_logged_model(model.model_id, "READY")
+
+    def _finish(self, run: str, event: Event) -> None:
+        run_id = self._run(run)
+        for name, value in event.get("tags", {}).items():
+            self._client.set_tag(run_id, name, value)
+        self._client.set_terminated(run_id, event["status"], end_time=_milliseconds(event))
+
+    def _register(self, run: str, event: Event) -> None:
+        register_release(
+            self._client,
+            name=event["name"],
+            model_id=self._model(event, self._run(run)).model_id,
+            run_id=self._run(run),
+            tags={
+                KEY: run,
+                SHA256: event["digest"],
+                "statement": event["statement"],
+                **event["tags"],
+            },
+            released=event["released"],
+        )
+
+
+def register_release(
+    client: "MlflowClient",
+    *,
+    name: str,
+    model_id: str,
+    run_id: str,
+    tags: dict[str, str],
+    released: bool,
+) -> str:
+    """Make a version of a registered model and return its number.
+
+    Only a version that passed the gate gets the alias `released`; the one that had it
+    before keeps the alias `previous`. The same key and model give the same version again.
+    """
+    from mlflow.exceptions import MlflowException
+
+    try:
+        client.create_registered_model(name)
+    except MlflowException as error:
+        if error.error_code != "RESOURCE_ALREADY_EXISTS":
+            raise
+    version = _version_of(client, name=name, model_id=model_id, run_id=run_id, tags=tags)
+    if not released:
+        return version
+    aliases = client.get_registered_model(name).aliases
+    holder = aliases.get(RELEASED)
+    if holder is None or int(holder) < int(version):
+        if holder is not None:
+            client.set_registered_model_alias(name, PREVIOUS, holder)
+        client.set_registered_model_alias(name, RELEASED, version)
+    return version
+
+
+def versions(client: "MlflowClient", name: str) -> list["ModelVersion"]:
+    """List all versions of a registered model."""
+    return list(client.search_model_versions(f"name = '{name}'"))
+
+
+def _version_of(
+    client: "MlflowClient", *, name: str, model_id: str, run_id: str, tags: dict[str, str]
+) -> str:
+    source = f"models:/{model_id}"
+    for version in versions(client, name):
+        if version.source == source and version.tags.get(KEY) == tags[KEY]:
+            return str(version.version)
+    with _global_tracking(client.tracking_uri):
+        made = client.create_model_version(
+            name, source, run_id=run_id, tags=tags, await_creation_for=0
+        )
+    return str(made.version)
+
+
+@contextmanager
+def _global_tracking(uri: str) -> Iterator[None]:
+    """Let the SQL registry find the model: it looks in the global tracking store.
+
+    MLflow writes that store into the environment as well, where the next run of this process
+    would take it for the user's word.
+    """
+    import mlflow
+
+    said = os.environ.get(_TRACKING_URI)
+    before = mlflow.get_tracking_uri()
+    mlflow.set_tracking_uri(uri)
+    try:
+        yield
+    finally:
+        mlflow.set_tracking_uri(before)
+        if said is None:
+            os.environ.pop(_TRACKING_URI, None)
+        else:
+            os.environ[_TRACKING_URI] = said
+
+
+def metric_name(name: str) -> str:
+    """Say a metric's name in the characters MLflow takes: 'pass@4' is 'pass_at_4'."""
+    return re.sub(r"[^\w\-. :/]", "_", name.replace("@", "_at_"))[:250]
+
+
+def _dataset_input(event: Event) -> Any:
+    from mlflow.entities import Dataset, DatasetInput, InputTag
+
+    dataset = Dataset(
+        name=event["role"],
+        digest=event["digest"][:_MAX_DIGEST],
+        source_type="s3" if event["uri"].startswith("s3://") else "local",
+        source=json.dumps({"uri": event["uri"]}),
+    )
+    tags = {
+        CONTEXT: f"{event['kind']}/{event['role']}",
+        SHA256: event["digest"],
+        "statement": event["statement"],
+        "uri": event["uri"],
+    }
+    return DatasetInput(dataset, [InputTag(key, value) for key, value in tags.items()])
+
+
+def _model_name(stage: str) -> str:
+    return re.sub(r"[/:.%\"']", "-", stage)
+
+
+def _artifact_location(tracking_uri: str) -> str | None:
+    """Keep MLflow from making ./mlruns wherever the process stands."""
+    path = sqlite_path(tracking_uri)
+    return str(path.parent / "artifacts") if path else None
+
+
+def _milliseconds(event: Event) -> int:
+    return int(event["time"] * 1000)
+
+
+@contextmanager
+def boundary() -> Iterator[None]:
+    """Turn whatever MLflow throws into ours: refused for good, or not there now."""
+    try:
+        yield
+    except PipelineError:
+        raise
+    except Exception as error:
+        from mlflow.exceptions import MlflowException
+
+        if isinstance(error, MlflowException) and error.error_code in _REFUSALS:
+            raise DataError(str(error)) from error
+        raise EngineError(f"{type(error).__name__}: {error}") from error

@@ -1,0 +1,172 @@
+"""Reading MLflow back: versions, models and runs as plain records.
+
+What stands here can have been edited by anybody with a client; `tasks.audit` checks it
+against the statements.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from tasks.errors import SettingsError
+from tasks.lineage.catalogue import (
+    CONTEXT,
+    EXPERIMENT,
+    SHA256,
+    STATEMENT,
+    boundary,
+    connect,
+    sqlite_path,
+)
+
+if TYPE_CHECKING:
+    from mlflow.entities import DatasetInput, Run
+
+_MODEL_URI = re.compile(r"models:/(?P<name>[^/@]+)(@(?P<alias>[^/@]+)|/(?P<version>\d+))")
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """A logged model."""
+
+    id: str
+    tags: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """A version of a registered model."""
+
+    name: str
+    number: str
+    aliases: tuple[str, ...]
+    tags: Mapping[str, str]
+    model: Model | None
+    """None if the logged model it points at is gone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dataset:
+    """A dataset linked to a run."""
+
+    way: str
+    """'input' or 'output'."""
+    role: str
+    digest: str
+    """Written once, cut at 36 characters."""
+    sha256: str
+    """A tag."""
+
+
+@dataclass(frozen=True, slots=True)
+class StageRun:
+    """A run of one stage."""
+
+    id: str
+    tags: Mapping[str, str]
+    datasets: tuple[Dataset, ...]
+    models_in: tuple[Model, ...] = field(default=())
+    models_out: tuple[Model, ...] = field(default=())
+
+
+class Lookup:
+    """Questions to one tracking store.
+
+    Every method raises EngineError when it does not answer.
+
+    Raises:
+        SettingsError: it is a file that does not exist.
+    """
+
+    def __init__(self, tracking_uri: str) -> None:
+        path = sqlite_path(tracking_uri)
+        if path and not path.exists():
+            raise SettingsError(f"there is no MLflow store at {path}. Check --store.")
+        with boundary():
+            self._client = connect(tracking_uri)
+        self._models: dict[str, Model | None] = {}
+
+    def version(self, model_uri: str) -> Version:
+        """Find `models:/NAME@alias` or `models:/NAME/3`.
+
+        Raises:
+            SettingsError: not of that form, or not in this store.
+        """
+        match = _MODEL_URI.fullmatch(model_uri)
+        if match is None:
+            raise SettingsError(
+                f"{model_uri!r} names no model; use models:/NAME@released or models:/NAME/3"
+            )
+        from mlflow.exceptions import MlflowException
+
+        name = match["name"]
+        with boundary():
+            try:
+                number = match["version"]
+                if not number:
+                    aliased = self._client.get_model_version_by_alias(name, match["alias"])
+                    number = str(aliased.version)
+                found = self._client.get_model_version(name, number)
+            except MlflowException as error:
+                if error.error_code not in {"RESOURCE_DOES_NOT_EXIST", "INVALID_PARAMETER_VALUE"}:
+                    raise
+                raise SettingsError(
+                    f"{model_uri} is not in this MLflow store: {error.message}. "
+                    "Nothing was released under that name, or --tracking-uri points elsewhere."
+                ) from error
+            source = found.source or ""
+            return Version(
+                name=name,
+                number=number,
+                aliases=tuple(found.aliases),
+                tags=dict(found.tags),
+                model=self._model(source.removeprefix("models:/")),
+            )
+
+    def runs(self, statement: str) -> list[StageRun]:
+        """List the finished runs that carry a statement."""
+        with boundary():
+            experiment = self._client.get_experiment_by_name(EXPERIMENT)
+            if experiment is None:
+                return []
+            found = self._client.search_runs(
+                [experiment.experiment_id], f"tags.`{STATEMENT}` = '{statement}'"
+            )
+            # What search_runs returns lacks the model inputs.
+            return [self._stage_run(self._client.get_run(run.info.run_id)) for run in found]
+
+    def _stage_run(self, run: "Run") -> StageRun:
+        inputs = run.inputs
+        into = [item.model_id for item in (inputs.model_inputs if inputs else [])]
+        out = [item.model_id for item in (run.outputs.model_outputs if run.outputs else [])]
+        return StageRun(
+            id=run.info.run_id,
+            tags=dict(run.data.tags),
+            datasets=tuple(_dataset(item) for item in (inputs.dataset_inputs if inputs else [])),
+            # Logging a metric for its own output makes MLflow list that model as an input too.
+            models_in=self._all(model_id for model_id in into if model_id not in out),
+            models_out=self._all(out),
+        )
+
+    def _all(self, model_ids: Iterable[str]) -> tuple[Model, ...]:
+        return tuple(self._model(model_id) or Model(id=model_id, tags={}) for model_id in model_ids)
+
+    def _model(self, model_id: str) -> Model | None:
+        from mlflow.exceptions import MlflowException
+
+        if model_id not in self._models:
+            try:
+                found = self._client.get_logged_model(model_id)
+                self._models[model_id] = Model(id=model_id, tags=dict(found.tags))
+            except MlflowException as error:
+                if error.error_code != "RESOURCE_DOES_NOT_EXIST":
+                    raise
+                self._models[model_id] = None
+        return self._models[model_id]
+
+
+def _dataset(item: "DatasetInput") -> Dataset:
+    tags = {tag.key: tag.value for tag in item.tags}
+    way, _, role = tags.get(CONTEXT, "").partition("/")
+    return Dataset(way=way, role=role, digest=item.dataset.digest, sha256=tags.get(SHA256, ""))

@@ -1,0 +1,93 @@
+"""Where the chain ends: files from outside the store.
+
+Two ways lead out. A stage may record a file or folder as an input without a statement and
+with a `file://` uri (`StageRecord.source`). And an object may hold `raw_files.json`, the
+list of the raw files that were ingested: those with a relative uri were copied into the
+object, the others lie where they lay.
+"""
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from urllib.parse import unquote, urlparse
+
+from pydantic import ValidationError
+
+from data_schemas.raw_files import RawFile
+from data_schemas.statements import Input, Statement
+from tasks import remote, storage
+from tasks.errors import DataError
+
+RAW_FILES = "raw_files.json"
+
+
+def is_source(item: Input) -> bool:
+    """True for an input from outside the store."""
+    return item.uri.startswith("file://")
+
+
+def source_path(item: Input) -> Path:
+    """Say where such an input lies."""
+    return Path(unquote(urlparse(item.uri).path))
+
+
+def source_digest(path: Path) -> str:
+    """Hash a file, or a folder as an artifact's manifest would.
+
+    Raises:
+        DataError: it is not there.
+    """
+    if path.is_dir():
+        return storage.sha256_bytes(storage.folder_manifest(path))
+    return remote.sha256_uri(str(path))
+
+
+def object_uri(store: str, uri: str, digest: str) -> str:
+    """Find an object by content, so that a store that was moved is still whole."""
+    name = f"/objects/{digest[:16]}"
+    return store + name if uri.endswith(name) else uri
+
+
+def read_raw_files(uri: str) -> list[RawFile]:
+    """Read an object's raw_files.json; empty if it has none.
+
+    Raises:
+        DataError: it is not a list of raw files.
+    """
+    where = f"{uri}/{RAW_FILES}"
+    if RAW_FILES not in remote.list_files(uri):
+        return []
+    try:
+        return [RawFile.model_validate(entry) for entry in json.loads(remote.read_bytes(where))]
+    except (ValueError, TypeError, ValidationError) as error:
+        raise DataError(f"{where} is not a list of raw files: {error}") from error
+
+
+def all_raw_files(store: str, statements: Iterable[Statement]) -> dict[str, str]:
+    """Name every file from outside that a chain rests on, with its sha256.
+
+    Files copied into an object are named `objects/<its name>/<file>`.
+
+    Raises:
+        DataError: a raw_files.json cannot be read.
+    """
+    found: dict[str, str] = {}
+    for statement in statements:
+        found |= {item.uri: item.digest for item in statement.inputs if is_source(item)}
+        for output in statement.outputs:
+            uri = object_uri(store, output.uri, output.digest)
+            for raw in read_raw_files(uri):
+                found[raw_name(output.digest, raw)] = raw.sha256
+    return dict(sorted(found.items()))
+
+
+def raw_name(digest: str, raw: RawFile) -> str:
+    """Name a raw file: its uri, or its place in the object that holds a copy."""
+    if is_inside(raw):
+        return f"objects/{digest[:16]}/{raw.uri}"
+    return raw.uri
+
+
+def is_inside(raw: RawFile) -> bool:
+    """True if the object that lists a raw file also holds it."""
+    return not remote.is_remote(raw.uri) and not raw.uri.startswith("/")

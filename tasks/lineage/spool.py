@@ -1,0 +1,193 @@
+"""What a stage has to tell MLflow, on disk first.
+
+Every event is one JSON line, appended and fsynced before anything is sent, so neither an
+outage of the tracking server nor the death of the process loses one. A file is shipped
+from its `.offset` on; sending the same event twice changes nothing at the receiver, and
+so a crash between sending and moving the offset does no harm. A shipped file goes to
+`shipped/`: move it back and the next sync rebuilds the run in an empty tracking store.
+
+Limit: a spool on a lost disk is lost with it. For s3:// stores the spool is on the local
+disk while the stage runs and goes to the store when the stage ends without MLflow.
+"""
+
+import fcntl
+import json
+import logging
+import os
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Protocol
+
+from tasks.errors import DataError, EngineError
+from tasks.storage import write_bytes
+
+logger = logging.getLogger(__name__)
+
+Event = dict[str, Any]
+"""`kind` says which; see `tasks.lineage.catalogue.Catalogue.apply`."""
+
+BATCH = 500
+"""Metric values per request; MLflow allows 1000."""
+
+
+class Receiver(Protocol):
+    """Where events go. Applying one twice must be the same as once."""
+
+    def apply(self, run: str, events: list[Event]) -> None:
+        """Record events of the run with this key, in order.
+
+        Raises:
+            EngineError: unreachable; try again later.
+            DataError: refused for good.
+        """
+        ...
+
+
+class Spool:
+    """The events of one stage run. Only one process at a time holds it.
+
+    Raises:
+        BlockingIOError: another holder is alive.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._stream = path.open("r+b")
+        try:
+            fcntl.flock(self._stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            self._stream.close()
+            raise
+        # A line torn by a crash must not swallow the one written next.
+        if self._stream.seek(0, os.SEEK_END) and not path.read_bytes().endswith(b"\n"):
+            self._stream.write(b"\n")
+
+    @property
+    def run(self) -> str:
+        """The key all attempts of this stage in this execution share."""
+        return self.path.name.rsplit(".", 2)[0]
+
+    def append(self, event: Event) -> None:
+        """Make an event durable."""
+        self._stream.write(json.dumps({"time": time.time(), **event}).encode() + b"\n")
+        self._stream.flush()
+        os.fsync(self._stream.fileno())
+
+    def ship(self, receiver: Receiver) -> bool:
+        """Send what was not sent yet; False if the receiver cannot be reached."""
+        mark = self.path.with_suffix(".offset")
+        start = int(mark.read_text()) if mark.exists() else 0
+        for end, events in _batches(self.path, start):
+            try:
+                receiver.apply(self.run, events)
+            except EngineError as error:
+                logger.warning(
+                    "MLflow does not answer; %s is kept for later: %.200s", self.path, error
+                )
+                return False
+            except DataError as error:
+                logger.warning("MLflow refused %s of %s: %s", events[0]["kind"], self.run, error)
+            write_bytes(mark, str(end).encode())
+        return True
+
+    @property
+    def open(self) -> bool:
+        """True until `close`."""
+        return not self._stream.closed
+
+    @property
+    def finished(self) -> bool:
+        """True if the stage came to its end, well or badly."""
+        return any(
+            event["kind"] == "finish" for _, events in _batches(self.path, 0) for event in events
+        )
+
+    def close(self, *, shipped: bool) -> None:
+        """Let go of the file; a shipped one is filed away."""
+        if shipped:
+            done = self.path.parent / "shipped"
+            done.mkdir(exist_ok=True)
+            self.path.rename(done / self.path.name)
+            self.path.with_suffix(".offset").unlink(missing_ok=True)
+        self._stream.close()
+
+
+def new_spool(folder: Path, run: str) -> Spool:
+    """Open the spool of one attempt at a stage."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{run}.{uuid.uuid4().hex[:8]}.jsonl"
+    path.touch(exist_ok=False)
+    return Spool(path)
+
+
+def ship_left_over(folder: Path, receiver: Receiver) -> list[Path]:
+    """Ship every spool nobody holds; returns what stays because nobody answers.
+
+    A spool without end belongs to a process that was killed: its run is marked so.
+    """
+    left: list[Path] = []
+    # Producers end before their consumers start, and must arrive first.
+    for path in sorted(folder.glob("*.jsonl"), key=lambda path: path.stat().st_mtime):
+        with _held(path) as spool:
+            if spool is None:
+                continue
+            if not spool.finished:
+                spool.append({"kind": "finish", "status": "KILLED"})
+            shipped = not left and spool.ship(receiver)
+            spool.close(shipped=shipped)
+            if not shipped:
+                left.append(path)
+    return left
+
+
+@contextmanager
+def _held(path: Path) -> Iterator[Spool | None]:
+    """Yield the spool, or nothing if a living process holds it or has filed it away."""
+    try:
+        spool = Spool(path)
+    except (BlockingIOError, FileNotFoundError):
+        yield None
+        return
+    if path.exists():
+        yield spool
+        return
+    spool.close(shipped=False)  # filed away between opening and locking
+    yield None
+
+
+def _batches(path: Path, start: int) -> Iterator[tuple[int, list[Event]]]:
+    """Yield (offset after it, events): neighbouring metrics together, others alone."""
+    batch: list[Event] = []
+    size = 0
+    with path.open("rb") as stream:
+        stream.seek(start)
+        end = start
+        for line in stream:
+            if not line.endswith(b"\n"):
+                break  # torn: the process died while writing it
+            event = _parse(line, path) or {"kind": "torn"}
+            values = len(event["values"]) if event["kind"] == "metrics" else 0
+            if batch and (event["kind"] != "metrics" or size + values > BATCH):
+                yield end, batch
+                batch, size = [], 0
+            end += len(line)
+            if event["kind"] == "metrics":
+                batch.append(event)
+                size += values
+            elif event["kind"] != "torn":
+                yield end, [event]
+    if batch:
+        yield end, batch
+
+
+def _parse(line: bytes, path: Path) -> Event | None:
+    try:
+        event = json.loads(line)
+        return event if isinstance(event, dict) and "kind" in event else None
+    except ValueError:
+        if line.strip():
+            logger.warning("%s: a torn line of %d bytes is left out", path, len(line))
+        return None

@@ -1,0 +1,300 @@
+"""One stage on record: what it read, what it made, what it counted.
+
+    with stage("curate", settings, store, execution, code) as record:
+        with record.output("curated") as out:
+            record.facts(curate(settings, record.read("raw", raw), out))
+        return record.ref("curated", DatasetRef)
+
+The first `ref` closes the statement: a reference carries the statement's digest, so
+everything the statement says must be known by then. Metrics, rows and `register` may
+still follow. MLflow being away stops nothing and loses nothing (see `spool`).
+"""
+
+import logging
+import math
+import os
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import BaseModel
+
+from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, ReportRef, StoreRef
+from data_schemas.statements import ExecutionRecord, Input, Output, Statement
+from tasks import remote, storage
+from tasks.errors import DataError
+from tasks.lineage import statements
+from tasks.lineage.catalogue import STATEMENT, Catalogue
+from tasks.lineage.origins import source_digest
+from tasks.lineage.spool import Spool, new_spool, ship_left_over
+
+logger = logging.getLogger(__name__)
+
+Ref = TypeVar("Ref", CheckpointRef, DatasetRef, ReportRef)
+
+_SHIP_EVERY_S = 10.0
+"""How stale MLflow's curves may be while a stage runs."""
+
+
+class StageRecord:
+    """The record of a running stage. Made by `stage`."""
+
+    def __init__(
+        self, name: str, settings: BaseModel, store: StoreRef, code: tuple[str, ...], spool: Spool
+    ) -> None:
+        self._name = name
+        self._settings = settings
+        self._store = store
+        self._code = code
+        self._spool = spool
+        self._catalogue = Catalogue(store.tracking_uri)
+        self._shipped = time.monotonic()
+        self._inputs: list[Input] = []
+        self._outputs: dict[str, Output] = {}
+        self._linked: set[str] = set()
+        self._facts: dict[str, float | int | str] = {}
+        self._rows = (0, 0)
+        self._statement = ""
+
+    def read(self, role: str, ref: CheckpointRef | DatasetRef | ReportRef) -> Path:
+        """Return a verified local folder with an artifact and record it as an input.
+
+        Raises:
+            DataError: the artifact is gone.
+            TamperError: it is not what was committed.
+        """
+        self._refuse_if_closed(f"read {role!r}")
+        path = remote.localise(ref.uri, ref.digest, workplace(self._store))
+        item = Input(role=role, uri=ref.uri, digest=ref.digest, statement=ref.statement)
+        self._inputs.append(item)
+        self._tell_link("input", type(ref).__name__, item, name=role)
+        return path
+
+    def source(self, role: str, path: Path) -> Path:
+        """Record a file or folder from outside the store, by content, as a root of the chain.
+
+        Raises:
+            DataError: it is not there.
+        """
+        self._refuse_if_closed(f"read {role!r}")
+        item = Input(
+            role=role, uri=path.resolve().as_uri(), digest=source_digest(path), statement=""
+        )
+        self._inputs.append(item)
+        self._tell_link("input", "source", item, name=role)
+        return path
+
+    @contextmanager
+    def output(self, role: str) -> Iterator[Path]:
+        """Yield an empty folder; when the block ends well, it is committed as an object."""
+        self._refuse_if_closed(f"write {role!r}")
+        assert role not in self._outputs, f"{self._name} wrote the output {role!r} already"
+        with storage.new_object(workplace(self._store)) as (folder, committed):
+            yield folder
+        uri = committed.uri
+        if remote.is_remote(self._store.uri):
+            uri = remote.publish(Path(uri), committed.digest, self._store.uri)
+        self._outputs[role] = Output(role=role, uri=uri, digest=committed.digest)
+
+    def facts(self, facts: Mapping[str, float | int | str]) -> None:
+        """Add counts and results to the statement.
+
+        Raises:
+            DataError: a number is not finite, so it cannot be proved equal to anything.
+        """
+        self._refuse_if_closed("add facts")
+        for name, value in facts.items():
+            if isinstance(value, float) and not math.isfinite(value):
+                raise DataError(f"fact {name!r} of {self._name} is {value}; report a finite number")
+        self._facts.update(facts)
+
+    def rows(self, rows_in: int, rows_out: int) -> None:
+        """Say how many rows went in and came out, for the stage table."""
+        self._rows = (rows_in, rows_out)
+
+    def metrics(self, step: int, values: Mapping[str, float]) -> None:
+        """Put the metrics of one step on the spool; MLflow gets them within seconds."""
+        self._spool.append({"kind": "metrics", "step": step, "values": dict(values)})
+        if time.monotonic() - self._shipped > _SHIP_EVERY_S:
+            self._ship()
+
+    def ref(self, role: str, kind: type[Ref]) -> Ref:
+        """Return the reference to an output and close the statement."""
+        assert role in self._outputs, f"{self._name} has no output {role!r}"
+        self._close()
+        output = self._outputs[role]
+        self._tell_output(output, kind.__name__)
+        return kind(uri=output.uri, digest=output.digest, statement=self._statement)
+
+    def register(self, role: str, name: str, *, released: bool, tags: Mapping[str, str]) -> None:
+        """Make an output a version of a registered model, with alias `released` if it passed."""
+        ref = self.ref(role, CheckpointRef)
+        self._spool.append(
+            {
+                "kind": "register",
+                "name": name,
+                "digest": ref.digest,
+                "uri": ref.uri,
+                "statement": ref.statement,
+                "released": released,
+                "tags": dict(tags),
+            }
+        )
+
+    def start(self, execution: Execution, *, reachable: bool) -> None:
+        """Show the run in MLflow, unless it was away a moment ago."""
+        self._spool.append(
+            {
+                "kind": "start",
+                "stage": self._name,
+                "params": statements.flat_settings(self._settings),
+                "tags": {
+                    "eachprompt.execution": execution.id,
+                    "eachprompt.stage": self._name,
+                    "eachprompt.code": ",".join(self._code),
+                    "eachprompt.store": self._store.id,
+                },
+            }
+        )
+        if reachable:
+            self._ship()
+
+    def finish(self, execution: Execution, started: float, seconds: float, cpu: float) -> None:
+        """Close the statement, file the execution record and end the MLflow run."""
+        self._close()
+        for output in self._outputs.values():
+            self._tell_output(output, DatasetRef.__name__)
+        self._spool.append({"kind": "facts", "values": self._facts})
+        reachable = self._ship()
+        record = ExecutionRecord(
+            execution=execution.id,
+            stage=self._name,
+            statement=self._statement,
+            started=started,
+            seconds=seconds,
+            cpu_seconds=cpu,
+            rows_in=self._rows[0],
+            rows_out=self._rows[1],
+            run_id=self._catalogue.run_id(self._spool.run) if reachable else "",
+        )
+        statements.save_execution(self._store.uri, record)
+        self._end("FINISHED", {STATEMENT: self._statement}, reachable=reachable)
+
+    def fail(self, error: BaseException) -> None:
+        """Mark the MLflow run as failed, with the reason."""
+        if self._spool.open:
+            reason = f"{type(error).__name__}: {error}"
+            self._end("FAILED", {"eachprompt.error": reason[:500]}, reachable=True)
+
+    def _ship(self) -> bool:
+        shipped = self._spool.ship(self._catalogue)
+        # After a refusal too, so that an outage costs one attempt per period.
+        self._shipped = time.monotonic()
+        return shipped
+
+    def _end(self, status: str, tags: Mapping[str, str], *, reachable: bool) -> None:
+        """End the run and let go of the spool, which stays if nobody answered."""
+        self._spool.append({"kind": "finish", "status": status, "tags": dict(tags)})
+        shipped = reachable and self._ship()
+        if not shipped and remote.is_remote(self._store.uri):
+            # The local disk may go away with the machine.
+            name = self._spool.path.name
+            remote.write_bytes(f"{self._store.uri}/spool/{name}", self._spool.path.read_bytes())
+        self._spool.close(shipped=shipped)
+
+    def _refuse_if_closed(self, what: str) -> None:
+        assert not self._statement, (
+            f"{self._name} cannot {what} any more: ref() closed its statement"
+        )
+
+    def _close(self) -> None:
+        if self._statement:
+            return
+        self._statement = statements.save_statement(
+            self._store.uri,
+            Statement(
+                stage=self._name,
+                settings=storage.canonical_json(self._settings).decode(),
+                code=self._code,
+                environment=statements.environment_digest(),
+                inputs=tuple(self._inputs),
+                outputs=tuple(self._outputs.values()),
+                facts=self._facts,
+            ),
+        )
+
+    def _tell_output(self, output: Output, kind: str) -> None:
+        if output.role not in self._linked:
+            self._linked.add(output.role)
+            item = Input(**output.model_dump(), statement=self._statement)
+            self._tell_link("output", kind, item, name=self._name)
+
+    def _tell_link(self, way: str, kind: str, item: Input, *, name: str) -> None:
+        parents = [parent.digest for parent in self._inputs] if way == "output" else []
+        self._spool.append(
+            {"kind": way, "type": kind, "name": name, "parents": parents, **item.model_dump()}
+        )
+
+
+@contextmanager
+def stage(
+    name: str,
+    settings: BaseModel,
+    store: StoreRef,
+    execution: Execution,
+    code: str | Sequence[str],
+) -> Iterator[StageRecord]:
+    """Record one stage of an execution.
+
+    Args:
+        name: unique within the execution: 'curate', 'sft/reasoning', 'rl/one'.
+        settings: of the stage.
+        store: where artifacts, statements and the spool lie.
+        execution: of the workflow.
+        code: source digest, or all that ran if the stage was resumed under changed code.
+
+    An error in the block marks the MLflow run FAILED and passes through; no statement and
+    no execution record are written then.
+    """
+    reachable = sync(store)
+    digests = (code,) if isinstance(code, str) else tuple(code)
+    spool = new_spool(workplace(store) / "spool", f"{execution.id}.{name.replace('/', '.')}")
+    record = StageRecord(name, settings, store, digests, spool)
+    started, clock, cpu = time.time(), time.monotonic(), _cpu_seconds()
+    try:
+        record.start(execution, reachable=reachable)
+        yield record
+        record.finish(execution, started, time.monotonic() - clock, _cpu_seconds() - cpu)
+    except BaseException as error:
+        record.fail(error)
+        raise
+
+
+def sync(store: StoreRef) -> bool:
+    """Send MLflow what earlier stages could not; True if nothing is left."""
+    folder = workplace(store) / "spool"
+    away = {}
+    if remote.is_remote(store.uri):
+        away = remote.list_files(f"{store.uri}/spool")
+        for name in away:
+            if not (folder / name).exists() and not (folder / "shipped" / name).exists():
+                storage.write_bytes(folder / name, remote.read_bytes(f"{store.uri}/spool/{name}"))
+    left = {path.name for path in ship_left_over(folder, Catalogue(store.tracking_uri))}
+    for name in away.keys() - left:
+        remote.delete_file(f"{store.uri}/spool/{name}")
+    return not left
+
+
+def workplace(store: StoreRef) -> Path:
+    """The local folder of a store: itself, or the cache of a remote one."""
+    if remote.is_remote(store.uri):
+        return Path(tempfile.gettempdir()) / f"eachprompt-{os.getuid()}-{store.id}"
+    return Path(store.uri)
+
+
+def _cpu_seconds() -> float:
+    """Of this process and the children it has waited for."""
+    return sum(os.times()[:4])

@@ -1,0 +1,1 @@
+"""Stage 3: TIES merge of the two SFT parents."""

@@ -1,0 +1,28 @@
+"""Flyte shell of stage 3: TIES of the two SFT parents."""
+
+from data_schemas.artifacts import CheckpointRef, Execution, StoreRef
+from data_schemas.settings import MergeSettings
+from tasks import resources
+from tasks.lineage.stage import stage
+from tasks.merge import checkpoint
+
+
+@resources.shell("merge")
+def merge(
+    settings: MergeSettings,
+    base: CheckpointRef,
+    reasoning: CheckpointRef,
+    commerce: CheckpointRef,
+    store: StoreRef,
+    execution: Execution,
+) -> CheckpointRef:
+    """Merge two fine-tuned models onto their common base."""
+    code = resources.code_digest("merge")
+    with stage("merge", settings, store, execution, code) as record:
+        base_folder = record.read("base", base)
+        parents = (record.read("reasoning", reasoning), record.read("commerce", commerce))
+        with record.output("model") as out:
+            facts = checkpoint.merge(settings, base_folder, parents, out)
+        record.facts(facts)
+        resources.deck_of_facts("merge", facts)
+        return record.ref("model", CheckpointRef)

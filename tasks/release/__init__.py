@@ -1,0 +1,1 @@
+"""Stage 7: the gate, the manifest, the card, the registry."""

@@ -1,0 +1,207 @@
+"""The model card: what it is, how good, made of what, and what it cannot do."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import PurePosixPath
+from typing import Any
+
+import yaml
+
+from data_schemas.reports import EvaluationReport, ReleaseManifest, SuiteScore
+from data_schemas.statements import Statement
+from tasks.release.gate import ALL
+
+_METHODS = {
+    "sft": "supervised-fine-tuning",
+    "merge": "merge",
+    "rl": "reinforcement-learning",
+}
+"""First word of a stage's name -> tag of the card."""
+_SHOWN_FACTS = 6
+_SMALL = 100
+"""Fewer held-out problems than this are called few."""
+
+
+def model_card(
+    manifest: ReleaseManifest,
+    ladder: Sequence[EvaluationReport],
+    chain: Mapping[str, Statement],
+) -> str:
+    """Write the card in Markdown with the front matter of the Hugging Face hub.
+
+    Args:
+        manifest: of the release.
+        ladder: every evaluated model in the order they were made, the candidate last.
+        chain: statements by digest, producers first.
+    """
+    front = yaml.safe_dump(
+        _front_matter(manifest, ladder, chain), sort_keys=False, allow_unicode=True, width=100
+    )
+    parts = [
+        f"---\n{front}---",
+        f"# {manifest.name} {manifest.version}",
+        _introduction(manifest),
+        f"## How good it is\n\n{_ladder(ladder)}\n\n{_ladder_note(ladder)}",
+        "## Why it was released\n\n" if manifest.gate.released else "## Why it was not released\n",
+        "\n".join(f"- {reason}" for reason in manifest.gate.reasons),
+        f"## What it was made of\n\n{_made_of(chain)}",
+        f"### Raw files\n\n{_raw_files(manifest)}",
+        f"## Limits\n\n{_limits(manifest, ladder)}",
+        f"## How to check it\n\n{_how_to_check(manifest)}",
+    ]
+    return "\n\n".join(part.rstrip("\n") for part in parts) + "\n"
+
+
+def _front_matter(
+    manifest: ReleaseManifest,
+    ladder: Sequence[EvaluationReport],
+    chain: Mapping[str, Statement],
+) -> dict[str, Any]:
+    candidate = ladder[-1]
+    stages = {statement.stage.split("/")[0] for statement in chain.values()}
+    results = [
+        {
+            "task": {"type": "text-generation", "name": "Text generation"},
+            "dataset": {"type": "held-out", "name": f"held-out, {suite.suite}"},
+            "metrics": [
+                {
+                    "type": "accuracy",
+                    "name": f"accuracy, mean of {suite.samples} samples",
+                    "value": round(suite.accuracy, 4),
+                },
+                {
+                    "type": "pass@k",
+                    "name": f"pass@{suite.samples}",
+                    "value": round(suite.pass_at_k, 4),
+                },
+            ],
+        }
+        for suite in candidate.suites
+        if suite.suite == ALL or suite.suite.startswith("domain:")
+    ]
+    languages = [
+        suite.suite.removeprefix("language:")
+        for suite in candidate.suites
+        if suite.suite.startswith("language:")
+    ]
+    card: dict[str, Any] = {
+        "library_name": "transformers",
+        "pipeline_tag": "text-generation",
+        "base_model": [f"{ladder[0].model}-{ladder[0].checkpoint[:12]}"],
+        "base_model_relation": "finetune",
+        "datasets": _datasets(manifest),
+        "tags": ["reasoning", *(tag for stage, tag in _METHODS.items() if stage in stages)],
+        "model-index": [{"name": manifest.name, "results": results}],
+    }
+    if languages:
+        card = {"language": languages, **card}
+    return card
+
+
+def _datasets(manifest: ReleaseManifest) -> list[str]:
+    return sorted({PurePosixPath(uri).stem for uri in manifest.raw_files})
+
+
+def _introduction(manifest: ReleaseManifest) -> str:
+    state = "passed its release gate" if manifest.gate.released else "did NOT pass its release gate"
+    return (
+        "A reasoning model, made by the stages listed below on verifiable tasks. It answers as "
+        f"`<think>...</think>answer`. It {state}.\n\n"
+        f"Checkpoint digest: `{manifest.checkpoint}`"
+    )
+
+
+def _ladder(ladder: Sequence[EvaluationReport]) -> str:
+    """One row per model, one column per domain; accuracy in percent with its interval."""
+    names = [
+        suite.suite
+        for suite in ladder[-1].suites
+        if suite.suite == ALL or suite.suite.startswith("domain:")
+    ]
+    names.sort(key=lambda name: (name != ALL, name))
+    head = ["model", *(name.removeprefix("domain:") for name in names)]
+    rows = [[report.model, *(_cell(report, name) for name in names)] for report in ladder]
+    return "\n".join(
+        "| " + " | ".join(cells) + " |" for cells in [head, ["---"] * len(head), *rows]
+    )
+
+
+def _cell(report: EvaluationReport, name: str) -> str:
+    suite = _suite(report, name)
+    if suite is None:
+        return "-"
+    return f"{100 * suite.accuracy:.1f} ({100 * suite.low:.1f} to {100 * suite.high:.1f})"
+
+
+def _ladder_note(ladder: Sequence[EvaluationReport]) -> str:
+    overall = _suite(ladder[-1], ALL)
+    problems = f"{overall.problems} held-out problems" if overall else "the held-out problems"
+    samples = f"{overall.samples} samples each" if overall else "the same samples"
+    return (
+        f"Accuracy in percent on {problems}, {samples}, with bootstrap intervals over problems. "
+        "Curation held these problems out of training."
+    )
+
+
+def _made_of(chain: Mapping[str, Statement]) -> str:
+    lines = ["| stage | statement | code | facts |", "| --- | --- | --- | --- |"]
+    for digest, statement in chain.items():
+        facts = [f"{name} {_number(value)}" for name, value in statement.facts.items()]
+        shown = ", ".join(facts[:_SHOWN_FACTS]) + (", ..." if len(facts) > _SHOWN_FACTS else "")
+        code = " ".join(f"`{part[:12]}`" for part in statement.code)
+        lines.append(f"| {statement.stage} | `{digest[:12]}` | {code} | {shown} |")
+    return "\n".join(lines)
+
+
+def _raw_files(manifest: ReleaseManifest) -> str:
+    lines = ["| file | sha256 |", "| --- | --- |"]
+    lines += [f"| {uri} | `{sha256}` |" for uri, sha256 in manifest.raw_files.items()]
+    return "\n".join(lines) if manifest.raw_files else "None."
+
+
+def _limits(manifest: ReleaseManifest, ladder: Sequence[EvaluationReport]) -> str:
+    candidate = ladder[-1]
+    lines = []
+    if not manifest.gate.released:
+        lines.append("It did not pass its gate. Do not serve it.")
+    overall = _suite(candidate, ALL)
+    if overall:
+        lines.append(
+            f"It fails {100 * (1 - overall.accuracy):.0f} % of the samples of its own held-out "
+            f"tasks; {overall.abstained} of {overall.problems * overall.samples} could not be "
+            "judged and are in no mean."
+        )
+        if overall.problems < _SMALL:
+            lines.append(f"{overall.problems} held-out problems are few: mind the intervals.")
+    lines.append(
+        f"{candidate.truncated_share:.1%} of its responses were cut off at the length limit of "
+        "the evaluation; longer reasoning was not tested."
+    )
+    lines += [
+        f"Against {found.parent} it lost {-100 * found.difference:.1f} points on "
+        f"{found.suite.removeprefix('domain:')}."
+        for found in manifest.gate.comparisons
+        if found.difference < 0
+    ]
+    lines.append(
+        "It was measured on the same kinds of task it was trained on. Nothing was measured about "
+        "other tasks, other languages, safety, bias or adversarial prompts."
+    )
+    return "\n".join(f"- {line}" for line in lines)
+
+
+def _how_to_check(manifest: ReleaseManifest) -> str:
+    return (
+        "`manifest.json` lists every statement, object and raw file by sha256. "
+        "`pyflyte run workflows/audit.py audit --model "
+        f"models:/{manifest.name}@released` re-hashes all of them. "
+        "That proves nothing was changed since it was recorded. The chain is not "
+        "signed: it does not prove who recorded it, nor that the inputs were honest."
+    )
+
+
+def _suite(report: EvaluationReport, name: str) -> SuiteScore | None:
+    return next((suite for suite in report.suites if suite.suite == name), None)
+
+
+def _number(value: float | int | str) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)[:60]

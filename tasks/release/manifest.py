@@ -1,0 +1,50 @@
+"""Everything that went into a release, by digest, collected from the chain of statements."""
+
+from collections.abc import Mapping
+
+from data_schemas.artifacts import CheckpointRef
+from data_schemas.reports import GateDecision, ReleaseManifest
+from data_schemas.statements import Statement
+from tasks.errors import DataError
+from tasks.lineage import origins
+
+
+def release_manifest(
+    name: str,
+    candidate: CheckpointRef,
+    chain: Mapping[str, Statement],
+    store: str,
+    decision: GateDecision,
+) -> ReleaseManifest:
+    """Collect the manifest of a candidate from the statements that led to it.
+
+    The version is the checkpoint's content, so the same model is never two versions.
+
+    Args:
+        name: of the registered model.
+        candidate: the checkpoint.
+        chain: from `tasks.lineage.statements.chain`, by digest.
+        store: where the chain's objects lie.
+        decision: of the gate.
+
+    Raises:
+        DataError: the chain does not contain the candidate.
+    """
+    made = chain.get(candidate.statement)
+    if made is None or candidate.digest not in {output.digest for output in made.outputs}:
+        raise DataError(
+            f"checkpoint {candidate.digest} is not in its own chain: statement "
+            f"{candidate.statement or '(none)'} does not name it. Release what a stage has made."
+        )
+    items = [item for statement in chain.values() for item in statement.inputs]
+    objects = {item.digest for item in items if not origins.is_source(item)}
+    objects |= {output.digest for statement in chain.values() for output in statement.outputs}
+    return ReleaseManifest(
+        name=name,
+        version=candidate.digest[:12],
+        checkpoint=candidate.digest,
+        statements=tuple(chain),
+        objects=tuple(sorted(objects)),
+        raw_files=origins.all_raw_files(store, chain.values()),
+        gate=decision,
+    )

@@ -1,0 +1,65 @@
+"""Build the release folder: the model, loadable as it is, with its manifest, gate and card."""
+
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from data_schemas.artifacts import CheckpointRef
+from data_schemas.reports import EvaluationReport, GateDecision
+from data_schemas.settings import ReleaseSettings
+from tasks import storage
+from tasks.errors import DataError
+from tasks.lineage.catalogue import CARD_FILE, GATE_FILE, MANIFEST_FILE
+from tasks.lineage.statements import chain
+from tasks.release.card import model_card
+from tasks.release.manifest import release_manifest
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """What is to be released, and what is known of it."""
+
+    checkpoint: CheckpointRef
+    folder: Path
+    """Where its verified files lie."""
+    evidence: Sequence[str]
+    """Statements of its evaluations; they belong to the chain as well."""
+    ladder: Sequence[EvaluationReport]
+    """Every evaluated model in the order they were made, the candidate last."""
+    decision: GateDecision
+
+
+def release(
+    settings: ReleaseSettings, candidate: Candidate, store: str, out: Path
+) -> dict[str, float | int | str]:
+    """Write the release folder of a candidate, passed or not, and return its facts.
+
+    Raises:
+        DataError: the checkpoint is not what was evaluated, or is not in its own chain.
+    """
+    if not candidate.ladder or candidate.ladder[-1].checkpoint != candidate.checkpoint.digest:
+        evaluated = candidate.ladder[-1].checkpoint if candidate.ladder else "nothing"
+        raise DataError(
+            f"the last evaluation is of {evaluated}, the candidate is "
+            f"{candidate.checkpoint.digest}. Evaluate the candidate and put it last."
+        )
+    statements = chain(store, [candidate.checkpoint.statement, *candidate.evidence])
+    manifest = release_manifest(
+        settings.name, candidate.checkpoint, statements, store, candidate.decision
+    )
+    shutil.copytree(candidate.folder, out, dirs_exist_ok=True)
+    (out / storage.MANIFEST).unlink(missing_ok=True)
+    payload = storage.canonical_json(manifest)
+    storage.write_bytes(out / MANIFEST_FILE, payload)
+    storage.write_bytes(out / GATE_FILE, storage.canonical_json(candidate.decision))
+    card = model_card(manifest, candidate.ladder, statements)
+    storage.write_bytes(out / CARD_FILE, card.encode())
+    return {
+        "released": int(candidate.decision.released),
+        "manifest_sha256": storage.sha256_bytes(payload),
+        "version": manifest.version,
+        "statements": len(manifest.statements),
+        "objects": len(manifest.objects),
+        "raw_files": len(manifest.raw_files),
+    }

@@ -1,0 +1,42 @@
+"""Flyte shell of stage 7: let the gate decide, build the release, register it."""
+
+from data_schemas.artifacts import CheckpointRef, Execution, ReportRef, StoreRef
+from data_schemas.settings import ReleaseSettings
+from tasks import resources
+from tasks.ladder import read_comparisons, read_ladder
+from tasks.lineage.catalogue import MANIFEST_TAG
+from tasks.lineage.stage import stage
+from tasks.release import gate
+from tasks.release import release as releasing
+
+
+@resources.shell("release")
+def release(
+    settings: ReleaseSettings,
+    candidate: CheckpointRef,
+    ladder: ReportRef,
+    store: StoreRef,
+    execution: Execution,
+) -> CheckpointRef:
+    """Build and register the release; it gets the alias `released` only if the gate says so.
+
+    Args:
+        settings: thresholds and name.
+        candidate: the model to release.
+        ladder: the candidate's evaluation, those of the models before it, and their comparison.
+        store: of the run.
+        execution: of the workflow.
+    """
+    with stage("release", settings, store, execution, resources.code_digest("release")) as record:
+        folder, compared = record.read("candidate", candidate), record.read("ladder", ladder)
+        rungs = read_ladder(compared)
+        parents = {rung.model: rung for rung in rungs[:-1]}
+        decision = gate.decide(settings, rungs[-1], parents, read_comparisons(compared))
+        known = releasing.Candidate(candidate, folder, [ladder.statement], rungs, decision)
+        with record.output("model") as out:
+            facts = releasing.release(settings, known, store.uri, out)
+        record.facts(facts)
+        resources.deck_of_facts("release", facts)
+        tags = {MANIFEST_TAG: str(facts["manifest_sha256"])}
+        record.register("model", settings.name, released=decision.released, tags=tags)
+        return record.ref("model", CheckpointRef)

@@ -1,0 +1,235 @@
+"""Stores and files at `s3://bucket/prefix`, under the layout of `tasks.storage`.
+
+Every function takes a plain path as well, so that callers never ask which it is.
+An object is published file by file with its MANIFEST.json last: without a manifest
+there is no object. Endpoint and credentials are boto3's own (AWS_ENDPOINT_URL, ...).
+"""
+
+import hashlib
+import json
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from tasks import storage
+from tasks.errors import DataError, EngineError, SettingsError, TamperError
+
+_SCHEME = "s3://"
+
+
+def is_remote(uri: str) -> bool:
+    """True for `s3://...`."""
+    return uri.startswith(_SCHEME)
+
+
+def open_store(uri: str) -> str:
+    """Create a store on disk or in S3 if it is not there and return its id.
+
+    Raises:
+        SettingsError: it cannot be written.
+    """
+    if not is_remote(uri):
+        return storage.open_store(Path(uri))
+    mark = f"{uri}/{storage.STORE_MARK}"
+    try:
+        create_bytes(mark, storage.canonical_json({"id": uuid.uuid4().hex}))
+        return str(json.loads(read_bytes(mark))["id"])
+    except (DataError, EngineError, ValueError, KeyError, TypeError) as error:
+        raise SettingsError(f"store {uri} cannot be used: {error}") from error
+
+
+def read_bytes(uri: str) -> bytes:
+    """Read one small file.
+
+    Raises:
+        DataError: it is not there.
+    """
+    if not is_remote(uri):
+        try:
+            return Path(uri).read_bytes()
+        except OSError as error:
+            raise DataError(f"{uri} cannot be read: {error.strerror}") from error
+    bucket, key = _split(uri)
+    with _service(uri) as service:
+        return service.get_object(Bucket=bucket, Key=key)["Body"].read()
+
+
+def write_bytes(uri: str, payload: bytes) -> None:
+    """Write one small file whole."""
+    if not is_remote(uri):
+        return storage.write_bytes(Path(uri), payload)
+    bucket, key = _split(uri)
+    with _service(uri) as service:
+        service.put_object(Bucket=bucket, Key=key, Body=payload)
+    return None
+
+
+def create_bytes(uri: str, payload: bytes) -> bool:
+    """Write one small file unless it is there; of several writers exactly one gets True."""
+    if not is_remote(uri):
+        return storage.create_bytes(Path(uri), payload)
+    from botocore.exceptions import ClientError
+
+    bucket, key = _split(uri)
+    with _service(uri) as service:
+        try:
+            service.put_object(Bucket=bucket, Key=key, Body=payload, IfNoneMatch="*")
+        except ClientError as error:
+            if error.response["ResponseMetadata"]["HTTPStatusCode"] in {409, 412}:
+                return False
+            raise
+    return True
+
+
+def list_files(uri: str) -> dict[str, int]:
+    """Name every file below a folder or prefix, relative to it, with its size in bytes."""
+    if not is_remote(uri):
+        folder = Path(uri)
+        return {
+            path.relative_to(folder).as_posix(): path.stat().st_size
+            for path in sorted(folder.rglob("*"))
+            if path.is_file()
+        }
+    bucket, key = _split(uri)
+    prefix = f"{key}/" if key else ""
+    with _service(uri) as service:
+        pages = service.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix)
+        return {
+            entry["Key"].removeprefix(prefix): entry["Size"]
+            for page in pages
+            for entry in page.get("Contents", [])
+        }
+
+
+def delete_file(uri: str) -> None:
+    """Delete one file; it need not be there."""
+    if not is_remote(uri):
+        return Path(uri).unlink(missing_ok=True)
+    bucket, key = _split(uri)
+    with _service(uri) as service:
+        service.delete_object(Bucket=bucket, Key=key)
+    return None
+
+
+def sha256_uri(uri: str) -> str:
+    """Hash one file, streamed.
+
+    Raises:
+        DataError: it is not there.
+    """
+    if not is_remote(uri):
+        if not Path(uri).is_file():
+            raise DataError(f"{uri} is gone")
+        return storage.sha256_file(Path(uri))
+    bucket, key = _split(uri)
+    digest = hashlib.sha256()
+    with _service(uri) as service:
+        for chunk in service.get_object(Bucket=bucket, Key=key)["Body"].iter_chunks(2**20):
+            digest.update(chunk)
+    return digest.hexdigest()
+
+
+def publish(folder: Path, digest: str, store: str) -> str:
+    """Copy a committed local object into a store and return its uri there.
+
+    Raises:
+        TamperError: an object of that digest is there with other files.
+    """
+    if not is_remote(store):
+        raise SettingsError(f"publish needs an s3:// store, got {store}")
+    uri = f"{store}/objects/{digest[:16]}"
+    names = [*storage.manifest_files((folder / storage.MANIFEST).read_bytes(), str(folder))]
+    there = list_files(uri)
+    if storage.MANIFEST in there:
+        sizes = {name: (folder / name).stat().st_size for name in [*names, storage.MANIFEST]}
+        for name in sorted(name for name in there | sizes if there.get(name) != sizes.get(name)):
+            raise TamperError(f"{uri}/{name}: not as committed; delete the object and run again")
+        return uri
+    bucket, key = _split(uri)
+    with _service(uri) as service:
+        for name in [*names, storage.MANIFEST]:
+            service.upload_file(str(folder / name), bucket, f"{key}/{name}")
+    return uri
+
+
+def localise(uri: str, digest: str, cache: Path) -> Path:
+    """Return a local folder with a verified object, downloading it at most once.
+
+    Args:
+        uri: the object, on disk or in S3.
+        digest: of its manifest.
+        cache: a local folder laid out like a store; used for S3 only.
+
+    Raises:
+        DataError: the object is gone.
+        TamperError: it is not what was committed; the message names the file.
+    """
+    if not is_remote(uri):
+        storage.verify_object(Path(uri), digest)
+        return Path(uri)
+    folder = cache / "objects" / digest[:16]
+    if folder.exists():
+        storage.verify_object(folder, digest)
+        return folder
+    manifest = read_bytes(f"{uri}/{storage.MANIFEST}")
+    if storage.sha256_bytes(manifest) != digest:
+        raise TamperError(f"{uri}/{storage.MANIFEST}: sha256 is not the recorded {digest}")
+    listed = storage.manifest_files(manifest, uri)
+    bucket, key = _split(uri)
+    with storage.staged_folder(folder) as staged:
+        for name, recorded in listed.items():
+            target = staged / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with _service(f"{uri}/{name}") as service:
+                service.download_file(bucket, f"{key}/{name}", str(target))
+            if (found := storage.sha256_file(target)) != recorded:
+                raise TamperError(f"{uri}/{name}: sha256 is {found}, recorded {recorded}")
+        storage.write_bytes(staged / storage.MANIFEST, manifest)
+    return folder
+
+
+def object_problems(uri: str, digest: str) -> Iterator[tuple[str, str]]:
+    """Yield (file, what is wrong) for everything about an object that is not as committed."""
+    if not is_remote(uri):
+        yield from storage.object_problems(Path(uri), digest)
+        return
+    present = list_files(uri)
+    if storage.MANIFEST not in present:
+        yield uri, "gone"
+        return
+    where = f"{uri}/{storage.MANIFEST}"
+    manifest = read_bytes(where)
+    if (found := storage.sha256_bytes(manifest)) != digest:
+        yield where, f"sha256 is {found}, recorded {digest}"
+        return  # what it lists proves nothing any more
+    listed = storage.manifest_files(manifest, where)
+    names = present.keys() - {storage.MANIFEST}
+    for name in sorted(names ^ listed.keys()):
+        yield f"{uri}/{name}", f"{'added' if name in names else 'removed'} after commit"
+    for name in sorted(names & listed.keys()):
+        if (found := sha256_uri(f"{uri}/{name}")) != listed[name]:
+            yield f"{uri}/{name}", f"sha256 is {found}, recorded {listed[name]}"
+
+
+def _split(uri: str) -> tuple[str, str]:
+    bucket, _, key = uri.removeprefix(_SCHEME).partition("/")
+    return bucket, key.strip("/")
+
+
+@contextmanager
+def _service(uri: str) -> Iterator[Any]:
+    """Yield a client; its failures become ours, naming the uri."""
+    import boto3
+    from boto3.exceptions import Boto3Error
+    from botocore.exceptions import BotoCoreError, ClientError
+
+    try:
+        yield boto3.client("s3")
+    except ClientError as error:
+        if error.response["ResponseMetadata"]["HTTPStatusCode"] == 404:
+            raise DataError(f"{uri} is gone: {error}") from error
+        raise EngineError(f"{uri}: {error}") from error
+    except (BotoCoreError, Boto3Error) as error:
+        raise EngineError(f"{uri}: {error}") from error

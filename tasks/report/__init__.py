@@ -1,0 +1,1 @@
+"""What people see at the end of a run."""

@@ -1,0 +1,103 @@
+"""From the references a workflow ends with to everything its screen and page show."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, ReportRef, StoreRef
+from data_schemas.reports import Comparison, GateDecision
+from data_schemas.settings import PipelineSettings, RetrainSettings
+from tasks import remote
+from tasks.errors import DataError
+from tasks.ladder import read_comparisons, read_ladder
+from tasks.lineage.catalogue import GATE_FILE, RELEASED
+from tasks.lineage.stage import workplace
+from tasks.lineage.statements import load_statement
+from tasks.report.inputs import RunInputs
+from tasks.report.stages import stage_rows
+
+Ref = CheckpointRef | DatasetRef | ReportRef
+MERGED = "merged"
+
+
+def collect(
+    settings: PipelineSettings | RetrainSettings,
+    curated: DatasetRef,
+    reports: Sequence[ReportRef],
+    releases: Sequence[CheckpointRef],
+    store: StoreRef,
+    execution: Execution,
+) -> RunInputs:
+    """Read what a run left behind; a report's own statement says which stage wrote it.
+
+    Args:
+        settings: of the run.
+        curated: of curation.
+        reports: of fine-tunings and phases, in order, and the ladder.
+        releases: none or one.
+        store: of the run.
+        execution: of the workflow.
+    """
+    folders = dict(_folders(reports, store))
+    ladder = folders["compare"]
+    gate = [_gate(_local(ref, store)) for ref in releases]
+    refs: list[Ref] = [curated, *reports, *releases]
+    return RunInputs(
+        workflow=execution.workflow,
+        execution=execution,
+        settings=settings,
+        stages=stage_rows(store.uri, execution.id, [ref.statement for ref in refs]),
+        ladder=read_ladder(ladder),
+        gains=_gains(read_comparisons(ladder)),
+        gate=gate[0] if gate else None,
+        phases=_under("rl/", folders),
+        tunings=_under("sft/", folders),
+        curated=_local(curated, store),
+        places=_places(settings.release.name, releases, gate, store),
+    )
+
+
+def _folders(reports: Sequence[ReportRef], store: StoreRef) -> Iterator[tuple[str, Path]]:
+    for ref in reports:
+        yield load_statement(store.uri, ref.statement).stage, _local(ref, store)
+
+
+def _local(ref: Ref, store: StoreRef) -> Path:
+    return remote.localise(ref.uri, ref.digest, workplace(store))
+
+
+def _under(prefix: str, folders: dict[str, Path]) -> dict[str, Path]:
+    return {stage: folder for stage, folder in folders.items() if stage.startswith(prefix)}
+
+
+def _gains(comparisons: Sequence[Comparison]) -> tuple[Comparison, ...]:
+    """The candidate against the merged model; where there is none, against its first parent."""
+    parents = [comparison.parent for comparison in comparisons]
+    parent = MERGED if MERGED in parents else parents[0] if parents else ""
+    return tuple(comparison for comparison in comparisons if comparison.parent == parent)
+
+
+def _gate(release: Path) -> GateDecision:
+    try:
+        return GateDecision.model_validate_json((release / GATE_FILE).read_bytes())
+    except (OSError, ValidationError) as error:
+        raise DataError(f"{release / GATE_FILE} is not a gate's decision: {error}") from error
+
+
+def _places(
+    name: str,
+    releases: Sequence[CheckpointRef],
+    gate: Sequence[GateDecision],
+    store: StoreRef,
+) -> dict[str, str]:
+    places = {"store": store.uri, "MLflow": f"mlflow ui --backend-store-uri {store.tracking_uri}"}
+    for release, decision in zip(releases, gate, strict=True):
+        places["release" if decision.released else "candidate"] = release.uri
+        if decision.released:
+            model = f"models:/{name}@{RELEASED}"
+            places["registered"] = model
+            places["audit"] = (
+                f"pyflyte run workflows/audit.py audit --model {model} --store {store.uri}"
+            )
+    return places

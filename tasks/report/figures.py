@@ -1,0 +1,261 @@
+"""Plots as inline SVG: text stays text, ids are unique per figure, nothing is loaded.
+
+Every figure is drawn as wide as a phone shows it, so that its letters keep their size.
+"""
+
+import io
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib import rc_context
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from data_schemas.reports import Comparison, EvaluationReport
+from tasks.report import wording
+from tasks.report.inputs import Tuning, suite
+
+INK = "#1c2733"
+MUTED = "#66727f"
+GRID = "#e9edf1"
+GOOD = "#1a7f5a"
+BAD = "#b3372f"
+NEUTRAL = "#8b97a3"
+WINDOW = "#dff1ea"
+PHASES = ("#d08a1d", "#b8491a", "#7d2f3f", "#4c4a86")
+"""RL phases in order; the rungs of the ladder after them have the same colours."""
+TUNED = "#3f7fb5"
+MERGED = "#6b5aa8"
+START = "#8b97a3"
+
+WIDTH_IN = 4.9
+"""At 72 units per inch: the inner width of a card on a phone."""
+
+_STYLE: dict[Any, Any] = {
+    "svg.fonttype": "none",
+    "svg.hashsalt": "eachprompt",
+    "font.size": 10.8,
+    "text.color": INK,
+    "axes.edgecolor": "#cbd3db",
+    "axes.labelcolor": MUTED,
+    "axes.labelsize": 10.5,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.spines.left": False,
+    "axes.grid": True,
+    "axes.grid.axis": "y",
+    "axes.axisbelow": True,
+    "axes.facecolor": "none",
+    "figure.facecolor": "none",
+    "grid.color": GRID,
+    "grid.linewidth": 1.0,
+    "xtick.color": "#cbd3db",
+    "ytick.color": "#cbd3db",
+    "xtick.labelcolor": MUTED,
+    "ytick.labelcolor": MUTED,
+    "xtick.labelsize": 10.5,
+    "ytick.labelsize": 10.5,
+    "ytick.major.size": 0.0,
+    "axes.unicode_minus": True,
+    "axes.formatter.limits": (-3, 4),
+}
+
+Series = Mapping[str, Sequence[tuple[int, float]]]
+"""Name of the phase -> (step, value)."""
+
+
+def rung_colour(model: str) -> str:
+    """Give a model its colour: start grey, tuned blue, merged violet, RL warm."""
+    if model.startswith("sft/"):
+        return TUNED
+    if model == "merged":
+        return MERGED
+    return {"rl/one": PHASES[0], "rl/two": PHASES[1]}.get(model, START)
+
+
+def ladder_figure(ladder: Sequence[EvaluationReport], name: str, num_rows: int) -> str:
+    """Draw held-out accuracy of every model with its interval, first model on top.
+
+    Args:
+        ladder: models; those without a verdict on 'all' are left out.
+        name: unique on the page.
+        num_rows: height in rows, so that neighbouring figures are equally high.
+    """
+    rows = [(report.model, score) for report in ladder if (score := suite(report, "all"))]
+    with rc_context(_STYLE):
+        figure, axes = _rows_canvas(num_rows)
+        axes.grid(axis="x")
+        axes.grid(visible=False, axis="y")
+        for place, (model, score) in enumerate(rows):
+            colour = rung_colour(model)
+            axes.barh(
+                place,
+                100 * score.accuracy,
+                height=0.56 * len(rows) / num_rows,
+                color=colour,
+                alpha=0.16,
+                lw=0,
+            )
+            _interval(axes, place, (score.accuracy, score.low, score.high), colour)
+            _value(axes, place, wording.percent(score.accuracy), bold=place == len(rows) - 1)
+        _rows_axis(axes, [model for model, _ in rows])
+        axes.set_xlim(0, max(5.0, 1.04 * max(100 * score.high for _, score in rows)))
+        axes.set_xlabel("held-out problems solved, %")
+        return _svg(figure, name, "Held-out accuracy of every model with its interval")
+
+
+def gains_figure(gains: Sequence[Comparison], name: str, num_rows: int) -> str:
+    """Draw candidate minus parent for every task family, 'all' on top; see `ladder_figure`."""
+    with rc_context(_STYLE):
+        figure, axes = _rows_canvas(num_rows)
+        axes.grid(axis="x")
+        axes.grid(visible=False, axis="y")
+        axes.axvline(0.0, color=INK, lw=1.0)
+        for place, gain in enumerate(gains):
+            colour = (GOOD if gain.difference > 0 else BAD) if wording.is_clear(gain) else NEUTRAL
+            _interval(axes, place, (gain.difference, gain.low, gain.high), colour)
+            _value(axes, place, wording.signed_points(gain.difference), bold=gain.suite == "all")
+        _rows_axis(axes, [wording.suite_label(gain.suite) for gain in gains])
+        axes.set_xlabel("points gained on the same problems")
+        return _svg(figure, name, "Gain of every task family with its interval")
+
+
+def phases_figure(series: Series, name: str, title: str) -> str:
+    """Draw one metric over the steps of all phases, one phase after the other.
+
+    The thin line is the value, the thick one its trailing mean over an eighth of the phase.
+    """
+    with rc_context(_STYLE):
+        figure, axes = _curve_canvas()
+        before = 0
+        for place, points in enumerate(series.values()):
+            if not points:
+                continue
+            colour = PHASES[place % len(PHASES)]
+            steps = before + np.array([step for step, _ in points])
+            values = np.array([value for _, value in points])
+            if before:
+                axes.axvline(before + 0.5, color="#cbd3db", lw=1.0, ls=(0, (2, 3)))
+            axes.plot(steps, values, color=colour, lw=1.0, alpha=0.4)
+            axes.plot(steps, trailing_mean(values), color=colour, lw=2.2, solid_capstyle="round")
+            before = int(steps[-1])
+        _step_axis(axes)
+        return _svg(figure, name, title)
+
+
+def losses_figure(tuning: Tuning, name: str) -> str:
+    """Draw training and validation loss per epoch; a ring marks the chosen checkpoint."""
+    epochs = [epoch.epoch for epoch in tuning.epochs]
+    with rc_context(_STYLE):
+        figure, axes = _curve_canvas()
+        axes.plot(epochs, [epoch.train_loss for epoch in tuning.epochs], "o-", color=NEUTRAL, ms=4)
+        axes.plot(epochs, [epoch.val_loss for epoch in tuning.epochs], "o-", color=TUNED, ms=4)
+        for epoch in tuning.epochs:
+            if epoch.chosen:
+                _ring(axes, epoch.epoch, epoch.val_loss)
+        _step_axis(axes)
+        return _svg(figure, name, "Loss per epoch on training and held-back demonstrations")
+
+
+def entropy_figure(tuning: Tuning, name: str) -> str:
+    """Draw entropy per epoch over the window RL should start in."""
+    low, high = tuning.entropy_window_nats
+    epochs = [epoch.epoch for epoch in tuning.epochs]
+    with rc_context(_STYLE):
+        figure, axes = _curve_canvas()
+        axes.axhspan(low, high, color=WINDOW, lw=0, zorder=0)
+        axes.plot(epochs, [epoch.entropy for epoch in tuning.epochs], "o-", color=TUNED, ms=4)
+        for epoch in tuning.epochs:
+            if epoch.chosen:
+                _ring(axes, epoch.epoch, epoch.entropy)
+        _step_axis(axes)
+        return _svg(figure, name, "Entropy per epoch with the window of the rule")
+
+
+def trailing_mean(values: np.ndarray) -> np.ndarray:
+    """Smooth a curve by the mean of its last points, an eighth of it and at least one."""
+    width = max(1, len(values) // 8)
+    sums = np.concatenate([[0.0], np.cumsum(values)])
+    ends = np.arange(1, len(values) + 1)
+    starts = np.maximum(ends - width, 0)
+    return (sums[ends] - sums[starts]) / (ends - starts)
+
+
+def _curve_canvas() -> tuple[Figure, Axes]:
+    """Axes for a curve over steps or epochs."""
+    return _canvas(1.85, left=0.46, right=0.1, bottom=0.26)
+
+
+def _rows_canvas(num_rows: int) -> tuple[Figure, Axes]:
+    """Axes with one labelled row per model or family, and room for a number at its end."""
+    return _canvas(0.58 + 0.36 * num_rows, left=1.12, right=0.66, bottom=0.46)
+
+
+def _canvas(height_in: float, *, left: float, right: float, bottom: float) -> tuple[Figure, Axes]:
+    """Margins in inches, so that axes of different figures line up."""
+    figure = Figure(figsize=(WIDTH_IN, height_in))
+    width, height = WIDTH_IN - left - right, height_in - bottom - 0.12
+    axes = figure.add_axes(
+        (left / WIDTH_IN, bottom / height_in, width / WIDTH_IN, height / height_in)
+    )
+    return figure, axes
+
+
+def _interval(axes: Axes, place: int, shares: tuple[float, float, float], colour: str) -> None:
+    middle, low, high = (100 * share for share in shares)
+    axes.plot([low, high], [place, place], color=colour, lw=2.4, solid_capstyle="round")
+    axes.plot([middle], [place], "o", color=colour, ms=7, mec="white", mew=1.4)
+
+
+def _value(axes: Axes, place: int, text: str, *, bold: bool) -> None:
+    axes.text(
+        1.02,
+        place,
+        text,
+        transform=axes.get_yaxis_transform(),
+        va="center",
+        fontweight="bold" if bold else "normal",
+    )
+
+
+def _rows_axis(axes: Axes, labels: Sequence[str]) -> None:
+    axes.set_yticks(range(len(labels)), labels)
+    axes.tick_params(axis="y", labelcolor=INK, labelsize=10.8)
+    axes.set_ylim(len(labels) - 0.5, -0.5)
+    axes.xaxis.set_major_locator(MaxNLocator(5))
+
+
+def _step_axis(axes: Axes) -> None:
+    axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
+    axes.yaxis.set_major_locator(MaxNLocator(4))
+    axes.yaxis.get_offset_text().set_x(-0.1)
+    axes.set_ymargin(0.12)
+
+
+def _ring(axes: Axes, x: float, y: float) -> None:
+    axes.plot([x], [y], "o", ms=11, mfc="none", mec=INK, mew=1.6)
+
+
+def _svg(figure: Figure, name: str, title: str) -> str:
+    """Serialise for inlining: no prologue, no page-wide styles, ids that belong to this figure."""
+    buffer = io.StringIO()
+    figure.savefig(
+        buffer,
+        format="svg",
+        metadata={"Creator": None, "Date": None, "Format": None, "Type": None},
+    )
+    svg = buffer.getvalue()
+    svg = svg[svg.index("<svg") :]
+    svg = re.sub(r"<style[^>]*>.*?</style>", "", svg, flags=re.DOTALL)
+    svg = re.sub(r"font-family: [^;\"]*; ?", "", svg)  # the page's own font
+    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
+    svg = re.sub(r'\bid="', f'id="{name}-', svg)
+    svg = re.sub(r"url\(#", f"url(#{name}-", svg)
+    svg = re.sub(r'href="#', f'href="#{name}-', svg)
+    svg = re.sub(r'(<svg\b[^>]*?) width="[^"]*"', r"\1", svg, count=1)
+    svg = re.sub(r'(<svg\b[^>]*?) height="[^"]*"', r"\1", svg, count=1)
+    label = f'<svg role="img" aria-label="{title}" style="stroke-linejoin:round"'
+    return svg.replace("<svg", label, 1)

@@ -1,0 +1,127 @@
+"""What a run's screen and page are made of, read from the artifacts of its stages."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+
+from data_schemas.artifacts import Execution
+from data_schemas.reports import (
+    Comparison,
+    EvaluationReport,
+    GateDecision,
+    StepReport,
+    SuiteScore,
+)
+from tasks.errors import DataError
+from tasks.report.stages import StageRow
+
+Record = TypeVar("Record")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunInputs:
+    """One execution. What a workflow does not have stays empty and is not shown."""
+
+    workflow: str
+    """'post_training', 'retrain' ..."""
+    execution: Execution
+    settings: BaseModel
+    stages: tuple[StageRow, ...]
+    ladder: tuple[EvaluationReport, ...] = ()
+    """In the order the models were made; the last one is the candidate."""
+    gains: tuple[Comparison, ...] = ()
+    """The candidate against one parent: 'all' and every domain."""
+    gate: GateDecision | None = None
+    phases: Mapping[str, Path] = field(default_factory=dict)
+    """'rl/one' -> folder with steps.jsonl, in order."""
+    tunings: Mapping[str, Path] = field(default_factory=dict)
+    """'sft/reasoning' -> folder with epochs.json and report.json."""
+    curated: Path | None = None
+    """Folder with the curation's report.json."""
+    places: Mapping[str, str] = field(default_factory=dict)
+    """'MLflow' -> where it is."""
+
+
+class Epoch(BaseModel):
+    """One line of epochs.json."""
+
+    model_config = ConfigDict(frozen=True)
+
+    epoch: int
+    train_loss: float
+    val_loss: float
+    entropy: float
+    chosen: bool = False
+
+
+class Tuning(BaseModel):
+    """report.json of a fine-tuning, with its epochs."""
+
+    model_config = ConfigDict(frozen=True)
+
+    demonstrations: int
+    entropy_window_nats: tuple[float, float]
+    epochs: tuple[Epoch, ...] = ()
+
+
+def read_steps(folder: Path) -> list[StepReport]:
+    """Read the step reports of one RL phase, in step order.
+
+    Raises:
+        DataError: the file is gone or a line is not a step report; names the line.
+    """
+    path = folder / "steps.jsonl"
+    reports = []
+    for number, line in enumerate(read(path).splitlines(), start=1):
+        if line.strip():
+            reports.append(parse(line, StepReport, f"{path}, line {number}"))
+    return sorted(reports, key=lambda report: report.step)
+
+
+def read_tuning(folder: Path) -> Tuning:
+    """Read what a fine-tuning reported.
+
+    Raises:
+        DataError: a file is gone or is not what its name says.
+    """
+    where = folder / "epochs.json"
+    epochs = parse(read(where), tuple[Epoch, ...], str(where))
+    where = folder / "report.json"
+    tuning = parse(read(where), Tuning, str(where))
+    return tuning.model_copy(update={"epochs": epochs})
+
+
+def suite(report: EvaluationReport, name: str) -> SuiteScore | None:
+    """Find one suite of a model; None where nothing was judged, for then its means say nothing."""
+    return next(
+        (score for score in report.suites if score.suite == name and score.problems > 0), None
+    )
+
+
+def read(path: Path) -> bytes:
+    """Read a file of an artifact.
+
+    Raises:
+        DataError: it is gone.
+    """
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {error.strerror}") from error
+
+
+def parse(payload: bytes, kind: type[Record], where: str) -> Record:
+    """Read a record from JSON.
+
+    Raises:
+        DataError: it is not one; names the place and the field.
+    """
+    try:
+        return TypeAdapter(kind).validate_json(payload)
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = ".".join(str(part) for part in first["loc"]) or "value"
+        raise DataError(f"{where}: {name}: {first['msg']}") from error

@@ -1,0 +1,302 @@
+"""The parts of a run's page, as records the template prints as they are."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import BaseModel
+from pydantic_core import PydanticUndefined, to_jsonable_python
+
+from data_schemas.reports import Comparison, EvaluationReport, StepReport
+from tasks.report import figures, wording
+from tasks.report.explanation import flat
+from tasks.report.inputs import read_steps, read_tuning, suite
+from tasks.report.stages import StageRow
+
+PHASE_PLOTS: tuple[tuple[str, str, str, float], ...] = (
+    ("reward/mean", "Reward", "mean verdict score of the judged responses", 1.0),
+    ("reward/solved_share", "Solved", "% of the judged responses", 100.0),
+    (
+        "zero_variance/share",
+        "Groups without contrast",
+        "% of prompts whose responses all earn the same",
+        100.0,
+    ),
+    ("policy/entropy_nats", "Entropy", "nats per token; a fall to zero ends exploration", 1.0),
+    ("rollout/length_tokens", "Response length", "tokens per response", 1.0),
+    (
+        "mismatch/mean_abs_logprob",
+        "Train / rollout mismatch",
+        "mean |\N{GREEK CAPITAL LETTER DELTA} log p| per token between the two engines",
+        1.0,
+    ),
+    ("mismatch/k3", "Mismatch, k3", "estimate of their KL divergence, nats", 1.0),
+    ("mismatch/route_disagreement", "Expert choices that differ", "% of routed tokens", 100.0),
+    ("policy/clip_share", "Clipped", "% of tokens outside the clip range", 100.0),
+    ("policy/grad_norm", "Gradient norm", "before clipping, mean over the updates of a step", 1.0),
+)
+"""Metric, title, note, factor."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """One plot with its words."""
+
+    title: str
+    note: str
+    course: str
+    """The numbers to remember, at the end of the title."""
+    svg: str
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One accuracy of the suite table."""
+
+    text: str
+    colour: str
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteRow:
+    """One suite over all models."""
+
+    label: str
+    problems: str
+    cells: tuple[Cell, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteGroup:
+    """Suites of one kind."""
+
+    title: str
+    rows: tuple[SuiteRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteTable:
+    """Accuracy per suite and model."""
+
+    models: tuple[str, ...]
+    groups: tuple[SuiteGroup, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RuleLine:
+    """One rule of the gate."""
+
+    outcome: str
+    kind: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class StageLine:
+    """One line of the stage table."""
+
+    stage: str
+    state: str
+    kind: str
+    time: str
+    rows_in: str
+    rows_out: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class SettingsLine:
+    """One setting."""
+
+    name: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class SettingsGroup:
+    """The settings of one stage."""
+
+    title: str
+    note: str
+    rows: tuple[SettingsLine, ...]
+
+
+def ladder_charts(
+    ladder: Sequence[EvaluationReport], gains: Sequence[Comparison]
+) -> tuple[Chart, ...]:
+    """Draw the accuracy ladder and what every task family gained."""
+    charts = []
+    num_rows = max(len(ladder), len(gains))
+    if any(suite(report, "all") for report in ladder):
+        charts.append(
+            Chart(
+                "Accuracy ladder",
+                "share of held-out responses that solve their problem",
+                "",
+                figures.ladder_figure(ladder, "ladder", num_rows),
+            )
+        )
+    if gains:
+        charts.append(
+            Chart(
+                f"{ladder[-1].model if ladder else 'candidate'} against {gains[0].parent}",
+                "paired difference per task family; grey intervals include zero",
+                "",
+                figures.gains_figure(gains, "gains", num_rows),
+            )
+        )
+    return tuple(charts)
+
+
+def suite_table(ladder: Sequence[EvaluationReport]) -> SuiteTable | None:
+    """Lay out every suite that was measured; a kind with one member says nothing new."""
+    if not ladder:
+        return None
+    names = list(dict.fromkeys(score.suite for report in ladder for score in report.suites))
+    groups = [SuiteGroup("", (_suite_row("all", ladder),))] if "all" in names else []
+    for kind, title in (
+        ("domain", "by task family"),
+        ("language", "by language"),
+        ("source", "by source"),
+    ):
+        members = [name for name in names if name.startswith(f"{kind}:")]
+        if len(members) > 1:
+            groups.append(SuiteGroup(title, tuple(_suite_row(name, ladder) for name in members)))
+    return SuiteTable(tuple(report.model for report in ladder), tuple(groups))
+
+
+def phase_charts(phases: Mapping[str, Path]) -> tuple[Chart, ...]:
+    """Draw every known metric that at least one phase reported."""
+    reports = {name: read_steps(folder) for name, folder in phases.items()}
+    charts = []
+    for number, (metric, title, note, factor) in enumerate(PHASE_PLOTS):
+        series = {name: _points(steps, metric, factor) for name, steps in reports.items()}
+        if any(series.values()):
+            svg = figures.phases_figure(series, f"phase{number}", title)
+            charts.append(Chart(title, note, _course(series), svg))
+    return tuple(charts)
+
+
+def tuning_charts(tunings: Mapping[str, Path]) -> tuple[Chart, ...]:
+    """Draw loss and entropy of every fine-tuning."""
+    charts = []
+    for number, (name, folder) in enumerate(tunings.items()):
+        tuning = read_tuning(folder)
+        chosen = next((epoch for epoch in tuning.epochs if epoch.chosen), None)
+        low, high = tuning.entropy_window_nats
+        charts.append(
+            Chart(
+                f"{name}: loss",
+                f"nats per response token, {wording.count(tuning.demonstrations)} demonstrations",
+                f"epoch {chosen.epoch}: {chosen.val_loss:.3f}" if chosen else "",
+                figures.losses_figure(tuning, f"loss{number}"),
+            )
+        )
+        charts.append(
+            Chart(
+                f"{name}: entropy",
+                f"nats per sampled token; the window is {low:.2f} to {high:.2f}",
+                f"epoch {chosen.epoch}: {chosen.entropy:.3f}" if chosen else "",
+                figures.entropy_figure(tuning, f"entropy{number}"),
+            )
+        )
+    return tuple(charts)
+
+
+def rule_lines(reasons: Sequence[str]) -> tuple[RuleLine, ...]:
+    """Split the gate's lines, 'passed: ...' or 'FAILED: ...', into outcome and rule."""
+    lines = []
+    for reason in reasons:
+        outcome, colon, text = reason.partition(": ")
+        known = {"passed": "yes", "failed": "no"}.get(outcome.lower() if colon else "")
+        lines.append(RuleLine(outcome.lower(), known, text) if known else RuleLine("", "", reason))
+    return tuple(lines)
+
+
+def stage_lines(stages: Sequence[StageRow]) -> tuple[StageLine, ...]:
+    """Word the stage table."""
+    return tuple(
+        StageLine(
+            stage=row.stage,
+            state="ran" if row.executed else "cached",
+            kind="yes" if row.executed else "plain",
+            time=wording.duration(row.seconds) if row.executed else "\N{EN DASH}",
+            rows_in=wording.count(row.rows_in),
+            rows_out=wording.count(row.rows_out),
+            why=row.why,
+        )
+        for row in stages
+    )
+
+
+def settings_groups(settings: BaseModel) -> tuple[tuple[SettingsGroup, ...], str]:
+    """Lay out all settings by stage, and say which are not at their default."""
+    groups: dict[str, dict[str, object]] = {}
+    changed = []
+    for name, field in type(settings).model_fields.items():
+        value = flat(to_jsonable_python(settings.__dict__[name]), name)
+        default = field.get_default(call_default_factory=True)  # pyright: ignore[reportCallIssue]
+        usual = flat(to_jsonable_python(default), name) if default is not PydanticUndefined else {}
+        changed += [key for key, leaf in value.items() if key not in usual or usual[key] != leaf]
+        nested = isinstance(settings.__dict__[name], BaseModel)
+        groups.setdefault(name if nested else "run", {}).update(value)
+    laid_out = tuple(
+        SettingsGroup(
+            title=title.replace("_", " "),
+            note=f"{len(leaves)} value{'s' if len(leaves) > 1 else ''}",
+            rows=tuple(
+                SettingsLine(key.removeprefix(f"{title}."), _value(leaf))
+                for key, leaf in leaves.items()
+            ),
+        )
+        for title, leaves in groups.items()
+    )
+    return laid_out, ", ".join(changed) or "nothing"
+
+
+def _suite_row(name: str, ladder: Sequence[EvaluationReport]) -> SuiteRow:
+    scores = [suite(report, name) for report in ladder]
+    problems = max((score.problems for score in scores if score is not None), default=0)
+    return SuiteRow(
+        label="all" if name == "all" else wording.suite_label(name),
+        problems=wording.count(problems),
+        cells=tuple(
+            Cell("\N{EN DASH}", "none")
+            if score is None
+            else Cell(
+                wording.percent(score.accuracy),
+                f"rgba(63,127,181,{0.03 + 0.42 * score.accuracy:.3f})",
+            )
+            for score in scores
+        ),
+    )
+
+
+def _points(steps: Sequence[StepReport], metric: str, factor: float) -> list[tuple[int, float]]:
+    return [
+        (report.step, factor * report.metrics[metric])
+        for report in steps
+        if metric in report.metrics
+    ]
+
+
+def _course(series: figures.Series) -> str:
+    """Say where a metric started and ended: smoothed, first and last phase."""
+    filled = [points for points in series.values() if points]
+    width = max(1, len(filled[0]) // 8)
+    first = [value for _, value in filled[0][:width]]
+    width = max(1, len(filled[-1]) // 8)
+    last = [value for _, value in filled[-1][-width:]]
+    return f"{_short(sum(first) / len(first))} \N{RIGHTWARDS ARROW} {_short(sum(last) / len(last))}"
+
+
+def _short(number: float) -> str:
+    if abs(number) >= 1000:
+        return wording.count(round(number))
+    mantissa, exponent, power = f"{number:#.3g}".partition("e")
+    text = f"{mantissa}e{int(power)}" if exponent else mantissa
+    return text.replace("-", wording.MINUS)
+
+
+def _value(leaf: object) -> str:
+    return leaf if isinstance(leaf, str) and leaf else str(to_jsonable_python(leaf)) or "(empty)"

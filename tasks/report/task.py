@@ -1,0 +1,61 @@
+"""Flyte shell of the last word of a run: one screen, one page."""
+
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from rich.console import Console
+
+from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, ReportRef, StoreRef
+from data_schemas.settings import PipelineSettings, RetrainSettings
+from tasks import remote, resources
+from tasks.report.collect import collect
+from tasks.report.inputs import RunInputs
+from tasks.report.page import write_report
+from tasks.report.summary import show
+
+
+@resources.shell("summary")
+def summary(
+    settings: PipelineSettings,
+    curated: DatasetRef,
+    reports: list[ReportRef],
+    releases: list[CheckpointRef],
+    store: StoreRef,
+    execution: Execution,
+) -> str:
+    """Print what a run did and found, write it as one HTML page, and say where that is.
+
+    Args:
+        settings: of the run.
+        curated: of curation.
+        reports: of fine-tunings and phases, in order, and the ladder.
+        releases: none or one.
+        store: of the run.
+        execution: of the workflow.
+    """
+    return _tell(collect(settings, curated, reports, releases, store, execution), store)
+
+
+@resources.shell("retrain_summary")
+def retrain_summary(
+    settings: RetrainSettings,
+    curated: DatasetRef,
+    reports: list[ReportRef],
+    releases: list[CheckpointRef],
+    store: StoreRef,
+    execution: Execution,
+) -> str:
+    """Do the same for a retraining."""
+    return _tell(collect(settings, curated, reports, releases, store, execution), store)
+
+
+def _tell(inputs: RunInputs, store: StoreRef) -> str:
+    page = f"{store.uri}/reports/{inputs.execution.id}.html"
+    inputs = replace(inputs, places={"report": page, **inputs.places})
+    with TemporaryDirectory() as folder:
+        html = write_report(inputs, Path(folder)).read_bytes()
+    remote.write_bytes(page, html)
+    resources.deck(html.decode())
+    show(inputs, Console())
+    return page

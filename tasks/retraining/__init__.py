@@ -1,0 +1,1 @@
+"""New data in, a promoted model out, or the reason why not."""

@@ -1,0 +1,52 @@
+"""What the released model is, and what it was trained and examined on."""
+
+from dataclasses import dataclass
+
+from data_schemas.artifacts import CheckpointRef, DatasetRef
+from data_schemas.statements import Statement
+from tasks.errors import DataError
+from tasks.lineage.catalogue import RELEASED
+from tasks.lineage.lookup import Lookup
+from tasks.lineage.statements import chain
+
+
+@dataclass(frozen=True, slots=True)
+class ReleasedModel:
+    """The start of a retraining."""
+
+    model: CheckpointRef
+    """The checkpoint that was released, without card and manifest."""
+    curated: tuple[DatasetRef, ...]
+    """Everything curated on the way to it, oldest first; all hold the same held-out suites."""
+
+
+def find_released(name: str, tracking_uri: str, store: str) -> ReleasedModel:
+    """Follow the alias `released` into the store.
+
+    Raises:
+        SettingsError: nothing was released under that name.
+        DataError: what was released has no chain in this store.
+        EngineError: MLflow does not answer.
+    """
+    version = Lookup(tracking_uri).version(f"models:/{name}@{RELEASED}")
+    about = f"models:/{name}@{RELEASED} (version {version.number})"
+    root = version.tags.get("statement", "")
+    if not root:
+        raise DataError(f"{about} names no statement; it was not registered by this pipeline")
+    statements = chain(store, [root])
+    candidates = [item for item in statements[root].inputs if item.role == "candidate"]
+    curated = _curated(statements)
+    if not candidates or not curated:
+        raise DataError(f"{about}: its chain holds no candidate or no curated rows. Run the audit.")
+    found = candidates[0]
+    model = CheckpointRef(uri=found.uri, digest=found.digest, statement=found.statement)
+    return ReleasedModel(model=model, curated=curated)
+
+
+def _curated(statements: dict[str, Statement]) -> tuple[DatasetRef, ...]:
+    return tuple(
+        DatasetRef(uri=output.uri, digest=output.digest, statement=digest)
+        for digest, statement in statements.items()
+        if statement.stage == "curate"
+        for output in statement.outputs
+    )

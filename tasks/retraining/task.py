@@ -1,0 +1,119 @@
+"""Flyte shells of retraining: what is released, what is new, is it worth it, and the watermark."""
+
+from typing import NamedTuple
+
+from rich.console import Console
+
+from data_schemas.arrow import read_table
+from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, StoreRef
+from data_schemas.graded import GradedProblem
+from data_schemas.intake import Decision, InboxFile, Outcome
+from data_schemas.prompts import Problem
+from data_schemas.settings import RetrainSettings, RLSettings
+from tasks import remote, resources
+from tasks.engines.select import require
+from tasks.lineage.stage import stage, workplace
+from tasks.readiness import fit_phase
+from tasks.retraining import inbox, intake, watermark, worth
+from tasks.retraining.released import find_released
+
+KNOWN_TABLES = ("problems.parquet", "held_out.parquet")
+GRADED = "graded.parquet"
+
+
+class Start(NamedTuple):
+    """What a retraining goes out from."""
+
+    model: CheckpointRef
+    known: list[DatasetRef]
+    exam: DatasetRef
+
+
+class News(NamedTuple):
+    """What lay in the inbox."""
+
+    raw: DatasetRef
+    files: list[InboxFile]
+    decision: Decision
+    is_enough: bool
+
+
+class Lesson(NamedTuple):
+    """What there is to learn from it, if anything."""
+
+    curated: DatasetRef
+    graded: DatasetRef
+    phase: RLSettings
+    decision: Decision
+    is_worth: bool
+
+
+@resources.shell("find_start")
+def find_start(settings: RetrainSettings, store: StoreRef) -> Start:
+    """Find the released model, the rows it knows and its held-out suites."""
+    require(settings.rl.engines)
+    found = find_released(settings.release.name, store.tracking_uri, store.uri)
+    return Start(model=found.model, known=list(found.curated), exam=found.curated[-1])
+
+
+@resources.shell("watch")
+def watch(
+    settings: RetrainSettings, known: list[DatasetRef], store: StoreRef, execution: Execution
+) -> News:
+    """Copy and check every file that came since the last time, and count what is new in them."""
+    mark = watermark.load(store.uri, settings.inbox)
+    files = watermark.new_files(mark, inbox.list_files(settings.inbox))
+    with stage("intake", settings, store, execution, resources.code_digest("watch")) as record:
+        tables = [
+            record.read(f"known/{place}", ref) / name
+            for place, ref in enumerate(known, start=1)
+            for name in KNOWN_TABLES
+        ]
+        keys = intake.content_keys(row for table in tables for row in read_table(table, Problem))
+        with record.output("raw") as out:
+            report = intake.take_in(settings.inbox, files, keys, out)
+        decision = worth.worth_grading(settings, report)
+        facts = {"rows": report.rows, "valid": report.valid, "fresh": report.fresh}
+        record.facts(facts)
+        record.rows(report.rows, report.fresh)
+        resources.deck_of_facts("intake", {**facts, "decision": decision.reason})
+        raw = record.ref("raw", DatasetRef)
+    return News(raw, files, decision, decision.outcome is Outcome.LEARN)
+
+
+@resources.shell("leave")
+def leave(settings: RetrainSettings, raw: DatasetRef, decision: Decision) -> Lesson:
+    """Go on without looking closer: there is too little for it to be worth a model's time."""
+    return Lesson(raw, raw, settings.rl, decision, is_worth=False)
+
+
+@resources.shell("weigh")
+def weigh(
+    settings: RetrainSettings, curated: DatasetRef, graded: DatasetRef, store: StoreRef
+) -> Lesson:
+    """Decide by what the released model already solves, and fit the phase to what is there."""
+    folder = remote.localise(graded.uri, graded.digest, workplace(store))
+    problems = read_table(folder / GRADED, GradedProblem)
+    decision = worth.worth_learning(settings, [problem.pass_rate for problem in problems])
+    is_worth = decision.outcome is Outcome.LEARN
+    phase = fit_phase(settings.rl, problems, "rl") if is_worth else settings.rl
+    return Lesson(curated, graded, phase, decision, is_worth)
+
+
+@resources.shell("stop")
+def stop(
+    settings: RetrainSettings, decision: Decision, files: list[InboxFile], store: StoreRef
+) -> str:
+    """Say why nothing is trained; files that teach nothing are not looked at again."""
+    if decision.outcome is Outcome.SKIP:
+        watermark.advance(store.uri, settings.inbox, files)
+    said = f"Not retrained: {decision.reason}."
+    Console(soft_wrap=True, highlight=False).print(said, markup=False)
+    return said
+
+
+@resources.shell("conclude")
+def conclude(settings: RetrainSettings, page: str, files: list[InboxFile], store: StoreRef) -> str:
+    """Mark the files as dealt with, now that everything made of them is safe."""
+    watermark.advance(store.uri, settings.inbox, files)
+    return page

@@ -1,0 +1,1 @@
+"""Compass-Gym: one verifier per file, each usable alone as `verify(problem, response)`."""

@@ -1,0 +1,106 @@
+"""Answers whose verdict is known: if a verifier gets one wrong, nothing may be trained or measured.
+
+Run before RL and before an evaluation. They catch a broken library, a sandbox that cannot start, a
+worker that dies: failures that would otherwise look like a model that learned nothing.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from data_schemas.prompts import Domain, Message, Problem, Role
+from data_schemas.verdicts import Verdict
+from tasks.errors import EngineError
+from tasks.rewards.table import VERIFIERS, score_batch
+from tasks.storage import canonical_json
+
+
+@dataclass(frozen=True, slots=True)
+class Canary:
+    """A gold with an answer that must score 1 and one that must not."""
+
+    verifier: str
+    gold: dict[str, object]
+    right: str
+    wrong: str
+
+
+CANARIES = (
+    Canary("final_answer", {"value": "1234"}, "The answer is $1,234.00.", "The answer is 1243."),
+    Canary(
+        "choice",
+        {"correct": ["รองเท้า", "shoes"], "others": [["กระเป๋า", "bags"]]},
+        "คำตอบ: รองเท้า",
+        "shoes or bags",
+    ),
+    Canary(
+        "extraction",
+        {"fields": {"brand": "Acme", "size": 4}},
+        '```json\n{"size": 4, "brand": "ACME"}\n```',
+        '{"size": "4", "brand": "ACME"}',
+    ),
+    Canary(
+        "tool_calls",
+        {"calls": [{"name": "search", "parameters": {"q": "shoes", "page": 1}}]},
+        '{"name": "search", "parameters": {"page": 1, "q": "shoes"}}',
+        '{"name": "search", "parameters": {"page": true, "q": "shoes"}}',
+    ),
+    Canary(
+        "bfcl_calls",
+        {"calls": [{"name": "find", "parameters": {"q": ["shoes"], "page": [1, ""]}}]},
+        '[find(q="shoes")]',
+        '[find(q="bags")]',
+    ),
+    Canary(
+        "instruction_rules",
+        {"instruction_id_list": ["punctuation:no_comma"], "kwargs": [{}]},
+        "Red shoes and bags.",
+        "Red shoes, and bags.",
+    ),
+    Canary(
+        "code_tests",
+        {"mode": "asserts", "tests": ["assert double(2) == 4", "assert double(0) == 0"]},
+        "```python\ndef double(x):\n    return 2 * x\n```",
+        "```python\nimport os\nos._exit(0)\n```",
+    ),
+    Canary("reference_text", {"reference": "Red shoes"}, "red  shoes", "blue bags"),
+)
+"""At least one per verifier."""
+
+
+def check_canaries() -> None:
+    """Judge every canary.
+
+    Raises:
+        EngineError: a verdict is not the known one; the message names the verifier.
+    """
+    for canary in CANARIES:
+        for response, solved in ((canary.right, True), (canary.wrong, False)):
+            verdict = VERIFIERS[canary.verifier](_problem(canary), response)
+            if verdict.abstained or verdict.solved != solved:
+                raise EngineError(
+                    f"verifier {canary.verifier} judged {response[:60]!r} as {verdict}: "
+                    f"it must {'' if solved else 'not '}be solved. Nothing was scored."
+                )
+
+
+def checked_scorer() -> Callable[[Sequence[Problem], Sequence[str]], list[Verdict]]:
+    """The batch scorer, handed out only after every verifier judged its canaries right.
+
+    Raises:
+        EngineError: as `check_canaries`.
+    """
+    check_canaries()
+    return score_batch
+
+
+def _problem(canary: Canary) -> Problem:
+    return Problem(
+        id=f"canary/{canary.verifier}",
+        domain=Domain.OPEN_TEXT,
+        language="en",
+        messages=(Message(role=Role.USER, content="canary"),),
+        verifier=canary.verifier,
+        answer=canonical_json(canary.gold).decode(),
+        source="canary",
+        source_row="canary",
+    )

@@ -1,0 +1,139 @@
+"""Share of the asked fields that a JSON answer has right.
+
+Gold: {"fields": {...}, "schema": JSON schema, "tolerance": relative, for numbers}; the last two may
+be missing.
+Differs: texts are compared after NFKC, case and whitespace folding: shops write "XL" and "xl".
+"""
+
+import json
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any
+
+import jsonschema
+from jsonschema.protocols import Validator
+from jsonschema.validators import validator_for
+from pydantic import Field
+
+from data_schemas.prompts import Problem
+from data_schemas.verdicts import Verdict, abstain, scored
+from tasks.rewards.protocol import Gold, judge
+from tasks.rewards.reference_text import normalised
+
+MAX_FAILURES = 1000
+"""Braces that open no object, after which the rest of the text is not searched."""
+
+
+class Extraction(Gold):
+    """The true fields, and how exactly they must be met."""
+
+    fields: dict[str, Any]
+    schema_: dict[str, Any] | None = Field(default=None, alias="schema")
+    tolerance: float = Field(default=0.0, ge=0.0)
+
+
+def verify(problem: Problem, response: str) -> Verdict:
+    """Score the last JSON object: share of right fields, less 1/(n+1) per field not asked for."""
+    return judge(problem, response, Extraction, _check)
+
+
+def json_objects(text: str) -> list[dict[str, Any]]:
+    """Return the outermost JSON objects of the text, in order."""
+    return list(_objects(text))
+
+
+def same_field(gold: Any, value: Any, tolerance: float) -> bool:
+    """Compare with types: true is not 1, "1" is not 1, 1 is 1.0; lists are order-free."""
+    match gold, value:
+        case (bool(), _) | (_, bool()):
+            return gold is value
+        case (int() | float(), int() | float()):
+            return gold == value or abs(gold - value) <= tolerance * abs(gold)
+        case str(), str():
+            return normalised(gold) == normalised(value)
+        case list(), list():
+            return _same_list(gold, value, tolerance)
+        case dict(), dict():
+            return gold.keys() == value.keys() and all(
+                same_field(gold[key], value[key], tolerance) for key in gold
+            )
+        case _:
+            return gold is None and value is None
+
+
+def _same_list(gold: list[Any], value: list[Any], tolerance: float) -> bool:
+    if len(gold) != len(value):
+        return False
+    left = list(value)
+    for item in gold:
+        match = next(
+            (i for i, other in enumerate(left) if same_field(item, other, tolerance)), None
+        )
+        if match is None:
+            return False
+        del left[match]
+    return True
+
+
+def _check(gold: Extraction, answer: str) -> Verdict:
+    objects = json_objects(answer)
+    if not objects:
+        return scored(0.0, "no_json", "the answer holds no JSON object")
+    # An earlier block about the same fields is an answer too: the worst of them counts.
+    rivals = [found for found in objects[:-1] if found.keys() & gold.fields.keys()]
+    verdicts = [_judge_object(gold, found) for found in (*rivals, objects[-1])]
+    worst = min(verdicts, key=lambda verdict: -1.0 if verdict.score is None else verdict.score)
+    if worst.score == verdicts[-1].score:
+        return verdicts[-1]
+    return worst.model_copy(update={"reason": "several_answers"})
+
+
+def _judge_object(gold: Extraction, found: dict[str, Any]) -> Verdict:
+    if gold.schema_ is not None:
+        try:
+            error = next(
+                _validator(json.dumps(gold.schema_, sort_keys=True)).iter_errors(found), None
+            )
+        except jsonschema.SchemaError as schema_error:
+            return abstain("bad_gold", f"schema: {schema_error.message}")
+        if error is not None:
+            return scored(0.0, "schema_invalid", f"{error.json_path}: {error.message}"[:200])
+    wrong = [
+        k
+        for k, v in gold.fields.items()
+        if k not in found or not same_field(v, found[k], gold.tolerance)
+    ]
+    extra = sorted(found.keys() - gold.fields.keys())
+    num_fields = len(gold.fields)
+    share = (num_fields - len(wrong)) / num_fields if num_fields else 1.0
+    score = max(0.0, share - len(extra) / (num_fields + 1))
+    if not wrong and not extra:
+        return scored(1.0, "correct")
+    return scored(
+        score, "partial" if score > 0 else "wrong", f"wrong {wrong[:5]}, not asked for {extra[:5]}"
+    )
+
+
+@lru_cache(maxsize=256)
+def _validator(schema: str) -> Validator:
+    parsed = json.loads(schema)
+    cls = validator_for(parsed)
+    cls.check_schema(parsed)
+    return cls(parsed)
+
+
+def _objects(text: str) -> Iterator[dict[str, Any]]:
+    decoder = json.JSONDecoder(parse_constant=_refuse_constant)
+    position, failures = text.find("{"), 0
+    while position >= 0 and failures < MAX_FAILURES:
+        try:
+            value, end = decoder.raw_decode(text, position)
+        except (ValueError, RecursionError):
+            end, failures = position + 1, failures + 1
+        else:
+            yield value
+        position = text.find("{", end)
+
+
+def _refuse_constant(name: str) -> float:
+    raise ValueError(f"{name} is not JSON")

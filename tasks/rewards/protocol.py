@@ -1,0 +1,70 @@
+"""What a verifier promises, and what is the same for all of them.
+
+A verdict is a score in [0, 1] with its reason, or an abstention with its reason. A score of 0 says
+that the response is wrong; it never says that the verifier was unable to judge.
+"""
+
+from collections.abc import Callable
+from typing import Protocol, TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from data_schemas.prompts import Problem
+from data_schemas.verdicts import Verdict, abstain, scored
+
+THINK_OPEN = "<think>"
+THINK_CLOSE = "</think>"
+MAX_ANSWER_CHARACTERS = 200_000
+"""About 50 000 tokens after the thinking: nothing that a verifier should have to read."""
+
+
+class Gold(BaseModel):
+    """What `Problem.answer` holds; every verifier has its own subclass."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+GoldT = TypeVar("GoldT", bound=Gold)
+
+
+class Verifier(Protocol):
+    """Judges one response to one problem.
+
+    Contract: the same arguments give the same verdict; nothing but `Problem.answer` and the text
+    after the thinking is looked at; a malformed `Problem.answer` is an abstention.
+    """
+
+    def __call__(self, problem: Problem, response: str) -> Verdict: ...
+
+
+def answer_part(response: str) -> str | None:
+    """Return the text after the last `</think>`; None if thinking never ended or nothing follows.
+
+    A response without any think tag is all answer.
+    """
+    _, _, answer = response.rpartition(THINK_CLOSE)
+    if THINK_OPEN in answer or not answer.strip():
+        return None
+    return answer.strip()
+
+
+def judge(
+    problem: Problem, response: str, gold_type: type[GoldT], check: Callable[[GoldT, str], Verdict]
+) -> Verdict:
+    """Read the gold, cut out the answer, check one against the other.
+
+    Abstains with `bad_gold` if `Problem.answer` cannot be read; scores 0 with `no_answer` if the
+    response has no answer part.
+    """
+    try:
+        gold = gold_type.model_validate_json(problem.answer)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"]) or "answer"
+        return abstain("bad_gold", f"{problem.id}, Problem.answer, {where}: {first['msg']}")
+    answer = answer_part(response)
+    if answer is None:
+        return scored(0.0, "no_answer", "no text after the thinking")
+    if len(answer) > MAX_ANSWER_CHARACTERS:
+        return scored(0.0, "too_long", f"{len(answer)} characters")
+    return check(gold, answer)

@@ -1,0 +1,71 @@
+"""How close is free text to a reference? A deterministic stand-in for a generative judge.
+
+chrF (Popovic 2015): F-score with beta 2 over character n-grams of 1 to 6, on normalised text
+without spaces. It rewards overlap, not quality; a generative reward model can take its place in
+the table.
+
+Gold: {"reference": "..."}.
+"""
+
+import unicodedata
+from collections import Counter
+
+from pydantic import Field
+
+from data_schemas.prompts import Problem
+from data_schemas.verdicts import Verdict, abstain, scored
+from tasks.rewards.protocol import Gold, judge
+
+MAX_ORDER = 6
+BETA = 2.0
+BELOW_EQUAL = 0.99
+"""Largest score of a text that is not the reference: n-grams cannot see every reordering."""
+
+
+class Reference(Gold):
+    """A good answer."""
+
+    reference: str = Field(min_length=1)
+
+
+def verify(problem: Problem, response: str) -> Verdict:
+    """Score the n-gram overlap with the reference; 1 only if the normalised texts are equal."""
+    return judge(problem, response, Reference, _check)
+
+
+def normalised(text: str) -> str:
+    """Fold width, case and whitespace."""
+    return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
+
+
+def chrf(reference: str, text: str) -> float:
+    """Return chrF in [0, 1]; orders longer than either text are left out; 0 if one is empty."""
+    a, b = reference.replace(" ", ""), text.replace(" ", "")
+    scores = [
+        _f_score(_ngrams(a, n), _ngrams(b, n))
+        for n in range(1, MAX_ORDER + 1)
+        if n <= min(len(a), len(b))
+    ]
+    return sum(scores) / len(scores) if scores else 0.0
+
+
+def _ngrams(text: str, order: int) -> Counter[str]:
+    return Counter(text[i : i + order] for i in range(len(text) - order + 1))
+
+
+def _f_score(reference: Counter[str], text: Counter[str]) -> float:
+    overlap = (reference & text).total()
+    if overlap == 0:
+        return 0.0
+    precision, recall = overlap / text.total(), overlap / reference.total()
+    return (1 + BETA**2) * precision * recall / (BETA**2 * precision + recall)
+
+
+def _check(gold: Reference, answer: str) -> Verdict:
+    reference, text = normalised(gold.reference), normalised(answer)
+    if not reference:
+        return abstain("bad_gold", "reference is blank")
+    if reference == text:
+        return scored(1.0, "correct")
+    score = min(chrf(reference, text), BELOW_EQUAL)
+    return scored(score, "partial" if score > 0 else "wrong", f"chrF {score:.3f}")

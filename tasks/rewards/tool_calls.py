@@ -1,0 +1,113 @@
+"""Are these the right tool calls? Graded by name, keys and values (ToolRL's R_correct).
+
+Gold: {"calls": [{"name": "f", "parameters": {"a": 1}}]}. A response is one JSON object per line,
+bare or inside <tool_call> tags. R_correct in [-3, 3] is rescaled to [0, 1]; only a perfect match
+scores 1.
+Differs: where the truth has no call, R_correct is constant; here no call scores 1 and any call 0.
+"""
+
+import json
+import re
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from data_schemas.prompts import Problem
+from data_schemas.verdicts import Verdict, scored
+from tasks.algorithms.tool_reward import BEST, WORST, ToolCall, tool_correctness
+from tasks.rewards.protocol import Gold, judge
+
+_BLOCK = re.compile(r"<tool_call>(.*?)</tool_call>", re.DOTALL)
+_RESPONSE = re.compile(r"<response>.*?</response>", re.DOTALL)
+
+
+class CallRow(BaseModel):
+    """One call as it stands in the gold."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    name: str
+    parameters: dict[str, Any]
+
+
+class ToolCalls(Gold):
+    """The calls to make, in any order."""
+
+    calls: tuple[CallRow, ...] = Field(strict=False)
+
+
+def verify(problem: Problem, response: str) -> Verdict:
+    """Score names, keys and values of the calls under the best assignment."""
+    return judge(problem, response, ToolCalls, _check)
+
+
+def parse_calls(text: str) -> list[ToolCall] | None:
+    """Read JSON calls from `<tool_call>` blocks, or from the whole text if it has none.
+
+    None if a block is not closed or holds anything but objects with `name` and `parameters`.
+    A `<response>` block beside the calls is not read.
+    """
+    text = _RESPONSE.sub(" ", text)
+    blocks = _BLOCK.findall(text)
+    if "<tool_call>" in _BLOCK.sub("", text) or "</tool_call>" in _BLOCK.sub("", text):
+        return None
+    return _objects("\n".join(blocks) if blocks else text)
+
+
+def well_formed(response: str, *, call: bool, answer: bool) -> bool:
+    """Say whether a whole response has the form of ToolRL: R_format = 1.
+
+    Thinking, then a `<tool_call>` block if `call`, then a `<response>` block if `answer`; each tag
+    once, nothing before or after.
+    """
+    tags = ["think", *(["tool_call"] if call else []), *(["response"] if answer else [])]
+    form = r"\s*".join(rf"<{tag}>.*?</{tag}>" for tag in tags)
+    once = all(
+        response.count(bracket) == (1 if tag in tags else 0)
+        for tag in ("think", "tool_call", "response")
+        for bracket in (f"<{tag}>", f"</{tag}>")
+    )
+    return once and re.fullmatch(form, response.strip(), re.DOTALL) is not None
+
+
+def _objects(text: str) -> list[ToolCall] | None:
+    decoder = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_refuse)
+    calls: list[ToolCall] = []
+    position = 0
+    while text[position:].strip():
+        position += len(text[position:]) - len(text[position:].lstrip())
+        try:
+            value, position = decoder.raw_decode(text, position)
+        except (ValueError, RecursionError):
+            return None
+        match value:
+            case {"name": str(name), "parameters": dict(parameters)} if len(value) == 2:
+                calls.append(ToolCall(name, parameters))
+            case _:
+                return None
+    return calls
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(pairs)
+    if len(value) != len(pairs):
+        raise ValueError("the same key twice")
+    return value
+
+
+def _refuse(name: str) -> float:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _check(gold: ToolCalls, answer: str) -> Verdict:
+    truth = [ToolCall(call.name, call.parameters) for call in gold.calls]
+    predicted = parse_calls(answer)
+    if not truth:
+        called = bool(predicted) or "<tool_call>" in answer
+        return scored(0.0, "needless_call") if called else scored(1.0, "correct")
+    if predicted is None:
+        return scored(0.0, "unparsable_calls", answer[:80])
+    r_correct = tool_correctness(truth, predicted)
+    score = min(1.0, max(0.0, (r_correct - WORST) / (BEST - WORST)))
+    reason = "correct" if r_correct == BEST else "partial" if score > 0 else "wrong"
+    return scored(score, reason, f"R_correct {r_correct:.3f}")

@@ -1,0 +1,151 @@
+"""Scored groups to what the trainer eats, and to ledger rows.
+
+Letters: P problems, G rollouts per problem, N sequences, T tokens.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from data_schemas.ledger import Fate, LedgerRow
+from data_schemas.rollouts import ScoredRollout
+from data_schemas.settings import RLSettings, RouterReplay
+from tasks.algorithms.advantages import group_advantages
+from tasks.algorithms.packing import pad_rows
+from tasks.algorithms.routing import pad_traces
+from tasks.algorithms.zero_variance import rl_zvp_advantages
+from tasks.engines.protocols import TokenBatch, TokenScores
+from tasks.errors import EngineError
+from tasks.rl.collect import CollectedGroup
+
+
+@dataclass(frozen=True, slots=True)
+class StepBatch:
+    """The sequences of a step that can have a gradient, and how each earns it."""
+
+    tokens: TokenBatch
+    owners: list[tuple[int, int]]
+    """(group, sample) of every sequence."""
+    advantages_N: torch.Tensor
+    zero_variance_N: torch.Tensor
+    """True: token-level RL-ZVP advantages are added after the old-log-prob pass."""
+    correct_N: torch.Tensor
+    num_sequences: int
+    """All sequences of the batch, those without gradient included: the loss divides by it."""
+
+
+def scalar_advantages(settings: RLSettings, groups: Sequence[CollectedGroup]) -> torch.Tensor:
+    """Group-relative advantages [P, G] from verdicts and penalties."""
+    verdicts = [[item.verdict.score for item in entry.group.rollouts] for entry in groups]
+    scores_PG = torch.tensor([[score or 0.0 for score in row] for row in verdicts])
+    valid_PG = torch.tensor([[score is not None for score in row] for row in verdicts])
+    penalties_PG = torch.tensor(
+        [[item.penalty for item in entry.group.rollouts] for entry in groups]
+    )
+    return group_advantages(
+        scores_PG, penalties_PG, valid_PG, std_floor=settings.zero_variance.std_floor
+    )
+
+
+def build(settings: RLSettings, groups: Sequence[CollectedGroup]) -> StepBatch:
+    """Pad the sequences that can have a gradient; leave out the rest before any forward pass."""
+    advantages_PG = scalar_advantages(settings, groups)
+    chosen: list[tuple[int, int]] = []
+    for place, entry in enumerate(groups):
+        for sample, item in enumerate(entry.group.rollouts):
+            by_zvp = entry.fate is Fate.ZERO_VARIANCE_TRAINED and not item.verdict.abstained
+            if by_zvp or float(advantages_PG[place, sample]) != 0.0:
+                chosen.append((place, sample))
+    items = [groups[place].group.rollouts[sample] for place, sample in chosen]
+    return StepBatch(
+        tokens=token_batch(items, use_routes=settings.router_replay is RouterReplay.R3),
+        owners=chosen,
+        advantages_N=torch.tensor([float(advantages_PG[owner]) for owner in chosen]),
+        zero_variance_N=torch.tensor(
+            [groups[place].fate is Fate.ZERO_VARIANCE_TRAINED for place, _ in chosen],
+            dtype=torch.bool,
+        ),
+        correct_N=torch.tensor([item.verdict.solved for item in items], dtype=torch.bool),
+        num_sequences=advantages_PG.numel(),
+    )
+
+
+def token_batch(items: Sequence[ScoredRollout], *, use_routes: bool) -> TokenBatch:
+    """Right-pad prompt and response of every rollout.
+
+    Raises:
+        EngineError: routes are to be replayed but a rollout has none.
+    """
+    rollouts = [item.rollout for item in items]
+    rows, masks, logprobs = [], [], []
+    for rollout in rollouts:
+        prompt = len(rollout.prompt_tokens)
+        row = np.concatenate([rollout.prompt_tokens, rollout.response_tokens]).astype(np.int64)
+        mask = np.arange(len(row)) >= prompt
+        rows.append(torch.from_numpy(row))
+        masks.append(torch.from_numpy(mask))
+        logprobs.append(torch.from_numpy(np.pad(rollout.logprobs, (prompt, 0))))
+    tokens_NT = pad_rows(rows, 0)
+    experts_NTLK = None
+    if use_routes and rollouts:
+        first = rollouts[0].trace
+        if first is None:
+            raise EngineError("routes are to be replayed but the rollouts have none")
+        num_layers, k = first.experts_TLK.shape[1:]
+        experts_NTLK = torch.from_numpy(
+            pad_traces([rollout.trace for rollout in rollouts], tokens_NT.shape[1], num_layers, k)
+        )
+    return TokenBatch(
+        tokens_NT=tokens_NT,
+        lengths_N=torch.tensor([len(row) for row in rows], dtype=torch.int64),
+        response_NT=pad_rows(masks, False),
+        experts_NTLK=experts_NTLK,
+        columns={"rollout_logprobs": pad_rows(logprobs, 0.0)},
+    )
+
+
+def token_advantages(settings: RLSettings, batch: StepBatch, old: TokenScores) -> torch.Tensor:
+    """Scalar advantages on every response token, plus RL-ZVP's on flat groups. [N, T]"""
+    response_NT = batch.tokens.response_NT
+    advantages_NT = batch.advantages_N[:, None] * response_NT
+    zvp_NT = rl_zvp_advantages(
+        old.entropy_NT, response_NT, batch.correct_N, alpha=settings.zero_variance.rl_zvp_alpha
+    )
+    return advantages_NT + zvp_NT * batch.zero_variance_N[:, None]
+
+
+def ledger_rows(
+    step: int, groups: Sequence[CollectedGroup], batch: StepBatch, advantages_NT: torch.Tensor
+) -> list[LedgerRow]:
+    """One row per prompt rolled out; `groups` starts with the trained ones, in batch order."""
+    mass_N = advantages_NT.abs().sum(dim=1).tolist()
+    trained_N = (advantages_NT != 0).sum(dim=1).tolist()
+    earned = dict.fromkeys(range(len(groups)), 0.0)
+    trained = dict.fromkeys(range(len(groups)), 0)
+    for (place, _), mass, tokens in zip(batch.owners, mass_N, trained_N, strict=True):
+        earned[place] += mass
+        trained[place] += tokens
+    rows = []
+    for place, entry in enumerate(groups):
+        items = entry.group.rollouts
+        scores = [item.verdict.score for item in items if item.verdict.score is not None]
+        rows.append(
+            LedgerRow(
+                step=step,
+                round=entry.round,
+                problem_id=entry.group.problem.id,
+                domain=entry.group.problem.domain,
+                fate=entry.fate,
+                rollouts=len(items),
+                prompt_tokens=len(items[0].rollout.prompt_tokens),
+                generated_tokens=sum(len(item.rollout.response_tokens) for item in items),
+                trained_tokens=trained[place],
+                solved=sum(item.verdict.solved for item in items),
+                abstained=sum(item.verdict.abstained for item in items),
+                mean_score=sum(scores) / len(scores) if scores else 0.0,
+                advantage_mass=earned[place],
+            )
+        )
+    return rows

@@ -1,0 +1,1 @@
+"""Stage 2: long-CoT supervised fine-tuning."""

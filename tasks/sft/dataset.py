@@ -1,0 +1,56 @@
+"""Demonstrations to padded batches with loss on the response only."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import torch
+from transformers import PreTrainedTokenizerBase
+
+from data_schemas.demonstrations import Demonstration
+from tasks.algorithms.packing import length_buckets, pad_rows
+from tasks.engines.chat import render_demonstration
+from tasks.engines.protocols import TokenBatch
+
+VALIDATION_SHARE = 0.05
+
+
+def encode(
+    tokenizer: PreTrainedTokenizerBase, rows: Sequence[Demonstration]
+) -> list[tuple[torch.Tensor, torch.Tensor]]:
+    """Tokens and loss mask of every demonstration."""
+    encoded = [render_demonstration(tokenizer, row.messages, row.response) for row in rows]
+    return [
+        (torch.from_numpy(tokens.astype(np.int64)), torch.from_numpy(mask))
+        for tokens, mask in encoded
+    ]
+
+
+def split_validation(count: int, seed: int) -> tuple[list[int], list[int]]:
+    """Seeded (training, validation) row numbers; at least one row each if there are two."""
+    order = np.random.default_rng(seed).permutation(count).tolist()
+    held = min(max(1, round(VALIDATION_SHARE * count)), count - 1)
+    return sorted(order[held:]), sorted(order[:held])
+
+
+def batches(
+    encoded: Sequence[tuple[torch.Tensor, torch.Tensor]],
+    rows: Sequence[int],
+    batch_tokens: int,
+    seed: int,
+) -> Iterator[TokenBatch]:
+    """Yield batches of like lengths, in seeded order.
+
+    Rows are shuffled before bucketing, so which rows of a length meet changes by epoch.
+    """
+    generator = np.random.default_rng(seed)
+    shuffled = [rows[index] for index in generator.permutation(len(rows))]
+    buckets = length_buckets([len(encoded[row][0]) for row in shuffled], batch_tokens)
+    for index in generator.permutation(len(buckets)):
+        chosen = [encoded[shuffled[place]] for place in buckets[index]]
+        yield TokenBatch(
+            tokens_NT=pad_rows([tokens for tokens, _ in chosen], 0),
+            lengths_N=torch.tensor([len(tokens) for tokens, _ in chosen]),
+            response_NT=pad_rows([mask for _, mask in chosen], False),
+            experts_NTLK=None,
+            columns={},
+        )

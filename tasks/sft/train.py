@@ -1,0 +1,180 @@
+"""Supervised fine-tuning of one parent, and the choice of its checkpoint.
+
+Every epoch's checkpoint is exported and measured: loss on held-back demonstrations, and
+the entropy of what it samples on a fixed set of prompts at temperature 1. Ring-lite's
+rule then picks the one RL should start from.
+"""
+
+import json
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from pydantic import BaseModel, ConfigDict
+
+from data_schemas.arrow import read_table
+from data_schemas.demonstrations import Demonstration, Parent
+from data_schemas.settings import RolloutKind, SFTSettings, TrainerKind
+from tasks import storage
+from tasks.algorithms.schedules import warmup_cosine
+from tasks.algorithms.sft_loss import choose_checkpoint, response_cross_entropy, scaled_window
+from tasks.engines.chat import load_tokenizer, render_prompt
+from tasks.engines.protocols import Request, RolloutEngine, Sampling, TokenBatch, Trainer
+from tasks.engines.select import open_rollout, open_trainer
+from tasks.readiness import demonstrations_of
+from tasks.sft.dataset import batches, encode, split_validation
+
+ENTROPY_MAX_NEW_TOKENS = 64
+
+
+class EpochReport(BaseModel):
+    """One epoch's checkpoint and what was measured on it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    epoch: int
+    train_loss: float
+    val_loss: float
+    entropy: float
+    chosen: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """What one fine-tuning works with."""
+
+    settings: SFTSettings
+    rows: list[Demonstration]
+    base: Path
+    checkpoints: Path
+    """Scratch folder; one exported model per epoch."""
+
+
+def epochs(course: Course) -> Iterator[EpochReport]:
+    """Train epoch by epoch; yield each after its checkpoint is exported and measured."""
+    settings = course.settings
+    tokenizer = load_tokenizer(course.base)
+    encoded = encode(tokenizer, course.rows)
+    train_rows, val_rows = split_validation(len(encoded), settings.seed)
+    trainer = open_trainer(TrainerKind.TORCH, course.base, weight_decay=settings.weight_decay)
+    engine = open_rollout(RolloutKind.HF, course.base)
+    prompts = [
+        render_prompt(tokenizer, course.rows[row].messages)
+        for row in val_rows[: settings.entropy_prompts]
+    ]
+    per_epoch = len(list(batches(encoded, train_rows, settings.batch_tokens, settings.seed)))
+    done = 0
+    for epoch in range(1, settings.epochs + 1):
+        seed = settings.seed * 1009 + epoch
+        loss_sum = tokens = 0.0
+        for batch in batches(encoded, train_rows, settings.batch_tokens, seed):
+            count = int(batch.response_NT.sum())
+            rate = warmup_cosine(
+                done,
+                peak=settings.learning_rate,
+                warmup=round(settings.warmup_share * per_epoch * settings.epochs),
+                total=per_epoch * settings.epochs,
+            )
+            result = trainer.update(batch, _loss(count), temperature=1.0, learning_rate=rate)
+            loss_sum, tokens, done = loss_sum + result["loss"] * count, tokens + count, done + 1
+        trainer.export(course.checkpoints / str(epoch))
+        yield EpochReport(
+            epoch=epoch,
+            train_loss=loss_sum / tokens,
+            val_loss=validation_loss(trainer, encoded, val_rows, settings.batch_tokens),
+            entropy=sampled_entropy(engine, trainer, prompts, epoch),
+        )
+
+
+def validation_loss(
+    trainer: Trainer,
+    encoded: Sequence[tuple[torch.Tensor, torch.Tensor]],
+    rows: Sequence[int],
+    batch_tokens: int,
+) -> float:
+    """Mean negative log-likelihood per response token on held-back demonstrations."""
+    total = tokens = 0.0
+    for batch in batches(encoded, rows, batch_tokens, seed=0):
+        scores = trainer.score(batch, temperature=1.0, record_routes=False)
+        total -= float(scores.logprobs_NT.double().sum())
+        tokens += int(batch.response_NT.sum())
+    return total / tokens
+
+
+def sampled_entropy(
+    engine: RolloutEngine, trainer: Trainer, prompts: Sequence, version: int
+) -> float:
+    """Mean token entropy in nats of what the policy says at temperature 1.
+
+    The mean of -log p over sampled tokens is an unbiased estimate of it.
+    """
+    engine.load_weights(trainer.weights(), version)
+    requests = [Request(str(place), prompt, 1) for place, prompt in enumerate(prompts)]
+    sampling = Sampling(ENTROPY_MAX_NEW_TOKENS, 1.0, seed=0, record_routes=False)
+    rollouts = list(engine.generate(requests, sampling))
+    tokens = sum(len(rollout.logprobs) for rollout in rollouts)
+    return -sum(float(rollout.logprobs.sum()) for rollout in rollouts) / tokens
+
+
+def fine_tune(
+    settings: SFTSettings,
+    parent: Parent,
+    curated: Path,
+    base: Path,
+    model_out: Path,
+    report_out: Path,
+) -> Iterator[EpochReport]:
+    """Yield every epoch's report; when exhausted, the chosen model and the report are written."""
+    found = read_table(curated / "demonstrations.parquet", Demonstration)
+    rows = demonstrations_of(parent, found)
+    with tempfile.TemporaryDirectory(dir=model_out.parent, prefix=".epochs.") as scratch:
+        reports: list[EpochReport] = []
+        for report in epochs(Course(settings, rows, base, Path(scratch))):
+            reports.append(report)
+            yield report
+        window = scaled_window(settings.entropy_window, len(load_tokenizer(base)))
+        best = choose_checkpoint(
+            [report.entropy for report in reports], [report.val_loss for report in reports], window
+        )
+        shutil.copytree(Path(scratch) / str(best + 1), model_out, dirs_exist_ok=True)
+    marked = [
+        report.model_copy(update={"chosen": index == best}) for index, report in enumerate(reports)
+    ]
+    storage.write_bytes(
+        report_out / "epochs.json",
+        storage.canonical_json([report.model_dump(mode="json") for report in marked]),
+    )
+    storage.write_bytes(
+        report_out / "report.json",
+        storage.canonical_json(
+            {
+                "parent": parent.value,
+                "demonstrations": len(rows),
+                "entropy_window_nats": list(window),
+                "chosen_epoch": best + 1,
+            }
+        ),
+    )
+
+
+def facts(report_out: Path) -> dict[str, float | int | str]:
+    """What the statement of a fine-tuning should prove."""
+    marked = json.loads((report_out / "epochs.json").read_bytes())
+    chosen = next(report for report in marked if report["chosen"])
+    return {
+        "demonstrations": json.loads((report_out / "report.json").read_bytes())["demonstrations"],
+        "epochs": len(marked),
+        "chosen_epoch": chosen["epoch"],
+        "entropy": chosen["entropy"],
+        "val_loss": chosen["val_loss"],
+    }
+
+
+def _loss(num_tokens: int):
+    def loss(logprobs_NT: torch.Tensor, batch: TokenBatch) -> tuple[torch.Tensor, dict[str, float]]:
+        return response_cross_entropy(logprobs_NT, batch.response_NT, num_tokens), {}
+
+    return loss

@@ -1,0 +1,80 @@
+import json
+from pathlib import Path
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tasks.algorithms.advantages import group_advantages, has_contrast
+from tasks.errors import DataError
+
+VECTORS = json.loads((Path(__file__).parent / "vectors.json").read_text())
+
+
+def advantages(scores, penalties=None, valid=None, std_floor=0.0):
+    scores = torch.tensor([scores], dtype=torch.float64)
+    penalties = torch.zeros_like(scores) if penalties is None else torch.tensor([penalties])
+    valid = torch.ones_like(scores, dtype=torch.bool) if valid is None else torch.tensor([valid])
+    return group_advantages(scores, penalties, valid, std_floor=std_floor)[0].tolist()
+
+
+def test_grpo_advantages_use_the_population_standard_deviation():
+    vector = VECTORS["grpo_advantage"]
+
+    assert vector["ddof0"] == pytest.approx(advantages([float(r) for r in vector["rewards"]]))
+
+
+def test_a_rollout_without_verdict_gets_nothing_and_counts_in_no_mean():
+    vector = VECTORS["espo"]["masked_advantage"]
+
+    assert vector["expected"] == pytest.approx(
+        advantages(vector["reward"], valid=vector["verifier_ok"])
+    )
+
+
+@pytest.mark.parametrize("reward", [0.7, 0.1, 1 / 3])
+@pytest.mark.parametrize("size", [3, 7, 8, 12])
+def test_equal_scores_that_rounding_would_tell_apart_teach_nothing(reward, size):
+    scores = torch.full((1, size), reward)
+    valid = torch.ones_like(scores, dtype=torch.bool)
+
+    found = group_advantages(scores, torch.zeros_like(scores), valid, std_floor=0.0)
+
+    assert not found.any()
+    assert not has_contrast(scores, valid).any()
+
+
+def test_a_small_penalty_on_an_all_wrong_group_stays_small():
+    vector = VECTORS["penalty_amplification"]
+    penalties = [reward + 1.0 for reward in vector["rewards"]]
+
+    found = advantages([0.0] * 4, penalties)
+
+    assert -1.73 == pytest.approx(vector["grpo"][3], abs=0.01)  # what dividing would give
+    assert [0.005, 0.005, 0.005, -0.015] == pytest.approx(found)
+
+
+def test_the_floor_bounds_how_far_a_narrow_group_is_stretched():
+    scores = [0.50, 0.51, 0.50, 0.51]
+
+    assert [-0.1, 0.1, -0.1, 0.1] == pytest.approx(advantages(scores, std_floor=0.05), rel=1e-3)
+
+
+@given(
+    scores=st.lists(st.floats(0, 1, width=32), min_size=2, max_size=12),
+    seed=st.integers(0, 1000),
+)
+def test_advantages_sum_to_zero_and_follow_a_permutation(scores, seed):
+    order = torch.randperm(len(scores), generator=torch.Generator().manual_seed(seed)).tolist()
+
+    straight = advantages(scores, std_floor=0.05)
+    permuted = advantages([scores[i] for i in order], std_floor=0.05)
+
+    assert 0.0 == pytest.approx(sum(straight), abs=1e-9)
+    assert [straight[i] for i in order] == pytest.approx(permuted)
+
+
+def test_one_rollout_is_refused_by_name():
+    with pytest.raises(DataError, match=r"G >= 2, got \(1, 1\)"):
+        advantages([1.0])

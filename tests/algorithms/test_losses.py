@@ -1,0 +1,188 @@
+import json
+import math
+from pathlib import Path
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from data_schemas.settings import LossSettings, PolicyLoss, RatioMode
+from tasks.algorithms.losses import espo, grpo, gspo, table
+from tasks.algorithms.losses.surrogate import Plan, clipped_objective
+
+VECTOR = json.loads((Path(__file__).parent / "vectors.json").read_text())["espo"]
+GAP = torch.tensor([VECTOR["inputs"]["logratio"]], dtype=torch.float64)
+ENTROPY = torch.tensor([VECTOR["inputs"]["entropy"]], dtype=torch.float64)
+ALL = torch.ones_like(GAP, dtype=torch.bool)
+GSPO_TOKEN = RatioMode.GSPO_TOKEN
+
+
+def espo_plan(entropy=ENTROPY, mask=ALL, **changes):
+    settings = {"vocabulary": 8, "share": 0.4, "clip_scale": 0.1} | changes
+    return espo.plan(entropy, mask, **settings)
+
+
+def objective_and_gradient(plan: Plan, gap, advantage, mode=GSPO_TOKEN):
+    logprobs = gap.clone().requires_grad_()
+    old = torch.zeros_like(gap)
+    objective, clipped = clipped_objective(
+        logprobs, old, advantage * torch.ones_like(gap), plan, ratio_mode=mode
+    )
+    objective.sum().backward()
+    return objective.detach(), logprobs.grad, clipped
+
+
+@pytest.mark.parametrize("case", VECTOR["cases"], ids=lambda c: f"{c['mode']} A={c['advantage']}")
+def test_espo_gives_the_worked_numbers(case):
+    expected = case["expected"]
+    plan = espo_plan()
+
+    objective, gradient, clipped = objective_and_gradient(
+        plan, GAP, case["advantage"], RatioMode(case["mode"])
+    )
+
+    assert expected["high_mask"] == (plan.groups_NT[0] == espo.HIGH).tolist()
+    assert expected["clip_eps"] == pytest.approx(plan.clip_high_NT[0].tolist())
+    assert expected["token_weight"] == pytest.approx(plan.weights_NT[0].tolist())
+    assert expected["objective"] == pytest.approx(float(objective))
+    assert expected["dobj_dlogp"] == pytest.approx(gradient[0].tolist())
+    assert expected["clipped"] == clipped[0].tolist()
+
+
+def test_gspo_and_grpo_give_the_contrast_numbers():
+    contrast = VECTOR["gspo_contrast"]["objective_A1"]
+    gspo_objective, _, _ = objective_and_gradient(
+        gspo.plan(ALL, clip_low=3e-4, clip_high=4e-4), GAP, 1.0
+    )
+    grpo_objective, _, _ = objective_and_gradient(
+        grpo.plan(ALL, clip_low=0.2, clip_high=0.28), GAP, 1.0
+    )
+
+    assert contrast == pytest.approx(float(gspo_objective), abs=1e-7)
+    assert VECTOR["grpo_contrast_clip_02_028"]["objective_A1"] == pytest.approx(
+        float(grpo_objective), abs=1e-7
+    )
+
+
+@pytest.mark.parametrize("row", VECTOR["eps_at_alpha_0_02_vocab_151936"], ids=str)
+def test_the_clip_range_has_the_papers_scale_at_full_vocabulary(row):
+    entropy = torch.full((1, 10), row["mean_entropy_nats"], dtype=torch.float64)
+
+    plan = espo_plan(
+        entropy, torch.ones(1, 10, dtype=torch.bool), vocabulary=151936, clip_scale=0.02
+    )
+
+    assert row["eps"] == pytest.approx(float(plan.clip_low_NT[0, 0]))
+
+
+def test_equal_entropies_make_espo_gspo_with_one_group():
+    entropy = torch.full_like(GAP, 0.7)
+    plan = espo_plan(entropy)
+    width = float(plan.clip_low_NT[0, 0])
+
+    one = objective_and_gradient(plan, GAP, 1.0)
+    other = objective_and_gradient(gspo.plan(ALL, clip_low=width, clip_high=width), GAP, 1.0)
+
+    assert torch.allclose(one[0], other[0].double(), atol=1e-7)
+    assert torch.allclose(one[1], other[1].double(), atol=1e-7)
+
+
+def test_one_token_per_group_gives_grpo_ratios():
+    gap = torch.randn(3, 6, dtype=torch.float64) * 0.1
+    plan = grpo.plan(torch.ones(3, 6, dtype=torch.bool), clip_low=10.0, clip_high=10.0)
+
+    objective, gradient, _ = objective_and_gradient(plan, gap, 1.0)
+
+    assert torch.allclose(gap.exp().mean(dim=1), objective, atol=1e-6)
+    assert torch.allclose(gap.exp() / 6, gradient, atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", list(PolicyLoss))
+def test_on_policy_nothing_is_clipped_and_the_gradient_is_weight_times_advantage(kind):
+    entropy, mask = torch.rand(4, 9), torch.arange(9) < torch.tensor([[9], [5], [1], [2]])
+    plan = table.plan(LossSettings(kind=kind), entropy, mask, vocabulary=512)
+
+    _, gradient, clipped = objective_and_gradient(plan, torch.zeros(4, 9), -1.5)
+
+    assert not clipped.any()
+    assert torch.allclose(-1.5 * plan.weights_NT, gradient)
+
+
+@pytest.mark.parametrize("kind", list(PolicyLoss))
+@given(seed=st.integers(0, 10_000), extra=st.integers(1, 7))
+def test_padding_never_changes_anything(kind, seed, extra):
+    generator = torch.Generator().manual_seed(seed)
+    entropy = torch.rand(3, 8, generator=generator)
+    gap = torch.randn(3, 8, generator=generator) * 0.3
+    mask = torch.arange(8) < torch.tensor([[8], [3], [1]])
+    settings = LossSettings(kind=kind)
+    wide = [torch.nn.functional.pad(tensor, (0, extra), value=9.9) for tensor in (entropy, gap)]
+    wide_mask = torch.nn.functional.pad(mask, (0, extra))
+
+    short = objective_and_gradient(table.plan(settings, entropy, mask, vocabulary=64), gap, 1.0)
+    padded = objective_and_gradient(
+        table.plan(settings, wide[0], wide_mask, vocabulary=64), wide[1], 1.0
+    )
+
+    assert torch.allclose(short[0], padded[0], atol=1e-6)
+    assert torch.allclose(short[1], padded[1][:, :8], atol=1e-6)
+    assert not padded[1][:, 8:].any()
+
+
+@pytest.mark.parametrize("kind", list(PolicyLoss))
+@given(seed=st.integers(0, 10_000))
+def test_permuting_tokens_permutes_the_gradient(kind, seed):
+    generator = torch.Generator().manual_seed(seed)
+    entropy, gap = torch.rand(2, 7, generator=generator), torch.randn(2, 7, generator=generator)
+    order = torch.randperm(7, generator=generator)
+    mask = torch.ones(2, 7, dtype=torch.bool)
+    settings = LossSettings(kind=kind)
+
+    _, straight, _ = objective_and_gradient(
+        table.plan(settings, entropy, mask, vocabulary=64), gap, 1.0
+    )
+    _, permuted, _ = objective_and_gradient(
+        table.plan(settings, entropy[:, order], mask, vocabulary=64), gap[:, order], 1.0
+    )
+
+    assert torch.allclose(straight[:, order], permuted, atol=1e-6)
+
+
+def test_every_sequence_weighs_one_and_groups_weigh_the_same():
+    entropy = torch.tensor([[3.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9]])
+    plan = espo_plan(entropy, torch.ones(1, 10, dtype=torch.bool), share=0.1)
+
+    assert 1.0 == pytest.approx(float(plan.weights_NT.sum()))
+    assert 0.5 == pytest.approx(float(plan.weights_NT[0, 0]))
+
+
+def test_drop_low_trains_the_high_group_only():
+    plan = espo_plan(drop_low=True)
+
+    assert [0.5, 0.0, 0.0, 0.5, 0.0] == plan.weights_NT[0].tolist()
+
+
+def test_a_sequence_without_tokens_has_no_weight_and_no_nan():
+    plan = espo_plan(mask=torch.zeros_like(ALL))
+
+    objective, gradient, _ = objective_and_gradient(plan, GAP, 1.0)
+
+    assert 0.0 == float(objective)
+    assert not gradient.any()
+
+
+def test_gradients_agree_with_finite_differences():
+    plan = espo_plan(clip_floor=5.0)  # nothing clipped: the surrogate is smooth
+    gap = GAP.clone()
+    _, gradient, _ = objective_and_gradient(plan, gap, 1.0, RatioMode.LITERAL_EQ9)
+    step = 1e-6
+    group = torch.tensor([[0.1, 0.01 / 3, 0.01 / 3, 0.1, 0.01 / 3]], dtype=torch.float64)
+    numeric = [
+        float(plan.weights_NT[0, t])
+        * (math.exp(group[0, t] + gap[0, t] + step) - math.exp(group[0, t] + gap[0, t] - step))
+        / (2 * step)
+        for t in range(5)
+    ]
+
+    assert numeric == pytest.approx(gradient[0].tolist(), rel=1e-5)

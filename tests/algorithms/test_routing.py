@@ -1,0 +1,92 @@
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from data_schemas.rollouts import MISSING_ROUTE, RouterTrace
+from tasks.algorithms.mismatch import mismatch_metrics
+from tasks.algorithms.routing import (
+    check_trace,
+    disagreement,
+    gate_weights,
+    pad_traces,
+    replayed_choice,
+)
+from tasks.errors import DataError
+
+VECTORS = json.loads((Path(__file__).parent / "vectors.json").read_text())
+
+
+def test_replayed_gates_and_their_gradient_are_the_worked_numbers():
+    vector = VECTORS["router_replay"]
+    logits = torch.tensor([vector["train_logits"]], dtype=torch.float64, requires_grad=True)
+    chosen = torch.tensor([vector["replay_topk"]])
+    experts = torch.tensor(vector["expert_out"], dtype=torch.float64)
+
+    gates = gate_weights(logits, chosen, renormalise=True)
+    output = (gates.double()[0] * experts[chosen[0]]).sum()
+    output.backward()
+
+    assert vector["gate_replay_norm_topk"] == pytest.approx(gates[0].tolist(), abs=1e-6)
+    assert vector["y_replay"] == pytest.approx(float(output.detach()), abs=1e-6)
+    assert vector["dy_dlogits"] == pytest.approx(logits.grad[0].tolist(), abs=1e-6)
+
+
+def test_gates_without_renormalisation_are_the_worked_numbers():
+    vector = VECTORS["router_replay"]
+    logits = torch.tensor([vector["train_logits"]])
+
+    gates = gate_weights(logits, torch.tensor([vector["replay_topk"]]), renormalise=False)
+
+    assert vector["gate_replay_softmax_no_renorm"] == pytest.approx(gates[0].tolist(), abs=1e-6)
+
+
+def test_a_missing_row_keeps_the_native_experts():
+    native = torch.tensor([[0, 1], [2, 3]])
+    recorded = torch.tensor([[MISSING_ROUTE, MISSING_ROUTE], [5, 4]])
+
+    assert [[0, 1], [5, 4]] == replayed_choice(native, recorded).tolist()
+
+
+def test_mismatch_metrics_are_the_worked_numbers():
+    vector = VECTORS["mismatch_metrics"]
+    train, rollout = torch.tensor([vector["logp_train"]]), torch.tensor([vector["logp_rollout"]])
+
+    found = mismatch_metrics(train, rollout, torch.ones(1, 4, dtype=torch.bool))
+
+    assert vector["k3_kl"] == pytest.approx(found["mismatch/k3"], abs=1e-6)
+    assert vector["mean_abs"] == pytest.approx(found["mismatch/mean_abs_logprob"], abs=1e-6)
+    assert vector["extreme_fraction_tau2"] == found["mismatch/extreme_share"]
+
+
+def trace_of(rows):
+    return RouterTrace(np.array(rows, dtype=np.uint8)[:, None, :])
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([[0, 1]], r"expected \[2, layers, k\]"),
+        ([[0, 1], [0, 9]], "names expert 9, the model has 8"),
+        ([[0, 0], [0, 0]], "repeats an expert"),
+    ],
+)
+def test_a_trace_that_cannot_be_this_sequence_is_refused(rows, message):
+    with pytest.raises(DataError, match=message):
+        check_trace(trace_of(rows), num_tokens=3, num_experts=8)
+
+
+def test_padding_a_trace_leaves_the_rest_to_the_native_router():
+    found = pad_traces([trace_of([[1, 2]]), None], num_tokens=3, num_layers=1, k=2)
+
+    assert [[1, 2], [-1, -1], [-1, -1]] == found[0, :, 0].tolist()
+    assert (found[1] == MISSING_ROUTE).all()
+
+
+def test_disagreement_ignores_order_and_missing_rows():
+    native = torch.tensor([[[0, 1]], [[2, 3]], [[4, 5]]])
+    recorded = torch.tensor([[[1, 0]], [[2, 7]], [[-1, -1]]])
+
+    assert 0.5 == disagreement(native, recorded)

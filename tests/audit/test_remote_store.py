@@ -1,0 +1,44 @@
+"""The audit of a store in S3 is the audit of the same store on disk."""
+
+import boto3
+import pytest
+from moto import mock_aws
+
+from tasks import remote
+from tasks.audit.walk import audit
+
+STORE = "s3://bucket/store"
+RELEASED = "models:/tiny@released"
+
+
+@pytest.fixture
+def uploaded(chain, monkeypatch):
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "testing")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    monkeypatch.delenv("AWS_ENDPOINT_URL", raising=False)
+    with mock_aws():
+        client = boto3.client("s3")
+        client.create_bucket(Bucket="bucket")
+        for kind in ("objects", "statements"):
+            for path in (chain.store / kind).rglob("*.*"):
+                key = f"store/{path.relative_to(chain.store).as_posix()}"
+                client.put_object(Bucket="bucket", Key=key, Body=path.read_bytes())
+        yield chain
+
+
+def test_a_store_in_s3_is_proved_and_then_one_byte_breaks_it(uploaded):
+    tracking_uri = uploaded.tracking_uri
+    report = audit(RELEASED, tracking_uri, STORE)
+
+    assert () == report.findings
+    assert (9, 9, 3) == (report.statements, report.objects, report.raw_files)
+
+    damaged = f"{STORE}/objects/{uploaded.refs['policy'].digest[:16]}/model.safetensors"
+    payload = remote.read_bytes(damaged)
+    remote.write_bytes(damaged, payload[:-1] + b"?")
+    remote.delete_file(f"{STORE}/statements/{uploaded.refs['raw'].statement}.json")
+
+    assert {damaged, f"{STORE}/statements/{uploaded.refs['raw'].statement}.json"} == {
+        finding.object for finding in audit(RELEASED, tracking_uri, STORE).findings
+    }

@@ -1,0 +1,101 @@
+"""Training items that repeat held-out problems."""
+
+from collections.abc import Callable
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tasks.curation.contamination import as_items, decontaminate
+from tasks.curation.items import Item
+
+Make = Callable[..., Item]
+FOURTEEN = "a b c d e f g h i j k l m n"
+
+
+def leaks(training: list[Item], held_out: list[Item], ngram: int = 13) -> dict[str, str]:
+    return {r.key: r.detail for r in decontaminate(training, held_out, ngram)[1]}
+
+
+def test_thirteen_shared_words_are_a_leak_and_twelve_are_not(make_problem: Make):
+    held_out = [make_problem("exam", f"start {FOURTEEN} end")]
+    training = [
+        make_problem("leak", f"other A, B; c d e f g h i j k l m! {FOURTEEN[::-1]}"),
+        make_problem("twelve", "other a b c d e f g h i j k l Z"),
+    ]
+
+    found = leaks(training, held_out)
+
+    assert {"test/leak": "held-out test/exam: 'a b c d e f g h i j k l m'"} == found
+
+
+def test_a_short_prompt_leaks_only_as_a_whole(make_problem: Make, make_demonstration: Make):
+    held_out = [make_problem("exam", "What is 3 + 4?")]
+    training = [
+        make_problem("same", "what is 3 + 4"),
+        make_problem("longer", "Tell me: what is 3 + 4?"),
+        make_problem("number", "What is 3 + 5?"),
+        make_problem("sign", "What is 3 - 4?"),
+        make_demonstration("taught", "What is 3 + 4?", "<think></think>7"),
+    ]
+
+    expected = "its words are those of held-out test/exam"
+    assert {"test/same": expected, "test/taught": expected} == leaks(training, held_out)
+
+
+def test_instructions_around_a_row_are_no_leak(make_problem: Make):
+    held_out = [make_problem("exam", f"{FOURTEEN}\nred bag", content="red bag")]
+    training = [
+        make_problem("other", f"{FOURTEEN}\nblue shoe", content="blue shoe"),
+        make_problem("same", f"{FOURTEEN}\nred bag", content="red bag"),
+    ]
+
+    assert ["test/same"] == list(leaks(training, held_out))
+
+
+def test_a_phrase_that_more_than_ten_training_texts_share_is_no_leak(make_problem: Make):
+    held_out = [make_problem("exam", f"{FOURTEEN} one")]
+    ten = [make_problem(f"{number}", f"{FOURTEEN} {number}") for number in range(10)]
+
+    assert 10 == len(leaks(ten, held_out))
+    assert {} == leaks([*ten, make_problem("10", f"{FOURTEEN} 10")], held_out)
+
+
+def test_a_problem_and_its_demonstration_count_as_one_text(
+    make_problem: Make, make_demonstration: Make
+):
+    held_out = [make_problem("exam", f"{FOURTEEN} one")]
+    prompts = [f"{FOURTEEN} {number}" for number in range(6)]
+    training = [make_problem(prompt, prompt) for prompt in prompts]
+    training += [make_demonstration(p, p, "<think></think>7") for p in prompts]
+
+    assert 12 == len(decontaminate(training, held_out, 13)[1])
+
+
+def test_in_thai_a_word_counts_as_three_characters(make_problem: Make):
+    shared = "กระเป๋าหนังสีแดงของผู้หญิงราคาถูกมากมาย"
+    held_out = [make_problem("exam", f"{shared}ก", language="th")]
+
+    assert 3 * 13 == len(shared)
+    assert ["test/a"] == list(leaks([make_problem("a", f"ข{shared}", language="th")], held_out))
+    assert {} == leaks([make_problem("a", f"ข{shared[:-1]}", language="th")], held_out)
+
+
+def test_an_earlier_exam_is_compared_by_its_whole_prompt_too(make_problem: Make):
+    exam = make_problem("exam", "Which category?\nred bag", content="red bag")
+    training = [make_problem("same", "Which category?\nred bag", content="red bag")]
+
+    assert ["test/same"] == list(leaks(training, as_items([exam.record])))
+
+
+@settings(
+    max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(st.lists(st.text("ab 1", min_size=1, max_size=12).filter(str.strip), max_size=10))
+def test_nothing_is_lost_and_a_second_pass_finds_nothing(make_problem: Make, prompts: list[str]):
+    items = [make_problem(f"{number}", prompt) for number, prompt in enumerate(prompts)]
+    held_out, training = items[::3], [item for item in items if item not in items[::3]]
+
+    kept, refused = decontaminate(training, held_out, 4)
+
+    assert len(training) == len(kept) + len(refused)
+    assert (kept, []) == decontaminate(kept, held_out, 4)

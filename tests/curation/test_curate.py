@@ -1,0 +1,210 @@
+"""The whole stage: nothing disappears, the same inputs give the same bytes."""
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from data_schemas.arrow import read_table
+from data_schemas.demonstrations import Demonstration
+from data_schemas.prompts import Problem
+from data_schemas.quarantine import Quarantined
+from data_schemas.settings import CurationSettings, Source
+from tasks.curation import sample_world
+from tasks.curation.curate import (
+    DEMONSTRATIONS,
+    HELD_OUT,
+    PROBLEMS,
+    QUARANTINE,
+    REPORT,
+    curate,
+)
+from tasks.curation.ingest import ingest
+from tasks.errors import DataError, TamperError
+
+SETTINGS = CurationSettings(max_prompt_tokens=300, max_response_tokens=300, held_out_per_suite=4)
+
+
+def question(number: int) -> dict[str, object]:
+    return {
+        "question": f"A shop has {number} bags and sells 2. How many are left?",
+        "answer": f"{number}-2=<<{number}-2={number - 2}>>{number - 2}\n#### {number - 2}",
+    }
+
+
+def run(
+    base_model: Path, folder: Path, lines: list[bytes], settings: CurationSettings = SETTINGS
+) -> Path:
+    folder.mkdir(parents=True)
+    (folder / "set.jsonl").write_bytes(b"\n".join(lines))
+    source = Source(adapter="gsm8k", path=str(folder / "set.jsonl"))
+    return run_sources(base_model, folder, [source], settings)
+
+
+def run_sources(
+    base_model: Path, folder: Path, sources: list[Source], settings: CurationSettings = SETTINGS
+) -> Path:
+    for name in ("raw", "out"):
+        (folder / name).mkdir(parents=True)
+    ingest(sources, settings.seed, folder / "raw")
+    curate(settings, folder / "raw", base_model, folder / "out")
+    return folder / "out"
+
+
+def report(out: Path) -> dict[str, dict[str, dict[str, dict[str, int]]]]:
+    return json.loads((out / REPORT).read_bytes())
+
+
+@pytest.fixture(scope="module")
+def world(base_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("world")
+    return run_sources(base_model, folder, [Source(adapter="sample_world")])
+
+
+def test_every_defect_of_the_sample_world_is_found_under_its_reason(world: Path):
+    account = report(world)["sources"]["sample_world"]
+
+    expected = {
+        "bad_field": 2 * sample_world.NUM_UNANSWERED,
+        "not_json": 2 * sample_world.NUM_MALFORMED,
+    }
+    assert expected == account["quarantined"]
+    assert 2 * sample_world.NUM_OVERLONG == account["dropped"]["prompt_too_long"]
+    typed_again = 2 * (sample_world.NUM_EXACT + sample_world.NUM_NEAR)
+    found = account["dropped"]["duplicate"] + account["dropped"].get("near_duplicate", 0)
+    # A retyped row may have been drawn from a row that was itself refused: a few less.
+    assert typed_again - 4 <= found <= typed_again + 4
+
+
+def test_the_tables_hold_what_the_report_counts(world: Path):
+    account = report(world)["sources"]["sample_world"]
+    problems = read_table(world / PROBLEMS, Problem)
+    demonstrations = read_table(world / DEMONSTRATIONS, Demonstration)
+    held_out = read_table(world / HELD_OUT, Problem)
+    refused = read_table(world / QUARANTINE, Quarantined)
+
+    expected = {
+        "problems": len(problems),
+        "demonstrations": len(demonstrations),
+        "held_out": len(held_out),
+    }
+    assert expected == account["kept"]
+    assert Counter(account["dropped"]) + Counter(account["quarantined"]) == Counter(
+        refusal.reason for refusal in refused
+    )
+    assert account["items"] == sum(map(len, (problems, demonstrations, held_out, refused)))
+    ids = [problem.id for problem in problems + held_out]
+    assert len(ids) == len(set(ids))
+
+
+def test_no_held_out_prompt_is_left_to_learn_from(world: Path):
+    held_out = {problem.prompt_text for problem in read_table(world / HELD_OUT, Problem)}
+    learned = [problem.prompt_text for problem in read_table(world / PROBLEMS, Problem)]
+    learned += [shown.prompt_text for shown in read_table(world / DEMONSTRATIONS, Demonstration)]
+
+    assert held_out.isdisjoint(learned)
+
+
+def test_the_demonstration_of_a_held_out_row_is_not_taught(base_model: Path, tmp_path: Path):
+    lines = [json.dumps(question(number)).encode() for number in range(10, 20)]
+
+    account = report(run(base_model, tmp_path / "a", lines))["sources"]["gsm8k"]
+
+    assert {"problems": 6, "demonstrations": 6, "held_out": 4} == account["kept"]
+    assert {"contaminated": 4} == account["dropped"]
+    assert (10, 20) == (account["rows"], account["items"])
+
+
+def test_the_same_inputs_give_the_same_bytes(base_model: Path, tmp_path: Path):
+    lines = [json.dumps(question(number % 12)).encode() for number in range(16)] + [b"{"]
+    (tmp_path / "set.jsonl").write_bytes(b"\n".join(lines))
+    source = Source(adapter="gsm8k", path=str(tmp_path / "set.jsonl"))
+
+    one, two = (run_sources(base_model, tmp_path / name, [source]) for name in ("one", "two"))
+
+    names = [PROBLEMS, DEMONSTRATIONS, HELD_OUT, QUARANTINE, REPORT]
+    assert sorted(names) == sorted(path.name for path in one.iterdir())
+    for name in names:
+        assert (one / name).read_bytes() == (two / name).read_bytes()
+
+
+def test_only_the_first_rows_of_a_source_are_read(base_model: Path, tmp_path: Path):
+    source = tmp_path / "set"
+    source.mkdir()
+    for name in ("a", "b"):
+        rows = [question(number) for number in range(10 if name == "a" else 50, 60, 10)]
+        (source / f"{name}.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    sources = [Source(adapter="gsm8k", path=str(source), limit=5)]
+
+    out = run_sources(base_model, tmp_path / "run", sources)
+
+    assert 5 == report(out)["sources"]["gsm8k"]["rows"]
+    (tmp_path / "limit6").mkdir()
+    sources = [Source(adapter="gsm8k", path=str(source), limit=6)]
+    # The sixth row is the first of b.jsonl and repeats a row of a.jsonl, twice: as problem
+    # and as demonstration.
+    out = run_sources(base_model, tmp_path / "more", sources)
+    assert 2 == report(out)["sources"]["gsm8k"]["dropped"]["duplicate"]
+
+
+def test_an_empty_set_says_which_filter_took_most_and_what_to_do(base_model: Path, tmp_path: Path):
+    lines = [json.dumps(question(number)).encode() for number in range(5)]
+    strict = SETTINGS.model_copy(update={"max_prompt_tokens": 8})
+
+    with pytest.raises(DataError, match=r"none of 11 items .* prompt_too_long 10, not_json 1. Rai"):
+        run(base_model, tmp_path / "a", [*lines, b"{"], strict)
+
+
+def test_one_problem_cannot_be_learned_from_and_held_out(base_model: Path, tmp_path: Path):
+    with pytest.raises(DataError, match=r"1 problems, but none can be held out"):
+        run(base_model, tmp_path / "a", [json.dumps(question(3)).encode()])
+
+
+def test_a_raw_file_that_changed_since_ingestion_stops_the_stage(base_model: Path, tmp_path: Path):
+    lines = [json.dumps(question(number)).encode() for number in range(4)]
+    run(base_model, tmp_path / "a", lines)
+    (tmp_path / "a" / "set.jsonl").write_bytes(b"{}")
+
+    with pytest.raises(TamperError, match=r"set.jsonl: sha256 is"):
+        curate(SETTINGS, tmp_path / "a" / "raw", base_model, tmp_path / "a" / "out")
+
+
+def test_an_earlier_exam_stays_the_exam(base_model: Path, tmp_path: Path):
+    lines = [json.dumps(question(number)).encode() for number in range(10, 20)]
+    first = run(base_model, tmp_path / "a", lines)
+    (tmp_path / "again").mkdir()
+
+    facts = curate(SETTINGS, tmp_path / "a" / "raw", base_model, tmp_path / "again", exam=first)
+
+    assert (tmp_path / "again" / HELD_OUT).read_bytes() == (first / HELD_OUT).read_bytes()
+    # Held-out problems and their demonstrations come back as raw rows and are kept out.
+    assert (6, 6, 8) == (facts["problems"], facts["demonstrations"], facts["dropped"])
+    assert 0 == report(tmp_path / "again")["sources"]["gsm8k"]["kept"]["held_out"]
+
+
+ROWS = st.one_of(
+    st.integers(0, 6).map(lambda number: json.dumps(question(number)).encode()),
+    st.binary(max_size=8).filter(lambda line: not set(line) & set(b"\r\n")),
+    st.dictionaries(st.sampled_from(["question", "answer"]), st.text(max_size=9)).map(
+        lambda row: json.dumps(row).encode()
+    ),
+)
+
+
+@settings(
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(st.lists(ROWS, max_size=12))
+def test_read_is_kept_plus_dropped_plus_quarantined(
+    base_model: Path, tmp_path_factory: pytest.TempPathFactory, rows: list[bytes]
+):
+    sound = [json.dumps(question(number)).encode() for number in (100, 200)]
+    out = run(base_model, tmp_path_factory.mktemp("law") / "a", [*rows, *sound])
+
+    account = report(out)["sources"]["gsm8k"]
+    shares = ("kept", "dropped", "quarantined")
+    assert account["items"] == sum(sum(account[share].values()) for share in shares)
+    assert account["rows"] == sum(bool(row.strip()) for row in rows) + 2

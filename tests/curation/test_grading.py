@@ -1,0 +1,144 @@
+"""Grading with a scripted model whose pass rates are known."""
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import pytest
+from transformers import PreTrainedTokenizerBase
+
+from data_schemas.arrow import read_table
+from data_schemas.graded import Band, GradedProblem
+from data_schemas.prompts import Domain, Problem
+from data_schemas.quarantine import Quarantined
+from data_schemas.rollouts import Rollout
+from data_schemas.settings import GradingSettings
+from data_schemas.verdicts import Verdict, abstain, scored
+from tasks.curation.grading import GRADED, QUARANTINE, REPORT, band_of, grade
+from tasks.curation.items import Item
+from tasks.engines.protocols import Request, Sampling
+from tasks.engines.scripted import ScriptedRolloutEngine
+from tasks.errors import DataError, EngineError
+
+SETTINGS = GradingSettings(samples=4, drop_at_or_above=1.0)
+
+
+def solve(prompt: str, sample: int) -> str:
+    """Solve as many of four samples as the prompt says."""
+    return "yes" if sample < int(prompt.split("solved ")[1][0]) else "no"
+
+
+def judge(problems: Sequence[Problem], responses: Sequence[str]) -> list[Verdict]:
+    return [
+        abstain("timeout")
+        if "silent" in problem.prompt_text
+        else scored(float(response == "yes"), "judged")
+        for problem, response in zip(problems, responses, strict=True)
+    ]
+
+
+@pytest.fixture
+def problems(make_problem: Callable[..., Item]) -> list[Problem]:
+    items = [make_problem(f"{times}", f"solved {times} times") for times in range(5)]
+    items.append(make_problem("silent", "solved 4 times, silent", domain=Domain.CODE))
+    return [item.record for item in items if isinstance(item.record, Problem)]
+
+
+def test_pass_rates_bands_and_drops(
+    tmp_path: Path, tokenizer: PreTrainedTokenizerBase, problems: list[Problem]
+):
+    engine = ScriptedRolloutEngine(tokenizer, solve)
+
+    facts = grade(SETTINGS, problems, engine, tokenizer, judge, tmp_path)
+
+    graded = read_table(tmp_path / GRADED, GradedProblem)
+    assert {
+        "test/0": (0.0, Band.UNSOLVED),
+        "test/1": (0.25, Band.HARD),
+        "test/2": (0.5, Band.MEDIUM),
+        "test/3": (0.75, Band.EASY),
+        "test/silent": (None, Band.UNGRADED),
+    } == {problem.id: (problem.pass_rate, problem.band) for problem in graded}
+    (refusal,) = read_table(tmp_path / QUARANTINE, Quarantined)
+    assert ("test/4", "too_easy") == (refusal.key, refusal.reason)
+    assert {
+        "offered": 6,
+        "graded": 6,
+        "kept": 5,
+        "too_easy": 1,
+        "too_hard": 0,
+        "ungraded": 1,
+        "mean_pass_rate": 0.5,
+    } == facts
+
+
+def test_unsolved_prompts_are_dropped_if_asked_for(
+    tmp_path: Path, tokenizer: PreTrainedTokenizerBase, problems: list[Problem]
+):
+    settings = SETTINGS.model_copy(update={"drop_at_or_below": 0.25})
+    engine = ScriptedRolloutEngine(tokenizer, solve)
+
+    grade(settings, problems, engine, tokenizer, judge, tmp_path)
+
+    refused = read_table(tmp_path / QUARANTINE, Quarantined)
+    expected = {"test/0": "too_hard", "test/1": "too_hard", "test/4": "too_easy"}
+    assert expected == {refusal.key: refusal.reason for refusal in refused}
+    maths = json.loads((tmp_path / REPORT).read_bytes())["domains"]["maths"]
+    assert {"too_easy": 1, "too_hard": 2} == maths["dropped"]
+    assert (5, 2, 0.5) == (maths["graded"], maths["kept"], maths["mean_pass_rate"])
+
+
+def test_mean_tokens_count_the_end_token(
+    tmp_path: Path, tokenizer: PreTrainedTokenizerBase, problems: list[Problem]
+):
+    engine = ScriptedRolloutEngine(tokenizer, lambda _prompt, sample: "7" * (sample + 1))
+
+    grade(SETTINGS, problems[:1], engine, tokenizer, judge, tmp_path)
+
+    # Digits are single tokens: 1, 2, 3 and 4 of them, and an end token each.
+    (problem,) = read_table(tmp_path / GRADED, GradedProblem)
+    assert 3.5 == problem.mean_tokens
+
+
+def test_at_most_max_problems_are_graded_by_domain_weight(
+    tmp_path: Path, tokenizer: PreTrainedTokenizerBase, problems: list[Problem]
+):
+    settings = SETTINGS.model_copy(update={"max_problems": 2, "weights": {Domain.CODE: 1.0}})
+    engine = ScriptedRolloutEngine(tokenizer, solve)
+
+    facts = grade(settings, problems, engine, tokenizer, judge, tmp_path)
+
+    assert (6, 1) == (facts["offered"], facts["graded"])
+
+
+def test_when_everything_is_too_easy_it_says_so(
+    tmp_path: Path, tokenizer: PreTrainedTokenizerBase, problems: list[Problem]
+):
+    engine = ScriptedRolloutEngine(tokenizer, solve)
+
+    with pytest.raises(DataError, match=r"of 1 graded .* 1 too easy and 0 too hard. Give harder"):
+        grade(SETTINGS, problems[4:5], engine, tokenizer, judge, tmp_path)
+    empty = SETTINGS.model_copy(update={"weights": {Domain.CHOICE: 1.0}})
+    with pytest.raises(DataError, match=r"no problem to grade .* \(choice\)"):
+        grade(empty, problems, engine, tokenizer, judge, tmp_path)
+    assert [] == list(tmp_path.iterdir())
+
+
+def test_an_engine_that_loses_a_sample_is_an_engine_error(
+    tmp_path: Path, tokenizer: PreTrainedTokenizerBase, problems: list[Problem]
+):
+    class Forgetful(ScriptedRolloutEngine):
+        def generate(self, requests: Sequence[Request], sampling: Sampling) -> Iterator[Rollout]:
+            rollouts = super().generate(requests, sampling)
+            next(rollouts)
+            yield from rollouts
+
+    with pytest.raises(EngineError, match=r"test/0: asked for 4 samples, the engine gave \[1, 2"):
+        grade(SETTINGS, problems, Forgetful(tokenizer, solve), tokenizer, judge, tmp_path)
+
+
+def test_bands_at_their_edges():
+    rates = [0.0, 0.01, 1 / 3, 2 / 3, 0.67, 1.0, None]
+
+    expected = ["unsolved", "hard", "medium", "medium", "easy", "solved", "ungraded"]
+    assert expected == [band_of(rate) for rate in rates]

@@ -1,0 +1,117 @@
+"""Raw files are found, hashed and listed; what cannot be found stops the run at once."""
+
+import hashlib
+import json
+from pathlib import Path
+
+import pytest
+
+from data_schemas.settings import Source
+from tasks.curation.ingest import RAW_FILES, check_raw_files, ingest, locate, raw_files
+from tasks.errors import DataError, SettingsError, TamperError
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    source = tmp_path / "set"
+    source.mkdir()
+    (source / "train.jsonl").write_bytes(b'{"a": 1}\n')
+    (source / "test.jsonl").write_bytes(b'{"a": 2}\n')
+    (source / "README.md").write_text("not data")
+    return source
+
+
+def listed(out: Path) -> list[dict[str, object]]:
+    return json.loads((out / RAW_FILES).read_bytes())
+
+
+def new(tmp_path: Path) -> Path:
+    out = tmp_path / "out"
+    out.mkdir()
+    return out
+
+
+def test_a_folder_gives_its_data_files_in_order_with_their_hashes(tmp_path: Path, folder: Path):
+    out = new(tmp_path)
+
+    facts = ingest([Source(adapter="gsm8k", path=str(folder), limit=5)], 0, out)
+
+    assert {"sources": 1, "files": 2, "bytes": 18} == facts
+    assert [
+        {
+            "adapter": "gsm8k",
+            "uri": str(folder / name),
+            "sha256": hashlib.sha256(payload).hexdigest(),
+            "bytes": 9,
+            "limit": 5,
+            "source": 0,
+        }
+        for name, payload in (("test.jsonl", b'{"a": 2}\n'), ("train.jsonl", b'{"a": 1}\n'))
+    ] == listed(out)
+
+
+def test_the_sample_world_lies_beside_the_list_so_the_folder_can_move(tmp_path: Path, folder: Path):
+    out = new(tmp_path)
+    sources = [Source(adapter="sample_world"), Source(adapter="mbpp", path=str(folder))]
+
+    ingest(sources, 3, out)
+    moved = out.rename(tmp_path / "moved")
+
+    files = check_raw_files(moved)
+    expected = ["sample_world/problems.jsonl", "sample_world/demonstrations.jsonl"]
+    assert expected == [file.uri for file in files[:2]]
+    assert moved / expected[0] == locate(moved, files[0])
+    assert [0, 0, 1, 1] == [file.source for file in files]
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ({"adapter": "gsm9k", "path": "x"}, r"sources\[1\].adapter is 'gsm9k'. Use one of ae110k,"),
+        ({"adapter": "gsm8k"}, r"sources\[1\].path is empty; adapter 'gsm8k' reads a file or a"),
+        ({"adapter": "gsm8k", "path": "/no/such"}, r"sources\[1\].path: /no/such is no folder or"),
+        ({"adapter": "ae110k", "path": "."}, r"has no file that adapter 'ae110k' reads \(ae-110k"),
+        (
+            {"adapter": "gsm8k", "path": "set/README.md"},
+            r"sources\[1\].path: .*README.md is not one",
+        ),
+    ],
+)
+def test_a_wrong_source_is_named_before_anything_is_read_or_written(
+    tmp_path: Path,
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    source: dict[str, str],
+    message: str,
+):
+    monkeypatch.chdir(tmp_path)
+    out = new(tmp_path)
+
+    with pytest.raises(SettingsError, match=message):
+        ingest([Source(adapter="sample_world"), Source.model_validate(source)], 0, out)
+
+    assert [] == list(out.iterdir())
+
+
+def test_a_flipped_byte_and_a_missing_file_are_named(tmp_path: Path, folder: Path):
+    out = new(tmp_path)
+    ingest([Source(adapter="gsm8k", path=str(folder / "train.jsonl"))], 0, out)
+    assert 1 == len(check_raw_files(out))
+
+    (folder / "train.jsonl").write_bytes(b'{"a": 3}\n')
+    with pytest.raises(TamperError, match=r"train.jsonl: sha256 is .*, recorded"):
+        check_raw_files(out)
+    (folder / "train.jsonl").unlink()
+    with pytest.raises(TamperError, match=r"train.jsonl cannot be read any more"):
+        check_raw_files(out)
+
+
+@pytest.mark.parametrize("content", [b"", b"{}", b"[1]", b'[{"adapter": "gsm8k"}]', b"3"])
+def test_a_folder_that_ingest_did_not_write_is_refused(tmp_path: Path, content: bytes):
+    (tmp_path / RAW_FILES).write_bytes(content)
+
+    if content == b"{}":
+        assert [] == raw_files(tmp_path)
+        return
+    with pytest.raises(DataError, match=r"raw_files.json is not a list of raw files"):
+        raw_files(tmp_path)

@@ -1,0 +1,29 @@
+"""Writing systems: which letters belong to a language."""
+
+from tasks.curation.scripts import foreign_share, language_of
+
+
+def test_latin_letters_belong_everywhere_and_thai_letters_only_to_thai():
+    assert 0.0 == foreign_share("iPhone 15 เคสใส", "th")
+    assert 0.0 == foreign_share("Giày thể thao nữ, cỡ số 38", "vi")
+    assert 0.5 == foreign_share("ab กข", "en")
+    assert 1.0 == foreign_share("кот", "id")
+
+
+def test_han_letters_belong_to_chinese_and_japanese():
+    assert 0.0 == foreign_share("紅色背包", "zh-TW")
+    assert 0.0 == foreign_share("赤いバッグ", "ja")
+    assert 1.0 == foreign_share("紅色背包", "pt")
+
+
+def test_a_language_nobody_listed_and_a_text_without_letters_are_not_judged():
+    assert 0.0 == foreign_share("कुत्ता", "hi")
+    assert 0.0 == foreign_share("3 + 4 = 7", "th")
+
+
+def test_the_language_is_guessed_by_script_alone():
+    assert "zh" == language_of("请问北京的天气 in Celsius")
+    assert "th" == language_of("รองเท้า Nike")
+    assert "ja" == language_of("東京の天気")
+    assert "en" == language_of("Café au lait")
+    assert "en" == language_of("")

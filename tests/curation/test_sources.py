@@ -1,0 +1,224 @@
+"""Adapters: one row worked by hand each, and rows that are not what they should be."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from data_schemas.demonstrations import Demonstration, Parent
+from data_schemas.prompts import Problem
+from data_schemas.quarantine import Quarantined
+from tasks.curation.items import Item
+from tasks.curation.sources import ADAPTERS, read_file
+from tasks.rewards.table import VERIFIERS
+
+
+def read(tmp_path: Path, adapter: str, *rows: object) -> list[list[Item] | Quarantined]:
+    path = tmp_path / "raw.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return list(read_file(adapter, 3, path))
+
+
+def items(tmp_path: Path, adapter: str, row: object) -> list[Item]:
+    (found,) = read(tmp_path, adapter, row)
+    assert isinstance(found, list), found
+    return found
+
+
+def reason(tmp_path: Path, adapter: str, row: object) -> str:
+    (found,) = read(tmp_path, adapter, row)
+    assert isinstance(found, Quarantined)
+    assert f"{adapter}/raw-1" == found.key
+    return found.reason
+
+
+def problem_of(found: list[Item]) -> Problem:
+    (problem,) = [item.record for item in found if isinstance(item.record, Problem)]
+    return problem
+
+
+def demonstration_of(found: list[Item]) -> Demonstration:
+    (shown,) = [item.record for item in found if isinstance(item.record, Demonstration)]
+    return shown
+
+
+GSM8K = {
+    "question": "Natalia sold 48 clips, then half as many. How many?",
+    "answer": "Then 48/2 = <<48/2=24>>24.\nIn all 48+24 = <<48+24=72>>1,072.\n#### 1,072",
+}
+AE110K = {
+    "input": "SEAPESCA Men&#39;s VIB 55mm",
+    "category": "Lure",
+    "target_scores": {"Brand Name": {"SEAPESCA": 1}, "Material": {"n/a": 1}},
+}
+PRDECT = {"id": "prdect-1", "Category": "Sport", "Product Name": "Raket badminton"}
+MBPP = {
+    "text": "Write a function to add.\r\n",
+    "task_id": 7,
+    "test_setup_code": "",
+    "test_list": ["assert add(1, 2) == 3", "assert add(0, 0) == 0"],
+}
+BFCL = {
+    "id": "simple_python_0",
+    "question": [[{"role": "user", "content": "Area of a triangle, base 10, height 5?"}]],
+    "function": [{"name": "area", "description": "", "parameters": {"type": "dict"}}],
+    "ground_truth": [{"area": {"base": [10], "height": [5], "unit": ["m", ""]}}],
+}
+IFEVAL = {
+    "key": 1001,
+    "prompt": "Write without commas.",
+    "instruction_id_list": ["punctuation:no_comma", "length_constraints:number_words"],
+    "kwargs": [{}, {"num_words": 3, "relation": "at least", "num_sentences": None}],
+}
+
+
+def test_gsm8k_gives_a_problem_and_its_worked_solution_without_annotations(tmp_path: Path):
+    found = items(tmp_path, "gsm8k", GSM8K)
+
+    problem, shown = problem_of(found), demonstration_of(found)
+    assert '{"value":"1072"}' == problem.answer
+    assert Parent.REASONING is shown.parent
+    assert "<think>Then 48/2 = 24.\nIn all 48+24 = 1,072.</think>1072" == shown.response
+    assert problem.messages == shown.messages
+    assert ["gsm8k/raw-1"] * 2 == [item.record.id for item in found]
+    assert [3, 3] == [item.source for item in found]
+
+
+def test_ae110k_unescapes_html_and_asks_for_the_fields_it_knows(tmp_path: Path):
+    found = items(tmp_path, "ae110k", AE110K)
+
+    problem = problem_of(found)
+    assert '{"fields":{"Brand Name":"SEAPESCA","Material":"n/a"}}' == problem.answer
+    assert "SEAPESCA Men's VIB 55mm" == found[0].content
+    assert "Brand Name, Material" in problem.prompt_text
+    expected = '<think></think>{"Brand Name": "SEAPESCA", "Material": "n/a"}'
+    assert expected == demonstration_of(found).response
+
+
+def test_an_attribute_with_several_values_has_no_unique_answer(tmp_path: Path):
+    row = AE110K | {"target_scores": {"Style": {"n/a": 1, "Snapback": 1}}}
+
+    assert "several_values" == reason(tmp_path, "ae110k", row)
+
+
+def test_prdect_offers_all_29_categories(tmp_path: Path):
+    found = items(tmp_path, "prdect_id", PRDECT)
+
+    answer = json.loads(problem_of(found).answer)
+    assert ["Sport"] == answer["correct"]
+    assert 28 == len(answer["others"])
+    assert "id" == problem_of(found).language
+    assert Parent.COMMERCE is demonstration_of(found).parent
+
+
+def test_mbpp_shows_its_tests_and_checks_them(tmp_path: Path):
+    found = items(tmp_path, "mbpp", MBPP)
+
+    problem = problem_of(found)
+    assert "mbpp/7" == problem.id
+    assert MBPP["test_list"] == json.loads(problem.answer)["tests"]
+    assert "assert add(1, 2) == 3" in problem.prompt_text
+    assert "Write a function to add." == found[0].content
+
+
+def test_bfcl_lists_the_functions_before_the_users_words(tmp_path: Path):
+    found = items(tmp_path, "bfcl", BFCL)
+
+    problem = problem_of(found)
+    assert ["system", "user"] == [message.role for message in problem.messages]
+    assert [
+        {"name": "area", "parameters": {"base": [10], "height": [5], "unit": ["m", ""]}}
+    ] == json.loads(problem.answer)["calls"]
+    assert "Area of a triangle, base 10, height 5?" == found[0].content
+
+
+def test_in_an_irrelevance_set_the_right_answer_is_no_call(tmp_path: Path):
+    row = {**BFCL, "id": "irrelevance_3", "function": []}
+    del row["ground_truth"]
+
+    assert [] == json.loads(problem_of(items(tmp_path, "bfcl", row)).answer)["calls"]
+
+
+def test_ifeval_drops_the_nulls_of_parquet_copies(tmp_path: Path):
+    found = items(tmp_path, "ifeval", IFEVAL)
+
+    expected = [{}, {"num_words": 3, "relation": "at least"}]
+    assert expected == json.loads(problem_of(found).answer)["kwargs"]
+
+
+def test_prompt_jsonl_takes_our_own_fields_and_stamps_the_source(tmp_path: Path):
+    row = {
+        "id": "today-1",
+        "domain": "maths",
+        "language": "en",
+        "messages": [{"role": "user", "content": "1 + 1"}],
+        "verifier": "final_answer",
+        "answer": {"value": "2"},
+        "source": "gsm8k",
+    }
+
+    problem = problem_of(items(tmp_path, "prompt_jsonl", row))
+
+    assert ("prompt_jsonl/today-1", "prompt_jsonl") == (problem.id, problem.source)
+    assert '{"value":"2"}' == problem.answer
+    assert "schema" == reason(tmp_path, "prompt_jsonl", row | {"surprise": 1})
+    assert "schema" == reason(tmp_path, "prompt_jsonl", row | {"messages": []})
+
+
+def test_toolrl_rows_without_calls_are_demonstrations_only(tmp_path: Path):
+    row = {"instruction": "You have tools.", "input": "Hello", "output": "<think>t</think>Hi"}
+    call = '{"name": "f", "parameters": {"a": 1}}'
+    called = row | {"output": f"<think>t</think>\n<tool_call>\n{call}\n</tool_call>"}
+
+    assert 1 == len(items(tmp_path, "toolrl_rlla", row))
+    answer = problem_of(items(tmp_path, "toolrl_rlla", called)).answer
+    assert '{"calls":[{"name":"f","parameters":{"a":1}}]}' == answer
+
+
+@pytest.mark.parametrize(
+    ("adapter", "row", "expected"),
+    [
+        ("gsm8k", GSM8K | {"answer": "It is 72."}, "no_gold"),
+        ("gsm8k", GSM8K | {"question": None}, "missing_field"),
+        ("gsm8k", GSM8K | {"question": "  "}, "empty_field"),
+        ("ae110k", {"input": "x"}, "missing_field"),
+        ("prdect_id", PRDECT | {"Category": "Spaceships"}, "unknown_category"),
+        ("mbpp", MBPP | {"test_list": []}, "empty_field"),
+        ("mbpp", MBPP | {"test_list": ["print(1)"]}, "bad_tests"),
+        ("bfcl", BFCL | {"ground_truth": None}, "no_gold"),
+        ("bfcl", BFCL | {"ground_truth": [{"a": {}, "b": {}}]}, "bad_gold"),
+        ("bfcl", BFCL | {"id": "multi_turn_base_1"}, "multi_turn"),
+        ("bfcl", BFCL | {"question": [[{"role": "robot", "content": "x"}]]}, "schema"),
+        ("bfcl", BFCL | {"question": ["x"]}, "bad_messages"),
+        ("ifeval", IFEVAL | {"kwargs": [{}]}, "bad_gold"),
+        ("math_train", {"problem": "1+1", "answer": "2", "difficulty": "hard"}, "bad_level"),
+        ("sample_world", {"id": "p1", "question": "1+1"}, "bad_field"),
+    ],
+)
+def test_a_broken_row_is_quarantined_under_its_reason(
+    tmp_path: Path, adapter: str, row: object, expected: str
+):
+    assert expected == reason(tmp_path, adapter, row)
+
+
+@pytest.mark.parametrize("adapter", sorted(ADAPTERS))
+@pytest.mark.parametrize(
+    "row", [{}, {"id": {}, "question": 3, "answer": [], "function": 1, "problem": []}]
+)
+def test_no_adapter_falls_over_a_foreign_row(tmp_path: Path, adapter: str, row: object):
+    assert reason(tmp_path, adapter, row)
+
+
+def test_every_adapters_gold_answer_is_one_its_verifier_can_read(tmp_path: Path):
+    rows = {
+        "gsm8k": GSM8K,
+        "ae110k": AE110K,
+        "prdect_id": PRDECT,
+        "mbpp": MBPP,
+        "bfcl": BFCL,
+        "ifeval": IFEVAL,
+    }
+    for adapter, row in rows.items():
+        problem = problem_of(items(tmp_path, adapter, row))
+
+        assert "no_answer" == VERIFIERS[problem.verifier](problem, "<think>").reason

@@ -1,0 +1,94 @@
+"""Rendering: the prompt of a demonstration is the prompt that RL sends."""
+
+from pathlib import Path
+
+import pytest
+from transformers import PreTrainedTokenizerBase
+
+from data_schemas.prompts import Message, Role
+from tasks.engines.chat import (
+    load_tokenizer,
+    render_demonstration,
+    render_prompt,
+    render_prompts,
+    render_response,
+    response_text,
+)
+from tasks.errors import SettingsError
+from tasks.foundation.tokenizer import train_tokenizer
+
+MESSAGES = (
+    Message(role=Role.SYSTEM, content="You sell bags."),
+    Message(role=Role.USER, content="ราคา? 3 + 4"),
+)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("model")
+    train_tokenizer(["You sell bags. How much?"], 300, 512).save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def tokenizer(folder: Path) -> PreTrainedTokenizerBase:
+    return load_tokenizer(folder)
+
+
+def test_a_prompt_ends_where_the_assistant_starts(tokenizer: PreTrainedTokenizerBase):
+    tokens = render_prompt(tokenizer, MESSAGES)
+
+    assert "int32" == tokens.dtype
+    assert (
+        "<|im_start|>system\nYou sell bags.<|im_end|>\n"
+        "<|im_start|>user\nราคา? 3 + 4<|im_end|>\n<|im_start|>assistant\n"
+    ) == tokenizer.decode(tokens.tolist())
+
+
+def test_many_prompts_render_as_one_by_one(tokenizer: PreTrainedTokenizerBase):
+    dialogues = [MESSAGES, MESSAGES[1:]]
+
+    many = render_prompts(tokenizer, dialogues)
+
+    assert [render_prompt(tokenizer, one).tolist() for one in dialogues] == [
+        tokens.tolist() for tokens in many
+    ]
+    assert [] == render_prompts(tokenizer, [])
+
+
+def test_loss_falls_on_the_response_and_its_end_token_only(tokenizer: PreTrainedTokenizerBase):
+    prompt = render_prompt(tokenizer, MESSAGES)
+
+    tokens, mask = render_demonstration(tokenizer, MESSAGES, "<think>so</think>7")
+
+    assert len(prompt) == (~mask).sum()
+    assert not mask[: len(prompt)].any()
+    assert prompt.tolist() == tokens[~mask].tolist()
+    assert "<think>so</think>7<|im_end|>" == tokenizer.decode(tokens[mask].tolist())
+
+
+def test_a_response_reads_as_it_was_written_without_its_end_token(
+    tokenizer: PreTrainedTokenizerBase,
+):
+    text = "<think>3 + 4 = 7</think>ราคา 7 <|im_start|>"
+
+    assert text == response_text(tokenizer, render_response(tokenizer, text).tolist())
+    assert "" == response_text(tokenizer, [])
+
+
+def test_a_folder_without_tokenizer_is_named(tmp_path: Path):
+    with pytest.raises(SettingsError, match=r"holds no tokenizer_config.json. Point base_model"):
+        load_tokenizer(tmp_path)
+
+    (tmp_path / "tokenizer_config.json").write_text("{")
+    with pytest.raises(SettingsError, match=r"cannot load the tokenizer in .* Repair the folder"):
+        load_tokenizer(tmp_path)
+
+
+def test_a_tokenizer_without_chat_template_cannot_be_used(tmp_path: Path):
+    plain = train_tokenizer(["abc"], 300, 512)
+    plain.chat_template = None
+    plain.save_pretrained(tmp_path)
+
+    with pytest.raises(SettingsError, match=r"no chat template or no end token"):
+        load_tokenizer(tmp_path)

@@ -1,0 +1,57 @@
+"""A tokenizer built in memory, problems, and samples written down by hand."""
+
+import pytest
+
+from data_schemas.prompts import Domain, Message, Problem, Role
+from data_schemas.samples import SampleResult
+from tasks.foundation.tokenizer import train_tokenizer
+
+
+@pytest.fixture(scope="session")
+def tokenizer():
+    """Bytes and control tokens, no merges."""
+    return train_tokenizer(["a"], vocabulary=263, max_length=512)
+
+
+@pytest.fixture
+def make_problem():
+    """A final-answer problem whose prompt is its id."""
+
+    def make(name, *, domain=Domain.MATHS, language="en", value="7"):
+        return Problem(
+            id=name,
+            domain=domain,
+            language=language,
+            messages=(Message(role=Role.USER, content=name),),
+            verifier="final_answer",
+            answer=f'{{"value":"{value}"}}',
+            source="hand",
+            source_row="0" * 64,
+        )
+
+    return make
+
+
+@pytest.fixture
+def make_samples():
+    """Samples of one problem from its scores; None is an abstention."""
+
+    def make(problem_id, scores, *, domain=Domain.MATHS, language="en"):
+        return [
+            SampleResult(
+                problem_id=problem_id,
+                domain=domain,
+                language=language,
+                source="hand",
+                sample=place,
+                text="",
+                score=score,
+                reason="scored" if score is not None else "timeout",
+                tokens=5,
+                truncated=False,
+                surprisal_nats=1.0,
+            )
+            for place, score in enumerate(scores)
+        ]
+
+    return make

@@ -1,0 +1,234 @@
+"""Streaming TIES over checkpoint directories."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from data_schemas.settings import MergeSettings, RouterPolicy, TrimScope
+from tasks.errors import DataError, SettingsError
+from tasks.merge.checkpoint import merge
+
+SHAPES = {
+    "model.embed_tokens.weight": (11, 6),
+    "model.layers.0.input_layernorm.weight": (6,),
+    "model.layers.0.mlp.gate.weight": (4, 6),
+    "model.layers.0.mlp.experts.0.gate_proj.weight": (5, 6),
+    "model.layers.0.mlp.experts.1.gate_proj.weight": (5, 6),
+    "model.norm.weight": (6,),
+}
+ROUTER = "model.layers.0.mlp.gate.weight"
+
+
+def write_model(folder: Path, weights: dict[str, torch.Tensor], *, shards: int = 1) -> Path:
+    folder.mkdir()
+    vocabulary = {
+        "added_tokens": [{"id": 2, "content": "<e>"}],
+        "model": {"vocab": {"a": 0, "b": 1}},
+    }
+    (folder / "tokenizer.json").write_text(json.dumps(vocabulary))
+    (folder / "config.json").write_text(json.dumps({"written_by": folder.name}))
+    if shards == 1:
+        save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+        return folder
+    names = sorted(weights)
+    files = {
+        name: f"model-{1 + i % shards:05}-of-{shards:05}.safetensors"
+        for i, name in enumerate(names)
+    }
+    for file in set(files.values()):
+        save_file({n: weights[n] for n in names if files[n] == file}, folder / file)
+    (folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": files}))
+    return folder
+
+
+def random_weights(seed: int, dtype: torch.dtype = torch.float32) -> dict[str, torch.Tensor]:
+    generator = torch.Generator().manual_seed(seed)
+    return {n: torch.randn(s, generator=generator).to(dtype) for n, s in SHAPES.items()}
+
+
+def reference_merge(
+    settings: MergeSettings, base: dict, parents: tuple[dict, dict]
+) -> dict[str, np.ndarray]:
+    """TIES written a second time: numpy, whole vectors, sorting instead of selection."""
+    names = [n for n in sorted(base) if n != ROUTER or settings.router is RouterPolicy.MERGE]
+    groups = [[n] for n in names] if settings.trim_scope is TrimScope.TENSOR else [names]
+    out = {n: parents[0][n].float().numpy() for n in base}
+    for group in groups:
+        origin = np.concatenate([base[n].float().numpy().ravel() for n in group])
+        vectors = []
+        for parent in parents:
+            vector = np.concatenate([parent[n].float().numpy().ravel() for n in group]) - origin
+            order = np.argsort(-np.abs(vector), kind="stable")
+            vector[order[int(settings.density * vector.size) :]] = 0.0
+            vectors.append(vector)
+        weighted = [w * v for w, v in zip(settings.weights, vectors, strict=True)]
+        elected = np.where(sum(weighted) >= 0, 1.0, -1.0)
+        top = sum(
+            np.where(np.sign(v) == elected, w, 0) for v, w in zip(vectors, weighted, strict=True)
+        )
+        low = sum(
+            np.where(np.sign(v) == elected, w, 0)
+            for v, w in zip(vectors, settings.weights, strict=True)
+        )
+        result = origin + settings.scale * np.where(low > 0, top / np.where(low > 0, low, 1), 0)
+        offset = 0
+        for name in group:
+            out[name] = result[offset : offset + base[name].numel()].reshape(base[name].shape)
+            offset += base[name].numel()
+    return out
+
+
+def read_model(folder: Path) -> dict[str, torch.Tensor]:
+    return {k: v for file in folder.glob("*.safetensors") for k, v in load_file(file).items()}
+
+
+@pytest.mark.parametrize("scope", list(TrimScope))
+@pytest.mark.parametrize("router", list(RouterPolicy))
+@pytest.mark.parametrize("shards", [1, 3])
+def test_streamed_merge_agrees_with_an_independent_one(tmp_path, scope, router, shards):
+    settings = MergeSettings(
+        density=0.4, scale=0.9, weights=(0.7, 0.3), trim_scope=scope, router=router
+    )
+    base, one, two = (random_weights(seed) for seed in range(3))
+    folders = [
+        write_model(tmp_path / name, weights, shards=shards)
+        for name, weights in (("base", base), ("one", one), ("two", two))
+    ]
+    out = tmp_path / "out"
+    out.mkdir()
+
+    facts = merge(settings, folders[0], (folders[1], folders[2]), out)
+
+    merged = read_model(out)
+    expected = reference_merge(settings, base, (one, two))
+    assert expected.keys() == merged.keys()
+    for name, value in expected.items():
+        np.testing.assert_allclose(merged[name].numpy(), value, rtol=1e-5, atol=1e-6, err_msg=name)
+    assert facts["copied_tensors"] == (1 if router is RouterPolicy.FIRST_PARENT else 0)
+    assert facts["trimmed_share"] == pytest.approx(0.6, abs=0.05)
+    assert 0.0 < float(facts["sign_conflict_share"]) < 0.4
+
+
+def test_the_first_parents_router_is_taken_whole(tmp_path):
+    models = [random_weights(seed) for seed in range(3)]
+    base, one, two = (write_model(tmp_path / str(i), m) for i, m in enumerate(models))
+    out = tmp_path / "out"
+    out.mkdir()
+
+    merge(MergeSettings(router=RouterPolicy.FIRST_PARENT), base, (one, two), out)
+
+    assert torch.equal(models[1][ROUTER], read_model(out)[ROUTER])
+
+
+def test_an_expert_gate_projection_is_not_a_router(tmp_path):
+    models = [random_weights(seed) for seed in range(3)]
+    base, one, two = (write_model(tmp_path / str(i), m) for i, m in enumerate(models))
+    out = tmp_path / "out"
+    out.mkdir()
+
+    merge(MergeSettings(router=RouterPolicy.FIRST_PARENT), base, (one, two), out)
+
+    name = "model.layers.0.mlp.experts.0.gate_proj.weight"
+    assert not torch.equal(models[1][name], read_model(out)[name])
+
+
+def test_equal_magnitudes_at_a_model_wide_threshold_are_kept_in_order(tmp_path):
+    zeros = {name: torch.zeros(shape) for name, shape in SHAPES.items()}
+    ones = {name: torch.ones(shape) for name, shape in SHAPES.items()}
+    base = write_model(tmp_path / "base", zeros)
+    parents = (write_model(tmp_path / "one", ones), write_model(tmp_path / "two", ones))
+    out = tmp_path / "out"
+    out.mkdir()
+    total = sum(value.numel() for value in ones.values())
+
+    merge(MergeSettings(density=0.5, trim_scope=TrimScope.MODEL), base, parents, out)
+
+    flat = torch.cat([value.flatten() for _, value in sorted(read_model(out).items())])
+    assert flat.tolist() == [1.0] * (total // 2) + [0.0] * (total - total // 2)
+
+
+def test_half_precision_parents_give_a_half_precision_model(tmp_path):
+    base, one, two = (
+        write_model(tmp_path / str(seed), random_weights(seed, torch.bfloat16)) for seed in range(3)
+    )
+    out = tmp_path / "out"
+    out.mkdir()
+
+    merge(MergeSettings(), base, (one, two), out)
+
+    assert {torch.bfloat16} == {value.dtype for value in read_model(out).values()}
+
+
+def test_config_and_tokenizer_are_the_reasoning_parents(tmp_path):
+    base, one, two = (write_model(tmp_path / n, random_weights(1)) for n in ("b", "one", "two"))
+    (one / "MANIFEST.json").write_text("{}")
+    out = tmp_path / "out"
+    out.mkdir()
+
+    merge(MergeSettings(), base, (one, two), out)
+
+    assert {"written_by": "one"} == json.loads((out / "config.json").read_text())
+    assert ["config.json", "model.safetensors", "tokenizer.json"] == sorted(
+        path.name for path in out.iterdir()
+    )
+
+
+def test_a_missing_tensor_is_named(tmp_path):
+    base = write_model(tmp_path / "base", random_weights(0))
+    one = write_model(tmp_path / "one", random_weights(1))
+    less = random_weights(2)
+    del less[ROUTER]
+    two = write_model(tmp_path / "two", less)
+
+    with pytest.raises(DataError, match=rf"tensor {ROUTER} is missing in .*two"):
+        merge(MergeSettings(), base, (one, two), tmp_path)
+
+
+def test_a_tensor_of_another_shape_is_named(tmp_path):
+    base = write_model(tmp_path / "base", random_weights(0))
+    one = write_model(tmp_path / "one", random_weights(1))
+    wider = random_weights(2) | {"model.norm.weight": torch.zeros(7)}
+    two = write_model(tmp_path / "two", wider)
+
+    with pytest.raises(
+        DataError, match=r"model\.norm\.weight is \(6,\) in .*base but \(7,\) in .*two"
+    ):
+        merge(MergeSettings(), base, (one, two), tmp_path)
+
+
+def test_a_parent_with_another_vocabulary_is_refused(tmp_path):
+    base, one, two = (write_model(tmp_path / n, random_weights(1)) for n in ("b", "one", "two"))
+    other = {"added_tokens": [], "model": {"vocab": {"b": 0, "a": 1}}}
+    (two / "tokenizer.json").write_text(json.dumps(other))
+
+    with pytest.raises(DataError, match=r"two/tokenizer\.json has another vocabulary"):
+        merge(MergeSettings(), base, (one, two), tmp_path)
+
+
+def test_a_folder_that_is_not_a_model_is_refused(tmp_path):
+    base, one, two = (write_model(tmp_path / n, random_weights(1)) for n in ("b", "one", "two"))
+    (two / "model.safetensors").write_bytes(b"not safetensors")
+
+    with pytest.raises(DataError, match=r"two is not a model directory"):
+        merge(MergeSettings(), base, (one, two), tmp_path)
+
+
+def test_a_parent_that_diverged_is_refused(tmp_path):
+    broken = random_weights(2)
+    broken["model.norm.weight"][3] = torch.nan
+    base = write_model(tmp_path / "base", random_weights(0))
+    parents = (write_model(tmp_path / "1", random_weights(1)), write_model(tmp_path / "2", broken))
+
+    with pytest.raises(DataError, match=r"model\.norm\.weight of .*2 or its base is not finite"):
+        merge(MergeSettings(density=1.0), base, parents, tmp_path)
+
+
+def test_a_density_that_keeps_nothing_of_a_norm_is_refused(tmp_path):
+    base, one, two = (write_model(tmp_path / str(i), random_weights(i)) for i in range(3))
+
+    with pytest.raises(SettingsError, match=r"keeps none of the 6 entries of .*norm"):
+        merge(MergeSettings(density=0.1), base, (one, two), tmp_path)

@@ -1,0 +1,154 @@
+"""The gate: every rule on both sides of its threshold, and nothing passes for want of proof."""
+
+import pytest
+
+from data_schemas.reports import Comparison, EvaluationReport, GateDecision, SuiteScore
+from data_schemas.settings import ReleaseSettings
+from tasks.release.gate import decide
+
+
+def scores(name: str = "rl/two", *, truncated: float = 0.0, abstained: int = 0) -> EvaluationReport:
+    def suite(suite_name: str) -> SuiteScore:
+        return SuiteScore(
+            suite=suite_name,
+            problems=50,
+            samples=4,
+            accuracy=0.5,
+            low=0.4,
+            high=0.6,
+            score=0.5,
+            pass_at_k=0.7,
+            abstained=abstained,
+        )
+
+    return EvaluationReport(
+        model=name,
+        checkpoint="c",
+        suites=tuple(suite(name) for name in ("all", "domain:code", "domain:maths", "language:th")),
+        truncated_share=truncated,
+        mean_response_tokens=10.0,
+        mean_entropy_nats=0.5,
+    )
+
+
+def against(parent: str, suite: str, difference: float, low: float | None = None) -> Comparison:
+    low = difference - 0.05 if low is None else low
+    return Comparison(
+        suite=suite,
+        parent=parent,
+        difference=difference,
+        low=low,
+        high=difference + 0.05,
+        problems=50,
+    )
+
+
+def better(parent: str = "merged") -> list[Comparison]:
+    return [
+        against(parent, "all", 0.1),
+        against(parent, "domain:code", 0.0),
+        against(parent, "domain:maths", 0.2),
+    ]
+
+
+def gate(candidate: EvaluationReport, comparisons: list[Comparison], **changes) -> GateDecision:
+    settings = ReleaseSettings(**changes)
+    return decide(settings, candidate, {"base": scores(), "merged": scores()}, comparisons)
+
+
+def failures(decision: GateDecision) -> list[str]:
+    return [reason for reason in decision.reasons if reason.startswith("FAILED")]
+
+
+def test_a_better_model_passes_and_every_rule_says_its_numbers():
+    decision = gate(scores(truncated=0.05, abstained=3), better())
+
+    assert decision.released
+    assert (
+        "passed: gain over merged: +10.0 points on 50 problems, interval +5.0 to +15.0; "
+        "its lower end must exceed +0.0",
+        "passed: domain:code against merged: +0.0 points on 50 problems; "
+        "a drop of at most 3.0 is allowed",
+        "passed: domain:maths against merged: +20.0 points on 50 problems; "
+        "a drop of at most 3.0 is allowed",
+        "passed: truncated: 5.0% of the responses reached the length limit; at most 20.0% may",
+        "passed: abstentions: 3 of 200 responses got no verdict; less than 10% must",
+    ) == decision.reasons
+    assert tuple(better()) == decision.comparisons
+
+
+@pytest.mark.parametrize(("low", "released"), [(0.0, False), (0.0001, True), (-0.01, False)])
+def test_the_whole_interval_must_lie_above_the_smallest_gain(low, released):
+    comparisons = [against("merged", "all", 0.1, low), *better()[1:]]
+
+    assert released == gate(scores(), comparisons).released
+
+
+def test_a_required_gain_counts():
+    assert gate(scores(), better(), min_gain=0.04).released
+    assert not gate(scores(), better(), min_gain=0.05).released
+
+
+@pytest.mark.parametrize(("drop", "released"), [(0.03, True), (0.031, False)])
+def test_no_domain_may_fall_too_far(drop, released):
+    comparisons = [better()[0], against("merged", "domain:code", -drop), better()[2]]
+    decision = gate(scores(), comparisons)
+
+    assert released == decision.released
+    assert [] == failures(decision) or "domain:code" in failures(decision)[0]
+
+
+@pytest.mark.parametrize(("share", "released"), [(0.2, True), (0.201, False)])
+def test_too_many_truncated_responses_fail(share, released):
+    assert released == gate(scores(truncated=share), better()).released
+
+
+@pytest.mark.parametrize(("abstained", "released"), [(19, True), (20, False)])
+def test_a_tenth_of_abstentions_fails(abstained, released):
+    assert released == gate(scores(abstained=abstained), better()).released
+
+
+def test_missing_comparisons_fail_by_name():
+    assert 3 == len(failures(gate(scores(), [])))
+    (reason,) = failures(gate(scores(), better()[:2]))
+    assert "FAILED: domain:maths against merged: the comparison is missing" == reason
+    (reason,) = failures(gate(scores(), better()[1:]))
+    assert "FAILED: gain over merged: the comparison on 'all' is missing" == reason
+
+
+def test_a_comparison_with_another_parent_does_not_count():
+    assert not gate(scores(), better("base")).released
+
+
+def test_nan_proves_nothing():
+    nan = float("nan")
+
+    assert not gate(scores(), [against("merged", "all", nan), *better()[1:]]).released
+    assert not gate(
+        scores(), [better()[0], against("merged", "domain:code", nan), better()[2]]
+    ).released
+    assert not gate(scores(truncated=nan), better()).released
+
+
+def test_a_candidate_without_held_out_answers_fails():
+    empty = scores().model_copy(update={"suites": ()})
+
+    assert [
+        "FAILED: domains: the candidate was not evaluated on any domain",
+        "FAILED: abstentions: the candidate has no responses on 'all'",
+    ] == failures(gate(empty, better()))
+
+
+def test_without_a_merged_parent_the_candidate_must_beat_all_it_has():
+    def retrained(comparisons: list[Comparison]) -> GateDecision:
+        return decide(ReleaseSettings(), scores(), {"released": scores()}, comparisons)
+
+    assert retrained(better("released")).released
+    assert not retrained(better()).released
+
+
+def test_without_any_parent_nothing_is_released():
+    decision = decide(ReleaseSettings(), scores(), {}, better())
+
+    assert not decision.released
+    assert ["FAILED: there is no parent to compare with"] == failures(decision)

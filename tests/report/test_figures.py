@@ -1,0 +1,56 @@
+"""What the plots draw."""
+
+import re
+
+import numpy as np
+import pytest
+
+from tasks.report.figures import gains_figure, phases_figure, rung_colour, trailing_mean
+
+
+def test_the_trailing_mean_by_hand():
+    # 16 points: width 2. The first has only itself.
+    values = np.array([0.0, 4.0, 8.0, 4.0] * 4)
+
+    assert [0.0, 2.0, 6.0, 6.0, 2.0] == trailing_mean(values)[:5].tolist()
+
+
+def test_a_short_curve_is_its_own_mean():
+    assert [3.0, 1.0] == trailing_mean(np.array([3.0, 1.0])).tolist()
+
+
+def test_the_same_numbers_give_the_same_bytes():
+    series = {"rl/one": [(1, 0.5), (2, 0.25)]}
+
+    assert phases_figure(series, "a", "Reward") == phases_figure(series, "a", "Reward")
+
+
+def test_ids_of_two_figures_never_meet():
+    series = {"rl/one": [(1, 0.5), (2, 0.25)]}
+    first, second = (
+        set(re.findall(r'\bid="([^"]+)"', phases_figure(series, name, "Reward")))
+        for name in ("a", "b")
+    )
+
+    assert first
+    assert not first & second
+
+
+def test_the_second_phase_goes_on_where_the_first_ended():
+    one = {"rl/one": [(step, 1.0) for step in range(1, 41)]}
+    both = {**one, "rl/two": [(step, 1.0) for step in range(1, 41)]}
+
+    assert ">80<" not in phases_figure(one, "a", "Reward")
+    assert ">75<" in phases_figure(both, "a", "Reward")
+
+
+def test_a_gain_is_green_only_if_its_interval_leaves_out_zero(run):
+    clear, unclear = run.gains[1], run.gains[2]
+
+    assert "#1a7f5a" in gains_figure([clear], "a", 1)
+    assert "#1a7f5a" not in gains_figure([unclear], "a", 1)
+
+
+@pytest.mark.parametrize("model", ["base", "sft/reasoning", "merged", "rl/two", "retrained"])
+def test_every_model_has_a_colour(model):
+    assert re.fullmatch("#[0-9a-f]{6}", rung_colour(model))

@@ -1,0 +1,27 @@
+"""Builds problems for the verifiers."""
+
+from collections.abc import Callable
+
+import pytest
+
+from data_schemas.prompts import Domain, Message, Problem, Role
+from tasks.storage import canonical_json
+
+
+@pytest.fixture(scope="session")
+def problem() -> Callable[[str, object], Problem]:
+    """Return a builder: verifier name and gold to a problem."""
+
+    def build(verifier: str, gold: object) -> Problem:
+        return Problem(
+            id=f"test/{verifier}",
+            domain=Domain.MATHS,
+            language="en",
+            messages=(Message(role=Role.USER, content="question"),),
+            verifier=verifier,
+            answer=gold if isinstance(gold, str) else canonical_json(gold).decode(),
+            source="test",
+            source_row="0",
+        )
+
+    return build

@@ -1,0 +1,361 @@
+"""Programs that try everything: none passes what it does not solve, none leaves anything behind."""
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from tasks.rewards.sandbox.runner import Limits, Outcome, Sandbox
+
+ROOT = Path(__file__).parents[3]
+TESTS = ["assert secret(3) == 44", "assert secret(5) == 126", "assert not secret(0) != 1"]
+"""secret(x) = x**3 + x + ... nobody guesses it; the programs below do not compute it."""
+
+
+@pytest.fixture(scope="module")
+def sandbox():
+    one = Sandbox(Limits(cpu_s=1, wall_s=2.0, memory_mib=256))
+    yield one
+    one.close()
+
+
+def confined() -> bool:
+    return sys.platform == "linux" and os.uname().machine in ("x86_64", "aarch64")
+
+
+linux = pytest.mark.skipif(not confined(), reason="system calls are filtered on Linux only")
+
+HOSTILE = {
+    "exits with success": "import os\nos._exit(0)",
+    "exits inside the call": "import os\ndef secret(x): os._exit(0)",
+    "raises SystemExit": "def secret(x): raise SystemExit(0)",
+    "raises KeyboardInterrupt": "def secret(x): raise KeyboardInterrupt",
+    "raises StopIteration": "def secret(x): raise StopIteration",
+    "is equal to everything": (
+        "class Any:\n"
+        "    __eq__ = lambda s, o: True\n    __ne__ = lambda s, o: False\n"
+        "    __bool__ = lambda s: True\n    __hash__ = lambda s: 0\n"
+        "def secret(x): return Any()"
+    ),
+    "is an int equal to everything": (
+        "class Any(int):\n    __eq__ = lambda s, o: True\n    __ne__ = lambda s, o: False\n"
+        "def secret(x): return Any(7)"
+    ),
+    "redefines built-ins": (
+        "import builtins\n"
+        "builtins.AssertionError = type('E', (), {})\nbuiltins.isinstance = lambda *a: True\n"
+        "builtins.__build_class__ = None\ndef secret(x): return None"
+    ),
+    "defines the names of built-ins": "def int(x): return 44\ndef secret(x): return '44'",
+    "patches the wire": (
+        "import sys\n"
+        "wire = sys.modules['tasks.rewards.sandbox.wire']\n"
+        "wire.encode = lambda *a: {'passed': True}\nwire.send = lambda *a: None\n"
+        "def secret(x): return 9"
+    ),
+    "writes reports to every descriptor": (
+        "import os, json\n"
+        "for message in ({'passed': True, 'why': ''}, {'end': 'done'}):\n"
+        "    payload = json.dumps(message).encode()\n"
+        "    for handle in range(64):\n"
+        "        try: os.write(handle, len(payload).to_bytes(4, 'big') + payload)\n"
+        "        except OSError: pass\n"
+        "def secret(x): return 0"
+    ),
+    "searches memory for the tests": (
+        "import gc, sys\n"
+        "def secret(x):\n"
+        "    found = [o for o in gc.get_objects() if isinstance(o, (str, list, dict))]\n"
+        "    text = ' '.join(str(o)[:2000] for o in found)\n"
+        "    frame = sys._getframe()\n"
+        "    while frame: text += str(frame.f_locals)[:5000]; frame = frame.f_back\n"
+        "    return 44 if 'secret(3) == ' in text else 0"
+    ),
+    "replaces the comparator": (
+        "import sys\n"
+        "judge = sys.modules.get('tasks.rewards.sandbox.judge')\n"
+        "if judge: judge._run = lambda *a: None\n"
+        "def secret(x): return 0"
+    ),
+    "loops for ever": "while True: pass",
+    "loops in the call": "def secret(x):\n    while True: pass",
+    "sleeps": "import time\ndef secret(x): time.sleep(600)",
+    "waits for itself": (
+        "import threading\na = threading.Lock()\ndef secret(x): a.acquire(); a.acquire()"
+    ),
+    "allocates 10 GB": "def secret(x): return len(bytearray(10 * 2**30))",
+    "grows a list": "def secret(x):\n    a = []\n    while True: a.append('x' * 10**6)",
+    "returns too much": "def secret(x): return 'x' * (50 * 2**20)",
+    "returns an endless iterator": "import itertools\ndef secret(x): return itertools.count()",
+    "returns itself": "def secret(x):\n    a = []\n    a.append(a)\n    return a",
+    "prints without end": "def secret(x):\n    while True: print('spam' * 1000)",
+    "recurses": "import sys\nsys.setrecursionlimit(10**9)\ndef secret(x): return secret(x)",
+    "crashes the interpreter": "import ctypes\ndef secret(x): ctypes.string_at(0)",
+    "does not parse": "def secret(x: return 44",
+    "defines nothing": "",
+    "returns a class as function": (
+        "class secret:\n    def __new__(cls, x): return object.__new__(cls)\n"
+        "    def __eq__(self, other): return True"
+    ),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_no_hostile_program_passes_a_test(sandbox: Sandbox, name: str) -> None:
+    outcome = sandbox.run(HOSTILE[name], TESTS)
+
+    assert not any(outcome.passed)
+    assert outcome.end in ("done", "load", "gone", "timeout")
+
+
+FORBIDDEN = {
+    "forks": "import os; os.fork()",
+    "starts a thread": "import threading; threading.Thread(target=print).start()",
+    "starts a program": "import subprocess; subprocess.run(['/bin/true'])",
+    "kills its parent": "import os; os.kill(os.getppid(), 9)",
+    "kills everybody": "import os; os.kill(-1, 9)",
+    "signals through a descriptor": (
+        "import fcntl, os, socket, sys\nfcntl.fcntl(3, fcntl.F_SETOWN, os.getppid())"
+    ),
+    "opens a socket": "import socket; socket.socket()",
+    "resolves a name": "import socket; socket.create_connection(('1.1.1.1', 53), 1)",
+    "writes a file": "open('left', 'w')",
+    "makes a folder": "import os; os.mkdir('left')",
+    "makes a link": "import os; os.symlink('/etc/passwd', 'left')",
+    "deletes": "import os; os.unlink('/tmp/x')",
+    "traces": (
+        "import ctypes, os\n"
+        "if ctypes.CDLL(None, use_errno=True).ptrace(16, os.getppid(), 0, 0): raise PermissionError"
+    ),
+    "raises its limits": (
+        "import resource\nresource.setrlimit(resource.RLIMIT_AS, (2**40, 2**40))"
+    ),
+}
+
+
+@linux
+@pytest.mark.parametrize("name", FORBIDDEN)
+def test_what_reaches_outside_is_refused(sandbox: Sandbox, name: str) -> None:
+    outcome = sandbox.run(FORBIDDEN[name] + "\ndef one(): return 1", ["assert one() == 1"])
+
+    assert "load" == outcome.end, outcome
+    assert "Error" in outcome.why
+
+
+@linux
+@pytest.mark.parametrize("path", ["/etc/passwd", "/proc/1/cmdline", "/proc/self/environ", __file__])
+def test_the_files_of_the_host_cannot_be_read(sandbox: Sandbox, path: str) -> None:
+    source = f"text = open({path!r}).read()\ndef one(): return 1"
+    outcome = sandbox.run(source, ["assert one() == 1"])
+    if outcome.end == "done":
+        pytest.skip("this kernel has no Landlock and bubblewrap is not installed")
+
+    assert "load" == outcome.end
+
+
+def test_the_environment_is_empty(sandbox: Sandbox) -> None:
+    source = "import os\ndef names(): return sorted(os.environ)"
+
+    assert (True,) == sandbox.run(
+        source, ["assert set(names()) <= {'PYTHONHASHSEED', 'PWD', 'LC_CTYPE'}"]
+    ).passed
+
+
+def processes() -> set[int]:
+    """Return the processes below this one, however deep."""
+    found: set[int] = set()
+    open_ids = [os.getpid()]
+    while open_ids:
+        try:
+            listings = list(Path(f"/proc/{open_ids.pop()}/task").glob("*/children"))
+            new = {int(pid) for one in listings for pid in one.read_text().split()} - found
+        except OSError:
+            continue
+        found |= new
+        open_ids += new
+    return found
+
+
+def test_nothing_is_left_running() -> None:
+    before = processes()
+    one = Sandbox(Limits(cpu_s=1, wall_s=0.5))
+    for source in ("import time; time.sleep(60)", "while True: pass", "import os; os._exit(1)"):
+        one.run(source, ["assert True"])
+    # The zygote waits for the next program; bubblewrap adds itself and its init.
+    assert 1 <= len(processes() - before) <= 3
+    one.close()
+
+    assert before == processes()
+
+
+def test_nothing_outlives_a_parent_that_is_killed() -> None:
+    script = (
+        "import os, threading, time\n"
+        "from tasks.rewards.sandbox.runner import Limits, Sandbox\n"
+        "one = Sandbox(Limits(cpu_s=60, wall_s=60.0))\n"
+        "run = threading.Thread(target=one.run, args=('while True: pass', ['f()']))\n"
+        "run.start(); time.sleep(0.7)\n"
+        "print(one._all[0]._process.pid, flush=True)\n"
+    )
+    parent = subprocess.Popen(
+        [sys.executable, "-c", script], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    )
+    assert parent.stdout is not None
+    with parent.stdout:
+        zygote = int(parent.stdout.readline())
+        below = {
+            zygote,
+            *map(int, Path(f"/proc/{zygote}/task/{zygote}/children").read_text().split()),
+        }
+        parent.kill()
+        parent.wait()
+    deadline = time.monotonic() + 10
+    while any(Path(f"/proc/{pid}").exists() for pid in below) and time.monotonic() < deadline:
+        time.sleep(0.05)
+
+    assert len(below) > 1
+    assert not [pid for pid in below if Path(f"/proc/{pid}").exists()]
+
+
+def test_programs_do_not_see_each_other(sandbox: Sandbox) -> None:
+    sandbox.run("import math\nmath.pi = 3\nimport builtins\nbuiltins.leak = 1", ["assert True"])
+    outcome = sandbox.run(
+        "import math, builtins\ndef state(): return math.pi > 3.1, hasattr(builtins, 'leak')",
+        ["assert state() == (True, False)"],
+    )
+
+    assert (True,) == outcome.passed
+
+
+def test_a_lost_zygote_is_replaced(sandbox: Sandbox) -> None:
+    sandbox.run("", ["assert True"])
+    for zygote in sandbox._all:
+        zygote._process.kill()
+        zygote._process.wait()
+
+    assert (True,) == sandbox.run("def one(): return 1", ["assert one() == 1"]).passed
+
+
+def test_verdicts_from_threads_are_those_of_one_thread(sandbox: Sandbox) -> None:
+    outcomes: dict[int, Outcome] = {}
+
+    def run(number: int) -> None:
+        source = f"def f(x): return x + {number}"
+        outcomes[number] = sandbox.run(source, ["assert f(1) == 3", "assert f(2) == 3"])
+
+    threads = [threading.Thread(target=run, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    expected = {0: (False, False), 1: (False, True), 2: (True, False), 3: (False, False)}
+
+    assert expected == {number: outcome.passed for number, outcome in outcomes.items()}
+
+
+GOOD: dict[str, tuple[str, str, list[str]]] = {
+    "data of every kind": (
+        "def same(x): return x",
+        "",
+        [
+            "assert same([1, 2.5, 'a', None, True, b'x']) == [1, 2.5, 'a', None, True, b'x']",
+            "assert same({(1, 2): {3}, 'a': frozenset({4})}) == {(1, 2): {3}, 'a': frozenset({4})}",
+            "assert same(2**9000) == 2**9000 and same(1+2j) == 1+2j",
+            "assert type(same((1,))) is tuple and type(same(True)) is bool",
+            "assert same(float('inf')) == float('inf') and same(float('nan')) != same(0)",
+            "assert same('\\ud800') == '\\ud800' and same(range(3)) == range(3)",
+            "assert same(x=int) is int",
+        ],
+    ),
+    "named tuples, counters and generators": (
+        "import collections\nP = collections.namedtuple('P', 'x y')\n"
+        "def point(): return P(1, 2)\ndef count(s): return collections.Counter(s)\n"
+        "def odd(n):\n    for i in range(n): yield 2 * i + 1",
+        "",
+        [
+            "assert point() == (1, 2)",
+            "assert count('aab') == {'a': 2, 'b': 1}",
+            "assert list(odd(3)) == [1, 3, 5]",
+        ],
+    ),
+    "arguments changed in place": (
+        "def grow(a, d):\n    a.append(4); a.sort(); d['k'] = a",
+        "",
+        ["a, d = [5, 1], {}\ngrow(a, d)\nassert a == [1, 4, 5] and d == {'k': [1, 4, 5]}"],
+    ),
+    "built-in errors": (
+        "def fail(x): raise ValueError('no')",
+        "",
+        ["try:\n    fail(1)\n    assert False\nexcept ValueError as e:\n    assert str(e) == 'no'"],
+    ),
+    "classes the test names": (
+        "class Node:\n    def __init__(self, v): self.v = v; self.next = None\n"
+        "def total(n):\n    s = 0\n    while n: s += n.v; n = n.next\n    return s",
+        "root = Node(1)\nroot.next = Node(2)\nroot.next.next = Node(3)",
+        ["assert total(root) == 6", "assert root.next.v == 2", "assert total(root.next) == 5"],
+    ),
+    "helpers and modules of the test": (
+        "import math\ndef area(r): return math.pi * r * r",
+        "def close(a, b): return math.isclose(a, b, rel_tol=1e-3)",
+        ["assert close(area(2), 12.566)", "assert all(area(r) > 0 for r in (1, 2))"],
+    ),
+    "state kept between calls": (
+        "n = 0\ndef step():\n    global n\n    n += 1\n    return n",
+        "",
+        ["assert step() == 1", "assert step() == 2"],
+    ),
+    "check(candidate) as HumanEval has it": (
+        "def double(x): return 2 * x",
+        "",
+        ["def check(f):\n    assert f(2) == 4\n    assert f(0) == 0\ncheck(double)"],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", GOOD)
+def test_right_programs_pass(sandbox: Sandbox, name: str) -> None:
+    source, setup, tests = GOOD[name]
+    outcome = sandbox.run(source, tests, setup)
+
+    assert ("done", (True,) * len(tests)) == (outcome.end, outcome.passed), outcome.why
+
+
+@pytest.mark.parametrize(
+    ("source", "test"),
+    [
+        # An object of the program's own never answers for itself.
+        (
+            "class S:\n    def startswith(self, x): return True\ndef f(): return S()",
+            "assert f().startswith('a')",
+        ),
+        ("class S:\n    def __len__(self): return 3\ndef f(): return S()", "assert len(f()) == 3"),
+        (
+            "class S:\n    def __contains__(self, x): return True\ndef f(): return S()",
+            "assert 3 in f()",
+        ),
+        ("def f(x): raise StopIteration", "assert all(map(f, [1, 2]))"),
+        # A program cannot redefine what the test compares with.
+        ("def set(x): return 0\ndef f(): return 1", "assert set([f()]) == set([2])"),
+        ("class math:\n    isclose = staticmethod(lambda *a: True)", "assert math.isclose(1, 2)"),
+    ],
+)
+def test_a_program_has_no_say_in_the_comparison(sandbox: Sandbox, source: str, test: str) -> None:
+    assert (False,) == sandbox.run(source, [test]).passed
+
+
+def test_a_test_that_passes_a_function_is_unsupported(sandbox: Sandbox) -> None:
+    outcome = sandbox.run("def f(g): return g(1)", ["assert f(lambda x: x) == 1"])
+
+    assert "unsupported" == outcome.end
+
+
+def test_a_test_that_needs_a_missing_library_is_unsupported(sandbox: Sandbox) -> None:
+    outcome = sandbox.run("def f(): return 1", ["import no_such_library\nassert f() == 1"])
+
+    assert "unsupported" == outcome.end
+    assert "no_such_library" in outcome.why

@@ -1,0 +1,65 @@
+"""Language checks by script and by frequent words."""
+
+# ruff: noqa: RUF001 - other scripts are the point
+
+import pytest
+
+from tasks.rewards.languages import is_language
+
+SENTENCES = {
+    "en": "These shoes are for the kids and you will like them.",
+    "de": "Diese Schuhe sind für die Kinder und sie werden dir gefallen.",
+    "fr": "Ces chaussures sont pour les enfants et elles vont vous plaire.",
+    "es": "Estos zapatos son para los niños y te van a gustar mucho.",
+    "pt": "Estes sapatos são para as crianças e você também vai gostar.",
+    "it": "Queste scarpe sono per i bambini e ti piaceranno molto, anche se costano di più.",
+    "fi": "Nämä kengät ovat lapsille ja ne ovat hyvin kevyet, mutta myös lämpimät.",
+    "vi": "Những đôi giày này dành cho trẻ em và bạn sẽ thích chúng.",
+    "id": "Sepatu ini untuk anak-anak dan Anda tidak akan menyesal karena bisa dipakai.",
+    "sw": "Viatu hivi ni kwa ajili ya watoto na wewe pia utapenda sana.",
+    "zh-TW": "這雙鞋子是給小朋友穿的。",
+    "ja": "この靴は子供用です。",
+    "ko": "이 신발은 어린이용입니다.",
+    "th": "รองเท้าคู่นี้สำหรับเด็ก",
+    "hi": "यह जूते बच्चों के लिए हैं और आप इन्हें पसंद करेंगे।",
+    "mr": "हे बूट मुलांसाठी आहेत आणि ते तुम्हाला आवडतील.",
+    "ne": "यो जुत्ता बच्चाहरूको लागि हो र तपाईंलाई मन पर्ने छ।",
+    "ar": "هذا الحذاء من أجل الأطفال وهو في المتجر الآن",
+    "fa": "این کفش برای کودکان است و شما آن را دوست خواهید داشت",
+    "ur": "یہ جوتے بچوں کے لیے ہیں اور آپ کو پسند آئیں گے",
+    "ru": "Эти туфли для детей, и они вам очень понравятся, если вы не против.",
+    "bg": "Тези обувки са за деца и ще ви харесат, защото не са тежки.",
+    "kn": "ಈ ಶೂಗಳು ಮಕ್ಕಳಿಗಾಗಿ",
+    "pa": "ਇਹ ਜੁੱਤੇ ਬੱਚਿਆਂ ਲਈ ਹਨ",
+    "gu": "આ જૂતા બાળકો માટે છે",
+    "te": "ఈ బూట్లు పిల్లల కోసం",
+    "ta": "இந்த காலணிகள் குழந்தைகளுக்கானவை",
+    "bn": "এই জুতা শিশুদের জন্য",
+}
+
+
+@pytest.mark.parametrize("language", SENTENCES)
+def test_a_sentence_is_in_its_language_and_in_no_other(language: str) -> None:
+    assert is_language(SENTENCES[language], language) is True
+    for other, sentence in SENTENCES.items():
+        if other != language:
+            assert is_language(sentence, language) is not True, other
+
+
+def test_malay_and_indonesian_are_told_apart_only_by_their_own_words() -> None:
+    shared = "Ini untuk saya dan itu untuk mereka."
+
+    assert is_language(shared, "id") is True
+    assert is_language(shared, "ms") is True
+    assert is_language("Anda boleh pakai kerana ia ialah wang daripada beliau.", "id") is not True
+
+
+@pytest.mark.parametrize("text", ["", "123 !", "🙂", "ab กข"])
+def test_a_text_without_a_script_is_in_no_language(text: str) -> None:
+    assert is_language(text, "th") is not True
+    assert is_language(text, "ko") is False
+
+
+def test_an_unknown_language_or_unknown_words_cannot_be_told() -> None:
+    assert is_language("These are the shoes.", "tlh") is None
+    assert is_language("xqz wvk", "en") is None

@@ -1,0 +1,217 @@
+"""Verdicts on public data: reference answers score 1, recorded verdicts are met.
+
+EACHPROMPT_DATA names a folder with one sub-folder per set.
+"""
+
+import json
+import os
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from tasks.rewards import table
+from tasks.rewards.instruction_checks import CHECKS
+from tasks.rewards.tool_calls import parse_calls
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _nothing_stays():
+    yield
+    table.close()
+
+
+def rows(path: str) -> list[dict]:
+    file = Path(os.environ.get("EACHPROMPT_DATA", "/nowhere")) / path
+    if not file.exists():
+        pytest.skip(f"EACHPROMPT_DATA names no folder with {path}")
+    if file.suffix == ".parquet":
+        return pq.read_table(file).to_pylist()
+    return [json.loads(line) for line in file.read_text().split("\n") if line]
+
+
+def reasons(problem, verifier: str, pairs: Sequence[tuple[object, str]]) -> Counter[str]:
+    problems = [problem(verifier, gold) for gold, _ in pairs]
+    return Counter(table.counts(table.score_batch(problems, [answer for _, answer in pairs])))
+
+
+@pytest.mark.parametrize(("split", "count"), [("train", 7473), ("test", 1319)])
+def test_gsm8k_solutions_have_their_gold(problem, split: str, count: int) -> None:
+    pairs = [({"value": row["gold"]}, row["answer"]) for row in rows(f"gsm8k/{split}.jsonl")]
+
+    assert {"correct": count} == reasons(problem, "final_answer", pairs)
+
+
+def test_gsm8k_model_solutions_are_judged_as_recorded(problem) -> None:
+    solutions = rows("gsm8k_model_solutions/solutions.parquet")
+    problems = [problem("final_answer", {"value": row["gold"]}) for row in solutions]
+    verdicts = table.score_batch(problems, [row["solution"] for row in solutions])
+
+    agreed = sum(v.solved == row["is_correct"] for v, row in zip(verdicts, solutions, strict=True))
+
+    assert len(solutions) == agreed
+
+
+def test_math_verify_cases_differ_only_where_several_boxes_are_refused(problem) -> None:
+    cases = rows("math_verify_cases/cases_even.jsonl")
+    problems = [problem("final_answer", {"value": row["gold"]}) for row in cases]
+    verdicts = table.score_batch(problems, [row["pred"] for row in cases])
+    differing = [
+        row["pred"]
+        for verdict, row in zip(verdicts, cases, strict=True)
+        if verdict.solved != bool(row["expected"])
+    ]
+
+    assert 134 == len(cases)
+    assert 5 == len(differing)
+    assert all(pred.count("\\boxed") > 1 for pred in differing)
+
+
+def test_graded_responses_are_judged_as_recorded_but_for_one_mistake(problem) -> None:
+    graded = rows("qwen_math_graded/graded.jsonl")
+    problems = [problem("final_answer", {"value": row["gold"]}) for row in graded]
+    verdicts = table.score_batch(problems, [row["response"] for row in graded])
+    differing = [
+        (row["gold"], row["pred"])
+        for verdict, row in zip(verdicts, graded, strict=True)
+        if verdict.solved != row["verdict"]
+    ]
+
+    # The recorded grader does not know this separator.
+    assert [("10{,}000", "10000")] == differing
+
+
+def test_mbpp_reference_programs_pass(problem) -> None:
+    tasks = rows("mbpp/train_1-10_511-974.jsonl")
+    pairs = [
+        (
+            {"tests": row["test_list"], "setup": row["test_setup_code"]},
+            f"```python\n{row['code']}\n```",
+        )
+        for row in tasks
+    ]
+
+    assert {"correct": 474} == reasons(problem, "code_tests", pairs)
+
+
+def test_humaneval_reference_programs_pass(problem) -> None:
+    tasks = rows("humaneval/test.jsonl")
+    pairs = [
+        (
+            {"tests": [f"{row['test']}\ncheck({row['entry_point']})"]},
+            row["prompt"] + row["canonical_solution"],
+        )
+        for row in tasks
+    ]
+
+    assert {"correct": 164} == reasons(problem, "code_tests", pairs)
+
+
+def concrete(options: object) -> object:
+    """Pick the first allowed value; inside objects every entry is again a list of them."""
+    if isinstance(options, dict):
+        listed = {k: v if isinstance(v, list) else [v] for k, v in options.items()}
+        return {
+            key: concrete(next(option for option in allowed if option != ""))
+            for key, allowed in listed.items()
+            if any(option != "" for option in allowed)
+        }
+    if isinstance(options, list):
+        return [concrete(item) for item in options]
+    return options
+
+
+@pytest.mark.parametrize(
+    ("name", "count"),
+    [
+        ("simple_python", 400),
+        ("multiple", 200),
+        ("parallel", 200),
+        ("live_multiple", 250),
+        ("live_parallel", 16),
+    ],
+)
+def test_bfcl_possible_answers_match_and_a_renamed_call_does_not(problem, name, count) -> None:
+    pairs, renamed = [], []
+    for row in rows(f"bfcl_v4/{name}.jsonl"):
+        calls = [
+            {"name": function, "parameters": parameters}
+            for call in row["ground_truth"]
+            for function, parameters in call.items()
+        ]
+        written = []
+        for call in reversed(calls):
+            given = concrete(call["parameters"])
+            assert isinstance(given, dict)
+            arguments = ", ".join(f"{key}={value!r}" for key, value in given.items())
+            written.append(f"{call['name']}({arguments})")
+        gold = {"calls": calls, "functions": row["function"]}
+        pairs.append((gold, f"[{', '.join(written)}]"))
+        renamed.append((gold, f"[{', '.join(['x' + written[0], *written[1:]])}]"))
+
+    assert {"correct": count} == reasons(problem, "bfcl_calls", pairs)
+    assert {"wrong": count} == reasons(problem, "bfcl_calls", renamed)
+
+
+@pytest.mark.parametrize("name", ["irrelevance", "live_irrelevance"])
+def test_bfcl_irrelevance_wants_no_call(problem, name: str) -> None:
+    tasks = rows(f"bfcl_v4/{name}.jsonl")
+    gold = {"calls": [], "functions": []}
+    call = f"[{tasks[0]['function'][0]['name']}()]"
+
+    assert {"correct": 1} == reasons(problem, "bfcl_calls", [(gold, "No tool fits.")])
+    assert {"needless_call": 1} == reasons(problem, "bfcl_calls", [(gold, call)])
+
+
+def test_toolrl_outputs_match_themselves(problem) -> None:
+    pairs = []
+    for row in rows("toolrl_rlla/sft.jsonl"):
+        calls = parse_calls(row["output"].rpartition("</think>")[2])
+        if "<tool_call>" not in row["output"]:
+            calls = []
+        assert calls is not None
+        gold = {"calls": [{"name": c.name, "parameters": dict(c.parameters)} for c in calls]}
+        pairs.append((gold, row["output"]))
+
+    assert {"correct": 400} == reasons(problem, "tool_calls", pairs)
+
+
+@pytest.mark.parametrize(("name", "count"), [("train", 1568), ("test", 524)])
+def test_product_attributes_match_themselves(problem, name: str, count: int) -> None:
+    pairs = []
+    for row in rows(f"attribute_extraction/ae-110k_{name}.jsonl"):
+        fields = {key: next(iter(values)) for key, values in row["target_scores"].items()}
+        pairs.append(({"fields": fields}, json.dumps(fields, indent=1)))
+
+    assert {"correct": count} == reasons(problem, "extraction", pairs)
+
+
+def test_every_instruction_of_ifeval_is_known_and_decided(problem) -> None:
+    prompts = rows("ifeval/input_data.jsonl")
+    text = "Here is the text I wrote for you, and I hope that it is what you need."
+    pairs = [
+        ({"instruction_id_list": row["instruction_id_list"], "kwargs": row["kwargs"]}, text)
+        for row in prompts
+    ]
+    found = reasons(problem, "instruction_rules", pairs)
+
+    assert CHECKS.keys() == {name for row in prompts for name in row["instruction_id_list"]}
+    assert 541 == found["correct"] + found["partial"] + found["wrong"]
+
+
+@pytest.mark.parametrize(
+    ("path", "language", "share"),
+    [("xcopa/vi_test.jsonl", "vi", 0.96), ("xcopa/zh_test.jsonl", "zh", 1.0)],
+)
+def test_sentences_are_in_their_language(problem, path: str, language: str, share: float) -> None:
+    gold = {
+        "instruction_id_list": ["language:response_language"],
+        "kwargs": [{"language": language}],
+    }
+    sentences = [f"{r['premise']} {r['choice1']} {r['choice2']}" for r in rows(path)]
+    found = reasons(problem, "instruction_rules", [(gold, text) for text in sentences])
+
+    assert found["correct"] / len(sentences) >= share
+    assert found["wrong"] / len(sentences) <= 0.01

@@ -1,0 +1,93 @@
+"""The boundary around the verifiers, and the canaries that watch them."""
+
+import pytest
+
+from data_schemas.verdicts import scored
+from tasks.errors import EngineError, SettingsError
+from tasks.rewards import canaries, table
+from tasks.rewards.canaries import CANARIES, check_canaries
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _nothing_stays():
+    yield
+    table.close()
+
+
+def test_a_batch_is_judged_in_order(problem) -> None:
+    problems = [
+        problem("final_answer", {"value": "1"}),
+        problem("choice", {"correct": ["a bag"]}),
+        problem("final_answer", {"value": "2"}),
+    ]
+    verdicts = table.score_batch(problems, ["1", "a bag", "1"])
+
+    assert [1.0, 1.0, 0.0] == [verdict.score for verdict in verdicts]
+
+
+def test_a_verifier_that_raises_is_an_abstention_named_after_the_error(
+    problem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(problem, response):
+        raise ZeroDivisionError("boom")
+
+    monkeypatch.setitem(table.VERIFIERS, "choice", broken)
+    problems = [problem("choice", {}), problem("final_answer", {"value": "1"})]
+    first, second = table.score_batch(problems, ["x", "1"])
+
+    assert (None, "verifier_error:ZeroDivisionError", "boom") == (
+        first.score,
+        first.reason,
+        first.detail,
+    )
+    assert 1.0 == second.score
+
+
+def test_an_unknown_verifier_stops_the_batch_before_anything_is_judged(problem) -> None:
+    with pytest.raises(SettingsError, match=r"verifier 'nobody' does not exist\. Use one of bfcl"):
+        table.score_batch([problem("nobody", {})], ["x"])
+
+
+def test_what_the_user_must_fix_is_raised_and_not_counted(
+    problem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unset(problem, response):
+        raise SettingsError("set it")
+
+    monkeypatch.setitem(table.VERIFIERS, "choice", unset)
+    with pytest.raises(SettingsError, match="set it"):
+        table.score_batch([problem("choice", {})], ["x"])
+
+
+def test_a_batch_of_unequal_lengths_is_refused(problem) -> None:
+    with pytest.raises(ValueError, match="zip"):
+        table.score_batch([problem("choice", {"correct": ["x"]})], [])
+
+
+def test_counts_keep_abstentions_apart(problem) -> None:
+    one = problem("final_answer", {"value": "1"})
+    verdicts = table.score_batch([one, one, one, problem("final_answer", {})], ["1", "2", "1", "1"])
+
+    assert {"abstained:bad_gold": 1, "correct": 2, "wrong": 1} == table.counts(verdicts)
+
+
+def test_every_verifier_has_a_canary_and_all_sing() -> None:
+    assert table.VERIFIERS.keys() == {canary.verifier for canary in CANARIES}
+    check_canaries()
+
+
+@pytest.mark.parametrize("score", [0.0, 1.0])
+def test_a_verifier_that_says_the_same_to_everything_is_caught(
+    score: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(canaries.VERIFIERS, "extraction", lambda p, r: scored(score, "same"))
+    with pytest.raises(EngineError, match=r"verifier extraction judged .* must"):
+        check_canaries()
+
+
+def test_the_table_can_be_used_again_after_closing(problem) -> None:
+    one = problem("code_tests", {"tests": ["assert f() == 1"]})
+    table.close()
+    table.close()
+
+    assert 1.0 == table.score_batch([one], ["def f(): return 1"])[0].score

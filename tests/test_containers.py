@@ -1,0 +1,66 @@
+"""Images: the versions of the locks, our code before any other, and nobody is root."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tasks import resources
+
+ROOT = Path(__file__).parents[1]
+IMAGES = sorted((ROOT / "containers").glob("*.Dockerfile"))
+LOCKS = ("lock_cpu.txt", "lock_rollout.txt", "lock_trainer.txt")
+FREE = {"numpy", "fastapi"}
+"""vLLM 0.30.0 asks for older ones."""
+
+
+def pins(lock: str) -> dict[str, str]:
+    lines = (line.split(";")[0].strip() for line in (ROOT / lock).read_text().splitlines())
+    return dict(line.split("==") for line in lines if line)
+
+
+@pytest.mark.parametrize("path", IMAGES, ids=lambda path: path.stem)
+def test_an_image_runs_our_code_as_nobody_in_particular(path):
+    text = path.read_text()
+
+    assert "WORKDIR /root" in text
+    assert "PYTHONPATH=/root" in text
+    assert re.fullmatch(r"USER [1-9]\d+", text.splitlines()[-1])
+    assert re.search(r"^FROM \S+:\d\S+$", text, re.MULTILINE)
+
+
+@pytest.mark.parametrize("path", IMAGES, ids=lambda path: path.stem)
+def test_an_image_installs_only_what_is_pinned(path):
+    for words in re.findall(r"pip install (.*?)(?:&&|\n[A-Z]|\Z)", path.read_text(), re.DOTALL):
+        arguments = words.replace("\\", " ").split()
+        named = [word for word in arguments if not word.startswith(("-", "lock", "$"))]
+        assert all("==" in word for word in named), words
+        assert named or "-r" in arguments
+
+
+def test_the_tools_of_images_and_makefile_are_one_version():
+    makefile = dict(re.findall(r"^(TORCH|UV) := (\S+)$", (ROOT / "Makefile").read_text(), re.M))
+    cpu = (ROOT / "containers" / "cpu.Dockerfile").read_text()
+
+    assert f"torch=={makefile['TORCH']}" in cpu
+    for path in IMAGES:
+        text = path.read_text()
+        assert "uv" not in text or f"uv=={makefile['UV']}" in text
+
+
+def test_the_engines_are_the_versions_their_adapters_were_made_for():
+    rollout, trainer = pins("lock_rollout.txt"), pins("lock_trainer.txt")
+
+    assert ("2.13.0", "0.30.0") == (rollout["torch"], rollout["vllm"])
+    assert trainer == rollout | {"megatron-core": "0.16.1"}
+
+
+def test_the_locks_agree_wherever_vllm_leaves_it_free():
+    cpu, rollout = pins("lock_cpu.txt"), pins("lock_rollout.txt")
+    differing = {name for name in cpu.keys() & rollout.keys() if cpu[name] != rollout[name]}
+
+    assert differing == FREE
+
+
+def test_every_image_of_the_table_has_a_dockerfile():
+    assert set(resources.IMAGES) <= {path.name.removesuffix(".Dockerfile") for path in IMAGES}

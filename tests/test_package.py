@@ -1,0 +1,240 @@
+"""What would be registered on a cluster, read back from the protobufs pyflyte writes."""
+
+import os
+import subprocess
+import sys
+import tarfile
+from datetime import timedelta
+from pathlib import Path
+
+import msgpack
+import pytest
+from flyteidl.admin.launch_plan_pb2 import LaunchPlan
+from flyteidl.admin.task_pb2 import TaskSpec
+from flyteidl.admin.workflow_pb2 import WorkflowSpec
+
+from data_schemas.settings import PipelineSettings
+from tasks import resources
+from workflows import presets
+
+ROOT = Path(__file__).parents[1]
+ROLLOUT_IMAGE = "registry.example/rollout@sha256:" + 64 * "a"
+ON_GPUS = {"pretrain", "sft", "grade", "rl", "evaluate"}
+
+
+@pytest.fixture(scope="session")
+def package(tmp_path_factory):
+    """Run `pyflyte package` as a release would and unpack what it made."""
+    folder = tmp_path_factory.mktemp("package")
+    pyflyte = Path(sys.executable).with_name("pyflyte")
+    command = [pyflyte, "--pkgs", "workflows", "package", "--image", "registry.example/cpu:1"]
+    command += ["--output", folder / "package.tgz", "--force", "--source", ROOT]
+    command += ["--copy", "all", "--in-container-source-path", "/root"]
+    environment = os.environ | {
+        "HOME": str(folder),
+        "EACHPROMPT_IMAGE_ROLLOUT": ROLLOUT_IMAGE,
+    }
+    done = subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    with tarfile.open(folder / "package.tgz") as archive:
+        archive.extractall(folder / "package", filter="data")
+    return folder / "package"
+
+
+def read(package: Path, suffix: str, message: type) -> dict:
+    specs = {}
+    for path in sorted(package.glob(f"*_{suffix}.pb")):
+        spec = message()
+        spec.ParseFromString(path.read_bytes())
+        holder = spec if message is LaunchPlan else spec.template
+        specs[holder.id.name] = spec
+    return specs
+
+
+@pytest.fixture(scope="session")
+def tasks(package):
+    return read(package, "1", TaskSpec)
+
+
+@pytest.fixture(scope="session")
+def workflows(package):
+    return read(package, "2", WorkflowSpec)
+
+
+@pytest.fixture(scope="session")
+def plans(package):
+    return read(package, "3", LaunchPlan)
+
+
+def template(tasks: dict, stage: str):
+    return tasks[f"tasks.{resources.STAGES[stage].package}.task.{stage}"].template
+
+
+def pod(task) -> dict:
+    """One view of a container, whether it is given plainly or in a pod template."""
+    if task.HasField("k8s_pod"):
+        from google.protobuf.json_format import MessageToDict
+
+        spec = MessageToDict(task.k8s_pod.pod_spec)
+        container = spec["containers"][0]
+        return {
+            "image": container["image"],
+            "args": container["args"],
+            "requests": container["resources"]["requests"],
+            "limits": container["resources"]["limits"],
+            "grace": spec["terminationGracePeriodSeconds"],
+        }
+    names = {1: "cpu", 2: "gpu", 3: "memory", 5: "ephemeral-storage"}
+    container = task.container
+    return {
+        "image": container.image,
+        "args": list(container.args),
+        "requests": {names[item.name]: item.value for item in container.resources.requests},
+        "limits": {names[item.name]: item.value for item in container.resources.limits},
+        "grace": None,
+    }
+
+
+def test_every_stage_of_the_table_is_registered_and_no_other_task(tasks):
+    expected = {f"tasks.{stage.package}.task.{name}" for name, stage in resources.STAGES.items()}
+
+    assert expected == set(tasks)
+
+
+@pytest.mark.parametrize("name", resources.STAGES)
+def test_a_stage_asks_for_the_machine_of_the_table(tasks, name):
+    stage, task = resources.STAGES[name], template(tasks, name)
+    machine = pod(task)
+
+    assert machine["requests"]["cpu"] == stage.machine.cpu
+    assert machine["requests"]["memory"] == stage.machine.memory
+    assert machine["requests"]["ephemeral-storage"] == stage.machine.disk
+    assert machine["requests"].get("gpu", "0") == str(stage.machine.gpus)
+    assert machine["requests"] == machine["limits"]
+    assert task.metadata.retries.retries == stage.retries
+    assert task.metadata.timeout.ToTimedelta() == timedelta(hours=stage.hours)
+    assert task.metadata.interruptible is stage.interruptible
+    assert task.metadata.generates_deck.value
+
+
+def test_what_generates_or_trains_goes_to_the_h100_pool(tasks):
+    pool = {
+        name
+        for name in resources.STAGES
+        if template(tasks, name).extended_resources.gpu_accelerator.device == "nvidia-h100"
+    }
+
+    assert pool == ON_GPUS
+    assert {pod(template(tasks, name))["requests"]["gpu"] for name in pool} == {"8"}
+
+
+def test_reinforcement_is_preemptible_and_has_time_to_commit(tasks):
+    rl = template(tasks, "rl")
+
+    assert rl.metadata.interruptible
+    assert rl.metadata.retries.retries == 5
+    assert pod(rl)["grace"] == 1800
+
+
+@pytest.mark.parametrize("name", resources.STAGES)
+def test_a_stage_is_cached_under_the_digest_of_its_code(tasks, name):
+    metadata = template(tasks, name).metadata
+
+    assert metadata.discoverable is resources.STAGES[name].cached
+    if metadata.discoverable:
+        assert metadata.discovery_version == resources.code_digest(name)[:32]
+        assert list(metadata.cache_ignore_input_vars) == ["execution"]
+        assert metadata.cache_serializable
+
+
+@pytest.mark.parametrize("name", resources.STAGES)
+def test_images_are_pinned_and_start_the_right_function(tasks, name):
+    stage = resources.STAGES[name]
+    container = pod(template(tasks, name))
+    _, _, tag = container["image"].rpartition(":")
+
+    assert tag
+    assert tag != "latest"
+    assert container["args"][-4:] == [
+        "task-module",
+        f"tasks.{stage.package}.task",
+        "task-name",
+        name,
+    ]
+
+
+def test_an_image_is_named_by_the_environment_at_registration(tasks):
+    assert pod(template(tasks, "evaluate"))["image"] == ROLLOUT_IMAGE
+    assert pod(template(tasks, "rl"))["image"] == resources.IMAGES["trainer"]
+
+
+def test_both_phases_are_one_workflow_called_twice(workflows):
+    nodes = workflows["workflows.post_training.pipeline"].template.nodes
+    phases = [
+        node
+        for node in nodes
+        if node.workflow_node.sub_workflow_ref.name == "workflows.reinforcement.reinforcement"
+    ]
+
+    assert len(phases) == 2
+    assert phases[0].id in phases[1].upstream_node_ids
+
+
+def test_the_release_is_judged_against_the_five_models_before_it(workflows):
+    spec = workflows["workflows.post_training.pipeline"].template
+    judging = next(
+        node
+        for node in spec.nodes
+        if node.workflow_node.sub_workflow_ref.name == "workflows.releasing.releasing"
+    )
+    parents = next(binding for binding in judging.inputs if binding.var == "parents")
+
+    assert len(parents.binding.collection.bindings) == 5
+
+
+def test_retraining_asks_twice_whether_it_is_worth_it(workflows):
+    nodes = workflows["workflows.retrain.retrain"].template.nodes
+    questions = [node for node in nodes if node.HasField("branch_node")]
+
+    assert ["worth_grading", "worth_learning"] == [node.metadata.name for node in questions]
+    assert questions[0].id in questions[1].upstream_node_ids
+
+
+@pytest.mark.parametrize(
+    ("name", "preset"),
+    [
+        ("cpu_smoke", presets.CPU_SMOKE),
+        ("single_node", presets.SINGLE_NODE),
+        ("full_scale", presets.FULL_SCALE),
+    ],
+)
+def test_a_launch_plan_carries_its_preset_whole(plans, name, preset):
+    plan = plans[name].spec
+    packed = plan.fixed_inputs.literals["settings"].scalar.binary.value
+
+    assert plan.workflow_id.name == "workflows.post_training.post_training"
+    assert preset == PipelineSettings.model_validate(msgpack.unpackb(packed, strict_map_key=False))
+
+
+def test_retraining_runs_every_night(plans):
+    plan = plans["nightly_retrain"].spec
+
+    assert plan.entity_metadata.schedule.cron_schedule.schedule == "0 3 * * *"
+    assert plan.workflow_id.name == "workflows.retrain.retrain"
+
+
+def test_the_code_that_is_shipped_is_whole(package):
+    bundle = next(package.glob("fast*.tar.gz"))
+    with tarfile.open(bundle) as archive:
+        names = {name.removeprefix("./") for name in archive.getnames()}
+    sources = {
+        str(path.relative_to(ROOT))
+        for folder in ("tasks", "workflows", "data_schemas")
+        for path in (ROOT / folder).rglob("*.py")
+    }
+
+    assert sources <= names
+    assert "lock_cpu.txt" in names
+    assert not [name for name in names if name.startswith((".venv", "runs/"))]

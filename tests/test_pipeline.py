@@ -1,0 +1,121 @@
+"""The whole pipeline from the command line: killed, continued, cached, audited, tampered with."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tasks.audit.walk import audit
+from tasks.location import tracking_uri
+
+ROOT = Path(__file__).parents[1]
+MODEL = "models:/eachprompt-tiny@released"
+RL = {
+    "steps": 4,
+    "prompts_per_step": 6,
+    "group_size": 4,
+    "max_new_tokens": 48,
+    # Of 24 rollouts, three texts too short to tell their language are more than a tenth.
+    "rewards": {"max_abstained_share": 0.4},
+}
+SETTINGS = {
+    "curation": {"held_out_per_suite": 10},
+    "sft": {"epochs": 1, "entropy_prompts": 8},
+    "grading": {"samples": 2, "max_problems": 140},
+    "rl_one": RL | {"domains": {"maths": 1, "code": 1, "instruction": 1}},
+    "rl_two": RL | {"domains": {"choice": 1, "extraction": 1, "tool_use": 1, "open_text": 1}},
+    "evaluation": {"samples": 2},
+    # Four steps teach nothing worth releasing: the gate is opened to reach what lies behind it.
+    "release": {"min_gain": -1.0, "max_domain_drop": 1.0, "max_truncated_share": 1.0},
+}
+PATIENCE_S = 600
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    """A home of its own, so that Flyte's cache starts empty."""
+    return tmp_path_factory.mktemp("home")
+
+
+def start(home: Path) -> subprocess.Popen[str]:
+    command = [
+        str(Path(sys.executable).with_name("pyflyte")),
+        *("run", "workflows/post_training.py", "post_training"),
+        *("--store", str(home / "runs"), "--settings", json.dumps(SETTINGS)),
+    ]
+    environment = os.environ | {"HOME": str(home), "COLUMNS": "120", "PYTHONPATH": str(ROOT)}
+    return subprocess.Popen(
+        command,
+        cwd=ROOT,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def finish(process: subprocess.Popen[str]) -> str:
+    output, _ = process.communicate(timeout=PATIENCE_S)
+
+    assert process.returncode == 0, output
+    return output
+
+
+def committed_steps(home: Path) -> list[str]:
+    return [path.parent.name for path in (home / "runs").rglob("committed/*/MANIFEST.json")]
+
+
+def kill_after_step(process: subprocess.Popen[str], home: Path, step: str) -> None:
+    deadline = time.monotonic() + PATIENCE_S
+    while step not in committed_steps(home):
+        assert process.poll() is None, process.communicate()[0]
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+
+
+@pytest.mark.timeout(2 * PATIENCE_S)
+def test_a_killed_run_goes_on_and_what_it_releases_can_be_proved(home):
+    kill_after_step(start(home), home, "000002")
+
+    second = finish(start(home))
+
+    assert "continuing after committed step" in second
+    assert "same code, settings and" in " ".join(second.split())  # the stages before the kill
+    assert "Released." in second
+    store = str(home / "runs")
+    assert audit(MODEL, tracking_uri(store, ""), store).proved
+
+
+@pytest.mark.timeout(PATIENCE_S)
+def test_a_second_run_is_served_from_the_cache(home):
+    output = finish(start(home))
+
+    ran = [line.split()[0] for line in output.splitlines() if " ran " in line]
+    assert ["ingest/base", "ingest", "release"] == ran[-3:]
+
+
+def test_one_flipped_byte_breaks_the_proof_and_is_named(home):
+    store = str(home / "runs")
+    report = audit(MODEL, tracking_uri(store, ""), store)
+    (victim,) = [
+        path
+        for path in (home / "runs/objects").glob("*/steps.jsonl")
+        if "open_text" in path.read_text()
+    ]
+    content = bytearray(victim.read_bytes())
+    content[len(content) // 2] ^= 1
+    victim.chmod(0o644)
+    victim.write_bytes(content)
+
+    broken = audit(MODEL, tracking_uri(store, ""), store)
+
+    assert report.proved
+    assert [str(victim)] == [finding.object for finding in broken.findings]

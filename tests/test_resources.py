@@ -1,0 +1,63 @@
+"""Retries and cache keys; what reaches the cluster is asserted in test_package."""
+
+import inspect
+
+import pytest
+from flytekit.exceptions.user import FlyteRecoverableException
+
+from tasks import resources
+from tasks.errors import DataError, EngineError, Preempted
+
+
+@resources.recoverable
+def fail(error: Exception) -> str:
+    """Raise what it is given."""
+    raise error
+
+
+@pytest.mark.parametrize("error", [EngineError("node lost"), Preempted("step 7 is safe")])
+def test_an_error_of_the_machine_is_tried_again(error):
+    with pytest.raises(FlyteRecoverableException, match=f"{type(error).__name__}: {error}"):
+        fail(error)
+
+
+def test_an_error_of_the_data_is_final():
+    with pytest.raises(DataError, match="row 3"):
+        fail(DataError("row 3"))
+
+
+def test_flyte_still_sees_the_shells_own_signature():
+    assert ["error"] == list(inspect.signature(fail).parameters)
+    assert "fail" == fail.__name__
+
+
+def test_only_what_looks_outside_is_never_served_from_the_cache():
+    uncached = {name for name, stage in resources.STAGES.items() if not stage.cached}
+
+    assert uncached == {
+        "check_settings",
+        "with_seed",
+        "open_store",
+        "ingest",
+        "ingest_base",
+        "release",
+        "summary",
+        "audit",
+        "fit_settings",
+        "find_start",
+        "watch",
+        "leave",
+        "weigh",
+        "stop",
+        "conclude",
+        "retrain_summary",
+    }
+
+
+def test_the_cache_forgets_which_execution_asked():
+    assert ("execution",) == resources.task_arguments("merge")["cache"].ignored_inputs
+
+
+def test_preemptible_stages_have_retries_and_time_to_commit():
+    for stage in resources.STAGES.values():
+        assert not stage.interruptible or (stage.retries >= 3 and stage.grace_s > 0)

@@ -1,0 +1,162 @@
+"""Presets, what people type, and refusals before anything expensive.
+
+The pipeline as a whole is run by test_pipeline.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from data_schemas.settings import PipelineSettings, RolloutKind, Source
+from tasks import location
+from tasks.errors import SettingsError
+from tasks.intake import options
+from workflows import presets
+from workflows.post_training import post_training
+
+ROOT = Path(__file__).parents[1]
+NAMED = {
+    name: value
+    for name, value in vars(presets).items()
+    if name.isupper() and not name.startswith("_")
+}
+
+
+def pyflyte(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Type a command in a shell of its own, with a home of its own."""
+    command = [Path(sys.executable).with_name("pyflyte"), "run", *arguments]
+    environment = os.environ | {"HOME": str(folder), "COLUMNS": "200"}
+    return subprocess.run(
+        command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+    )
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_every_preset_is_valid_and_survives_json(name):
+    preset = NAMED[name]
+
+    assert preset == type(preset).model_validate_json(preset.model_dump_json())
+
+
+def test_the_default_preset_is_the_defaults_so_that_partial_settings_mean_what_they_say():
+    assert PipelineSettings() == presets.CPU_SMOKE
+
+
+def test_full_scale_is_the_published_profile():
+    for phase in (presets.FULL_SCALE.rl_one, presets.FULL_SCALE.rl_two):
+        assert (512, 8, 32_768) == (
+            phase.prompts_per_step,
+            phase.group_size,
+            phase.max_new_tokens,
+        )
+        assert phase.engines.rollout is RolloutKind.VLLM
+
+
+def test_sources_are_read_in_order():
+    assert options.parse_sources("gsm8k=a.jsonl, ae110k = b ,sample_world") == (
+        Source(adapter="gsm8k", path="a.jsonl"),
+        Source(adapter="ae110k", path="b"),
+        Source(adapter="sample_world"),
+    )
+
+
+@pytest.mark.parametrize("text", ["=a.jsonl", "gsm8k=", "gsm8k=a,,mbpp=b"])
+def test_sources_that_are_not_adapter_and_path_are_refused_with_an_example(text):
+    with pytest.raises(SettingsError, match=r"is not adapter=path\. Example: --sources gsm8k="):
+        options.parse_sources(text)
+
+
+def test_no_sources_keep_those_of_the_settings():
+    assert options.with_sources(presets.CPU_SMOKE, " ") is presets.CPU_SMOKE
+
+
+def test_one_seed_reaches_every_stage_that_draws():
+    seeded = options.with_seed(presets.CPU_SMOKE, 7)
+
+    seeds = {name: stage.seed for name, stage in seeded if hasattr(stage, "seed")}
+    assert seeds == dict.fromkeys(
+        ["curation", "sft", "grading", "rl_one", "rl_two", "evaluation"], 7
+    )
+
+
+def test_a_local_store_keeps_mlflow_beside_the_artifacts(tmp_path):
+    store = location.absolute_store(f"{tmp_path}/runs/")
+
+    assert store == str(tmp_path / "runs")
+    assert location.tracking_uri(store, "") == f"sqlite:///{tmp_path}/runs/mlflow.db"
+    assert location.tracking_uri(store, "http://mlflow") == "http://mlflow"
+
+
+def test_a_remote_store_needs_an_mlflow_server():
+    with pytest.raises(SettingsError, match="set MLFLOW_TRACKING_URI"):
+        location.tracking_uri(location.absolute_store("s3://bucket/runs/"), "")
+
+
+def test_the_help_says_what_can_be_set(tmp_path):
+    done = pyflyte(tmp_path, "workflows/post_training.py", "post_training", "--help")
+
+    assert done.returncode == 0, done.stderr
+    said = " ".join(done.stdout.replace("│", " ").split())
+    for words in ("released reasoning model", "adapter=path,adapter=path", "learning_rate"):
+        assert words in said
+    assert "$defs" not in said
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"sft": {"epoch": 3}}, "sft.epoch Extra inputs are not permitted"),
+        ({"base_model": "/nowhere"}, "SettingsError: base model /nowhere is not a folder"),
+    ],
+    ids=["unknown key", "not a model"],
+)
+def test_a_mistake_on_the_command_line_is_named(tmp_path, settings, message):
+    done = pyflyte(
+        tmp_path,
+        *("workflows/post_training.py", "post_training"),
+        *("--store", str(tmp_path / "runs"), "--settings", json.dumps(settings)),
+    )
+
+    assert done.returncode == 1
+    said = " ".join((done.stdout + done.stderr).replace("│", " ").split())
+    assert message in said
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (
+            {"curation": {"sources": [{"adapter": "gsm8k", "path": "/nowhere.jsonl"}]}},
+            r"curation\.sources\[0\]\.path: /nowhere\.jsonl is no folder or file",
+        ),
+        (
+            {"curation": {"sources": [{"adapter": "gsm9k", "path": "/nowhere.jsonl"}]}},
+            r"curation\.sources\[0\]\.adapter is 'gsm9k'\. Use one of ae110k,",
+        ),
+        (
+            {"rl_two": {"domains": {"maths": 1}, "engines": {"rollout": "vllm"}}},
+            r"engines\.rollout 'vllm' has no adapter in this installation; use 'hf'",
+        ),
+    ],
+    ids=["missing file", "unknown adapter", "missing engine"],
+)
+def test_what_cannot_run_is_refused_before_curation(tmp_path, settings, message):
+    with pytest.raises(SettingsError, match=message):
+        post_training(
+            settings=PipelineSettings.model_validate(settings),
+            store=str(tmp_path / "runs"),
+            sources="",
+        )
+
+    assert not list((tmp_path / "runs").glob("executions/*/curate.json"))
+
+
+def test_a_store_that_is_a_file_is_refused(tmp_path):
+    (tmp_path / "runs").write_text("")
+
+    with pytest.raises(SettingsError, match=r"store .*runs cannot be written"):
+        post_training(settings=presets.CPU_SMOKE, store=str(tmp_path / "runs"), sources="")

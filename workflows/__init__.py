@@ -1,0 +1,10 @@
+"""Wiring only: no loops, no arithmetic, no I/O.
+
+post_training   the pipeline; made of fine_tuning, reinforcement (twice) and scoring
+evaluate        score any checkpoint on the held-out suites
+retrain         learn from new rows, promote only through the gate
+audit           prove a released model, back to the raw files
+pretrain        make the tiny base model
+seeds           the pipeline with three seeds, and what each rung of the ladder gained
+presets         named settings; launch_plans binds them to names and schedules
+"""

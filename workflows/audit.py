@@ -1,0 +1,22 @@
+"""Prove a released model, from its alias back to the raw files.
+
+pyflyte run workflows/audit.py audit --model models:/eachprompt-tiny@released
+"""
+
+from flytekit import workflow
+
+from tasks.audit.task import audit as audit_model
+
+
+@workflow
+def audit(model: str = "models:/eachprompt-tiny@released", store: str = "runs") -> str:
+    """Re-hash everything a model rests on, print the chain and draw it; fail if anything differs.
+
+    Args:
+        model: 'models:/NAME@released' or 'models:/NAME/VERSION'.
+        store: folder or s3:// prefix the artifacts lie in.
+
+    Returns:
+        The picture of the chain, one HTML file.
+    """
+    return audit_model(model=model, store=store)

@@ -1,0 +1,81 @@
+"""Score any checkpoint on the held-out suites, beside the base model.
+
+pyflyte run workflows/evaluate.py evaluate_checkpoint --model path/to/model
+"""
+
+from typing import NamedTuple
+
+from flytekit import workflow
+
+from data_schemas.artifacts import ReportRef
+from data_schemas.settings import PipelineSettings
+from tasks.evaluation.task import compare, evaluate
+from tasks.foundation.task import ingest_base
+from tasks.intake.task import check_settings, open_store
+from tasks.report.task import summary
+from workflows import presets
+from workflows.preparation import preparation
+
+
+class Evaluated(NamedTuple):
+    """What an evaluation ends with."""
+
+    scores: ReportRef
+    page: str
+
+
+@workflow
+def evaluate_checkpoint(
+    model: str,
+    settings: PipelineSettings = presets.CPU_SMOKE,
+    store: str = "runs",
+    sources: str = "",
+) -> Evaluated:
+    """Score a Hugging Face model directory and compare it with the base model.
+
+    Args:
+        model: directory of the model, with its tokenizer.
+        settings: only base_model, curation and evaluation matter here.
+        store: folder or s3:// prefix where artifacts, lineage and reports are kept.
+        sources: real files instead of the sample world, as adapter=path,adapter=path.
+
+    Returns:
+        scores: of the model on every suite, with every answer.
+        page: the HTML report.
+    """
+    chosen = check_settings(settings=settings, sources=sources)
+    run, execution = open_store(store=store, workflow="evaluate")
+    candidate = ingest_base(path=model, name="candidate", store=run, execution=execution)
+    rows = preparation(settings=chosen, store=run, execution=execution)
+    before = evaluate(
+        settings=chosen.evaluation,
+        name="base",
+        model=rows.base,
+        curated=rows.curated,
+        store=run,
+        execution=execution,
+    )
+    scores = evaluate(
+        settings=chosen.evaluation,
+        name="candidate",
+        model=candidate,
+        curated=rows.curated,
+        store=run,
+        execution=execution,
+    )
+    ladder = compare(
+        settings=chosen.evaluation,
+        candidate=scores,
+        parents=[before],
+        store=run,
+        execution=execution,
+    )
+    page = summary(
+        settings=chosen,
+        curated=rows.curated,
+        reports=[ladder],
+        releases=[],
+        store=run,
+        execution=execution,
+    )
+    return Evaluated(scores=scores, page=page)

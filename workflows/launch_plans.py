@@ -1,0 +1,50 @@
+"""Presets bound to names, and what runs by the clock.
+
+    pyflyte run workflows/launch_plans.py cpu_smoke
+    pyflyte register --activate-launchplans workflows
+
+A variable has the name of its launch plan, because that is how pyflyte finds it.
+"""
+
+from typing import cast
+
+from flytekit import CronSchedule, LaunchPlan
+from flytekit.core.workflow import WorkflowBase
+
+from workflows import presets
+from workflows.post_training import post_training
+from workflows.retrain import retrain
+
+# `@workflow` returns a workflow that claims to be the function it was made from.
+_PIPELINE = cast("WorkflowBase", post_training)
+
+cpu_smoke = LaunchPlan.get_or_create(
+    workflow=_PIPELINE,
+    name="cpu_smoke",
+    fixed_inputs={"settings": presets.CPU_SMOKE},
+    default_inputs={"store": "runs"},
+)
+
+single_node = LaunchPlan.get_or_create(
+    workflow=_PIPELINE,
+    name="single_node",
+    fixed_inputs={"settings": presets.SINGLE_NODE},
+    default_inputs={"store": "s3://eachprompt/single_node"},
+    max_parallelism=2,
+)
+
+full_scale = LaunchPlan.get_or_create(
+    workflow=_PIPELINE,
+    name="full_scale",
+    fixed_inputs={"settings": presets.FULL_SCALE},
+    default_inputs={"store": "s3://eachprompt/full_scale"},
+    max_parallelism=4,
+)
+
+nightly_retrain = LaunchPlan.get_or_create(
+    workflow=cast("WorkflowBase", retrain),
+    name="nightly_retrain",
+    schedule=CronSchedule(schedule="0 3 * * *"),
+    default_inputs={"settings": presets.NIGHTLY, "store": "s3://eachprompt/production"},
+    max_parallelism=1,
+)

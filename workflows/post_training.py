@@ -1,0 +1,139 @@
+"""The pipeline: a base model in, an audited reasoning model out.
+
+    pyflyte run workflows/post_training.py post_training
+
+curate -> SFT of two parents -> TIES merge -> grade -> RL one -> RL two -> evaluate -> release
+"""
+
+from typing import NamedTuple
+
+from flytekit import workflow
+
+from data_schemas.artifacts import CheckpointRef, DatasetRef, ReportRef
+from data_schemas.settings import PipelineSettings
+from tasks.curation.task import fit_settings, grade
+from tasks.intake.task import check_settings, open_store
+from tasks.report.task import summary
+from tasks.resources import subworkflow
+from workflows import presets
+from workflows.fine_tuning import fine_tuning
+from workflows.preparation import preparation
+from workflows.reinforcement import reinforcement
+from workflows.releasing import releasing
+from workflows.scoring import scoring
+
+
+class Pipeline(NamedTuple):
+    """Everything a run leaves behind."""
+
+    model: CheckpointRef
+    curated: DatasetRef
+    evaluations: list[ReportRef]
+    page: str
+
+
+class Released(NamedTuple):
+    """What a run ends with."""
+
+    model: CheckpointRef
+    page: str
+
+
+@subworkflow
+def pipeline(settings: PipelineSettings, store: str, sources: str) -> Pipeline:
+    """Curate, fine-tune, merge, reinforce in two phases, evaluate, release."""
+    asked = check_settings(settings=settings, sources=sources)
+    run, execution = open_store(store=store, workflow="post_training")
+    rows = preparation(settings=asked, store=run, execution=execution)
+    chosen = fit_settings(settings=asked, curated=rows.curated, store=run)
+    tuned = fine_tuning(
+        settings=chosen.sft,
+        merging=chosen.merge,
+        curated=rows.curated,
+        base=rows.base,
+        store=run,
+        execution=execution,
+    )
+    graded = grade(
+        settings=chosen.grading,
+        curated=rows.curated,
+        start=tuned.merged,
+        store=run,
+        execution=execution,
+    )
+    one = reinforcement(
+        settings=chosen.rl_one,
+        evaluation=chosen.evaluation,
+        name="rl/one",
+        start=tuned.merged,
+        graded=graded,
+        curated=rows.curated,
+        store=run,
+        execution=execution,
+    )
+    two = reinforcement(
+        settings=chosen.rl_two,
+        evaluation=chosen.evaluation,
+        name="rl/two",
+        start=one.model,
+        graded=graded,
+        curated=rows.curated,
+        store=run,
+        execution=execution,
+    )
+
+    scores = scoring(
+        settings=chosen.evaluation,
+        base=rows.base,
+        reasoning=tuned.reasoning,
+        commerce=tuned.commerce,
+        merged=tuned.merged,
+        curated=rows.curated,
+        store=run,
+        execution=execution,
+    )
+    exams = [scores.base, scores.reasoning, scores.commerce, scores.merged, one.evaluation]
+    judged = releasing(
+        settings=chosen.release,
+        evaluation=chosen.evaluation,
+        candidate=two.model,
+        exam=two.evaluation,
+        parents=exams,
+        store=run,
+        execution=execution,
+    )
+    page = summary(
+        settings=chosen,
+        curated=rows.curated,
+        reports=[
+            tuned.reasoning_training,
+            tuned.commerce_training,
+            one.training,
+            two.training,
+            judged.ladder,
+        ],
+        releases=[judged.model],
+        store=run,
+        execution=execution,
+    )
+    evaluations = [*exams, two.evaluation]
+    return Pipeline(model=judged.model, curated=rows.curated, evaluations=evaluations, page=page)
+
+
+@workflow
+def post_training(
+    settings: PipelineSettings = presets.CPU_SMOKE, store: str = "runs", sources: str = ""
+) -> Released:
+    """Turn a base model into a released reasoning model, with lineage from raw rows on.
+
+    Args:
+        settings: what to do; give only the groups and fields that differ.
+        store: folder or s3:// prefix where artifacts, lineage and reports are kept.
+        sources: real files instead of the sample world, as adapter=path,adapter=path.
+
+    Returns:
+        model: the registered model; it has the alias 'released' if the gate let it pass.
+        page: the HTML report of this run.
+    """
+    run = pipeline(settings=settings, store=store, sources=sources)
+    return Released(model=run.model, page=run.page)

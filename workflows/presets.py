@@ -1,0 +1,104 @@
+"""Named settings, as plain values. Every one of them is validated by a test."""
+
+from data_schemas.settings import (
+    CurationSettings,
+    EngineSettings,
+    EvaluationSettings,
+    GradingSettings,
+    MergeSettings,
+    PipelineSettings,
+    PretrainSettings,
+    ReleaseSettings,
+    RetrainSettings,
+    RewardSettings,
+    RLSettings,
+    RolloutKind,
+    SFTSettings,
+    Source,
+    TrainerKind,
+)
+
+SHIPPED_BASE = PretrainSettings()
+"""What the model in tasks/foundation/base_model was made with."""
+
+CPU_SMOKE = PipelineSettings()
+"""The embedded default: the whole method on two CPU cores in minutes."""
+
+NIGHTLY = RetrainSettings()
+"""Retraining from the folder `inbox`, on two CPU cores."""
+
+_H100 = EngineSettings(rollout=RolloutKind.VLLM, trainer=TrainerKind.MEGATRON)
+_MOUNTED_MODEL = "/mnt/models/base"
+_MOUNTED_SOURCES = tuple(
+    Source(adapter=name, path=f"/mnt/data/{name}")
+    for name in (
+        "gsm8k",
+        "math_train",
+        "mbpp",
+        "ifeval",
+        "toolrl_rlla",
+        "bfcl",
+        "ae110k",
+        "prdect_id",
+    )
+)
+"""Where the nodes of a cluster see the base model and the raw files; a missing one is refused."""
+
+
+def _reinforcement(tiny: RLSettings, prompts: int, tokens: int, steps: int) -> RLSettings:
+    """Scale one phase up; what the phases differ in (their domains) stays."""
+    return tiny.model_copy(
+        update={
+            "steps": steps,
+            "prompts_per_step": prompts,
+            "group_size": 8,  # CompassMax profile: n = 8 (spec A.3)
+            "max_new_tokens": tokens,
+            "learning_rate": 1e-6,  # ESPO setup (spec A.3, A.5)
+            # A fifth of the limit, as 4096 of 20480 in DAPO (spec F.2).
+            "rewards": RewardSettings(overlong_buffer=tokens // 5),
+            "engines": _H100,
+            "commit_every": 10,  # states are hundreds of GB; a preempted run loses 10 steps at most
+        }
+    )
+
+
+def _large(name: str, prompts: int, tokens: int, steps: int) -> PipelineSettings:
+    """The pipeline for a real mixture of experts, `tokens` being the longest response."""
+    return PipelineSettings(
+        base_model=_MOUNTED_MODEL,
+        curation=CurationSettings(
+            sources=_MOUNTED_SOURCES,
+            max_prompt_tokens=1024,  # CompassMax profile: 1k input (spec A.3)
+            max_response_tokens=tokens,
+            held_out_per_suite=500,
+        ),
+        sft=SFTSettings(
+            epochs=3,  # Ring-lite (spec B.3)
+            learning_rate=3e-4,  # Ring-lite (spec B.3)
+            warmup_share=0.01,  # Ring-lite (spec B.3)
+            batch_tokens=256 * 8192,  # Ring-lite: 256 sequences; their mean length is a guess
+            entropy_prompts=512,
+        ),
+        merge=MergeSettings(density=0.2),  # TIES paper (spec A.2)
+        grading=GradingSettings(
+            samples=8,  # spec A.4: at least 8 samples
+            max_new_tokens=tokens,
+            drop_at_or_above=0.9,  # spec A.4 [I]
+            max_problems=100_000,
+        ),
+        rl_one=_reinforcement(CPU_SMOKE.rl_one, prompts, tokens, steps),
+        rl_two=_reinforcement(CPU_SMOKE.rl_two, prompts, tokens, steps),
+        evaluation=EvaluationSettings(samples=8, max_new_tokens=tokens),
+        release=ReleaseSettings(name=name),
+    )
+
+
+SINGLE_NODE = _large("eachprompt-single-node", prompts=128, tokens=16_384, steps=400)
+"""One node of eight H100s: the batch and response length of the ESPO paper (spec A.3)."""
+
+FULL_SCALE = _large("eachprompt-full-scale", prompts=512, tokens=32_768, steps=1000)
+"""256 H100s: the profile published for CompassMax-V3-Thinking (spec A.3).
+
+Steps and learning rate are not published; the latter is the ESPO paper's. A task is one pod
+of eight H100s; an engine that spans 32 nodes brings the others itself.
+"""

@@ -1,0 +1,32 @@
+"""Make the tiny base model that ships with the project, from nothing.
+
+pyflyte run workflows/pretrain.py pretraining
+"""
+
+from flytekit import workflow
+
+from data_schemas.artifacts import CheckpointRef
+from data_schemas.settings import PretrainSettings
+from tasks.foundation.task import pretrain
+from tasks.intake.task import open_store
+from workflows import presets
+
+
+@workflow
+def pretraining(
+    settings: PretrainSettings = presets.SHIPPED_BASE, store: str = "runs"
+) -> CheckpointRef:
+    """Train tokenizer and model on the seeded marketplace corpus.
+
+    The default settings reproduce the shipped model: copy the folder this prints over
+    tasks/foundation/base_model, or name it in the settings of post_training as base_model.
+
+    Args:
+        settings: steps, batch, learning rate, vocabulary and seed.
+        store: folder or s3:// prefix where artifacts and lineage are kept.
+
+    Returns:
+        The model, a Hugging Face directory.
+    """
+    run, execution = open_store(store=store, workflow="pretrain")
+    return pretrain(settings=settings, store=run, execution=execution)

@@ -1,0 +1,141 @@
+"""Learn from new rows, and promote only what passes the gate.
+
+    pyflyte run workflows/retrain.py retrain
+
+New files -> checked rows -> enough of them? -> curate, grade -> does the released model not know
+them already? -> one phase of RL -> evaluate -> gate. Either question may end it, with the reason.
+"""
+
+from flytekit import workflow
+
+from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, StoreRef
+from data_schemas.intake import InboxFile
+from data_schemas.settings import RetrainSettings, RLSettings
+from tasks.curation.task import curate, grade
+from tasks.evaluation.task import evaluate
+from tasks.intake.task import open_store
+from tasks.report.task import retrain_summary
+from tasks.resources import either, subworkflow
+from tasks.retraining.task import Lesson, conclude, find_start, leave, stop, watch, weigh
+from workflows import presets
+from workflows.reinforcement import reinforcement
+from workflows.releasing import releasing
+
+
+@subworkflow
+def promote(
+    settings: RetrainSettings,
+    phase: RLSettings,
+    start: CheckpointRef,
+    graded: DatasetRef,
+    curated: DatasetRef,
+    files: list[InboxFile],
+    store: StoreRef,
+    execution: Execution,
+) -> str:
+    """Train the released model on what is new, and release the result if the gate lets it pass."""
+    before = evaluate(
+        settings=settings.evaluation,
+        name="released",
+        model=start,
+        curated=curated,
+        store=store,
+        execution=execution,
+    )
+    trained = reinforcement(
+        settings=phase,
+        evaluation=settings.evaluation,
+        name="rl/retrain",
+        start=start,
+        graded=graded,
+        curated=curated,
+        store=store,
+        execution=execution,
+    )
+    judged = releasing(
+        settings=settings.release,
+        evaluation=settings.evaluation,
+        candidate=trained.model,
+        exam=trained.evaluation,
+        parents=[before],
+        store=store,
+        execution=execution,
+    )
+    page = retrain_summary(
+        settings=settings,
+        curated=curated,
+        reports=[trained.training, judged.ladder],
+        releases=[judged.model],
+        store=store,
+        execution=execution,
+    )
+    return conclude(settings=settings, page=page, files=files, store=store)
+
+
+@subworkflow
+def study(
+    settings: RetrainSettings,
+    raw: DatasetRef,
+    start: CheckpointRef,
+    exam: DatasetRef,
+    store: StoreRef,
+    execution: Execution,
+) -> Lesson:
+    """Curate and grade what is new, and ask whether there is something to learn."""
+    curated = curate(
+        settings=settings.curation,
+        raw=raw,
+        base=start,
+        store=store,
+        execution=execution,
+        exam=exam,
+    )
+    graded = grade(
+        settings=settings.grading, curated=curated, start=start, store=store, execution=execution
+    )
+    return weigh(settings=settings, curated=curated, graded=graded, store=store)
+
+
+@workflow
+def retrain(settings: RetrainSettings = presets.NIGHTLY, store: str = "runs") -> str:
+    """Train the released model on new rows, and promote the result only through the gate.
+
+    Args:
+        settings: the inbox, what is worth a run, and the stages; give only what differs.
+        store: where the released model and its lineage are.
+
+    Returns:
+        The HTML report, or why nothing was trained.
+    """
+    run, execution = open_store(store=store, workflow="retrain")
+    start = find_start(settings=settings, store=run)
+    news = watch(settings=settings, known=start.known, store=run, execution=execution)
+    # One after the other: flytekit runs both sides of a branch that stands inside another.
+    lesson = either(
+        "worth_grading",
+        news.is_enough,
+        lambda: study(
+            settings=settings,
+            raw=news.raw,
+            start=start.model,
+            exam=start.exam,
+            store=run,
+            execution=execution,
+        ),
+        lambda: leave(settings=settings, raw=news.raw, decision=news.decision),
+    )
+    return either(
+        "worth_learning",
+        lesson.is_worth,
+        lambda: promote(
+            settings=settings,
+            phase=lesson.phase,
+            start=start.model,
+            graded=lesson.graded,
+            curated=lesson.curated,
+            files=news.files,
+            store=run,
+            execution=execution,
+        ),
+        lambda: stop(settings=settings, decision=lesson.decision, files=news.files, store=run),
+    )
