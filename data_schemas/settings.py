@@ -33,12 +33,7 @@ class PretrainSettings(BaseModel):
     steps: int = Field(default=6000, ge=1, description="optimizer updates")
     batch_rows: int = Field(default=16, ge=1, description="packed rows per update")
     row_tokens: int = Field(default=128, ge=16, description="tokens per packed row")
-    learning_rate: float = Field(default=2e-3, gt=0.0, description="peak, cosine to a tenth")
     warmup_share: float = Field(default=0.03, ge=0.0, lt=1.0)
-    weight_decay: float = Field(default=0.1, ge=0.0)
-    load_balance: float = Field(
-        default=0.05, ge=0.0, description="weight of the loss that keeps all experts in use"
-    )
     vocabulary: int = Field(default=768, ge=272, description="256 bytes, 7 added tokens, merges")
     seed: int = 0
 
@@ -107,7 +102,6 @@ class SFTSettings(BaseModel):
     )
     learning_rate: float = Field(default=1e-3, gt=0.0, description="peak, cosine; Ring-lite 3e-4")
     warmup_share: float = Field(default=0.05, ge=0.0, lt=1.0, description="Ring-lite 0.01")
-    weight_decay: float = Field(default=0.1, ge=0.0, description="Ring-lite 0.1")
     batch_tokens: int = Field(
         default=4096, ge=64, description="tokens per update, padding included"
     )
@@ -165,6 +159,9 @@ class PolicyLoss(StrEnum):
     ESPO = "espo"
     GSPO = "gspo"
     GRPO = "grpo"
+    DR_GRPO = "dr_grpo"
+    DAPO = "dapo"
+    CISPO = "cispo"
 
 
 class RatioMode(StrEnum):
@@ -172,6 +169,19 @@ class RatioMode(StrEnum):
 
     GSPO_TOKEN = "gspo_token"
     LITERAL_EQ9 = "literal_eq9"
+
+
+class AuxiliarySettings(BaseModel):
+    """What is added to the policy loss; 0 = off. Ring-lite's weights stand in the descriptions."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    kl: float = Field(
+        default=0.0, ge=0.0, description="beta of k3 to the phase's start model; Ring-lite 1e-3"
+    )
+    entropy: float = Field(default=0.0, ge=0.0, description="bonus per nat; Ring-lite 5e-4")
+    balance: float = Field(default=0.0, ge=0.0, description="router load; Ring-lite 1e-5")
+    router_z: float = Field(default=0.0, ge=0.0, description="router logits; Ring-lite 1e-7")
 
 
 class LossSettings(BaseModel):
@@ -183,6 +193,10 @@ class LossSettings(BaseModel):
     high_entropy_share: float = Field(
         default=0.2, gt=0.0, lt=1.0, description="rho, ESPO ablation: 0.2 best"
     )
+    entropy_edges: tuple[float, ...] = Field(
+        default=(),
+        description="ESPO groups by these entropies in nats, ascending; empty = by share",
+    )
     clip_scale: float = Field(default=0.02, gt=0.0, description="alpha of eq. 8, ESPO: 0.02")
     clip_floor: float = Field(
         default=0.0, ge=0.0, description="smallest half-width of the clip range"
@@ -191,6 +205,19 @@ class LossSettings(BaseModel):
     drop_low: bool = Field(default=False, description="train the high-entropy group only")
     clip_low: float = Field(default=0.2, gt=0.0, description="GRPO 0.2; GSPO 3e-4")
     clip_high: float = Field(default=0.28, gt=0.0, description="DAPO 0.28; GSPO 4e-4")
+    token_budget: int = Field(
+        default=0, ge=0, description="C3PO: tokens of an update on a rank; 0 = all; Ring-lite 12800"
+    )
+    truncate_last: bool = Field(
+        default=True, description="C3PO: cut the last response to the budget exactly"
+    )
+    auxiliary: AuxiliarySettings = AuxiliarySettings()
+
+    @model_validator(mode="after")
+    def _edges_ascend(self) -> Self:
+        if list(self.entropy_edges) != sorted(set(self.entropy_edges)):
+            raise ValueError(f"entropy_edges must ascend, got {self.entropy_edges}")
+        return self
 
 
 class ZeroVarianceSettings(BaseModel):
@@ -205,10 +232,72 @@ class ZeroVarianceSettings(BaseModel):
     std_floor: float = Field(
         default=0.05, ge=0.0, description="of the divisor, against amplified penalties"
     )
+    skip_above: float = Field(
+        default=1.0,
+        gt=0.0,
+        le=1.0,
+        description="skip a prompt whose record predicts a flat group this surely; 1 = never",
+    )
+    curriculum: tuple[tuple[float, float], ...] = Field(
+        default=(),
+        description="pass-rate bands [low, high) of the stages, in order; empty = one stage of all",
+    )
+    group_sizes: tuple[int, ...] = Field(
+        default=(), description="choose G from these by signal per token; empty = group_size"
+    )
+
+    @model_validator(mode="after")
+    def _choices_make_sense(self) -> Self:
+        if any(not 0.0 <= low < high for low, high in self.curriculum):
+            raise ValueError("curriculum needs bands with 0 <= low < high, e.g. ((0.4, 0.9),)")
+        if any(size < 2 for size in self.group_sizes):
+            raise ValueError("group_sizes must be at least 2: advantages are relative to a group")
+        return self
+
+
+class CodeReward(StrEnum):
+    """What passing some of a program's tests is worth."""
+
+    PASS_RATE = "pass_rate"
+    """CompassMax: the share passed."""
+    ALL_TESTS = "all_tests"
+    """Ring-lite: 1 if every test passes, else 0; the first failure ends the run."""
+
+
+class JudgeKind(StrEnum):
+    """Who compares open text."""
+
+    NONE = "none"
+    """Nobody: problems that need a judge are refused."""
+    MODEL = "model"
+    """A Hugging Face directory, in this process."""
+    HTTP = "http"
+    """An OpenAI-compatible endpoint, such as `vllm serve`."""
+
+
+class JudgeSettings(BaseModel):
+    """The generative reward model (CompassMax A.7)."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    kind: JudgeKind = JudgeKind.NONE
+    address: str = Field(
+        default="", description="folder of the model, or base URL of the endpoint: http://host/v1"
+    )
+    model: str = Field(default="", description="name the endpoint serves the judge under")
+    timeout_s: float = Field(default=60.0, gt=0.0, description="of one comparison")
+
+    @model_validator(mode="after")
+    def _judge_can_be_reached(self) -> Self:
+        if self.kind is not JudgeKind.NONE and not self.address:
+            raise ValueError(f"judge.kind is {self.kind.value}; set judge.address as well")
+        if self.kind is JudgeKind.HTTP and not self.model:
+            raise ValueError("judge.kind is http; set judge.model to the name it is served under")
+        return self
 
 
 class RewardSettings(BaseModel):
-    """Shaping beside the verdict."""
+    """What a verdict is worth, and the shaping beside it."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -220,9 +309,13 @@ class RewardSettings(BaseModel):
         default=0.3, ge=0.0, le=1.0, description="rho0: tolerated 3-gram repeats"
     )
     repetition_weight: float = Field(default=1.0, ge=0.0)
-    repetition_cap: float = Field(default=0.5, ge=0.0)
     max_abstained_share: float = Field(
         default=0.1, ge=0.0, le=1.0, description="error budget of a step; beyond it the run stops"
+    )
+    code: CodeReward = CodeReward.PASS_RATE
+    judge: JudgeSettings = JudgeSettings()
+    canary_every: int = Field(
+        default=10, ge=1, description="steps between two checks of answers with a known verdict"
     )
 
 
@@ -250,13 +343,63 @@ class TrainerKind(StrEnum):
     MEGATRON = "megatron"
 
 
+class Correction(StrEnum):
+    """What a token weighs whose probability differs between trainer and rollout engine."""
+
+    OFF = "off"
+    TIS = "tis"
+    """Truncated importance sampling: the ratio, at most `cap`."""
+    ICEPOP = "icepop"
+    """The ratio inside [0.5, cap], else 0 (Ring-1T: cap 5)."""
+
+
+class MismatchSettings(BaseModel):
+    """The gate between two numerics of one policy, decided on k3 of every step."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    correction: Correction = Field(default=Correction.OFF, description="applied to every step")
+    cap: float = Field(default=2.0, gt=1.0, description="TIS 2 (a report saw 1.5 more stable)")
+    correct_above: float = Field(
+        default=1e-2, gt=0.0, description="k3 from which a step is corrected by TIS at least"
+    )
+    pause_above: float = Field(
+        default=1e-1, gt=0.0, description="k3 from which the run stops with an error"
+    )
+
+    @model_validator(mode="after")
+    def _pause_is_above_correct(self) -> Self:
+        if self.pause_above <= self.correct_above:
+            raise ValueError("mismatch.pause_above must be larger than mismatch.correct_above")
+        return self
+
+
+class Precision(StrEnum):
+    """Numbers the rollout engine computes with."""
+
+    FP32 = "fp32"
+    BF16 = "bf16"
+    FP8 = "fp8"
+    """vLLM only: quantised experts and projections, all else in bf16."""
+
+
 class EngineSettings(BaseModel):
-    """Which machines run RL. Presets swap these; the loop stays the same."""
+    """Which machines run RL and how they take turns. Presets swap these; the loop stays the same."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     rollout: RolloutKind = RolloutKind.HF
     trainer: TrainerKind = TrainerKind.TORCH
+    precision: Precision = Precision.FP32
+    staleness: int = Field(
+        default=0, ge=0, description="versions a rollout may be behind; 0 = wait, 1 = one step off"
+    )
+    segment_tokens: int = Field(
+        default=0,
+        ge=0,
+        description="tokens of a response per step, the rest later; 0 = all at once",
+    )
+    mismatch: MismatchSettings = MismatchSettings()
 
 
 class RLSettings(BaseModel):
@@ -298,7 +441,6 @@ class EvaluationSettings(BaseModel):
     temperature: float = Field(default=1.0, ge=0.0, description="0 = greedy")
     max_new_tokens: int = Field(default=64, ge=1)
     resamples: int = Field(default=2000, ge=100, description="bootstrap resamples over problems")
-    confidence: float = Field(default=0.95, gt=0.0, lt=1.0)
     seed: int = 0
 
 

@@ -21,6 +21,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from tasks.errors import DataError
 
+CONFIDENCE = 0.95
+"""Of the intervals that reports print."""
 _CHUNK_CELLS = 2**20
 """Resampled values held at once: 8 MiB of indices and 8 MiB of values."""
 

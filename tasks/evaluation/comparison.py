@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from data_schemas.reports import Comparison
 from data_schemas.samples import SampleResult
 from data_schemas.settings import EvaluationSettings
-from tasks.algorithms.estimators import paired_difference
+from tasks.algorithms.estimators import CONFIDENCE, paired_difference
 from tasks.errors import DataError
 from tasks.evaluation.suites import ProblemScore, per_problem, suite_names
 
@@ -64,7 +64,7 @@ def _compare_suite(
         [ours.accuracy for ours, _ in pairs],
         [theirs.accuracy for _, theirs in pairs],
         resamples=settings.resamples,
-        confidence=settings.confidence,
+        confidence=CONFIDENCE,
         seed=settings.seed,
     )
     return Comparison(

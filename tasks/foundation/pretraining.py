@@ -29,6 +29,10 @@ _TOKENIZER_DOCUMENTS = 20_000
 _IGNORED = -100
 """Label that transformers leaves out of the loss."""
 _LOG_EVERY = 100
+PEAK_LEARNING_RATE = 2e-3
+WEIGHT_DECAY = 0.1
+LOAD_BALANCE = 0.05
+"""Weight of the loss that keeps all experts in use."""
 
 
 def pretrain(settings: PretrainSettings, out: Path) -> dict[str, float | int | str]:
@@ -41,7 +45,7 @@ def pretrain(settings: PretrainSettings, out: Path) -> dict[str, float | int | s
     tokenizer = make_tokenizer(settings)
     pad_id, end_id = token_id(tokenizer, PAD), token_id(tokenizer, TURN_END)
     config = tiny_moe(settings.vocabulary, pad_id, end_id)
-    config.router_aux_loss_coef = settings.load_balance
+    config.router_aux_loss_coef = LOAD_BALANCE
     model = Qwen3MoeForCausalLM(config)
     num_parameters = sum(parameter.numel() for parameter in model.parameters())
     losses = list(_train(model, tokenizer, settings))
@@ -72,8 +76,8 @@ def _train(
 ) -> Iterator[float]:
     """Yield the loss of every step, load-balancing term included."""
     optimizer = torch.optim.AdamW(
-        _parameter_groups(model, settings.weight_decay),
-        lr=settings.learning_rate,
+        _parameter_groups(model, WEIGHT_DECAY),
+        lr=PEAK_LEARNING_RATE,
         betas=(0.9, 0.95),
         fused=True,
     )
@@ -82,7 +86,7 @@ def _train(
     model.train()
     for step in progress(range(settings.steps), "pretrain", settings.steps):
         for group in optimizer.param_groups:
-            group["lr"] = settings.learning_rate * rate_share(step, settings)
+            group["lr"] = PEAK_LEARNING_RATE * rate_share(step, settings)
         tokens_NT = torch.tensor(list(islice(rows, settings.batch_rows)))
         labels_NT = tokens_NT.masked_fill(tokens_NT.eq(pad_id), _IGNORED)
         loss = model(

@@ -20,6 +20,9 @@ from tasks.engines.protocols import Request, RolloutEngine, Sampling
 from tasks.errors import DataError, EngineError
 from tasks.rl.draw import PromptStream
 
+REPETITION_CAP = 0.5
+"""Largest repetition penalty; CompassMax gives no number."""
+
 Score = Callable[[Sequence[Problem], Sequence[str]], list[Verdict]]
 
 
@@ -175,7 +178,7 @@ def penalties(settings: RLSettings, rollouts: Sequence[Rollout]) -> list[float]:
         np.array([repetition_ratio(rollout.response_tokens) for rollout in rollouts]),
         start=rewards.repetition_start,
         weight=rewards.repetition_weight,
-        cap=rewards.repetition_cap,
+        cap=REPETITION_CAP,
     )
     return (rewards.overlong_weight * overlong_N + repetition_N).tolist()
 

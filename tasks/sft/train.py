@@ -28,6 +28,8 @@ from tasks.readiness import demonstrations_of
 from tasks.sft.dataset import batches, encode, split_validation
 
 ENTROPY_MAX_NEW_TOKENS = 64
+WEIGHT_DECAY = 0.1
+"""Ring-lite."""
 
 
 class EpochReport(BaseModel):
@@ -59,7 +61,7 @@ def epochs(course: Course) -> Iterator[EpochReport]:
     tokenizer = load_tokenizer(course.base)
     encoded = encode(tokenizer, course.rows)
     train_rows, val_rows = split_validation(len(encoded), settings.seed)
-    trainer = open_trainer(TrainerKind.TORCH, course.base, weight_decay=settings.weight_decay)
+    trainer = open_trainer(TrainerKind.TORCH, course.base, weight_decay=WEIGHT_DECAY)
     engine = open_rollout(RolloutKind.HF, course.base)
     prompts = [
         render_prompt(tokenizer, course.rows[row].messages)

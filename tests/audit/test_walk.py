@@ -228,8 +228,11 @@ def test_an_input_linked_later_in_mlflow_is_named(chain):
     assert "is not in the statement" in finding.problem
 
 
-def test_the_alias_moved_to_a_foreign_model_is_named(chain):
+def test_the_alias_moved_to_a_foreign_model_is_named(chain, monkeypatch):
     import mlflow
+
+    # MLflow writes its store into the environment; the next test must not inherit it.
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", chain.tracking_uri)
 
     client = connect(chain.tracking_uri)
     genuine = client.get_model_version("tiny", "1").tags
