@@ -384,7 +384,7 @@ class Precision(StrEnum):
 
 
 class EngineSettings(BaseModel):
-    """Which machines run RL and how they take turns. Presets swap these; the loop stays the same."""
+    """Which machines run RL, and how they take turns. The loop is the same for all."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -397,7 +397,7 @@ class EngineSettings(BaseModel):
     segment_tokens: int = Field(
         default=0,
         ge=0,
-        description="tokens of a response per step, the rest later; 0 = all at once",
+        description="tokens of a response per step, the rest later; 0 = all now",
     )
     mismatch: MismatchSettings = MismatchSettings()
 
