@@ -24,6 +24,8 @@ class StopReason(StrEnum):
     """The model emitted its end token."""
     LENGTH = "length"
     """The response reached its token limit: it is truncated."""
+    SEGMENT = "segment"
+    """The engine was asked for a part only: the response goes on later."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +55,9 @@ class Rollout:
     trace: RouterTrace | None
     stop_reason: StopReason
     policy_version: int
+    """Version that drew the last token."""
+    first_version: int = -1
+    """Version that drew the first token, where a response went on under a newer policy; else -1."""
     role: str = "solver"
     """Which role of a multi-role recipe spoke (solver, verifier, corrector, questioner ...)."""
 

@@ -5,7 +5,7 @@ K experts per token.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
@@ -16,24 +16,52 @@ from numpy.typing import NDArray
 from data_schemas.rollouts import Rollout
 
 
+def _no_tokens() -> NDArray[np.int32]:
+    return np.empty(0, dtype=np.int32)
+
+
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """How to draw tokens. The same seed, prompts and weights give the same tokens."""
+    """How to draw tokens. The same seed, requests and weights give the same tokens."""
 
     max_new_tokens: int
+    """Of a whole response: what a request brings along counts."""
     temperature: float
     """0 is greedy; log-probabilities are then those of temperature 1."""
     seed: int
     record_routes: bool = True
+    segment_tokens: int = 0
+    """Stop after this many new tokens with StopReason.SEGMENT; 0 = go on to the end."""
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One prompt, answered `num_samples` times."""
+    """One prompt, answered `num_samples` times.
+
+    Samples are numbered from `first_sample`; (problem_id, sample) must be unique in a call,
+    because the random stream of a sequence is keyed on it.
+    """
 
     problem_id: str
     prompt_tokens: NDArray[np.int32]
     num_samples: int
+    first_sample: int = 0
+    response_tokens: NDArray[np.int32] = field(default_factory=_no_tokens)
+    """Generated earlier: every sample goes on behind them."""
+
+
+@dataclass(frozen=True, slots=True)
+class EngineCounters:
+    """What an engine has done since it was opened. Tokens are those of finished rollouts."""
+
+    sequences: int = 0
+    """Rollouts yielded."""
+    generated_tokens: int = 0
+    """Sum of their response tokens: the new ones."""
+    prompt_tokens: int = 0
+    """Prefilled: prompt and earlier response, once per request, not per sample."""
+    prefill_seconds: float = 0.0
+    decode_seconds: float = 0.0
 
 
 class RolloutEngine(Protocol):
@@ -41,7 +69,8 @@ class RolloutEngine(Protocol):
 
     Contract, checked on every engine: log-probabilities are those of the sampling
     distribution; the router trace has one row per fed token; the same seed gives the
-    same tokens; every request comes back exactly `num_samples` times.
+    same tokens whatever else is in the batch and whatever the order of the requests;
+    every request comes back exactly `num_samples` times.
     """
 
     @property
@@ -52,12 +81,36 @@ class RolloutEngine(Protocol):
         """Experts per MoE layer, to check recorded routes against; 0 without a router."""
         ...
 
+    @property
+    def slots(self) -> int:
+        """How many sequences decode at once."""
+        ...
+
+    @property
+    def counters(self) -> EngineCounters:
+        """Work done so far, for conservation checks of a ledger."""
+        ...
+
     def generate(self, requests: Sequence[Request], sampling: Sampling) -> Iterator[Rollout]:
-        """Yield rollouts as they finish, in any order."""
+        """Start requests in the order given as slots free up; yield each rollout as it ends.
+
+        A request with `response_tokens` yields the new tokens and log-probabilities only,
+        with the trace of all fed tokens: prompt, earlier response and new ones but the last.
+        """
+        ...
+
+    def probe(self, tokens: Sequence[NDArray[np.int32]]) -> list[NDArray[np.float32]]:
+        """Log-probabilities (temperature 1) of tokens 1..T-1 of every sequence.
+
+        They come from the installed weights in the engine's own numbers: compared with the
+        trainer's they show a hand-over that went wrong.
+        """
         ...
 
     def load_weights(self, weights: Iterator[tuple[str, torch.Tensor]], version: int) -> str:
-        """Install new weights under Hugging Face names and return their digest.
+        """Install new weights under Hugging Face names; return the digest of what was received.
+
+        What was installed equals what was received, cast to the engine's numbers.
 
         Raises:
             EngineError: a tensor is missing, unknown or of the wrong shape.
