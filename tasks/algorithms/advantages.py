@@ -31,6 +31,7 @@ def group_advantages(
     valid_PG: torch.Tensor,
     *,
     std_floor: float,
+    scale_by_std: bool = True,
 ) -> torch.Tensor:
     """Centre every problem's rewards on that problem's own mean and scale by its spread.
 
@@ -43,6 +44,8 @@ def group_advantages(
         penalties_PG: shaping <= 0.
         valid_PG: False where the verifier abstained.
         std_floor: smallest divisor, in reward units.
+        scale_by_std: False only centres (Dr. GRPO: dividing favours too easy and too hard
+            prompts).
 
     Returns:
         Advantages [P, G]; 0 where not valid, exact zeros for a group that is flat in
@@ -60,6 +63,8 @@ def group_advantages(
     kept_PG = rewards_PG.masked_fill(~valid_PG, 0.0)
     mean_P1 = kept_PG.sum(dim=1, keepdim=True) / num_P1
     centred_PG = (rewards_PG - mean_P1).masked_fill(~valid_PG | ~spread_P1, 0.0)
+    if not scale_by_std:
+        return centred_PG
     std_P1 = (centred_PG.square().sum(dim=1, keepdim=True) / num_P1).sqrt()
     divisor_P1 = std_P1.clamp(min=std_floor) + STD_EPSILON
     return torch.where(contrast_P1, centred_PG / divisor_P1, centred_PG)

@@ -1,10 +1,10 @@
 """ESPO: entropy groups within each sequence, entropy-adaptive clipping.
 
 Source: arXiv 2512.00499 v2, eq. 5 to 11; used in CompassMax-V3-Thinking.
-Differs: eq. 7's ranges are not printed; two groups by an entropy quantile, the share of
-the high group from the ablation (0.2). Eq. 8 is read as alpha * mean entropy / ln|V|
-(a sum sign is missing in print).
-Letters: N sequences, T tokens.
+Differs: eq. 7's ranges are not printed; by default two groups by an entropy quantile, the
+share of the high group from the ablation (0.2), or ranges between given edges. Eq. 8 is
+read as alpha * mean entropy / ln|V| (a sum sign is missing in print).
+Letters: N sequences, T tokens, K groups.
 """
 
 import math
@@ -37,12 +37,27 @@ def high_entropy_mask(
     return (entropy_NT.double() >= quantile_N1) & mask_NT
 
 
+def entropy_groups(
+    entropy_NT: torch.Tensor, mask_NT: torch.Tensor, *, share: float, edges: tuple[float, ...]
+) -> torch.Tensor:
+    """Number every token's entropy range (eq. 7), 0 = lowest entropies. int64 [N, T]
+
+    Args:
+        edges: ascending, nats; an entropy on an edge belongs above it. Empty: two groups
+            by the sequence's own quantile.
+    """
+    if edges:
+        bounds = torch.tensor(edges, dtype=entropy_NT.dtype)
+        return torch.bucketize(entropy_NT.contiguous(), bounds, right=True)
+    return high_entropy_mask(entropy_NT, mask_NT, share=share).long()  # LOW or HIGH
+
+
 def plan(
     entropy_NT: torch.Tensor,
+    groups_NT: torch.Tensor,
     mask_NT: torch.Tensor,
     *,
     vocabulary: int,
-    share: float,
     clip_scale: float,
     clip_floor: float = 0.0,
     drop_low: bool = False,
@@ -54,18 +69,19 @@ def plan(
 
     Args:
         entropy_NT: full-vocabulary entropy under pi_old, nats.
+        groups_NT: from `entropy_groups`.
         mask_NT: response tokens; a sequence without any gets no weight.
         clip_scale: alpha of eq. 8.
         clip_floor: smallest half-width; 0 freezes zero-entropy groups off-policy.
-        drop_low: train the high group only.
+        drop_low: leave the lowest range untrained; with edges, a sequence that has no
+            token above the first one then gets no weight.
     """
-    high_NT = high_entropy_mask(entropy_NT, mask_NT, share=share)
-    trained_NT = high_NT if drop_low else mask_NT
-    groups_NT = high_NT.long()  # LOW or HIGH
-    low_NT = trained_NT & ~high_NT
-    sizes_N2 = torch.stack([low_NT.sum(dim=1), high_NT.sum(dim=1)], dim=1)
-    num_groups_N1 = (sizes_N2 > 0).sum(dim=1, keepdim=True).clamp(min=1)
-    size_NT = sizes_N2.gather(1, groups_NT).clamp(min=1)
+    trained_NT = mask_NT & (groups_NT > LOW) if drop_low else mask_NT
+    num_ranges = int(groups_NT.max()) + 1 if groups_NT.numel() else 1
+    sizes_NK = torch.zeros(len(mask_NT), num_ranges, dtype=torch.int64)
+    sizes_NK.scatter_add_(1, groups_NT, trained_NT.long())
+    num_groups_N1 = (sizes_NK > 0).sum(dim=1, keepdim=True).clamp(min=1)
+    size_NT = sizes_NK.gather(1, groups_NT).clamp(min=1)
     weights_NT = trained_NT / (num_groups_N1 * size_NT)
     width_NT = clip_scale * group_means(entropy_NT, groups_NT, trained_NT) / math.log(vocabulary)
     clip_NT = width_NT.clamp(min=clip_floor) * trained_NT

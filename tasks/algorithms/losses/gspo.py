@@ -1,8 +1,11 @@
-"""GSPO: one ratio per sequence (arXiv 2507.18071, the GSPO-token form)."""
+"""GSPO: one ratio per sequence (arXiv 2507.18071, the GSPO-token form).
+
+Letters: N sequences, T tokens.
+"""
 
 import torch
 
-from tasks.algorithms.losses.surrogate import Plan
+from tasks.algorithms.losses.surrogate import Plan, sequence_mean_weights
 
 
 def plan(mask_NT: torch.Tensor, *, clip_low: float, clip_high: float) -> Plan:
@@ -10,7 +13,7 @@ def plan(mask_NT: torch.Tensor, *, clip_low: float, clip_high: float) -> Plan:
     inside_NT = mask_NT.float()
     return Plan(
         groups_NT=torch.zeros_like(mask_NT, dtype=torch.int64),
-        weights_NT=inside_NT / inside_NT.sum(dim=1, keepdim=True).clamp(min=1.0),
+        weights_NT=sequence_mean_weights(mask_NT),
         clip_low_NT=clip_low * inside_NT,
         clip_high_NT=clip_high * inside_NT,
     )

@@ -1,18 +1,29 @@
-"""The clipped surrogate that GRPO, GSPO and ESPO share.
+"""The clipped surrogate that all policy losses share.
 
 Every one of them splits a sequence's tokens into groups, takes the geometric mean of the
 token ratios of a group, clips it to a range and weighs the tokens:
 
-    GRPO   each token its own group          range (0.2, 0.28)
-    GSPO   the whole sequence one group      range (3e-4, 4e-4)
-    ESPO   groups by entropy                 range grows with the group's entropy
+              group              range                   tokens are averaged over
+    GRPO      the token          (0.2, 0.28)             the sequence
+    Dr. GRPO  the token          (0.2, 0.28)             a constant length
+    DAPO      the token          (0.2, 0.28)             the batch
+    CISPO     the token          capped, not cut         the batch
+    GSPO      the sequence       (3e-4, 4e-4)            the sequence
+    ESPO      tokens of like     grows with the          the group, then the
+              entropy            group's entropy         groups of the sequence
 
 A loss file therefore only says groups, ranges and weights (a Plan, made once from
 pi_old); this file holds the arithmetic. The objective is maximised; loss = -objective.
+
+How sums add up: the loss of an update is -(sum of its sequences' objectives) divided by
+(sequences of the step / updates of the step). Weights carry everything else, so means over
+the batch are weights times the number of sequences. Rows may be spread over micro-batches,
+and over ranks whose gradients are added, in any way.
 Letters: N sequences, T tokens.
 """
 
 from dataclasses import dataclass
+from typing import Literal
 
 import torch
 
@@ -20,6 +31,9 @@ from data_schemas.settings import RatioMode
 
 MAX_LOG_RATIO = 10.0
 """Combined log-ratios are cut here before exp, as in verl's GSPO."""
+DETACHED: Literal["detached"] = "detached"
+"""CISPO's form: the clipped ratio is a constant, the gradient is the log-probability's."""
+RatioForm = RatioMode | Literal["detached"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +43,7 @@ class Plan:
     groups_NT: torch.Tensor
     """int64 group number within the sequence."""
     weights_NT: torch.Tensor
-    """Token weights; a sequence's weights add up to 1."""
+    """Token weights >= 0; of a mean over the sequence they add up to 1 in a sequence."""
     clip_low_NT: torch.Tensor
     clip_high_NT: torch.Tensor
 
@@ -41,6 +55,24 @@ class Plan:
             "clip_low": self.clip_low_NT,
             "clip_high": self.clip_high_NT,
         }
+
+
+def token_groups(mask_NT: torch.Tensor) -> torch.Tensor:
+    """Number every token as a group of its own."""
+    return torch.arange(mask_NT.shape[1]).expand(mask_NT.shape).contiguous()
+
+
+def sequence_mean_weights(mask_NT: torch.Tensor) -> torch.Tensor:
+    """1 / length on the tokens of a sequence; a sequence without tokens weighs nothing."""
+    inside_NT = mask_NT.float()
+    return inside_NT / inside_NT.sum(dim=1, keepdim=True).clamp(min=1.0)
+
+
+def batch_mean_weights(
+    mask_NT: torch.Tensor, *, num_sequences: int, num_tokens: int
+) -> torch.Tensor:
+    """Weigh all tokens the same: after division by `num_sequences` it is 1 / num_tokens."""
+    return mask_NT.float() * (num_sequences / max(1, num_tokens))
 
 
 def group_means(
@@ -62,25 +94,31 @@ def clipped_objective(
     advantages_NT: torch.Tensor,
     plan: Plan,
     *,
-    ratio_mode: RatioMode,
+    ratio_mode: RatioForm,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Per-sequence objective [N] and where the clip cut the gradient [N, T] (bool).
+    """Per-sequence objective [N] and where the clip acted [N, T] (bool).
 
     Args:
         logprobs_NT: under the policy in training, with gradient.
         old_logprobs_NT: under the policy that the plan was made for.
+        advantages_NT: may already carry a token's correction weight (corrections.py).
         ratio_mode: `gspo_token`: value of the group ratio, gradient of the token
-            (ESPO eq. 3); `literal_eq9`: group ratio times token ratio, as printed.
+            (ESPO eq. 3); `literal_eq9`: group ratio times token ratio, as printed;
+            `detached`: the clipped ratio as a constant times the log-probability.
     """
     mask_NT = plan.weights_NT > 0
     gap_NT = (logprobs_NT - old_logprobs_NT).masked_fill(~mask_NT, 0.0)
     group_NT = group_means(gap_NT.detach(), plan.groups_NT, mask_NT)
-    anchor_NT = logprobs_NT.detach() if ratio_mode is RatioMode.GSPO_TOKEN else old_logprobs_NT
+    anchor_NT = old_logprobs_NT if ratio_mode is RatioMode.LITERAL_EQ9 else logprobs_NT.detach()
     log_ratio_NT = (group_NT + logprobs_NT - anchor_NT).masked_fill(~mask_NT, 0.0)
     ratio_NT = log_ratio_NT.clamp(max=MAX_LOG_RATIO).exp()
-    free_NT = ratio_NT * advantages_NT
-    bound_NT = ratio_NT.clamp(1.0 - plan.clip_low_NT, 1.0 + plan.clip_high_NT) * advantages_NT
-    # On a tie the unclipped term must win: torch.minimum would halve its gradient.
-    clipped_NT = (bound_NT < free_NT) & mask_NT
-    value_NT = torch.where(clipped_NT, bound_NT, free_NT)
+    kept_NT = ratio_NT.clamp(1.0 - plan.clip_low_NT, 1.0 + plan.clip_high_NT)
+    if ratio_mode == DETACHED:
+        clipped_NT = (kept_NT != ratio_NT) & mask_NT
+        value_NT = kept_NT.detach() * advantages_NT * logprobs_NT.masked_fill(~mask_NT, 0.0)
+    else:
+        free_NT, bound_NT = ratio_NT * advantages_NT, kept_NT * advantages_NT
+        # On a tie the unclipped term must win: torch.minimum would halve its gradient.
+        clipped_NT = (bound_NT < free_NT) & mask_NT
+        value_NT = torch.where(clipped_NT, bound_NT, free_NT)
     return (value_NT * plan.weights_NT).sum(dim=1), clipped_NT

@@ -1,33 +1,128 @@
 """From settings to a policy loss: the one place where a loss is chosen."""
 
+from dataclasses import dataclass
+
 import torch
 
 from data_schemas.settings import LossSettings, PolicyLoss, RatioMode
-from tasks.algorithms.losses import espo, grpo, gspo
-from tasks.algorithms.losses.surrogate import Plan
+from tasks.algorithms.losses import cispo, dapo, dr_grpo, espo, grpo, gspo
+from tasks.algorithms.losses.surrogate import DETACHED, Plan, RatioForm
+from tasks.algorithms.token_budget import budgeted
+
+
+@dataclass(frozen=True, slots=True)
+class StepTotals:
+    """What a plan must know of the whole step; rows without gradient count here as well."""
+
+    num_sequences: int
+    num_tokens: int
+    """Response tokens."""
+    max_new_tokens: int
+    """Longest response that may be sampled: Dr. GRPO's constant."""
+    updates: tuple[torch.Tensor, ...]
+    """Rows of every update of this rank: each has C3PO's budget."""
+    seed: int
+    """Of C3PO's draw; another for every step."""
+
+
+def whole_step(mask_NT: torch.Tensor) -> StepTotals:
+    """Take these rows for the whole step, made in one update."""
+    lengths_N = mask_NT.sum(dim=1)
+    return StepTotals(
+        num_sequences=len(mask_NT),
+        num_tokens=int(lengths_N.sum()),
+        max_new_tokens=int(lengths_N.max()) if len(lengths_N) else 0,
+        updates=(torch.arange(len(mask_NT)),),
+        seed=0,
+    )
 
 
 def plan(
-    settings: LossSettings, entropy_NT: torch.Tensor, mask_NT: torch.Tensor, *, vocabulary: int
+    settings: LossSettings,
+    entropy_NT: torch.Tensor,
+    mask_NT: torch.Tensor,
+    *,
+    vocabulary: int,
+    step: StepTotals | None = None,
 ) -> Plan:
-    """Let the chosen loss group, bound and weigh the tokens of a step."""
+    """Let the chosen loss group, bound and weigh the tokens of a step.
+
+    Args:
+        entropy_NT: full-vocabulary entropy under pi_old, nats.
+        mask_NT: response tokens.
+        step: None takes the rows for the whole step.
+    """
+    step = whole_step(mask_NT) if step is None else step
+    whole = _plan(settings, entropy_NT, mask_NT, vocabulary=vocabulary, step=step)
+    if settings.token_budget == 0:
+        return whole
+    return budgeted(
+        whole,
+        mask_NT,
+        budget=settings.token_budget,
+        truncate_last=settings.truncate_last,
+        num_sequences=step.num_sequences,
+        updates=step.updates,
+        seed=step.seed,
+    )
+
+
+def _plan(
+    settings: LossSettings,
+    entropy_NT: torch.Tensor,
+    mask_NT: torch.Tensor,
+    *,
+    vocabulary: int,
+    step: StepTotals,
+) -> Plan:
+    ranges = {"clip_low": settings.clip_low, "clip_high": settings.clip_high}
     match settings.kind:
         case PolicyLoss.ESPO:
-            return espo.plan(
+            groups_NT = espo.entropy_groups(
                 entropy_NT,
                 mask_NT,
-                vocabulary=vocabulary,
                 share=settings.high_entropy_share,
+                edges=settings.entropy_edges,
+            )
+            return espo.plan(
+                entropy_NT,
+                groups_NT,
+                mask_NT,
+                vocabulary=vocabulary,
                 clip_scale=settings.clip_scale,
                 clip_floor=settings.clip_floor,
                 drop_low=settings.drop_low,
             )
         case PolicyLoss.GSPO:
-            return gspo.plan(mask_NT, clip_low=settings.clip_low, clip_high=settings.clip_high)
+            return gspo.plan(mask_NT, **ranges)
         case PolicyLoss.GRPO:
-            return grpo.plan(mask_NT, clip_low=settings.clip_low, clip_high=settings.clip_high)
+            return grpo.plan(mask_NT, **ranges)
+        case PolicyLoss.DR_GRPO:
+            return dr_grpo.plan(mask_NT, max_new_tokens=step.max_new_tokens, **ranges)
+        case PolicyLoss.DAPO:
+            return dapo.plan(
+                mask_NT, num_sequences=step.num_sequences, num_tokens=step.num_tokens, **ranges
+            )
+        case PolicyLoss.CISPO:
+            return cispo.plan(
+                mask_NT,
+                num_sequences=step.num_sequences,
+                num_tokens=step.num_tokens,
+                clip_high=settings.clip_high,
+            )
 
 
-def ratio_mode(settings: LossSettings) -> RatioMode:
-    """ESPO's reading of eq. 9; GSPO and GRPO are the gspo_token form by definition."""
-    return settings.ratio if settings.kind is PolicyLoss.ESPO else RatioMode.GSPO_TOKEN
+def ratio_mode(settings: LossSettings) -> RatioForm:
+    """ESPO's reading of eq. 9, CISPO's detached weight; the others are gspo_token."""
+    match settings.kind:
+        case PolicyLoss.ESPO:
+            return settings.ratio
+        case PolicyLoss.CISPO:
+            return DETACHED
+        case _:
+            return RatioMode.GSPO_TOKEN
+
+
+def scales_by_std(settings: LossSettings) -> bool:
+    """Tell whether advantages are divided by their group's spread: not in Dr. GRPO."""
+    return settings.kind is not PolicyLoss.DR_GRPO

@@ -1,0 +1,33 @@
+"""DAPO: token ratios, one mean over all tokens of the batch, clip-higher.
+
+Source: arXiv 2503.14476 eq. 8. Dynamic sampling and the over-long penalty, its other
+parts, live in tasks/rl/collect.py and tasks/algorithms/penalties.py.
+Letters: N sequences, T tokens.
+"""
+
+import torch
+
+from tasks.algorithms.losses.surrogate import Plan, batch_mean_weights, token_groups
+
+
+def plan(
+    mask_NT: torch.Tensor,
+    *,
+    num_sequences: int,
+    num_tokens: int,
+    clip_low: float,
+    clip_high: float,
+) -> Plan:
+    """Make every token its own group; all tokens of the batch weigh the same.
+
+    Args:
+        num_sequences: what the summed objective will be divided by.
+        num_tokens: response tokens of the whole batch, rows without gradient included.
+    """
+    inside_NT = mask_NT.float()
+    return Plan(
+        groups_NT=token_groups(mask_NT),
+        weights_NT=batch_mean_weights(mask_NT, num_sequences=num_sequences, num_tokens=num_tokens),
+        clip_low_NT=clip_low * inside_NT,
+        clip_high_NT=clip_high * inside_NT,
+    )

@@ -1,0 +1,83 @@
+"""C3PO: the same number of trained tokens in every update.
+
+Source: Ring-lite (arXiv 2506.14731) eq. 2 and 3. The sum over tokens of mixed lengths
+makes gradients of mixed size; so responses are drawn until a budget Phi is reached,
+and the sum is divided by Phi, whatever was reached.
+Differs: the order of responses is not specified; it is a seeded shuffle, since by length
+or by prompt some would never be trained. Eq. 2 wants exactly Phi tokens, eq. 3 lets the
+last response overshoot: `truncate_last` chooses. Only responses that can have a gradient
+compete for the budget.
+Letters: N sequences, T tokens.
+"""
+
+from collections.abc import Sequence
+
+import torch
+
+from tasks.algorithms.losses.surrogate import Plan
+
+SEED_STRIDE = 1_000_003
+"""Between the seeds of two steps, so that no step's updates share a shuffle with another's."""
+
+
+def select(
+    lengths_N: torch.Tensor, budget: int, seed: int, truncate_last: bool = True
+) -> torch.Tensor:
+    """Draw responses until `budget` tokens are reached. Returns kept tokens, int64 [N].
+
+    Shorter sums than the budget keep everything; a response without tokens keeps 0.
+    """
+    generator = torch.Generator().manual_seed(seed)
+    order_N = torch.randperm(len(lengths_N), generator=generator)
+    return fill(lengths_N, order_N, budget, truncate_last)
+
+
+def fill(
+    lengths_N: torch.Tensor, order_N: torch.Tensor, budget: int, truncate_last: bool
+) -> torch.Tensor:
+    """Keep responses in this order while the budget is not reached. Returns int64 [N]."""
+    ordered_N = lengths_N[order_N]
+    before_N = ordered_N.cumsum(dim=0) - ordered_N
+    kept_N = torch.where(before_N < budget, ordered_N, torch.zeros_like(ordered_N))
+    if truncate_last:
+        kept_N = torch.minimum(kept_N, (budget - before_N).clamp(min=0))
+    return torch.empty_like(kept_N).scatter_(0, order_N, kept_N)
+
+
+def budgeted(
+    plan: Plan,
+    mask_NT: torch.Tensor,
+    *,
+    budget: int,
+    truncate_last: bool,
+    num_sequences: int,
+    updates: Sequence[torch.Tensor],
+    seed: int,
+) -> Plan:
+    """Cut a plan to `budget` tokens in every update, weighing 1 / budget after division.
+
+    What a loss weighs differently within a sequence (ESPO's groups) stays so: weights are
+    relative to the sequence's mean weight.
+
+    Args:
+        mask_NT: response tokens.
+        num_sequences: sequences of the step; an update divides by num_sequences / updates.
+        updates: rows of every update of this rank.
+        seed: of the step; every update has its own shuffle.
+    """
+    lengths_N = mask_NT.sum(dim=1)
+    kept_N = torch.zeros_like(lengths_N)
+    for number, rows in enumerate(updates):
+        kept_N[rows] = select(lengths_N[rows], budget, seed * SEED_STRIDE + number, truncate_last)
+    kept_NT = mask_NT & (mask_NT.long().cumsum(dim=1) <= kept_N[:, None])
+    total_N1 = plan.weights_NT.sum(dim=1, keepdim=True)
+    relative_NT = torch.where(
+        total_N1 > 0, plan.weights_NT * lengths_N[:, None] / total_N1.clamp(min=1e-30), 0.0
+    )
+    scale = num_sequences / len(updates) / budget
+    return Plan(
+        groups_NT=plan.groups_NT,
+        weights_NT=relative_NT * kept_NT * scale,
+        clip_low_NT=plan.clip_low_NT,
+        clip_high_NT=plan.clip_high_NT,
+    )
