@@ -4,9 +4,10 @@ Letters: R positions, H hidden size, V vocabulary.
 """
 
 import torch
+from torch.autograd.function import once_differentiable
 
 CHUNK_LOGITS = 2**24
-"""Logits held at once in a pass without gradient (64 MiB in float32)."""
+"""Logits held at once, with and without gradient (64 MiB in float32)."""
 
 
 def token_logprobs(
@@ -28,13 +29,97 @@ def scores_from_hidden(
     hidden_RH: torch.Tensor, head_VH: torch.Tensor, tokens_R: torch.Tensor, temperature: float
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Log-probabilities and entropies [R], never holding more than CHUNK_LOGITS logits."""
-    rows = max(1, CHUNK_LOGITS // head_VH.shape[0])
-    logprobs, entropy = [], []
-    for start in range(0, hidden_RH.shape[0], rows):
-        logits_RV = hidden_RH[start : start + rows] @ head_VH.T
-        logprobs.append(token_logprobs(logits_RV, tokens_R[start : start + rows], temperature))
-        entropy.append(entropies(logits_RV, temperature))
-    if not logprobs:
-        empty = hidden_RH.new_zeros(0, dtype=torch.float32)
-        return empty, empty.clone()
-    return torch.cat(logprobs), torch.cat(entropy)
+    logprobs_R = hidden_RH.new_empty(len(tokens_R), dtype=torch.float32)
+    entropy_R = torch.empty_like(logprobs_R)
+    for part in _parts(len(tokens_R), len(head_VH)):
+        logprobs_RV = _distribution(hidden_RH[part], head_VH, temperature)
+        logprobs_R[part] = logprobs_RV.gather(1, tokens_R[part, None])[:, 0]
+        entropy_R[part] = _entropy(logprobs_RV)
+    return logprobs_R, entropy_R
+
+
+def trainable_scores(
+    hidden_RH: torch.Tensor,
+    head_VH: torch.Tensor,
+    tokens_R: torch.Tensor,
+    temperature: float,
+    *,
+    with_entropy: bool,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """The same with gradient to hidden states and head; still CHUNK_LOGITS logits at once.
+
+    Backward computes every chunk's logits again, except where one chunk holds all.
+
+    Args:
+        with_entropy: False returns zeros as entropies and computes none.
+    """
+    return _HeadScores.apply(hidden_RH, head_VH, tokens_R, temperature, with_entropy)
+
+
+class _HeadScores(torch.autograd.Function):
+    """Scores of a language-model head with a hand-written gradient.
+
+    With p the distribution, H its entropy, z the scaled logits and y the token:
+    d log p_y / dz = [y] - p, and dH / dz = -p (log p + H).
+    """
+
+    @staticmethod
+    def forward(ctx, hidden_RH, head_VH, tokens_R, temperature, with_entropy):
+        logprobs_R = hidden_RH.new_empty(len(tokens_R), dtype=torch.float32)
+        entropy_R = torch.zeros_like(logprobs_R)
+        parts = _parts(len(tokens_R), len(head_VH))
+        ctx.kept_RV = None
+        for part in parts:
+            logprobs_RV = _distribution(hidden_RH[part], head_VH, temperature)
+            logprobs_R[part] = logprobs_RV.gather(1, tokens_R[part, None])[:, 0]
+            if with_entropy:
+                entropy_R[part] = _entropy(logprobs_RV)
+            if len(parts) == 1:
+                ctx.kept_RV = logprobs_RV
+        ctx.save_for_backward(hidden_RH, head_VH, tokens_R, entropy_R)
+        ctx.temperature, ctx.with_entropy = temperature, with_entropy
+        return logprobs_R, entropy_R
+
+    @staticmethod
+    @once_differentiable
+    def backward(  # pyright: ignore[reportIncompatibleMethodOverride]
+        ctx, slope_R, entropy_slope_R
+    ):
+        hidden_RH, head_VH, tokens_R, entropy_R = ctx.saved_tensors
+        hidden_slope_RH, head_slope_VH = torch.empty_like(hidden_RH), torch.zeros_like(head_VH)
+        kept_RV, ctx.kept_RV = ctx.kept_RV, None  # used up below
+        for part in _parts(len(tokens_R), len(head_VH)):
+            logprobs_RV = kept_RV
+            if logprobs_RV is None:
+                logprobs_RV = _distribution(hidden_RH[part], head_VH, ctx.temperature)
+            pull_R1 = slope_R[part, None]
+            if ctx.with_entropy:
+                pull_RV = (logprobs_RV + entropy_R[part, None]) * entropy_slope_R[part, None]
+                logits_slope_RV = logprobs_RV.exp_().mul_(pull_RV.add_(pull_R1)).neg_()
+            else:
+                logits_slope_RV = logprobs_RV.exp_().mul_(-pull_R1)
+            logits_slope_RV.scatter_add_(1, tokens_R[part, None], pull_R1)
+            if ctx.temperature != 1.0:
+                logits_slope_RV /= ctx.temperature
+            logits_slope_RV = logits_slope_RV.to(head_VH.dtype)
+            torch.mm(logits_slope_RV, head_VH, out=hidden_slope_RH[part])
+            head_slope_VH.addmm_(logits_slope_RV.T, hidden_RH[part])
+        return hidden_slope_RH, head_slope_VH, None, None, None
+
+
+def _parts(num_rows: int, vocabulary: int) -> list[slice]:
+    rows = max(1, CHUNK_LOGITS // vocabulary)
+    return [slice(start, start + rows) for start in range(0, num_rows, rows)]
+
+
+def _distribution(
+    hidden_RH: torch.Tensor, head_VH: torch.Tensor, temperature: float
+) -> torch.Tensor:
+    logits_RV = (hidden_RH @ head_VH.T).float()
+    if temperature != 1.0:
+        logits_RV /= temperature
+    return torch.log_softmax(logits_RV, dim=1)
+
+
+def _entropy(logprobs_RV: torch.Tensor) -> torch.Tensor:
+    return -logprobs_RV.exp().mul_(logprobs_RV).sum(dim=1)

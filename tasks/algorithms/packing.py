@@ -1,11 +1,98 @@
-"""Sequences to padded micro-batches and back.
+"""Sequences to padded rows, and to packed rows without padding and without repetition.
 
-Letters: N sequences, T tokens.
+A packed row is one position that has to be computed. Padding is none, and what two
+sequences begin with alike (the prompt of a group, above all) is computed once: under a
+causal model the hidden state of a token depends on what stands before it alone.
+
+Letters: N sequences, T tokens, M packed rows, D features beside the token (routes).
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True)
+class Packing:
+    """Which position of which sequence is computed in which packed row."""
+
+    rows_NT: torch.Tensor
+    """int64 packed row of every position; 0 on padding."""
+    cells_M: torch.Tensor
+    """int64 flat position n * T + t that a packed row was taken from."""
+    copies_M: torch.Tensor
+    """int64: how many positions share the packed row."""
+
+
+def prefix_order(tokens_NT: NDArray[np.int64], features_NTD: NDArray[np.int64] | None) -> list[int]:
+    """Order sequences so that those which begin alike stand side by side; ties keep their order."""
+    units = tokens_NT[:, :, None]
+    if features_NTD is not None:
+        units = np.concatenate([units, features_NTD], axis=2)
+    keys = [row.tobytes() for row in np.ascontiguousarray(units)]
+    return sorted(range(len(keys)), key=keys.__getitem__)
+
+
+def shared_prefixes(
+    tokens_NT: NDArray[np.int64],
+    lengths_N: NDArray[np.int64],
+    features_NTD: NDArray[np.int64] | None,
+) -> NDArray[np.int64]:
+    """Count the positions every sequence has in common with the one before it; the first 0."""
+    same_NT = tokens_NT[1:] == tokens_NT[:-1]
+    if features_NTD is not None:
+        same_NT &= (features_NTD[1:] == features_NTD[:-1]).all(axis=2)
+    shorter_N = np.minimum(lengths_N[1:], lengths_N[:-1])
+    same_NT &= np.arange(tokens_NT.shape[1]) < shorter_N[:, None]
+    shared_N = np.zeros(len(tokens_NT), dtype=np.int64)
+    shared_N[1:] = np.logical_and.accumulate(same_NT, axis=1).sum(axis=1)
+    return shared_N
+
+
+def token_buckets(
+    lengths_N: NDArray[np.int64], shared_N: NDArray[np.int64], max_tokens: int
+) -> list[list[int]]:
+    """Split sequences, in their order, into runs of at most `max_tokens` packed rows.
+
+    A sequence longer than that gets a run of its own; the first of a run shares nothing.
+    """
+    buckets: list[list[int]] = []
+    filled = 0
+    for index, (length, shared) in enumerate(zip(lengths_N, shared_N, strict=True)):
+        if buckets and filled + length - shared <= max_tokens:
+            buckets[-1].append(index)
+            filled += int(length - shared)
+        else:
+            buckets.append([index])
+            filled = int(length)
+    return buckets
+
+
+def pack(lengths_N: NDArray[np.int64], shared_N: NDArray[np.int64], width: int) -> Packing:
+    """Number the positions to be computed, sequence after sequence.
+
+    Args:
+        shared_N: from `shared_prefixes`; the first is taken for 0.
+        width: T of the padded sequences.
+    """
+    num_sequences = len(lengths_N)
+    rows_NT = np.zeros((num_sequences, width), dtype=np.int64)
+    cells: list[NDArray[np.int64]] = []
+    packed = 0
+    for index in range(num_sequences):
+        length = int(lengths_N[index])
+        shared = int(shared_N[index]) if index else 0
+        rows_NT[index, :shared] = rows_NT[index - 1, :shared]
+        rows_NT[index, shared:length] = np.arange(packed, packed + length - shared)
+        cells.append(index * width + np.arange(shared, length))
+        packed += length - shared
+    inside_NT = np.arange(width) < lengths_N[:, None]
+    copies_M = np.bincount(rows_NT[inside_NT], minlength=packed)
+    cells_M = np.concatenate(cells) if cells else np.zeros(0, dtype=np.int64)
+    return Packing(torch.from_numpy(rows_NT), torch.from_numpy(cells_M), torch.from_numpy(copies_M))
 
 
 def length_buckets(lengths: Sequence[int], max_tokens: int) -> list[list[int]]:

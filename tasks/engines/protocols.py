@@ -14,6 +14,7 @@ import torch
 from numpy.typing import NDArray
 
 from data_schemas.rollouts import Rollout
+from data_schemas.settings import AuxiliarySettings
 
 
 def _no_tokens() -> NDArray[np.int32]:
@@ -161,6 +162,8 @@ LossFn = Callable[[torch.Tensor, TokenBatch], tuple[torch.Tensor, dict[str, floa
 """(logprobs_NT with gradient, micro-batch) -> (loss, metrics), both scaled so that those of
 the micro-batches add up to those of the mini-batch."""
 
+NO_AUXILIARY = AuxiliarySettings()
+
 
 class Trainer(Protocol):
     """Holds the policy and its optimizer; receives the loss as a function."""
@@ -170,9 +173,21 @@ class Trainer(Protocol):
         ...
 
     def update(
-        self, batch: TokenBatch, loss: LossFn, *, temperature: float, learning_rate: float
+        self,
+        batch: TokenBatch,
+        loss: LossFn,
+        *,
+        temperature: float,
+        learning_rate: float,
+        auxiliary: AuxiliarySettings = NO_AUXILIARY,
     ) -> dict[str, float]:
-        """One optimizer step on the whole batch; returns summed metrics and 'grad_norm'."""
+        """One optimizer step on the whole batch; returns summed metrics and 'grad_norm'.
+
+        Args:
+            auxiliary: what the trainer adds to the loss from distributions and routers it
+                alone sees (entropy, balance, router_z); `kl` is the loss function's. What
+                is on comes back as 'auxiliary/entropy_nats', '.../balance', '.../router_z'.
+        """
         ...
 
     def weights(self) -> Iterator[tuple[str, torch.Tensor]]:

@@ -1,29 +1,42 @@
 """Training with plain torch on the machine at hand: the embedded default.
 
-The loss comes in as a function. Logits are computed at response positions only, so
-prompts cost no vocabulary matmul. Micro-batches are bucketed by length.
+The loss comes in as a function. No padding is computed, and what sequences begin with
+alike is computed once (tasks/algorithms/packing.py). Logits are computed at response
+positions only, so prompts cost no vocabulary matmul.
 
-Letters: N sequences, T tokens, R response positions, H hidden, V vocabulary, L layers, K experts.
+Letters: N sequences, T tokens, M packed rows, R response positions, H hidden, V vocabulary,
+L layers, E experts, K experts per token.
 """
 
 import json
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
 from transformers import PreTrainedModel
 
-from tasks.algorithms.logprobs import scores_from_hidden, token_logprobs
-from tasks.algorithms.packing import length_buckets
+from data_schemas.rollouts import MISSING_ROUTE
+from data_schemas.settings import AuxiliarySettings
+from tasks.algorithms.logprobs import scores_from_hidden, trainable_scores
+from tasks.algorithms.packing import (
+    Packing,
+    pack,
+    prefix_order,
+    shared_prefixes,
+    token_buckets,
+)
 from tasks.engines.chat import load_tokenizer
 from tasks.engines.hf_model import load_model
-from tasks.engines.protocols import LossFn, TokenBatch, TokenScores
+from tasks.engines.packed_attention import Layout, attending_packed, layout
+from tasks.engines.protocols import NO_AUXILIARY, LossFn, TokenBatch, TokenScores
 from tasks.engines.router_replay import recording, replaying
+from tasks.engines.router_terms import RouterTerms
 from tasks.errors import DataError, EngineError
 
 MICRO_BATCH_TOKENS = 8192
-"""Padded tokens per forward pass: what fits a laptop's cache and memory comfortably."""
+"""Packed rows per forward pass: what fits a laptop's cache and memory comfortably."""
 ADAM_BETAS = (0.9, 0.95)
 GRAD_CLIP = 1.0
 STATE_FILE = "trainer.pt"
@@ -46,27 +59,35 @@ class TorchTrainer:
         logprobs_NT = torch.zeros(batch.tokens_NT.shape)
         entropy_NT = torch.zeros(batch.tokens_NT.shape)
         experts_NTLK: torch.Tensor | None = None
-        for rows, micro in _micro_batches(batch):
-            width = micro.tokens_NT.shape[1]
+        for micro in _micro_batches(batch):
             with torch.inference_mode():
                 if record_routes:
                     with recording(self._model) as record:
-                        hidden_RH, tokens_R, at = self._response_hidden(micro)
-                        native = record.take().unflatten(0, micro.tokens_NT.shape)
+                        hidden_MH = self._hidden(micro)
+                        native_NTLK = record.take()[micro.packing.rows_NT]
                     if experts_NTLK is None:
-                        experts_NTLK = native.new_zeros((*batch.tokens_NT.shape, *native.shape[2:]))
-                    experts_NTLK[rows, :width] = native
+                        shape = (*batch.tokens_NT.shape, *native_NTLK.shape[2:])
+                        experts_NTLK = torch.full(shape, MISSING_ROUTE)
+                    width = native_NTLK.shape[1]
+                    native_NTLK[~micro.real_NT] = MISSING_ROUTE
+                    experts_NTLK[micro.rows_N, :width] = native_NTLK
                 else:
-                    hidden_RH, tokens_R, at = self._response_hidden(micro)
+                    hidden_MH = self._hidden(micro)
                 logprobs_R, entropy_R = scores_from_hidden(
-                    hidden_RH, self._head(), tokens_R, temperature
+                    hidden_MH[micro.before_R], self._head(), micro.tokens_R, temperature
                 )
-            logprobs_NT[rows[at[0]], at[1]] = logprobs_R
-            entropy_NT[rows[at[0]], at[1]] = entropy_R
+            logprobs_NT[micro.rows_N[micro.at[0]], micro.at[1]] = logprobs_R
+            entropy_NT[micro.rows_N[micro.at[0]], micro.at[1]] = entropy_R
         return TokenScores(logprobs_NT, entropy_NT, experts_NTLK)
 
     def update(
-        self, batch: TokenBatch, loss: LossFn, *, temperature: float, learning_rate: float
+        self,
+        batch: TokenBatch,
+        loss: LossFn,
+        *,
+        temperature: float,
+        learning_rate: float,
+        auxiliary: AuxiliarySettings = NO_AUXILIARY,
     ) -> dict[str, float]:
         """One optimizer step on the whole batch.
 
@@ -74,15 +95,29 @@ class TorchTrainer:
             EngineError: the loss or the gradient is not finite; no weight was changed.
         """
         self._optimizer.zero_grad(set_to_none=True)
+        micros = _micro_batches(batch)
+        routing = self._router_terms(batch, micros, auxiliary)
+        num_responses = max(1, int(batch.response_NT.sum()))
         totals: dict[str, float] = {"loss": 0.0}
-        for _, micro in _micro_batches(batch):
-            hidden_RH, tokens_R, at = self._response_hidden(micro)
-            logprobs_R = token_logprobs(hidden_RH @ self._head().T, tokens_R, temperature)
-            logprobs_NT = torch.zeros(micro.tokens_NT.shape).index_put(at, logprobs_R)
-            value, metrics = loss(logprobs_NT, micro)
-            value.backward()
-            totals["loss"] += float(value.detach())
-            for name, amount in metrics.items():
+        for micro in micros:
+            with routing.watching(self._model) as logits_LME:
+                hidden_MH = self._hidden(micro)
+            logprobs_R, entropy_R = trainable_scores(
+                hidden_MH.index_select(0, micro.before_R),
+                self._head(),
+                micro.tokens_R,
+                temperature,
+                with_entropy=auxiliary.entropy > 0.0,
+            )
+            logprobs_NT = torch.zeros(micro.batch.tokens_NT.shape).index_put(micro.at, logprobs_R)
+            value, metrics = loss(logprobs_NT, micro.batch)
+            extra, extra_metrics = routing.loss(logits_LME, micro.packing.copies_M)
+            if auxiliary.entropy > 0.0:
+                mean = entropy_R.sum() / num_responses
+                extra = extra - auxiliary.entropy * mean
+                extra_metrics["auxiliary/entropy_nats"] = float(mean.detach())
+            (value + extra).backward()
+            for name, amount in ({"loss": float(value.detach())} | metrics | extra_metrics).items():
                 totals[name] = totals.get(name, 0.0) + amount
         norm = torch.nn.utils.clip_grad_norm_(self._model.parameters(), GRAD_CLIP)
         if not torch.isfinite(norm):
@@ -123,30 +158,84 @@ class TorchTrainer:
     def _head(self) -> torch.Tensor:
         return self._model.get_parameter("lm_head.weight")
 
-    def _response_hidden(
-        self, batch: TokenBatch
-    ) -> tuple[torch.Tensor, torch.Tensor, tuple[torch.Tensor, torch.Tensor]]:
-        """Hidden states that predict the response tokens, those tokens, and where they stand."""
-        positions_T = torch.arange(batch.tokens_NT.shape[1])
-        mask_NT = positions_T < batch.lengths_N[:, None]
-        with self._replay(batch):
+    def _hidden(self, micro: "_MicroBatch") -> torch.Tensor:
+        """Hidden states of the packed rows [M, H]."""
+        batch, cells_M = micro.batch, micro.packing.cells_M
+        routes = nullcontext()
+        if batch.experts_NTLK is not None:
+            routes = replaying(self._model, batch.experts_NTLK.flatten(0, 1)[cells_M])
+        with routes, attending_packed(self._model):
             output = self._model.get_decoder()(
-                input_ids=batch.tokens_NT, attention_mask=mask_NT.long(), use_cache=False
+                input_ids=batch.tokens_NT.flatten()[cells_M][None],
+                position_ids=(cells_M % batch.tokens_NT.shape[1])[None],
+                use_cache=False,
+                packed=micro.layout,
             )
-        at = batch.response_NT.nonzero(as_tuple=True)
-        return output.last_hidden_state[at[0], at[1] - 1], batch.tokens_NT[at], (at[0], at[1])
+        return output.last_hidden_state[0]
 
-    def _replay(self, batch: TokenBatch) -> AbstractContextManager[None]:
-        if batch.experts_NTLK is None:
-            return nullcontext()
-        return replaying(self._model, batch.experts_NTLK.flatten(0, 1))
+    def _router_terms(
+        self, batch: TokenBatch, micros: list["_MicroBatch"], auxiliary: AuxiliarySettings
+    ) -> RouterTerms:
+        """The router losses of an update.
+
+        Balance is a product of two means over the update, so its loads are counted in a
+        pass of their own; that pass is made only if the loss is on.
+        """
+        terms = RouterTerms(auxiliary, num_tokens=int(batch.lengths_N.sum()))
+        if auxiliary.balance > 0.0:
+            for micro in micros:
+                with torch.no_grad(), terms.watching(self._model) as logits_LME:
+                    self._hidden(micro)
+                terms.count(self._model, logits_LME, micro.packing.copies_M)
+        return terms
 
 
-def _micro_batches(batch: TokenBatch) -> Iterator[tuple[torch.Tensor, TokenBatch]]:
-    """Yield (row numbers, micro-batch cut to its longest sequence)."""
-    for bucket in length_buckets(batch.lengths_N.tolist(), MICRO_BATCH_TOKENS):
-        rows = torch.tensor(bucket)
-        yield rows, batch.select(rows)
+@dataclass(frozen=True, slots=True)
+class _MicroBatch:
+    """Some sequences of a batch and how they are packed."""
+
+    rows_N: torch.Tensor
+    """Which of the batch."""
+    batch: TokenBatch
+    packing: Packing
+    layout: Layout
+
+    @property
+    def real_NT(self) -> torch.Tensor:
+        return torch.arange(self.batch.tokens_NT.shape[1]) < self.batch.lengths_N[:, None]
+
+    @property
+    def at(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """Sequence and position of every response token."""
+        sequence_R, position_R = self.batch.response_NT.nonzero(as_tuple=True)
+        return sequence_R, position_R
+
+    @property
+    def tokens_R(self) -> torch.Tensor:
+        return self.batch.tokens_NT[self.at]
+
+    @property
+    def before_R(self) -> torch.Tensor:
+        """Packed row that predicts a response token."""
+        sequence_R, position_R = self.at
+        return self.packing.rows_NT[sequence_R, position_R - 1]
+
+
+def _micro_batches(batch: TokenBatch) -> list[_MicroBatch]:
+    """Split a batch so that sequences which begin alike come together, and pack each part."""
+    tokens_NT, lengths_N = batch.tokens_NT.numpy(), batch.lengths_N.numpy()
+    routes_NTD = None if batch.experts_NTLK is None else batch.experts_NTLK.flatten(2).numpy()
+    order = prefix_order(tokens_NT, routes_NTD)
+    routes_NTD = None if routes_NTD is None else routes_NTD[order]
+    lengths_N = lengths_N[order]
+    shared_N = shared_prefixes(tokens_NT[order], lengths_N, routes_NTD)
+    micros = []
+    for bucket in token_buckets(lengths_N, shared_N, MICRO_BATCH_TOKENS):
+        rows_N = torch.tensor([order[place] for place in bucket])
+        part = batch.select(rows_N)
+        packing = pack(lengths_N[bucket], shared_N[bucket], part.tokens_NT.shape[1])
+        micros.append(_MicroBatch(rows_N, part, packing, layout(packing, part.lengths_N)))
+    return micros
 
 
 def _decay_groups(model: PreTrainedModel, weight_decay: float) -> list[dict[str, object]]:

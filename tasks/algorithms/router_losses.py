@@ -1,0 +1,38 @@
+"""Keeping routers balanced and their logits small.
+
+Source: Ring-lite eq. 6: B = sum_i P_i F_i over experts, Z = mean (logsumexp of logits)^2.
+Differs: F is relative to uniform load, so that a balanced router has B = 1. Both are means
+over MoE layers, and over all real tokens of an update, prompts included. Logits are the
+router's own, never those of replayed choices (R3, E.3).
+Letters: M packed tokens, E experts, K experts per token, L MoE layers.
+"""
+
+import torch
+
+
+def expert_loads(logits_ME: torch.Tensor, weights_M: torch.Tensor, k: int) -> torch.Tensor:
+    """How often each expert is in a token's native top k, as weighted counts [E]."""
+    chosen_MK = logits_ME.detach().topk(k, dim=1).indices
+    counts_E = logits_ME.new_zeros(logits_ME.shape[1], dtype=torch.float32)
+    return counts_E.index_add_(0, chosen_MK.flatten(), weights_M.float().repeat_interleave(k))
+
+
+def balance_loss(
+    logits_ME: torch.Tensor, weights_M: torch.Tensor, counts_E: torch.Tensor, num_tokens: float
+) -> torch.Tensor:
+    """One layer's B; parts of an update add up to the update's when counts are of all of it.
+
+    Args:
+        weights_M: how many tokens of the batch a row stands for.
+        counts_E: `expert_loads` of the whole update; constants.
+        num_tokens: of the whole update.
+    """
+    probabilities_ME = torch.softmax(logits_ME.float(), dim=1)
+    share_E = (probabilities_ME * weights_M[:, None]).sum(dim=0) / num_tokens
+    relative_E = counts_E * (len(counts_E) / counts_E.sum().clamp(min=1.0))
+    return (share_E * relative_E).sum()
+
+
+def z_loss(logits_ME: torch.Tensor, weights_M: torch.Tensor, num_tokens: float) -> torch.Tensor:
+    """One layer's Z; parts of an update add up to the update's."""
+    return (logits_ME.float().logsumexp(dim=1).square() * weights_M).sum() / num_tokens
