@@ -4,152 +4,105 @@ Differs: sentences and capital words are counted by own rules instead of nltk, l
 `languages` instead of langdetect; keywords are literal, not regular expressions.
 """
 
-# ruff: noqa: RUF001 - punctuation of other scripts
-
 import json
 import re
-from collections.abc import Callable, Mapping
-from typing import Any
 
-from tasks.errors import DataError
+from tasks.rewards.instruction_arguments import (
+    Arguments,
+    Check,
+    Kind,
+    counted,
+    letter,
+    phrase,
+    phrases,
+    relation,
+    whole,
+)
+from tasks.rewards.instruction_measures import sentences
 from tasks.rewards.languages import is_language
 
-Arguments = Mapping[str, Any]
-Check = Callable[[str, Arguments], bool | None]
-"""None if the check cannot tell."""
-
-_ABBREVIATION = re.compile(
-    r"\b(?:mr|mrs|ms|dr|prof|sr|jr|st|vs|etc|inc|ltd|co|corp|e\.g|i\.e|a\.m|p\.m|u\.s|no|fig|approx|dept|est|"
-    r"jan|feb|mar|apr|jun|jul|aug|sep|sept|oct|nov|dec|[a-z])\.$",
-    re.IGNORECASE,
-)
-_SENTENCE_END = re.compile(r"(?<![.!?])[.!?]+[\"')\]*_”’]*(?=\s|$)|[。！？।]+[」』”]?")
 _CONSTRAINED = ("My answer is yes.", "My answer is no.", "My answer is maybe.")
+_CAPITAL_WORD = re.compile(r"[^\W_]+(?:[-'\u2019][^\W_]+)*")
 
 
-def sentences(text: str) -> list[str]:
-    """Split text into sentences; abbreviations and initials end none, a blank line ends one."""
-    found: list[str] = []
-    for paragraph in re.split(r"\n\s*\n", text):
-        start = 0
-        for match in _SENTENCE_END.finditer(paragraph):
-            piece = paragraph[start : match.end()]
-            dotted = match[0].startswith(".") and len(match[0].rstrip("\"')]*_”’")) == 1
-            if (
-                dotted
-                and _ABBREVIATION.search(piece.rstrip("\"')]*_”’"))
-                and match.end() < len(paragraph)
-            ):
-                continue
-            found.append(piece)
-            start = match.end()
-        found.append(paragraph[start:])
-    return [piece.strip() for piece in found if re.search(r"\w", piece)]
+def existence(text: str, arguments: Arguments) -> bool:
+    """Say whether every keyword is in the text, be it inside a word."""
+    return all(word.casefold() in text.casefold() for word in arguments["keywords"])
 
 
-def number(arguments: Arguments, name: str) -> int:
-    """Read a whole number from the arguments."""
-    value = arguments.get(name)
-    if isinstance(value, bool) or not isinstance(value, int | float) or value != int(value):
-        raise DataError(f"{name} is {value!r}, needs a whole number")
-    return int(value)
-
-
-def text_of(arguments: Arguments, name: str) -> str:
-    """Read a non-empty text from the arguments."""
-    value = arguments.get(name)
-    if not isinstance(value, str) or not value.strip():
-        raise DataError(f"{name} is {value!r}, needs a text")
-    return value
-
-
-def texts(arguments: Arguments, name: str) -> list[str]:
-    """Read a non-empty list of texts from the arguments."""
-    value = arguments.get(name)
-    if not isinstance(value, list) or not value or not all(isinstance(v, str) and v for v in value):
-        raise DataError(f"{name} is {value!r}, needs a list of texts")
-    return value
-
-
-def _related(count: int, arguments: Arguments, relation: str, bound: str) -> bool:
-    limit = number(arguments, bound)
-    match text_of(arguments, relation):
-        case "at least":
-            return count >= limit
-        case "less than":
-            return count < limit
-        case other:
-            raise DataError(f"{relation} is {other!r}, needs 'at least' or 'less than'")
-
-
-def _existence(text: str, arguments: Arguments) -> bool:
-    return all(word.casefold() in text.casefold() for word in texts(arguments, "keywords"))
-
-
-def _forbidden(text: str, arguments: Arguments) -> bool:
+def no_forbidden_words(text: str, arguments: Arguments) -> bool:
+    """Say whether no forbidden word is in the text as a whole word."""
     return not any(
         re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text, re.IGNORECASE)
-        for word in texts(arguments, "forbidden_words")
+        for word in arguments["forbidden_words"]
     )
 
 
-def _frequency(text: str, arguments: Arguments) -> bool:
-    count = text.casefold().count(text_of(arguments, "keyword").strip().casefold())
-    return _related(count, arguments, "relation", "frequency")
+def frequency(text: str, arguments: Arguments) -> bool:
+    """Compare how often the keyword is in the text, inside words too."""
+    count = text.casefold().count(arguments["keyword"].strip().casefold())
+    return arguments["relation"](count, arguments["frequency"])
 
 
-def _letter_frequency(text: str, arguments: Arguments) -> bool:
-    count = text.lower().count(text_of(arguments, "letter").lower())
-    return _related(count, arguments, "let_relation", "let_frequency")
+def letter_frequency(text: str, arguments: Arguments) -> bool:
+    """Compare how often the letter is in the text, in either case."""
+    count = text.lower().count(arguments["letter"].lower())
+    return arguments["let_relation"](count, arguments["let_frequency"])
 
 
-def _language(text: str, arguments: Arguments) -> bool | None:
-    return is_language(text, text_of(arguments, "language"))
+def response_language(text: str, arguments: Arguments) -> bool | None:
+    """Say whether the text is in the language."""
+    return is_language(text, arguments["language"])
 
 
-def _number_sentences(text: str, arguments: Arguments) -> bool:
-    return _related(len(sentences(text)), arguments, "relation", "num_sentences")
-
-
-def _number_paragraphs(text: str, arguments: Arguments) -> bool:
+def divided_paragraphs(text: str, arguments: Arguments) -> bool:
+    """Say whether *** divides the text into that many paragraphs."""
     parts = re.split(r"\s?\*\*\*\s?", text)
     if any(not part.strip() for part in parts[1:-1]):
         return False
-    return len([part for part in parts if part.strip()]) == number(arguments, "num_paragraphs")
+    return len([part for part in parts if part.strip()]) == arguments["num_paragraphs"]
 
 
-def _number_words(text: str, arguments: Arguments) -> bool:
-    return _related(len(re.findall(r"\w+", text)), arguments, "relation", "num_words")
+def nth_paragraph(text: str, arguments: Arguments) -> str | None:
+    """Return the paragraph asked for; None if it is blank or their number is not as asked."""
+    parts = text.split("\n\n")
+    nth = arguments["nth_paragraph"]
+    filled = sum(bool(part.strip()) for part in parts)
+    if filled != arguments["num_paragraphs"] or not 1 <= nth <= filled:
+        return None
+    return parts[nth - 1].strip() or None
 
 
-def _nth_paragraph(text: str, arguments: Arguments) -> bool:
-    paragraphs = text.split("\n\n")
-    nth, total = number(arguments, "nth_paragraph"), number(arguments, "num_paragraphs")
-    if sum(bool(part.strip()) for part in paragraphs) != total or not 1 <= nth <= len(paragraphs):
+def _first_word(text: str, arguments: Arguments) -> bool:
+    paragraph = nth_paragraph(text, arguments)
+    if paragraph is None:
         return False
-    words = paragraphs[nth - 1].split()
-    if not words:
-        return False
-    first = re.split(r"[.,?!'\"]", words[0].lstrip("'\""), maxsplit=1)[0]
-    return first.lower() == text_of(arguments, "first_word").lower()
+    first = re.split(r"[.,?!'\"]", paragraph.split()[0].lstrip("'\""), maxsplit=1)[0]
+    return first.lower() == arguments["first_word"].lower()
 
 
-def _placeholders(text: str, arguments: Arguments) -> bool:
-    return len(re.findall(r"\[[^\[\]\n]*\]", text)) >= number(arguments, "num_placeholders")
+def placeholders(text: str) -> int:
+    """Count [placeholders]."""
+    return len(re.findall(r"\[[^\[\]\n]*\]", text))
 
 
 def _postscript(text: str, arguments: Arguments) -> bool:
-    marker = text_of(arguments, "postscript_marker").strip()
+    marker = arguments["postscript_marker"].strip()
     pattern = {"P.P.S": r"p\.\s?p\.\s?s", "P.S.": r"p\.\s?s\."}.get(
         marker, re.escape(marker.lower())
     )
     return re.search(pattern, text.lower()) is not None
 
 
-def _bullets(text: str, arguments: Arguments) -> bool:
-    stars = re.findall(r"^[^\S\n]*\*[^*].*$", text, re.MULTILINE)
-    dashes = re.findall(r"^[^\S\n]*-.*$", text, re.MULTILINE)
-    return len(stars) + len(dashes) == number(arguments, "num_bullets")
+def starred_bullets(text: str) -> int:
+    """Count lines that start with one asterisk."""
+    return len(re.findall(r"^[^\S\n]*\*[^*].*$", text, re.MULTILINE))
+
+
+def bullets(text: str, arguments: Arguments) -> bool:
+    """Say whether the text has that many lines that start with * or -."""
+    dashed = re.findall(r"^[^\S\n]*-.*$", text, re.MULTILINE)
+    return starred_bullets(text) + len(dashed) == arguments["num_bullets"]
 
 
 def _constrained(text: str, arguments: Arguments) -> bool:
@@ -157,20 +110,20 @@ def _constrained(text: str, arguments: Arguments) -> bool:
     return any(option in text for option in _CONSTRAINED)
 
 
-def _highlights(text: str, arguments: Arguments) -> bool:
+def highlights(text: str) -> int:
+    """Count *highlights* and **highlights** that are not blank."""
     single = re.findall(r"\*([^\n*]*)\*", text)
     double = re.findall(r"\*\*([^\n*]*)\*\*", text)
-    filled = sum(bool(content.strip()) for content in (*single, *double))
-    return filled >= number(arguments, "num_highlights")
+    return sum(bool(content.strip()) for content in (*single, *double))
 
 
-def _sections(text: str, arguments: Arguments) -> bool:
-    marker = re.escape(text_of(arguments, "section_spliter").strip())
-    found = len(re.findall(rf"\s?{marker}\s?\d+\s?", text))
-    return found >= number(arguments, "num_sections")
+def sections(text: str, marker: str) -> int:
+    """Count section marks: the marker followed by a number."""
+    return len(re.findall(rf"\s?{re.escape(marker.strip())}\s?\d+\s?", text))
 
 
-def _json(text: str, arguments: Arguments) -> bool:
+def is_json(text: str, arguments: Arguments) -> bool:
+    """Say whether the text, or its only fenced block, is JSON."""
     del arguments
     bare = re.sub(r"^```(?:json)?|```$", "", text.strip(), flags=re.IGNORECASE).strip()
     try:
@@ -180,7 +133,8 @@ def _json(text: str, arguments: Arguments) -> bool:
     return True
 
 
-def _title(text: str, arguments: Arguments) -> bool:
+def titled(text: str, arguments: Arguments) -> bool:
+    """Say whether a line has a <<title>>."""
     del arguments
     return any(
         line[start + 2 : line.rfind(">>")].strip("<> ")
@@ -189,7 +143,8 @@ def _title(text: str, arguments: Arguments) -> bool:
     )
 
 
-def _two_responses(text: str, arguments: Arguments) -> bool:
+def two_responses(text: str, arguments: Arguments) -> bool:
+    """Say whether ****** parts two responses that differ."""
     del arguments
     parts = text.split("******")
     if any(not part.strip() for part in parts[1:-1]):
@@ -198,66 +153,103 @@ def _two_responses(text: str, arguments: Arguments) -> bool:
     return len(filled) == 2 and filled[0] != filled[1]
 
 
-def _repeat_prompt(text: str, arguments: Arguments) -> bool:
-    return text.strip().lower().startswith(text_of(arguments, "prompt_to_repeat").strip().lower())
+def repeats_prompt(text: str, arguments: Arguments) -> bool:
+    """Say whether the text starts with the prompt."""
+    return text.strip().lower().startswith(arguments["prompt_to_repeat"].strip().lower())
 
 
-def _end(text: str, arguments: Arguments) -> bool:
-    return (
-        text.strip().strip('"').lower().endswith(text_of(arguments, "end_phrase").strip().lower())
-    )
+def ends(text: str, arguments: Arguments) -> bool:
+    """Say whether the text, or what its quotation marks hold, ends with the phrase."""
+    return text.strip().strip('"').lower().endswith(arguments["end_phrase"].strip().lower())
 
 
-def _quotation(text: str, arguments: Arguments) -> bool:
+def quoted(text: str, arguments: Arguments) -> bool:
+    """Say whether the text is in double quotation marks."""
     del arguments
     return len(text.strip()) > 1 and text.strip()[0] == text.strip()[-1] == '"'
 
 
-def _capital_words(text: str, arguments: Arguments) -> bool:
-    words = re.findall(r"[^\W_]+(?:[-'\u2019][^\W_]+)*", text)
-    count = sum(word.isupper() for word in words)
-    return _related(count, arguments, "capital_relation", "capital_frequency")
+def capital_words(text: str) -> int:
+    """Count words without a small letter; hyphens and apostrophes join words."""
+    return sum(word.isupper() for word in _CAPITAL_WORD.findall(text))
 
 
-def _all_capital(text: str, arguments: Arguments) -> bool | None:
-    del arguments
-    return text.isupper() and is_language(text, "en")
+def all_capital(language: str) -> Check:
+    """Make a check for text in capital letters in a language."""
+    return lambda text, _: text.isupper() and is_language(text, language)
 
 
-def _all_lowercase(text: str, arguments: Arguments) -> bool | None:
-    del arguments
-    return text.islower() and is_language(text, "en")
+def all_lowercase(language: str) -> Check:
+    """Make a check for text in small letters in a language."""
+    return lambda text, _: text.islower() and is_language(text, language)
 
 
-def _no_comma(text: str, arguments: Arguments) -> bool:
+def no_comma(text: str, arguments: Arguments) -> bool:
+    """Say whether the text has no comma."""
     del arguments
     return "," not in text
 
 
-CHECKS: dict[str, Check] = {
-    "keywords:existence": _existence,
-    "keywords:forbidden_words": _forbidden,
-    "keywords:frequency": _frequency,
-    "keywords:letter_frequency": _letter_frequency,
-    "language:response_language": _language,
-    "length_constraints:number_sentences": _number_sentences,
-    "length_constraints:number_paragraphs": _number_paragraphs,
-    "length_constraints:number_words": _number_words,
-    "length_constraints:nth_paragraph_first_word": _nth_paragraph,
-    "detectable_content:number_placeholders": _placeholders,
-    "detectable_content:postscript": _postscript,
-    "detectable_format:number_bullet_lists": _bullets,
-    "detectable_format:constrained_response": _constrained,
-    "detectable_format:number_highlighted_sections": _highlights,
-    "detectable_format:multiple_sections": _sections,
-    "detectable_format:json_format": _json,
-    "detectable_format:title": _title,
-    "combination:two_responses": _two_responses,
-    "combination:repeat_prompt": _repeat_prompt,
-    "startend:end_checker": _end,
-    "startend:quotation": _quotation,
-    "change_case:capital_word_frequency": _capital_words,
-    "change_case:english_capital": _all_capital,
-    "change_case:english_lowercase": _all_lowercase,
-    "punctuation:no_comma": _no_comma,
+KEYWORDS = {"keywords": phrases}
+FORBIDDEN = {"forbidden_words": phrases}
+FREQUENCY = {"keyword": phrase, "relation": relation, "frequency": whole}
+LETTERS = {"letter": letter, "let_relation": relation, "let_frequency": whole}
+LANGUAGE = {"language": phrase}
+SENTENCES = {"relation": relation, "num_sentences": whole}
+WORDS = {"relation": relation, "num_words": whole}
+PARAGRAPHS = {"num_paragraphs": whole}
+NTH = {"num_paragraphs": whole, "nth_paragraph": whole, "first_word": phrase}
+POSTSCRIPT = {"postscript_marker": phrase}
+BULLETS = {"num_bullets": whole}
+SECTIONS = {"section_spliter": phrase, "num_sections": whole}
+PROMPT = {"prompt_to_repeat": phrase}
+END = {"end_phrase": phrase}
+CAPITALS = {"capital_relation": relation, "capital_frequency": whole}
+
+num_sentences = counted(lambda text: len(sentences(text)), "num_sentences")
+num_words = counted(lambda text: len(re.findall(r"\w+", text)), "num_words")
+num_capitals = counted(capital_words, "capital_frequency", "capital_relation")
+
+CHECKS: dict[str, Kind] = {
+    "keywords:existence": Kind(existence, KEYWORDS, "every keyword, also inside a word"),
+    "keywords:forbidden_words": Kind(no_forbidden_words, FORBIDDEN, "none of these words"),
+    "keywords:frequency": Kind(frequency, FREQUENCY, "how often a keyword, also inside a word"),
+    "keywords:letter_frequency": Kind(letter_frequency, LETTERS, "how often a letter"),
+    "language:response_language": Kind(response_language, LANGUAGE, "in this language"),
+    "length_constraints:number_sentences": Kind(num_sentences, SENTENCES, "how many sentences"),
+    "length_constraints:number_paragraphs": Kind(
+        divided_paragraphs, PARAGRAPHS, "so many paragraphs, *** between them"
+    ),
+    "length_constraints:number_words": Kind(num_words, WORDS, "how many words"),
+    "length_constraints:nth_paragraph_first_word": Kind(
+        _first_word, NTH, "so many paragraphs, a blank line between them; one starts with a word"
+    ),
+    "detectable_content:number_placeholders": Kind(
+        lambda text, a: placeholders(text) >= a["num_placeholders"],
+        {"num_placeholders": whole},
+        "at least so many [placeholders]",
+    ),
+    "detectable_content:postscript": Kind(_postscript, POSTSCRIPT, "a postscript"),
+    "detectable_format:number_bullet_lists": Kind(bullets, BULLETS, "exactly so many * or -"),
+    "detectable_format:constrained_response": Kind(_constrained, {}, "one of three answers"),
+    "detectable_format:number_highlighted_sections": Kind(
+        lambda text, a: highlights(text) >= a["num_highlights"],
+        {"num_highlights": whole},
+        "at least so many *highlights*",
+    ),
+    "detectable_format:multiple_sections": Kind(
+        lambda text, a: sections(text, a["section_spliter"]) >= a["num_sections"],
+        SECTIONS,
+        "at least so many sections under a mark and a number",
+    ),
+    "detectable_format:json_format": Kind(is_json, {}, "JSON and nothing else"),
+    "detectable_format:title": Kind(titled, {}, "a <<title>>"),
+    "combination:two_responses": Kind(two_responses, {}, "two responses, ****** between them"),
+    "combination:repeat_prompt": Kind(repeats_prompt, PROMPT, "the prompt first"),
+    "startend:end_checker": Kind(ends, END, "these words last"),
+    "startend:quotation": Kind(quoted, {}, "all in double quotation marks"),
+    "change_case:capital_word_frequency": Kind(num_capitals, CAPITALS, "how many CAPITAL words"),
+    "change_case:english_capital": Kind(all_capital("en"), {}, "English, no small letter"),
+    "change_case:english_lowercase": Kind(all_lowercase("en"), {}, "English, no capital letter"),
+    "punctuation:no_comma": Kind(no_comma, {}, "no comma"),
 }

@@ -1,117 +1,34 @@
-"""The 25 checkable instructions: each followed, each broken."""
+"""Shares of instructions, strict and loose, and what cannot be judged."""
+
+import json
+import os
+from collections import Counter
+from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from tasks.rewards.instruction_checks import CHECKS, sentences
-from tasks.rewards.instruction_rules import verify
+from data_schemas.verdicts import Verdict
+from tasks.rewards.instruction_rules import KINDS, read_kind, verify, verify_loose, versions
 
-AT_LEAST_2 = {"relation": "at least", "frequency": 2, "keyword": "shoe"}
-FEWER_THAN_2 = {"relation": "less than", "frequency": 2, "keyword": "shoe"}
-
-FOLLOWED_AND_BROKEN: list[tuple[str, dict[str, object], str, str]] = [
-    ("keywords:existence", {"keywords": ["Red", "shoe"]}, "red SHOES", "red bags"),
-    ("keywords:forbidden_words", {"forbidden_words": ["bag"]}, "Baggage", "A bag."),
-    ("keywords:frequency", AT_LEAST_2, "Shoes and shoes", "one shoe"),
-    ("keywords:frequency", FEWER_THAN_2, "one shoe", "Shoes and shoes"),
-    (
-        "keywords:letter_frequency",
-        {"letter": "e", "let_relation": "at least", "let_frequency": 3},
-        "Eleven e",
-        "one",
-    ),
-    (
-        "language:response_language",
-        {"language": "th"},
-        "รองเท้าสีแดงขนาดเล็ก",
-        "Small red shoes for the kids.",
-    ),
-    (
-        "length_constraints:number_sentences",
-        {"relation": "less than", "num_sentences": 3},
-        "Dr. Lee paid 3.50 for it. Good!",
-        "One. Two. Three.",
-    ),
-    ("length_constraints:number_paragraphs", {"num_paragraphs": 2}, "A\n***\nB", "A\n\nB"),
-    (
-        "length_constraints:number_words",
-        {"relation": "at least", "num_words": 3},
-        "red, small shoes",
-        "red shoes",
-    ),
-    (
-        "length_constraints:nth_paragraph_first_word",
-        {"num_paragraphs": 2, "nth_paragraph": 2, "first_word": "shoes"},
-        'Red.\n\n"Shoes," they said.',
-        "Red.\n\nThe shoes.",
-    ),
-    ("detectable_content:number_placeholders", {"num_placeholders": 2}, "[name] [city]", "[name]"),
-    (
-        "detectable_content:postscript",
-        {"postscript_marker": "P.S."},
-        "Bye.\np. s. Hi",
-        "Bye. PS Hi",
-    ),
-    ("detectable_content:postscript", {"postscript_marker": "P.P.S"}, "P.P.S Hi", "P.S. Hi"),
-    ("detectable_format:number_bullet_lists", {"num_bullets": 2}, "* a\n - b", "* a\n* b\n* c"),
-    ("detectable_format:constrained_response", {}, "My answer is yes.", "Yes."),
-    (
-        "detectable_format:number_highlighted_sections",
-        {"num_highlights": 2},
-        "*red* and **small**",
-        "*red* and **",
-    ),
-    (
-        "detectable_format:multiple_sections",
-        {"section_spliter": "SECTION", "num_sections": 2},
-        "SECTION 1\na\nSECTION 2\nb",
-        "SECTION 1\na\nSECTION b",
-    ),
-    ("detectable_format:json_format", {}, '```json\n{"a": [1]}\n```', "{'a': 1}"),
-    ("detectable_format:title", {}, "<<Red Shoes>>\nSmall.", "<<  >> Red"),
-    ("combination:two_responses", {}, "Red\n******\nBlue", "Red\n******\nRed"),
-    ("combination:repeat_prompt", {"prompt_to_repeat": "Sell shoes."}, "sell shoes. Ok", "Ok"),
-    ("startend:end_checker", {"end_phrase": "Any questions?"}, 'Hi. any questions?" ', "Any."),
-    ("startend:quotation", {}, ' "Red shoes" ', '"Red shoes'),
-    (
-        "change_case:capital_word_frequency",
-        {"capital_relation": "less than", "capital_frequency": 2},
-        "A red shoe",
-        "RED SHOE",
-    ),
-    (
-        "change_case:english_capital",
-        {},
-        "THESE ARE THE SHOES THAT YOU WANT.",
-        "These are the SHOES that you want.",
-    ),
-    (
-        "change_case:english_lowercase",
-        {},
-        "these are the shoes that you want.",
-        "these are the shoes that You want.",
-    ),
-    ("punctuation:no_comma", {}, "red small shoes", "red, small shoes"),
-]
+VALUES: dict[str, object] = {
+    "relation": "at least",
+    "whole": 2,
+    "letter": "a",
+    "phrase": "a",
+    "phrases": ["a"],
+    "spellings": {"a": "à"},
+    "language": "en",
+    "script": "thai",
+    "forbidden_char": "ç",
+}
+"""A value for every kind of argument, by its reader or its name."""
 
 
 def gold(*parts: tuple[str, dict[str, object]]) -> dict[str, object]:
     names, arguments = zip(*parts, strict=True)
     return {"instruction_id_list": list(names), "kwargs": list(arguments)}
-
-
-@pytest.mark.parametrize(("name", "arguments", "followed", "broken"), FOLLOWED_AND_BROKEN)
-def test_each_instruction_can_be_followed_and_broken(
-    problem, name: str, arguments: dict[str, object], followed: str, broken: str
-) -> None:
-    one = problem("instruction_rules", gold((name, arguments)))
-
-    assert (1.0, "correct") == (verify(one, followed).score, verify(one, followed).reason)
-    assert (0.0, "wrong") == (verify(one, broken).score, verify(one, broken).reason)
-
-
-def test_all_25_instructions_are_there_and_tested() -> None:
-    assert 25 == len(CHECKS)
-    assert CHECKS.keys() == {name for name, *_ in FOLLOWED_AND_BROKEN}
 
 
 def test_the_score_is_the_share_followed_and_the_broken_ones_are_named(problem) -> None:
@@ -139,6 +56,10 @@ def test_thinking_does_not_count(problem) -> None:
         (("keywords:existence", {}), "bad_gold"),
         (("keywords:existence", {"keywords": "shoe"}), "bad_gold"),
         (("detectable_content:number_placeholders", {"num_placeholders": "2"}), "bad_gold"),
+        (("detectable_content:number_placeholders", {"num_placeholders": -1}), "bad_gold"),
+        (("detectable_content:number_placeholders", {"num_placeholders": 1.5}), "bad_gold"),
+        (("keywords:letter_frequency", {"letter": "ab"}), "bad_gold"),
+        (("punctuation:no_comma", {"num_words": 3}), "bad_gold"),
         (("length_constraints:number_words", {"relation": "about", "num_words": 2}), "bad_gold"),
         (("language:response_language", {"language": "tlh"}), "language_undecided"),
         (("language:response_language", {"language": "fr"}), "language_undecided"),
@@ -156,10 +77,128 @@ def test_ids_and_arguments_must_pair_up(problem) -> None:
     assert "bad_gold" == verify(problem("instruction_rules", uneven), "text").reason
 
 
-def test_sentences_end_where_people_end_them() -> None:
-    text = (
-        'Mr. A. Lee paid $3.50, i.e. a lot. "Really?" Yes! Wait... what\n\nA title\n\nกขค。 はい。'
-    )
-    expected = ["Mr. A. Lee paid $3.50, i.e. a lot.", '"Really?"', "Yes!", "Wait...", "what"]
+def test_arguments_are_read_whatever_the_response_is(problem) -> None:
+    late = gold(("language:response_language", {"language": "en"}), ("keywords:existence", {}))
 
-    assert [*expected, "A title", "กขค。", "はい。"] == sentences(text)
+    assert "bad_gold" == verify(problem("instruction_rules", late), "xqz wvk").reason
+
+
+def test_there_are_eight_versions_of_a_response() -> None:
+    assert (
+        "*Hi*\na\nBye*",
+        "a\nBye*",
+        "*Hi*\na",
+        "a",
+        "Hi\na\nBye",
+        "a\nBye",
+        "Hi\na",
+        "a",
+    ) == versions("*Hi*\na\nBye*")
+
+
+@pytest.mark.parametrize(
+    ("part", "text", "strict", "loose"),
+    [
+        (("startend:quotation", {}), 'Sure!\n"Red shoes"', 0.0, 1.0),
+        (("startend:end_checker", {"end_phrase": "the end"}), "**The end**", 0.0, 1.0),
+        (("punctuation:no_comma", {}), "Sure, here:\nRed\nWell, bye", 0.0, 1.0),
+        (("punctuation:no_comma", {}), "Red, small\nRed, small\nRed, small", 0.0, 0.0),
+        (("detectable_format:number_bullet_lists", {"num_bullets": 1}), "* a", 1.0, 1.0),
+        (("language:response_language", {"language": "th"}), "Sure:\nสวัสดี", 0.0, 1.0),
+    ],
+)
+def test_loose_forgives_an_introduction_a_last_line_and_asterisks(
+    problem, part, text: str, strict: float, loose: float
+) -> None:
+    one = problem("instruction_rules", gold(part))
+
+    assert (strict, loose) == (verify(one, text).score, verify_loose(one, text).score)
+
+
+def test_loose_abstains_only_if_no_version_follows_and_one_is_undecided(problem) -> None:
+    one = problem("instruction_rules", gold(("language:response_language", {"language": "en"})))
+
+    assert None is verify_loose(one, "xqz wvk").score
+    assert 1.0 == verify_loose(one, "the shoes of the kids\nxqz").score
+
+
+ANY: dict[str, dict[str, object]] = {
+    name: {
+        argument: VALUES.get(argument, VALUES.get(reader.__name__, "th"))
+        for argument, reader in kind.arguments.items()
+    }
+    for name, kind in KINDS.items()
+}
+FIXED = [
+    ("punctuation:no_comma", {}),
+    ("keywords:forbidden_words", {"forbidden_words": ["shoe"]}),
+    ("ja:letters:no_katakana", {}),
+    ("fr:special_character:no_accents", {}),
+    ("es:special_character:enie", {"let_frequency": 0}),
+    ("sea:count:characters", {"relation": "at most", "num_characters": 5}),
+]
+
+
+@pytest.mark.parametrize("part", FIXED, ids=lambda part: part[0])
+@given(more=st.text(max_size=30))
+def test_more_text_does_not_mend_what_must_not_be_there(problem, part, more: str) -> None:
+    one = problem("instruction_rules", gold(part))
+
+    assert 0.0 == verify(one, "A shoe, ñandú カ é" + more).score
+
+
+@given(text=st.text(max_size=80))
+def test_every_check_decides_or_abstains_on_any_text_and_loose_is_not_below_strict(
+    problem, text: str
+) -> None:
+    for name, arguments in ANY.items():
+        one = problem("instruction_rules", gold((name, arguments)))
+        strict, loose = verify(one, text), verify_loose(one, text)
+
+        assert strict == verify(one, text)
+        assert strict.score in (0.0, 1.0, None)
+        assert loose.score is None or loose.score >= (strict.score or 0.0), name
+
+
+def test_long_hostile_texts_are_judged_at_once(problem) -> None:
+    texts = [
+        char * 60_000 for char in ("a.", "¿", "##a", "「", "*", "\n", "- ", "[", "เ", "。", "1.")
+    ]
+    golds = [problem("instruction_rules", gold(part)) for part in ANY.items()]
+
+    verdicts = [verify(one, f"a{text}b") for one in golds for text in texts]
+
+    assert all(isinstance(verdict, Verdict) for verdict in verdicts)
+
+
+def rows(path: str) -> list[dict]:
+    file = Path(os.environ.get("EACHPROMPT_DATA", "/nowhere")) / path
+    if not file.exists():
+        pytest.skip(f"EACHPROMPT_DATA names no folder with {path}")
+    return [json.loads(line) for line in file.read_text().split("\n") if line]
+
+
+@pytest.mark.parametrize(
+    ("path", "prefix", "count"),
+    [
+        ("ifeval/input_data.jsonl", "", 541),
+        ("m_ifeval/es_input.jsonl", "es:", 115),
+        ("m_ifeval/fr_input.jsonl", "fr:", 235),
+        ("m_ifeval/ja_input.jsonl", "ja:", 172),
+    ],
+)
+def test_every_instruction_of_the_public_sets_is_known_and_its_arguments_are_read(
+    path: str, prefix: str, count: int
+) -> None:
+    prompts = rows(path)
+    asked: Counter[str] = Counter()
+    for row in prompts:
+        for name, arguments in zip(row["instruction_id_list"], row["kwargs"], strict=True):
+            read_kind(name, arguments)
+            asked[name] += 1
+
+    known = {
+        name for name in KINDS if name.startswith(prefix) and name.count(":") == 1 + bool(prefix)
+    }
+    assert count == len(prompts)
+    assert known == asked.keys()

@@ -4,6 +4,7 @@
 
 import pytest
 
+from tasks.rewards.language_words import APART
 from tasks.rewards.languages import is_language
 
 SENTENCES = {
@@ -46,12 +47,55 @@ def test_a_sentence_is_in_its_language_and_in_no_other(language: str) -> None:
             assert is_language(sentence, language) is not True, other
 
 
-def test_malay_and_indonesian_are_told_apart_only_by_their_own_words() -> None:
+def test_malay_and_indonesian_are_told_apart_only_by_words_that_differ() -> None:
     shared = "Ini untuk saya dan itu untuk mereka."
+    malay = "Kasut ini boleh dipakai kerana saiz dan kualiti yang baik."
 
-    assert is_language(shared, "id") is True
-    assert is_language(shared, "ms") is True
-    assert is_language("Anda boleh pakai kerana ia ialah wang daripada beliau.", "id") is not True
+    assert (None, None) == (is_language(shared, "id"), is_language(shared, "ms"))
+    assert is_language(shared, "en") is False
+    assert (False, True) == (is_language(malay, "id"), is_language(malay, "ms"))
+    assert is_language("Kita bisa pergi karena mereka mahu.", "id") is None
+
+
+def test_words_that_differ_belong_to_one_standard() -> None:
+    indonesian, malay = (set(APART[language].split()) for language in ("id", "ms"))
+
+    assert not indonesian & malay
+
+
+@pytest.mark.parametrize(
+    ("text", "tag", "expected"),
+    [
+        ("這雙鞋子很好", "zh-TW", True),
+        ("這雙鞋子很好", "zh-Hant-HK", True),
+        ("這雙鞋子很好", "zh-CN", False),
+        ("这双鞋子很好", "zh-TW", False),
+        ("这双鞋子很好", "zh-Hans", True),
+        ("这双鞋子很好", "zh", True),
+        ("好人", "zh-TW", None),
+        ("這雙鞋子为这双", "zh-TW", None),
+        ("この靴", "zh-TW", False),
+    ],
+)
+def test_traditional_and_simplified_chinese_differ_by_their_characters(
+    text: str, tag: str, expected: bool | None
+) -> None:
+    assert expected is is_language(text, tag)
+
+
+def test_words_that_two_languages_share_decide_for_neither() -> None:
+    assert is_language("la", "es") is None
+    assert is_language("a", "en") is None
+
+
+def test_letters_that_only_one_language_has_count_like_its_words() -> None:
+    assert is_language("Giày đẹp", "vi") is True
+    assert is_language("¿Pequeño?", "es") is True
+    assert is_language("Promoções imperdíveis, opções", "pt") is True
+
+
+def test_a_few_words_do_not_make_a_long_text_a_language() -> None:
+    assert is_language("Meureutoh " * 20 + "that", "en") is None
 
 
 @pytest.mark.parametrize("text", ["", "123 !", "🙂", "ab กข"])
