@@ -1,40 +1,110 @@
-"""Share of unit tests a program passes (CompassMax: pass rate).
+"""Share of its tests that a program in Python, C++ or Java passes.
 
-Gold: {"mode": "asserts", "tests": ["assert f(1)==2"], "setup": ""}. The program is the last fenced
-block of the answer, or all of it; the setup runs after it has loaded, as MBPP defines it.
+    CompassMax: the share passed (`CodeReward.PASS_RATE`)
+    Ring-lite: 1 if every test passes, else 0 (`CodeReward.ALL_TESTS`); the first failure ends it
 
-A program that hangs or dies ends its run: the tests after that count as failed, which is the one
-early stop that leaves the pass rate well defined.
+Gold, by mode:
+
+    {"mode": "asserts", "tests": ["assert f(1) == 2"], "setup": ""}               Python
+    {"mode": "function", "function": "f", "cases": [{"args": [1], "expected": 2}]}
+    {"mode": "stdio", "cases": [{"stdin": "1 2", "expected": "3"}]}
+    {"mode": "harness", "harness": "int main() {...}", "cases": [{"stdin": "", "expected": ""}]}
+
+all but the first with "language": "python" (default), "cpp" or "java". A harness is a source that
+is compiled together with the program, calls its functions and prints what they return: unit tests
+for C++ (`main`) and Java (`class Harness`). Its program is judged by what is printed, as in
+`stdio`, not by an exit code that the program could set itself. The program is the last fenced block
+of the answer, or all of it; an assert's setup runs after it has loaded, as MBPP defines it.
+
+Expected values never enter the program's process. A program that hangs or dies in one test is
+started afresh for the next one, so a share counts every test; only a program that cannot be
+compiled or loaded, or has used up its time for all tests, fails the rest unseen.
 """
 
 import ast
 import re
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from data_schemas.prompts import Problem
+from data_schemas.settings import CodeReward
 from data_schemas.verdicts import Verdict, abstain, scored
-from tasks.errors import EngineError
+from tasks.errors import EngineError, JudgeError
 from tasks.rewards.protocol import Gold, judge
-from tasks.rewards.sandbox.runner import Outcome, shared_sandbox
+from tasks.rewards.sandbox.call_drivers import call_harness, judge_printed
+from tasks.rewards.sandbox.comparison import same_text
+from tasks.rewards.sandbox.runner import Sandbox, shared_sandbox
+from tasks.rewards.sandbox.session import Run
+from tasks.rewards.sandbox.toolchains import Language, build
 
 MAX_PROGRAM_CHARACTERS = 50_000
-_FENCE = re.compile(r"```[ \t]*(?:python3?|py)?[ \t]*\n(.*?)(?:```|\Z)", re.DOTALL | re.IGNORECASE)
-_REASONS = {"done": "tests_failed", "load": "not_loaded", "gone": "crashed", "timeout": "timeout"}
+MAX_INPUT_CHARACTERS = 4_000_000
+Result = tuple[list[bool], str, str]
+"""Which tests passed (missing: not run), how the first failure ended, why."""
+_FENCE = re.compile(
+    r"```[ \t]*(?:python3?|py|c\+\+|cpp|cc|cxx|java)?[ \t]*\n(.*?)(?:```|\Z)",
+    re.DOTALL | re.IGNORECASE,
+)
+_REASONS = {
+    "done": "tests_failed", "load": "not_loaded", "gone": "crashed", "timeout": "timeout",
+    "crashed": "crashed", "output": "too_much_output", "not_compiled": "not_compiled",
+}  # fmt: skip
+
+
+class Case(BaseModel):
+    """One function call or one input, and what has to come of it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    args: tuple[Any, ...] = Field(default=(), strict=False)
+    stdin: str = Field(default="", max_length=MAX_INPUT_CHARACTERS)
+    expected: Any
 
 
 class CodeTests(Gold):
     """The tests a program has to pass."""
 
-    mode: Literal["asserts"] = "asserts"
-    tests: tuple[str, ...] = Field(min_length=1, strict=False)
+    mode: Literal["asserts", "function", "stdio", "harness"] = "asserts"
+    language: Language = Field(default=Language.PYTHON, strict=False)
+    tests: tuple[str, ...] = Field(default=(), strict=False)
     setup: str = ""
+    function: str = Field(default="", pattern=r"^([A-Za-z_]\w*\.)?[A-Za-z_]\w*$|^$")
+    harness: str = ""
+    cases: tuple[Case, ...] = Field(default=(), strict=False)
+
+    @model_validator(mode="after")
+    def _is_complete(self) -> "CodeTests":
+        needed = {
+            "asserts": ("tests",),
+            "function": ("function", "cases"),
+            "stdio": ("cases",),
+            "harness": ("harness", "cases"),
+        }[self.mode]
+        values = {"tests": self.tests, "function": self.function}
+        values |= {"cases": self.cases, "harness": self.harness}
+        for name, value in values.items():
+            if bool(value) != (name in needed):
+                raise ValueError(f"mode {self.mode} needs {' and '.join(needed)} and no more")
+        if self.mode == "asserts" and self.language is not Language.PYTHON:
+            raise ValueError("asserts are Python; C++ and Java have mode harness")
+        if self.mode in ("stdio", "harness") and not all(
+            isinstance(case.expected, str) for case in self.cases
+        ):
+            raise ValueError(f"mode {self.mode} expects text")
+        return self
 
 
-def verify(problem: Problem, response: str) -> Verdict:
-    """Score the share of tests passed; abstain if the sandbox or the tests are at fault."""
-    return judge(problem, response, CodeTests, _check)
+def verify(
+    problem: Problem, response: str, *, reward: CodeReward = CodeReward.PASS_RATE
+) -> Verdict:
+    """Score the share of tests passed, or whether all are; abstain if the program is not at fault.
+
+    Raises:
+        SettingsError: no sandbox that is good enough works here.
+    """
+    early = reward is CodeReward.ALL_TESTS
+    return judge(problem, response, CodeTests, lambda gold, answer: _check(gold, answer, early))
 
 
 def program(answer: str) -> str:
@@ -43,7 +113,12 @@ def program(answer: str) -> str:
     return blocks[-1] if blocks else answer
 
 
-def _check(gold: CodeTests, answer: str) -> Verdict:
+def close() -> None:
+    """End the sandbox's processes; the next program starts them again."""
+    shared_sandbox().close()
+
+
+def _check(gold: CodeTests, answer: str, early: bool) -> Verdict:
     for text in (gold.setup, *gold.tests):
         try:
             ast.parse(text)
@@ -53,23 +128,68 @@ def _check(gold: CodeTests, answer: str) -> Verdict:
     if len(source) > MAX_PROGRAM_CHARACTERS:
         return scored(0.0, "too_long", f"{len(source)} characters")
     try:
-        outcome = shared_sandbox().run(source, gold.tests, gold.setup)
+        if gold.mode == "asserts" or (gold.mode, gold.language) == ("function", Language.PYTHON):
+            passed, end, why = _tested(gold, source, shared_sandbox(), early)
+        else:
+            passed, end, why = _executed(gold, source, shared_sandbox(), early)
+    except JudgeError as error:
+        return abstain("no_compiler", str(error))
     except EngineError as error:
         return abstain("sandbox_failed", str(error))
-    return _verdict(outcome, len(gold.tests))
+    return _verdict(passed, end, why, num_tests=len(gold.tests or gold.cases), early=early)
 
 
-def _verdict(outcome: Outcome, num_tests: int) -> Verdict:
-    if outcome.end == "unsupported":
-        return abstain("unsupported_test", outcome.why)
-    passed = sum(outcome.passed)
-    detail = f"{passed} of {num_tests} passed; {outcome.why}".removesuffix("; ")
-    if outcome.end == "done" and passed == num_tests == len(outcome.passed):
+def _tested(gold: CodeTests, source: str, sandbox: Sandbox, early: bool) -> Result:
+    """Run Python tests or calls; after a hang or crash the next one has a fresh program."""
+    passed, ended, whys, spent = list[bool](), list[str](), list[str](), 0.0
+    cases = [case.model_dump() for case in gold.cases]
+    num_tests = len(gold.tests or cases)
+    while len(passed) < num_tests and spent < sandbox.limits.total_cpu_s:
+        done = len(passed)
+        if gold.mode == "asserts":
+            outcome = sandbox.run(source, gold.tests[done:], gold.setup, early=early)
+        else:
+            outcome = sandbox.call(source, gold.function, cases[done:], early=early)
+        passed += outcome.passed
+        whys.append(outcome.why)
+        if outcome.end == "unsupported":
+            return [], "unsupported", outcome.why
+        if outcome.end != "done":
+            ended.append(outcome.end)
+            passed += [False] if outcome.is_ready else []
+            spent += max(outcome.cpu_s, sandbox.limits.idle_s if ended[-1] == "timeout" else 0)
+        if not outcome.is_ready or (early and not all(passed)):
+            break
+    return passed, next(iter(ended), "done"), next(filter(None, whys), "")
+
+
+def _executed(gold: CodeTests, source: str, sandbox: Sandbox, early: bool) -> Result:
+    """Compile the program and run it on every input; outputs are compared here."""
+    harness, inputs = gold.harness, [case.stdin for case in gold.cases]
+    if gold.mode == "function":
+        calls = [case.args for case in gold.cases]
+        harness, inputs = call_harness(gold.language, source, gold.function, calls)
+
+    def why_failed(index: int, run: Run) -> str:
+        if run.end != "done" or run.code:
+            return f"test {index}: {run.end}, exit code {run.code}"
+        expected = gold.cases[index].expected
+        if gold.mode == "function":
+            return judge_printed(expected, run.output)
+        if same_text(expected, run.output):
+            return ""
+        return f"test {index}: {run.output[:60]!r} instead of {expected[:60]!r}"
+
+    built = build(gold.language, source, harness, limits=sandbox.limits)
+    runs = sandbox.execute(built, inputs, why_failed, early=early)
+    return list(runs.passed), runs.end, runs.why
+
+
+def _verdict(passed: list[bool], end: str, why: str, *, num_tests: int, early: bool) -> Verdict:
+    if end == "unsupported":
+        return abstain("unsupported_test", why)
+    count = sum(passed)
+    detail = f"{count} of {num_tests} passed; {why}".removesuffix("; ")
+    if count == num_tests:
         return scored(1.0, "correct", detail)
-    # Short of 1 even if the program died after the last test: it did not finish in order.
-    return scored(min(passed, num_tests - 1) / num_tests, _REASONS[outcome.end], detail)
-
-
-def close() -> None:
-    """End the sandbox's processes; the next program starts them again."""
-    shared_sandbox().close()
+    return scored(0.0 if early else count / num_tests, _REASONS[end], detail)

@@ -1,8 +1,9 @@
 """The process that runs the tests; the program under test is on the other side of a socket.
 
-Tests are ordinary Python. A name they use but do not define is looked up in the program: functions
-and classes become stand-ins, data stays data. Built-ins and standard modules are never looked up
-there, so that a program cannot redefine `len` or `math` for its own test.
+A task is a list of tests, or a function with cases to call it on. Tests are ordinary Python. A name
+they use but do not define is looked up in the program: functions and classes become stand-ins, data
+stays data. Built-ins and standard modules are never looked up there, so that a program cannot
+redefine `len` or `math` for its own test.
 
 Left: a test that asks an object of the program's own class for a verdict (`Stack().is_empty()`)
 gets that object's word; one that uses a standard function without importing it gets the program's.
@@ -15,6 +16,7 @@ import socket
 from collections.abc import Callable
 from typing import Any
 
+from tasks.rewards.sandbox.comparison import same_value
 from tasks.rewards.sandbox.wire import WireError, decode, encode, receive, send
 
 MODULES = frozenset(
@@ -145,7 +147,10 @@ def serve(parent: socket.socket, link: socket.socket) -> None:
         send(parent, {"end": "gone", "why": _why(error)})
         return
     try:
-        _run(task["setup"], task["tests"], program, parent)
+        if "function" in task:
+            _call_cases(task, program, parent)
+        else:
+            _run_tests(task, program, parent)
     except CannotPass as error:
         send(parent, {"end": "unsupported", "why": _why(error)})
     except ProgramGone as error:
@@ -154,20 +159,50 @@ def serve(parent: socket.socket, link: socket.socket) -> None:
         send(parent, {"end": "done"})
 
 
-def _run(setup: str, tests: list[str], program: Program, parent: socket.socket) -> None:
-    names = _namespace(setup, tests, program)
-    for index, test in enumerate([setup, *tests]):
-        why = ""
-        try:
-            exec(compile(test, "<test>", "exec"), names)
-        except (ProgramGone, CannotPass):
-            raise
-        except BaseException as error:  # the boundary: a test may raise anything
-            if isinstance(error, ImportError) and error is not program.raised:
-                raise CannotPass(str(error)) from error
-            why = _why(error)
-        if index:
-            send(parent, {"passed": not why, "why": why})
+def _run_tests(task: dict[str, Any], program: Program, parent: socket.socket) -> None:
+    names = _namespace(task["setup"], task["tests"], program)
+    _failure(lambda: exec(compile(task["setup"], "<setup>", "exec"), names), program)
+    send(parent, {"ready": True})
+    for test in task["tests"]:
+        code = compile(test, "<test>", "exec")
+        why = _failure(lambda code=code: exec(code, names), program)
+        send(parent, {"passed": not why, "why": why})
+        if why and task["early"]:
+            return
+
+
+def _call_cases(task: dict[str, Any], program: Program, parent: socket.socket) -> None:
+    owner, _, name = task["function"].rpartition(".")
+    send(parent, {"ready": True})
+    for case in task["cases"]:
+        why = _failure(lambda case=case: _call_case(program, owner, name, case), program)
+        send(parent, {"passed": not why, "why": why})
+        if why and task["early"]:
+            return
+
+
+def _call_case(program: Program, owner: str, name: str, case: dict[str, Any]) -> None:
+    found, function = program.lookup(owner or name)
+    if not found or not isinstance(function, Remote):
+        raise ProgramFailed(f"no function {owner or name}")
+    if owner:
+        function = getattr(function(), name)
+    value = function(*case["args"])
+    if not same_value(case["expected"], value):
+        raise AssertionError(f"{value!r:.60} instead of {case['expected']!r:.60}")
+
+
+def _failure(act: Callable[[], object], program: Program) -> str:
+    """Do it and return why it failed; empty if it did not."""
+    try:
+        act()
+    except (ProgramGone, CannotPass):
+        raise
+    except BaseException as error:  # the boundary: a test may raise anything
+        if isinstance(error, ImportError) and error is not program.raised:
+            raise CannotPass(str(error)) from error
+        return _why(error)
+    return ""
 
 
 def _namespace(setup: str, tests: list[str], program: Program) -> dict[str, Any]:

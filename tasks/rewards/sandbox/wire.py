@@ -12,6 +12,8 @@ from itertools import islice
 from typing import Any
 
 MAX_FRAME_BYTES = 4 * 2**20
+MAX_STREAM_BYTES = 16 * 2**20
+"""What a program may be given to read; it may print less (`Limits.output_mib`)."""
 _MAX_ITEMS = 100_000
 """Taken from an iterator before it counts as endless."""
 _SMALL = 2**63
@@ -29,13 +31,7 @@ class WireError(Exception):
 
 def send(link: socket.socket, message: object) -> None:
     """Send one JSON value."""
-    payload = json.dumps(message).encode()
-    if len(payload) > MAX_FRAME_BYTES:
-        raise WireError(f"message of {len(payload)} bytes")
-    try:
-        link.sendall(len(payload).to_bytes(4, "big") + payload)
-    except OSError as error:
-        raise WireError(str(error)) from error
+    send_bytes(link, json.dumps(message).encode())
 
 
 def receive(link: socket.socket) -> Any:
@@ -45,13 +41,28 @@ def receive(link: socket.socket) -> Any:
         WireError: end of stream, too long, or not JSON.
         TimeoutError: the socket has a timeout and it passed.
     """
-    size = int.from_bytes(_exactly(link, 4), "big")
-    if size > MAX_FRAME_BYTES:
-        raise WireError(f"message of {size} bytes")
     try:
-        return json.loads(_exactly(link, size))
+        return json.loads(receive_bytes(link))
     except (ValueError, RecursionError) as error:
         raise WireError(f"no JSON: {error}") from error
+
+
+def send_bytes(link: socket.socket, payload: bytes, most: int = MAX_FRAME_BYTES) -> None:
+    """Send one frame of at most `most` bytes."""
+    if len(payload) > most:
+        raise WireError(f"message of {len(payload)} bytes")
+    try:
+        link.sendall(len(payload).to_bytes(4, "big") + payload)
+    except OSError as error:
+        raise WireError(str(error)) from error
+
+
+def receive_bytes(link: socket.socket, most: int = MAX_FRAME_BYTES) -> bytes:
+    """Receive one frame of at most `most` bytes."""
+    size = int.from_bytes(_exactly(link, 4), "big")
+    if size > most:
+        raise WireError(f"message of {size} bytes")
+    return _exactly(link, size)
 
 
 def encode(value: object, keep: Keep) -> Any:  # noqa: C901, PLR0911, PLR0912 - a table

@@ -1,31 +1,45 @@
-"""A bare Python that forks a fresh judge and a fresh candidate for every program.
+"""A bare Python that forks fresh processes for every program, and ends them.
 
-Started by `runner` with `BOOT`, an empty environment and a socket as standard input. It never reads
-a program or a test: those go straight to its children, so no child inherits what another one saw.
+Started by `session` with `BOOT`, an empty environment and a socket as standard input. It never
+reads a program or a test: those go straight to its children, so no child inherits what another one
+saw.
 Protocol on the socket:
 
-    to the runner    {"filter": bool, "files": bool}: which confinement works here
-    from the runner  b"S" with three sockets: the judge's to the runner, both ends of their link
-    from the runner  b"E": end them
-    to the runner    how both ended
+    to the caller    {"filter": bool, "files": bool}: which confinement works here
+    from the caller  b"S" with three sockets: the judge's to the caller, both ends of their link
+                     b"X" with one: the workbench's to the caller
+    from the caller  b"E": end them
+    to the caller    how each of them ended
 """
 
 import gc
+import json
 import os
 import select
+import shutil
 import signal
 import socket
 import sys
+import time
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from tasks.rewards.sandbox import candidate, judge, wire
-from tasks.rewards.sandbox.confinement import CallFilter, hide_files, limit
+from tasks.rewards.sandbox import candidate, judge, wire, workbench
+from tasks.rewards.sandbox.calls import CallFilter, Calls
+from tasks.rewards.sandbox.confinement import (
+    Bounds,
+    adopt_orphans,
+    die_with_parent,
+    hide_files,
+    limit,
+)
 
 BOOT = (
     "import sys; sys.path.insert(0, sys.argv.pop(1)); "
     "from tasks.rewards.sandbox.zygote import main; del sys.path[0]; main()"
 )
-"""What the interpreter runs. Arguments: folder of the project, memory in bytes, CPU in seconds."""
+"""What the interpreter runs. Arguments: folder of the project, `Orders` as JSON."""
 
 PRELOADED = (
     *("array", "bisect", "calendar", "cmath", "collections", "copy", "dataclasses", "datetime"),
@@ -34,17 +48,35 @@ PRELOADED = (
     "unicodedata",
 )
 """Modules programs use often; importing them once costs less than once per program."""
+_TICK_S = 0.25
+_REAP_S = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Orders:
+    """What the caller decides once."""
+
+    confined: bool
+    """Children that cannot be confined by Landlock and system call filters are not run."""
+    memory_bytes: int
+    cpu_s: int
+    idle_s: float
+    readable: list[str]
+    """Files and folders that programs and compilers may read."""
+    work: str
+    """The only folder that a compiler may write to; emptied after every program."""
 
 
 def main() -> None:
-    """Serve the runner until it hangs up."""
-    memory_bytes, cpu_s = int(sys.argv[1]), int(sys.argv[2])
+    """Serve the caller until it hangs up."""
+    orders = Orders(**json.loads(sys.argv[1]))
     control = socket.socket(fileno=os.dup(0))
     _silence()
     for name in PRELOADED:
         __import__(name)
-    filtering = CallFilter()
-    files = hide_files(_library_folders())
+    adopt_orphans()
+    filtering = CallFilter(Calls.FUNCTIONS)
+    files = hide_files([Path(path) for path in orders.readable], [Path(orders.work)])
     wire.send(control, {"filter": filtering.works, "files": files})
     gc.collect()
     gc.freeze()
@@ -52,36 +84,77 @@ def main() -> None:
         message, sockets, _, _ = socket.recv_fds(control, 1, 3)
         if not message:
             return
-        if message == b"S" and len(sockets) == 3:
-            parent_end, judge_end, candidate_end = sockets
-            judged = _fork(sockets[:2], filtering, 2 * memory_bytes, 2 * cpu_s)
-            tested = _fork(sockets[2:], filtering, memory_bytes, cpu_s)
-            for handle in (parent_end, judge_end, candidate_end):
-                os.close(handle)
-            select.select([control], [], [])
-            statuses = {"candidate": _end(tested), "judge": _end(judged)}
-            if control.recv(1) != b"E":
-                return
-            wire.send(control, statuses)
+        children = _start(message, sockets, filtering, orders)
+        idle = _watch(control, children, orders.idle_s if message == b"S" else None)
+        statuses: dict[str, Any] = {name: _end(child) for name, child in children.items()}
+        is_clean = _reap()
+        _empty(Path(orders.work))
+        if control.recv(1) != b"E" or not is_clean:
+            return  # with a namespace of its own, whatever is left ends with this process
+        wire.send(control, {**statuses, "idle": idle})
 
 
-def _fork(handles: list[int], filtering: CallFilter, memory_bytes: int, cpu_s: int) -> int:
-    """Fork a judge (two sockets) or a candidate (one) and return its process id."""
+def _start(
+    message: bytes, sockets: list[int], filtering: CallFilter, orders: Orders
+) -> dict[str, int]:
+    memory, cpu_s = orders.memory_bytes, orders.cpu_s
+    if message == b"S" and len(sockets) == 3:
+        confined = filtering if orders.confined else None
+        children = {
+            "judge": _fork(sockets[:2], Bounds(2 * cpu_s, 2 * memory), confined, orders),
+            "candidate": _fork(sockets[2:], Bounds(cpu_s, memory), confined, orders),
+        }
+    elif message == b"X" and len(sockets) == 1:
+        children = {"workbench": _fork(sockets, None, None, orders)}
+    else:
+        raise wire.WireError(f"unknown order {message!r}")
+    for handle in sockets:
+        os.close(handle)
+    return children
+
+
+def _fork(
+    handles: list[int], bounds: Bounds | None, filtering: CallFilter | None, orders: Orders
+) -> int:
+    """Fork a judge (two sockets), a candidate (one) or a workbench (no bounds); return its id."""
     process = os.fork()
     if process:
         return process
     try:
         os.setsid()
+        die_with_parent()
         _close_all_but(handles)
         sockets = [socket.socket(fileno=handle) for handle in handles]
-        limit(cpu_s=cpu_s, memory_bytes=memory_bytes)
-        filtering.install()
+        if bounds is None:
+            workbench.serve(sockets[0], Path(orders.work), filtered=orders.confined)
+            os._exit(0)
+        limit(bounds)
+        if filtering is not None and not filtering.install():
+            os._exit(1)
         if len(sockets) == 2:
             judge.serve(*sockets)
         else:
             candidate.serve(*sockets)
     finally:
         os._exit(0)
+
+
+def _watch(control: socket.socket, children: dict[str, int], idle_s: float | None) -> bool:
+    """Wait for the caller; kill children that compute nothing for `idle_s`, and say so."""
+    spent = busy = 0.0
+    while True:
+        ready, _, _ = select.select([control], [], [], None if idle_s is None else _TICK_S)
+        if ready or idle_s is None:
+            return False
+        times = [workbench.cpu_time(child) for child in children.values()]
+        now, used = time.monotonic(), sum(one for one in times if one is not None)
+        if None in times or used > spent + workbench.PROGRESS_S or not busy:
+            busy, spent = now, used
+        if now - busy > idle_s:
+            for child in children.values():
+                os.kill(child, signal.SIGKILL)
+            select.select([control], [], [])
+            return True
 
 
 def _end(process: int) -> dict[str, float]:
@@ -98,6 +171,41 @@ def _end(process: int) -> dict[str, float]:
     }
 
 
+def _reap() -> bool:
+    """Kill and reap what is left below this process; False if something cannot be found."""
+    deadline = time.monotonic() + _REAP_S
+    while time.monotonic() < deadline:
+        for process in _orphans():
+            try:
+                os.kill(process, signal.SIGKILL)
+            except (ProcessLookupError, PermissionError):
+                continue
+        try:
+            process, _ = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            return True
+        if not process:
+            time.sleep(0.005)
+    return False
+
+
+def _orphans() -> list[int]:
+    """Return this process's children where /proc can be read, which is where they can escape."""
+    try:
+        own = os.getpid()
+        return [int(one) for one in Path(f"/proc/{own}/task/{own}/children").read_text().split()]
+    except OSError:
+        return []
+
+
+def _empty(folder: Path) -> None:
+    for path in folder.iterdir():
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
+
+
 def _silence() -> None:
     null = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
@@ -111,11 +219,3 @@ def _close_all_but(handles: list[int]) -> None:
         os.closerange(first, handle)
         first = handle + 1
     os.closerange(first, 1024)
-
-
-def _library_folders() -> list[Path]:
-    """What imports read: the standard library, system libraries, the null device."""
-    standard = Path(os.__file__).parent
-    system = [Path(name) for name in ("/usr/lib", "/lib", "/lib64", "/usr/share/zoneinfo")]
-    devices = [Path(name) for name in ("/dev/null", "/dev/urandom")]
-    return [standard, *system, *devices]

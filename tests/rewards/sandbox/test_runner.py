@@ -199,7 +199,7 @@ def test_nothing_outlives_a_parent_that_is_killed() -> None:
         "one = Sandbox(Limits(cpu_s=60, wall_s=60.0))\n"
         "run = threading.Thread(target=one.run, args=('while True: pass', ['f()']))\n"
         "run.start(); time.sleep(0.7)\n"
-        "print(one._all[0]._process.pid, flush=True)\n"
+        "print(one._all[0].process.pid, flush=True)\n"
     )
     parent = subprocess.Popen(
         [sys.executable, "-c", script], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
@@ -234,8 +234,8 @@ def test_programs_do_not_see_each_other(sandbox: Sandbox) -> None:
 def test_a_lost_zygote_is_replaced(sandbox: Sandbox) -> None:
     sandbox.run("", ["assert True"])
     for zygote in sandbox._all:
-        zygote._process.kill()
-        zygote._process.wait()
+        zygote.process.kill()
+        zygote.process.wait()
 
     assert (True,) == sandbox.run("def one(): return 1", ["assert one() == 1"]).passed
 

@@ -1,0 +1,34 @@
+"""What a program may use. One place, so that a reader sees all of it."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Constants with one right answer; tests make them smaller."""
+
+    cpu_s: int = 2
+    """Of all unit tests or function calls of a Python program together: HumanEval's slowest
+    reference program takes 0.13 s."""
+    run_cpu_s: int = 3
+    """Of one run of a program that reads its input; contests grant 1 to 4 s."""
+    idle_s: float = 2.0
+    """A program that computes nothing for so long is stuck: waiting does not count as computing,
+    being kept waiting by a busy machine for so long does not happen."""
+    wall_s: float = 20.0
+    """Well above the CPU time, so that a busy machine does not make a program too slow."""
+    total_cpu_s: float = 20.0
+    """Of all runs of one program, a stuck one counting `idle_s`; what is undecided then failed."""
+    memory_mib: int = 512
+    """Address space; for Java the heap, with as much again for the machine itself."""
+    java_stack_mib: int = 32
+    stack_mib: int = 64
+    """Also what one C++ thread takes of the memory."""
+    output_mib: int = 4
+    """What one run may print."""
+    compile_cpu_s: int = 20
+    compile_wall_s: float = 60.0
+    compile_memory_mib: int = 1024
+    compile_file_mib: int = 64
+    """The largest file a compiler may write; the folder for all of them holds four."""
+    open_files: int = 32

@@ -1,0 +1,277 @@
+"""The caller's side of one zygote: starts it, hands it programs, reads what comes back.
+
+What goes wrong in here is the sandbox's fault and raises; what the program did wrong is a result.
+"""
+
+import json
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from tasks.errors import EngineError
+from tasks.rewards.sandbox import bubblewrap, toolchains, wire, zygote
+from tasks.rewards.sandbox.confinement import Bounds
+from tasks.rewards.sandbox.levels import Level, work_mib
+from tasks.rewards.sandbox.limits import Limits
+from tasks.rewards.sandbox.toolchains import Build, Language
+from tasks.rewards.sandbox.workbench import Patience
+
+_ROOT = Path(__file__).parents[3]
+_START_S = 30.0
+_MIB = 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How the unit tests or calls of one program went."""
+
+    passed: tuple[bool, ...]
+    """One per test that was decided; tests after a hang or crash are missing."""
+    end: str
+    """'done', 'load' (does not load), 'gone' (its process died), 'timeout', or 'unsupported' (a
+    test needs what the sandbox cannot do)."""
+    why: str
+    """First failure, for people."""
+    cpu_s: float
+    is_ready: bool
+    """True if it loaded and the tests' setup ran."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What one run of a program on one input gave."""
+
+    end: str
+    """'done', 'timeout' or 'output' (too much of it)."""
+    code: int
+    cpu_s: float
+    output: str
+
+
+@dataclass(frozen=True, slots=True)
+class Runs:
+    """How a program did on several inputs."""
+
+    passed: tuple[bool, ...]
+    """One per run; inputs after an early stop are missing."""
+    end: str
+    """'done', 'not_compiled', or how the first failed run ended."""
+    why: str
+    """First failure, for people."""
+
+
+class Session:
+    """One zygote process and the socket to it; one program at a time."""
+
+    def __init__(self, limits: Limits, level: Level) -> None:
+        self._limits, self._level = limits, level
+        self._control, theirs = socket.socketpair()
+        self._control.settimeout(_START_S)
+        is_wrapped = level is Level.BUBBLEWRAP
+        self._folder = None if is_wrapped else tempfile.mkdtemp(prefix="eachprompt-sandbox-")
+        orders = zygote.Orders(
+            confined=level is not Level.PLAIN,
+            memory_bytes=limits.memory_mib * _MIB,
+            cpu_s=limits.cpu_s,
+            idle_s=limits.idle_s,
+            readable=toolchains.readable(),
+            work=self._folder or bubblewrap.WORK,
+        )
+        wrapper = bubblewrap.bubblewrap(work_mib()) if is_wrapped else ()
+        command = [*toolchains.python_command(), "-c", zygote.BOOT, str(_ROOT)]
+        try:
+            self.process = subprocess.Popen(
+                [*wrapper, *command, json.dumps(asdict(orders))],
+                stdin=theirs.fileno(),
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                cwd="/",
+                # The hash seed makes the order of sets, and so the verdict, the same every time.
+                env={"PYTHONHASHSEED": "0"},
+                start_new_session=True,
+            )
+        finally:
+            theirs.close()
+        try:
+            hello = wire.receive(self._control)
+        except (wire.WireError, TimeoutError) as error:
+            self.process.kill()
+            _, said = self.process.communicate()
+            self.close()
+            raise EngineError(f"the sandbox did not start: {said.decode()[-300:]}") from error
+        if level is Level.KERNEL and not (hello["filter"] and hello["files"]):
+            self.close()
+            raise EngineError(f"the sandbox is not of level {level!s}: {hello}")
+
+    @property
+    def alive(self) -> bool:
+        """True while the process runs."""
+        return self.process.poll() is None
+
+    def judge(self, task: object) -> Outcome:
+        """Load one program and have it tested, or its calls judged."""
+        mine, judge_parent = socket.socketpair()
+        judge_link, candidate_link = socket.socketpair()
+        with mine:
+            with judge_parent, judge_link, candidate_link:
+                ends = [end.fileno() for end in (judge_parent, judge_link, candidate_link)]
+                socket.send_fds(self._control, [b"S"], ends)
+            reports, last = _reports(mine, task, time.monotonic() + self._limits.wall_s)
+        status = self._end()
+        end, why = str(last["end"]), str(last.get("why", ""))
+        died_of = {int(status[name]["signal"]) for name in ("candidate", "judge")}
+        if end in ("gone", "lost") and (status["idle"] or signal.SIGXCPU in died_of):
+            end, why = "timeout", "nothing was computed" if status["idle"] else why
+        if end == "lost":
+            raise wire.WireError(f"the judge ended: {status['judge']}")
+        passed = [report for report in reports if "passed" in report]
+        first = next((report for report in passed if not report["passed"]), None)
+        return Outcome(
+            passed=tuple(bool(report["passed"]) for report in passed),
+            end=end,
+            why=str(first["why"]) if first and not why else why,
+            cpu_s=float(status["candidate"]["cpu_s"]),
+            is_ready=len(reports) > 0,
+        )
+
+    def execute(
+        self, build: Build, inputs: Sequence[str], judge: Callable[[int, Run], str], *, early: bool
+    ) -> Runs:
+        """Compile one program and run it on inputs until one of them decides.
+
+        Args:
+            judge: why a run failed, given its index; empty if it passed.
+            early: stop at the first failure.
+        """
+        mine, theirs = socket.socketpair()
+        with mine:
+            with theirs:
+                socket.send_fds(self._control, [b"X"], [theirs.fileno()])
+            result = self._runs(mine, build, inputs, judge, early=early)
+        self._end()
+        return result
+
+    def close(self) -> None:
+        """End the process, reap it and remove its folder."""
+        self._control.close()
+        try:  # it ends by itself when the socket closes, and takes its children with it
+            self.process.wait(2.0)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        if self.process.stderr is not None:
+            self.process.stderr.close()
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _end(self) -> dict[str, dict[str, float]]:
+        self._control.sendall(b"E")
+        return wire.receive(self._control)
+
+    def _runs(
+        self,
+        link: socket.socket,
+        build: Build,
+        inputs: Sequence[str],
+        judge: Callable[[int, Run], str],
+        *,
+        early: bool,
+    ) -> Runs:
+        limits, slack = self._limits, 10.0
+        link.settimeout(limits.compile_wall_s + slack)
+        wire.send(link, job(build, limits, confined=self._level is not Level.PLAIN))
+        compiled = wire.receive(link)
+        if not compiled["compiled"]:
+            return Runs((), "not_compiled", str(compiled["why"]))
+        link.settimeout(limits.wall_s + slack)
+        passed, first, spent = list[bool](), ("", ""), 0.0
+        for index, text in enumerate(inputs):
+            if spent >= limits.total_cpu_s:
+                break
+            run = _one(link, text)
+            spent += max(run.cpu_s, limits.idle_s) if run.end == "timeout" else run.cpu_s
+            why = judge(index, run)
+            passed.append(not why)
+            if why and not first[0]:
+                first = ("crashed" if run.end == "done" and run.code else run.end, why)
+            if why and early:
+                break
+        if len(passed) < len(inputs) and not first[0]:
+            first = ("timeout", f"{limits.total_cpu_s:.0f} s of CPU time used up")
+        return Runs(tuple(passed), first[0] or "done", first[1])
+
+
+def job(build: Build, limits: Limits, *, confined: bool) -> dict[str, object]:
+    """Describe one program to the workbench."""
+    is_java = build.language is Language.JAVA
+    memory = limits.memory_mib * (2 if is_java else 1)
+    # Where system calls are filtered no process can be started; threads are paid for in memory.
+    processes = None if confined or is_java else 0
+    return {
+        "files": build.files,
+        "compile": build.compile,
+        "run": build.run,
+        "environment": build.environment,
+        "compile_bounds": asdict(
+            Bounds(
+                limits.compile_cpu_s,
+                limits.compile_memory_mib * _MIB,
+                file_bytes=limits.compile_file_mib * _MIB,
+                processes=None,
+                open_files=256,
+                counts_reserved=not is_java,
+            )
+        ),
+        "compile_patience": asdict(
+            Patience(limits.compile_wall_s, limits.compile_wall_s, output_bytes=4_000)
+        ),
+        "bounds": asdict(
+            Bounds(
+                limits.run_cpu_s,
+                memory * _MIB,
+                processes=processes,
+                open_files=limits.open_files,
+                stack_bytes=0 if is_java else limits.stack_mib * _MIB,
+                counts_reserved=not is_java,
+            )
+        ),
+        "patience": asdict(Patience(limits.wall_s, limits.idle_s, limits.output_mib * _MIB)),
+    }
+
+
+def _one(link: socket.socket, text: str) -> Run:
+    wire.send_bytes(link, text.encode(errors="replace"), wire.MAX_STREAM_BYTES)
+    ended = wire.receive(link)
+    output = wire.receive_bytes(link, wire.MAX_STREAM_BYTES)
+    return Run(
+        end=str(ended["end"]),
+        code=int(ended["code"]),
+        cpu_s=float(ended["cpu_s"]),
+        output=output.decode(errors="replace"),
+    )
+
+
+def _reports(
+    judge: socket.socket, task: object, deadline: float
+) -> tuple[list[dict[str, object]], dict[str, object]]:
+    """Send the task and read one report per test until the judge says how it ended."""
+    reports: list[dict[str, object]] = []
+    try:
+        judge.settimeout(max(0.01, deadline - time.monotonic()))
+        wire.send(judge, task)
+        while True:
+            judge.settimeout(max(0.01, deadline - time.monotonic()))
+            report = wire.receive(judge)
+            if "end" in report:
+                return reports, report
+            reports.append(report)
+    except TimeoutError:
+        return reports, {"end": "timeout"}
+    except wire.WireError as error:
+        return reports, {"end": "lost", "why": str(error)}

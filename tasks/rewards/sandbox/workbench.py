@@ -1,0 +1,192 @@
+"""The process that compiles a program once and runs it once per input, inside the sandbox.
+
+It sees inputs but no expected output: what a program printed goes back to the caller, who compares.
+Protocol on the socket, requests from the caller:
+
+    {"files", "compile", "run", ...}, once   -> {"compiled": bool, "why": str}
+    b"input", any number of times            -> {"end", "code", "cpu_s"}, then b"output"
+
+`end` is 'done', 'timeout' (CPU time, wall time, or nothing computed for `idle_s`) or 'output' (too
+much of it). Standard library only.
+"""
+
+import os
+import select
+import signal
+import socket
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tasks.rewards.sandbox.calls import CallFilter, Calls
+from tasks.rewards.sandbox.confinement import Bounds, die_with_parent, limit
+from tasks.rewards.sandbox.wire import (
+    MAX_STREAM_BYTES,
+    WireError,
+    receive,
+    receive_bytes,
+    send,
+    send_bytes,
+)
+
+_TICK_S = 0.1
+PROGRESS_S = 0.01
+"""CPU time that counts as doing something: a Java machine that waits uses a little."""
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long and how much the workbench waits for."""
+
+    wall_s: float
+    idle_s: float
+    output_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How one process ended."""
+
+    end: str
+    code: int
+    """As a shell counts: below 0 the signal that killed it."""
+    cpu_s: float
+    output: bytes
+
+
+def serve(link: socket.socket, work: Path, *, filtered: bool) -> None:
+    """Do one program's compilation and runs until the caller hangs up."""
+    job = receive(link)
+    for name, text in job["files"].items():
+        (work / name).write_text(text, encoding="utf-8", errors="replace")
+    os.chdir(work)
+    environment = {**job["environment"], "TMPDIR": str(work)}
+    if job["compile"]:
+        ended = run_process(
+            job["compile"],
+            environment,
+            Bounds(**job["compile_bounds"]),
+            Patience(**job["compile_patience"]),
+            calls=Calls.COMPILER if filtered else None,
+            errors_too=True,
+        )
+        if ended.end != "done" or ended.code != 0:
+            why = ended.output.decode(errors="replace").strip() or f"{ended.end} {ended.code}"
+            send(link, {"compiled": False, "why": why[:500]})
+            return
+    send(link, {"compiled": True, "why": ""})
+    bounds, patience = Bounds(**job["bounds"]), Patience(**job["patience"])
+    while True:
+        try:
+            given = receive_bytes(link, MAX_STREAM_BYTES)
+        except WireError:
+            return
+        calls = Calls.PROGRAM if filtered else None
+        ended = run_process(job["run"], environment, bounds, patience, given=given, calls=calls)
+        send(link, {"end": ended.end, "code": ended.code, "cpu_s": ended.cpu_s})
+        send_bytes(link, ended.output, MAX_STREAM_BYTES)
+
+
+def run_process(
+    command: Sequence[str],
+    environment: dict[str, str],
+    bounds: Bounds,
+    patience: Patience,
+    *,
+    given: bytes = b"",
+    calls: Calls | None = None,
+    errors_too: bool = False,
+) -> Ended:
+    """Run one command under its bounds, kill it with its group, and return what it printed."""
+    reading, writing = os.pipe()
+    with tempfile.TemporaryFile(dir=".") as stdin:
+        stdin.write(given)
+        stdin.seek(0)
+        process = os.fork()
+        if not process:
+            _become(command, environment, bounds, calls, (stdin.fileno(), writing, errors_too))
+    os.close(writing)
+    try:
+        output, end = _collect(process, reading, patience, keep_reading=errors_too)
+    finally:
+        os.close(reading)
+        for kill in (os.killpg, os.kill):
+            try:
+                kill(process, signal.SIGKILL)
+            except (ProcessLookupError, PermissionError):
+                continue
+        _, status, usage = os.wait4(process, 0)
+    cpu_s = usage.ru_utime + usage.ru_stime
+    code = os.waitstatus_to_exitcode(status)
+    if end == "done" and code in (-signal.SIGXCPU, -signal.SIGKILL) and cpu_s > bounds.cpu_s - 0.5:
+        end = "timeout"
+    return Ended(end, code, cpu_s, output)
+
+
+def cpu_time(process: int) -> float | None:
+    """Return a running process's CPU time; None where the machine does not tell."""
+    try:
+        return time.clock_gettime((~process << 3) | 2)  # the kernel's number for that clock
+    except (OSError, OverflowError):
+        return None
+
+
+def _collect(
+    process: int, reading: int, patience: Patience, *, keep_reading: bool
+) -> tuple[bytes, str]:
+    """Read until the process closes its output, ends, waits too long or prints too much."""
+    parts, size = list[bytes](), 0
+    start = busy = time.monotonic()
+    spent = cpu_time(process)
+    while True:
+        ready, _, _ = select.select([reading], [], [], _TICK_S)
+        if ready:
+            part = os.read(reading, 2**16)
+            if not part:
+                return b"".join(parts), _wait(process, start + patience.wall_s)
+            if size < patience.output_bytes:
+                parts.append(part)
+            size += len(part)
+            if size > patience.output_bytes and not keep_reading:
+                return b"".join(parts)[: patience.output_bytes], "output"
+        now, used = time.monotonic(), cpu_time(process)
+        if used is None or spent is None or used > spent + PROGRESS_S or ready:
+            busy, spent = now, used
+        if now - busy > patience.idle_s or now - start > patience.wall_s:
+            return b"".join(parts), "timeout"
+
+
+def _wait(process: int, deadline: float) -> str:
+    """Wait for the end of a process that has closed its output."""
+    while time.monotonic() < deadline:
+        if os.waitid(os.P_PID, process, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None:
+            return "done"
+        time.sleep(0.002)
+    return "timeout"
+
+
+def _become(
+    command: Sequence[str],
+    environment: dict[str, str],
+    bounds: Bounds,
+    calls: Calls | None,
+    streams: tuple[int, int, bool],
+) -> None:
+    """Turn a forked child into the command; it never returns."""
+    try:
+        os.setsid()
+        die_with_parent()
+        stdin, stdout, errors_too = streams
+        null = os.open(os.devnull, os.O_WRONLY)
+        for number, handle in enumerate((stdin, stdout, stdout if errors_too else null)):
+            os.dup2(handle, number)
+        os.closerange(3, 1024)
+        limit(bounds)
+        if calls is None or CallFilter(calls).install():
+            os.execve(command[0], list(command), environment)
+    except OSError as error:
+        os.write(2, str(error).encode())
+    finally:
+        os._exit(127)
