@@ -1,4 +1,4 @@
-"""Adapters for instructions (IFEval), rows already in our schema, and the sample world."""
+"""Adapters for instructions (IFEval, M-IFEval), rows in our schema, and the sample world."""
 
 from data_schemas.prompts import Domain, Message, Problem, Role
 from tasks.curation import sample_world
@@ -6,9 +6,27 @@ from tasks.curation.items import Item
 from tasks.curation.rows import BadRow, RawRow
 from tasks.storage import canonical_json
 
+_M_IFEVAL_LANGUAGES = ("es", "fr", "ja")
+
 
 def ifeval(row: RawRow) -> list[Item]:
     """Read an IFEval row: a prompt with constraints that a program can check."""
+    return _instructions(row, "ifeval", "en", "")
+
+
+def m_ifeval(row: RawRow) -> list[Item]:
+    """Read an M-IFEval row; the language is what its instruction ids start with.
+
+    A row is refused if the ids are not all of one of its three languages.
+    """
+    languages = {str(name).partition(":")[0] for name in row.items("instruction_id_list")}
+    language = languages.pop()
+    if languages or language not in _M_IFEVAL_LANGUAGES:
+        raise BadRow("bad_language", f"instructions start with {sorted({*languages, language})}")
+    return _instructions(row, "m_ifeval", language, f"{language}-")
+
+
+def _instructions(row: RawRow, source: str, language: str, prefix: str) -> list[Item]:
     prompt = row.text("prompt")
     key = row.fields.get("key")
     arguments = row.items("kwargs")
@@ -25,13 +43,13 @@ def ifeval(row: RawRow) -> list[Item]:
         ],
     }
     problem = Problem(
-        id=f"ifeval/{row.key if key is None else key}",
+        id=f"{source}/{row.key if key is None else f'{prefix}{key}'}",
         domain=Domain.INSTRUCTION,
-        language="en",
+        language=language,
         messages=(Message(role=Role.USER, content=prompt),),
         verifier="instruction_rules",
         answer=canonical_json(answer).decode(),
-        source="ifeval",
+        source=source,
         source_row=row.source_row,
     )
     return [Item(problem, prompt)]

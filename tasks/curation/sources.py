@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from data_schemas.quarantine import Quarantined
 from tasks.curation.adapters_commerce import ae110k, oa_mine, prdect_id
-from tasks.curation.adapters_general import ifeval, prompt_jsonl, sample
+from tasks.curation.adapters_general import ifeval, m_ifeval, prompt_jsonl, sample
 from tasks.curation.adapters_reasoning import gsm8k, math_train, mbpp, mgsm
 from tasks.curation.adapters_tools import bfcl, toolrl_rlla
 from tasks.curation.items import Item, refuse_row
@@ -46,6 +46,7 @@ ADAPTERS: dict[str, Adapter] = {
     "bfcl": Adapter(bfcl),
     "toolrl_rlla": Adapter(toolrl_rlla),
     "ifeval": Adapter(ifeval),
+    "m_ifeval": Adapter(m_ifeval, ("??_input.jsonl",)),
 }
 
 

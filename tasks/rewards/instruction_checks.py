@@ -87,11 +87,9 @@ def placeholders(text: str) -> int:
 
 
 def _postscript(text: str, arguments: Arguments) -> bool:
-    marker = arguments["postscript_marker"].strip()
-    pattern = {"P.P.S": r"p\.\s?p\.\s?s", "P.S.": r"p\.\s?s\."}.get(
-        marker, re.escape(marker.lower())
-    )
-    return re.search(pattern, text.lower()) is not None
+    marker: str = arguments["postscript_marker"].strip()
+    known = {"P.P.S": r"p\.\s?p\.\s?s", "P.S.": r"p\.\s?s\."}
+    return re.search(known.get(marker, re.escape(marker.lower())), text.lower()) is not None
 
 
 def starred_bullets(text: str) -> int:

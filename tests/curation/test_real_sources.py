@@ -27,6 +27,7 @@ FOLDERS = {
     "mbpp": "mbpp",
     "bfcl": "bfcl_v4",
     "ifeval": "ifeval",
+    "m_ifeval": "m_ifeval",
 }
 PROBLEM, DEMONSTRATION = "problem", "demonstration"
 
@@ -65,6 +66,7 @@ def rows(data: Path, tmp_path: Path, adapter: str) -> list[list[Item] | Quaranti
         ("mbpp", {PROBLEM: 474}),
         ("bfcl", {PROBLEM: 1456, "multi_turn": 200, "missing_field": 12, "no_gold": 16}),
         ("ifeval", {PROBLEM: 541}),
+        ("m_ifeval", {PROBLEM: 522}),
     ],
 )
 def test_every_raw_row_is_read_or_refused_with_its_reason(
@@ -93,7 +95,7 @@ def test_every_demonstration_solves_the_problem_of_its_row(
     assert [] == wrong
 
 
-@pytest.mark.parametrize("adapter", ["mbpp", "bfcl", "ifeval"])
+@pytest.mark.parametrize("adapter", ["mbpp", "bfcl", "ifeval", "m_ifeval"])
 def test_every_gold_answer_can_be_read_by_its_verifier(data: Path, tmp_path: Path, adapter: str):
     for row in rows(data, tmp_path, adapter):
         for item in [] if isinstance(row, Quarantined) else row:
@@ -125,7 +127,8 @@ def test_the_first_300_rows_of_each_set_are_accounted_for(
         "gsm8k": counts(280, 280, contaminated=20),
         "mbpp": counts(280, 0),
         "bfcl": counts(279, 0, contaminated=1),
-        "ifeval": counts(278, 0, contaminated=2),
+        "ifeval": counts(293, 0, held_out=7),
+        "m_ifeval": counts(283, 0, contaminated=4, held_out=13),
     } == {
         name: {**account["kept"], **account["dropped"], **account["quarantined"]}
         for name, account in report.items()

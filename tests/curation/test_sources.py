@@ -70,6 +70,12 @@ IFEVAL = {
     "instruction_id_list": ["punctuation:no_comma", "length_constraints:number_words"],
     "kwargs": [{}, {"num_words": 3, "relation": "at least", "num_sentences": None}],
 }
+M_IFEVAL = {
+    "key": 7,
+    "prompt": "靴について書いてください。",
+    "instruction_id_list": ["ja:punctuation:no_comma", "ja:letters:kanji"],
+    "kwargs": [{}, {"relation": "以上", "kanji_limit": 3}],
+}
 
 
 def test_gsm8k_gives_a_problem_and_its_worked_solution_without_annotations(tmp_path: Path):
@@ -146,6 +152,13 @@ def test_ifeval_drops_the_nulls_of_parquet_copies(tmp_path: Path):
     assert expected == json.loads(problem_of(found).answer)["kwargs"]
 
 
+def test_m_ifeval_takes_the_language_from_its_instructions(tmp_path: Path):
+    problem = problem_of(items(tmp_path, "m_ifeval", M_IFEVAL))
+
+    assert ("m_ifeval/ja-7", "ja", "m_ifeval") == (problem.id, problem.language, problem.source)
+    assert [{}, {"relation": "以上", "kanji_limit": 3}] == json.loads(problem.answer)["kwargs"]
+
+
 def test_prompt_jsonl_takes_our_own_fields_and_stamps_the_source(tmp_path: Path):
     row = {
         "id": "today-1",
@@ -191,6 +204,13 @@ def test_toolrl_rows_without_calls_are_demonstrations_only(tmp_path: Path):
         ("bfcl", BFCL | {"question": [[{"role": "robot", "content": "x"}]]}, "schema"),
         ("bfcl", BFCL | {"question": ["x"]}, "bad_messages"),
         ("ifeval", IFEVAL | {"kwargs": [{}]}, "bad_gold"),
+        ("m_ifeval", M_IFEVAL | {"kwargs": [{}]}, "bad_gold"),
+        ("m_ifeval", IFEVAL, "bad_language"),
+        (
+            "m_ifeval",
+            M_IFEVAL | {"instruction_id_list": ["ja:letters:kanji", "fr:letters:kanji"]},
+            "bad_language",
+        ),
         ("math_train", {"problem": "1+1", "answer": "2", "difficulty": "hard"}, "bad_level"),
         ("sample_world", {"id": "p1", "question": "1+1"}, "bad_field"),
     ],
@@ -217,6 +237,7 @@ def test_every_adapters_gold_answer_is_one_its_verifier_can_read(tmp_path: Path)
         "mbpp": MBPP,
         "bfcl": BFCL,
         "ifeval": IFEVAL,
+        "m_ifeval": M_IFEVAL,
     }
     for adapter, row in rows.items():
         problem = problem_of(items(tmp_path, adapter, row))
