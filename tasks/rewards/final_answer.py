@@ -5,21 +5,26 @@ Gold: {"value": "26"}, a number, LaTeX or words.
 
 # ruff: noqa: RUF001 - signs that people type
 
-import functools
+import itertools
 import re
 from collections.abc import Sequence
 
+from pydantic import Field
+
 from data_schemas.prompts import Problem
 from data_schemas.verdicts import Verdict, abstain, scored
+from tasks.rewards import symbolic
 from tasks.rewards.plain_values import bare_number, numbers_in, quantity, same_value
 from tasks.rewards.protocol import Gold, judge
 from tasks.rewards.symbolic import equivalent
-from tasks.rewards.worker_pool import WorkerFailed, WorkerPool, WorkerTimeout
+from tasks.rewards.worker_pool import WorkerFailed, WorkerTimeout
 
 TIMEOUT_S = 5.0
 """For one comparison in a worker."""
 MAX_CHARACTERS = 1000
 """A longer candidate is no final answer."""
+MAX_GAP = 40
+"""Characters between boxes that state one list."""
 MAX_CANDIDATES = 8
 """Whoever states more values than this guesses."""
 
@@ -31,6 +36,10 @@ _MARKER = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 _BOX = "\\boxed"
+_JOINT = re.compile(
+    r"(?:[\s,;$]|\\text\s*\{\s*,?\s*(?:and|or)\s*\}|\\q?quad\b|\\[,;()\[\] ]|\b(?:and|or)\b|"
+    r"\\?[A-Za-z](?:_\{?\w\}?)?\s*=)*"
+)
 _BRACES = re.compile(r"(?P<box>\\boxed[ \t]*\{)|\\.|[{}]", re.DOTALL)
 _INVISIBLE = re.compile(r"\\phantom\s*\{[^{}]*\}|[\s\\]")
 _DISPLAY = re.compile(r"\$\$[^$]*\$\$|\\\[.*?\\\]", re.DOTALL)
@@ -43,7 +52,7 @@ _SENTENCE_END = re.compile(r"\n|[.!?]\s+(?=[A-Z])|。")
 class FinalAnswer(Gold):
     """What the answer must be worth."""
 
-    value: str
+    value: str = Field(pattern=r"\S")
 
 
 def verify(problem: Problem, response: str) -> Verdict:
@@ -53,7 +62,11 @@ def verify(problem: Problem, response: str) -> Verdict:
 
 def boxed(text: str) -> list[str]:
     r"""Return the contents of every outermost \boxed{...} with balanced braces, in order."""
-    contents: list[str] = []
+    return [text[start:end] for start, end in _box_spans(text)]
+
+
+def _box_spans(text: str) -> list[tuple[int, int]]:
+    spans: list[tuple[int, int]] = []
     depth, start = 0, 0
     for token in _BRACES.finditer(text):
         opens = token["box"] is not None or (depth > 0 and token[0] == "{")
@@ -61,10 +74,22 @@ def boxed(text: str) -> list[str]:
             start = token.end()
         depth += 1 if opens else -1 if depth and token[0] == "}" else 0
         if depth == 0 and token[0] == "}" and start:
-            contents.append(text[start : token.start()])
+            spans.append((start, token.start()))
             start = 0
     # \boxed{\phantom{2}} draws a box to be filled in.
-    return [content for content in contents if _INVISIBLE.sub("", content)]
+    return [(start, end) for start, end in spans if _INVISIBLE.sub("", text[start:end])]
+
+
+def joint_boxes(text: str) -> str:
+    r"""Return `a, b` for \boxed{a} and \boxed{b}: one list, written in a box per part; else ''."""
+    spans = _box_spans(text)
+    between = [
+        text[end + 1 : start].rpartition(_BOX)[0]
+        for (_, end), (start, _) in itertools.pairwise(spans)
+    ]
+    if not between or any(len(gap) > MAX_GAP or not _JOINT.fullmatch(gap) for gap in between):
+        return ""
+    return ", ".join(text[start:end] for start, end in spans)
 
 
 def candidates(text: str, gold: str) -> list[str]:
@@ -131,6 +156,9 @@ def _check(gold: FinalAnswer, answer: str) -> Verdict:
         return scored(0.0, "several_answers" if found else "no_answer", f"{len(found)} candidates")
     try:
         equal = _compare(value, found)
+        joint = joint_boxes(answer) if False in equal and found == boxed(answer) else ""
+        if joint and _compare(value, [joint]) == [True]:
+            equal = [True]
     except (WorkerTimeout, WorkerFailed) as error:
         reason = "timeout" if isinstance(error, WorkerTimeout) else "worker_failed"
         return abstain(reason, f"{detail}: {error}")
@@ -150,17 +178,11 @@ def _compare(gold: str, found: Sequence[str]) -> list[bool | None]:
     if False in equal:
         return equal
     return [
-        _pool().run(equivalent, (gold, candidate), TIMEOUT_S) if same is None else same
+        symbolic.in_worker(equivalent, (gold, candidate), TIMEOUT_S) if same is None else same
         for candidate, same in zip(found, equal, strict=True)
     ]
 
 
-@functools.cache
-def _pool() -> WorkerPool:
-    """Return the pool of this process; workers start when algebra is first needed."""
-    return WorkerPool()
-
-
 def close() -> None:
     """End the workers; the next comparison that needs one starts it again."""
-    _pool().close()
+    symbolic.close()

@@ -70,7 +70,7 @@ def plain(text: str) -> str:
     Letters keep their case; `same_value` folds it for words only.
     """
     text = unicodedata.normalize("NFKC", text).replace("\u2212", "-").replace("\\\\%", "%")
-    text = text.replace("\\%", "%").replace("\\$", "$").replace("{,}", ",").replace("**", "")
+    text = text.replace("\\%", "%").replace("\\$", "").replace("{,}", ",").replace("**", "")
     text = re.sub(r"\\!\s*", "", text)
     text = text.replace("^\\circ", "°").replace("^{\\circ}", "°").replace("\\circ", "°")
     for _ in range(3):  # wrappers nest: \boxed{\text{\textbf{...}}}

@@ -1,14 +1,15 @@
 """Final answers: what counts as one, what it is worth, what happens when algebra hangs."""
 
+import json
 import time
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from data_schemas.prompts import Problem
+from data_schemas.prompts import Domain, Message, Problem, Role
 from data_schemas.verdicts import Verdict
-from tasks.rewards import final_answer
+from tasks.rewards import final_answer, symbolic
 from tasks.rewards.final_answer import boxed, candidates, verify
 
 
@@ -16,6 +17,19 @@ from tasks.rewards.final_answer import boxed, candidates, verify
 def _no_worker_stays():
     yield
     final_answer.close()
+
+
+def final_problem(value: str) -> Problem:
+    return Problem(
+        id="test/one",
+        domain=Domain.MATHS,
+        language="en",
+        messages=(Message(role=Role.USER, content="question"),),
+        verifier="final_answer",
+        answer=json.dumps({"value": value}),
+        source="test",
+        source_row="0",
+    )
 
 
 def judged(problem, value: str, response: str) -> tuple[float | None, str]:
@@ -175,11 +189,70 @@ def test_hostile_repetition_is_read_in_linear_time(problem, unit: str) -> None:
 
 def test_plain_answers_start_no_process(problem) -> None:
     final_answer.close()
-    before = final_answer._pool.cache_info().currsize and final_answer._pool()._idle.qsize()
+    before = symbolic.pool()._idle.qsize()
     one: Problem = problem("final_answer", {"value": "26"})
     for response in ("26", "12+3=15", "garbage ((", "1 5 x", "The answer is", "{26}"):
         verify(one, response)
 
-    after = final_answer._pool.cache_info().currsize and final_answer._pool()._idle.qsize()
+    assert before == symbolic.pool()._idle.qsize() == 0
 
-    assert before == after == 0
+
+@pytest.mark.parametrize(
+    ("value", "response"),
+    [
+        ("(98, 2), (99, 503)", "$$\\boxed{(98, 2)} \\quad \\text{and} \\quad \\boxed{(99, 503)}$$"),
+        ("1, 2, 3", "\\boxed{1},\\boxed{2},\\boxed{3}"),
+        ("1, 2", "$x_1 = \\boxed{2}$ and $x_2 = \\boxed{1}$"),
+    ],
+)
+def test_one_list_may_stand_in_a_box_per_part(problem, value: str, response: str) -> None:
+    assert (1.0, "correct") == judged(problem, value, response)
+
+
+@pytest.mark.parametrize(
+    ("value", "response"),
+    [
+        ("1, 2", "\\boxed{1}, \\boxed{2}, \\boxed{3}"),
+        ("1, 2", "\\boxed{1}. Wait, I think that it is rather \\boxed{2}"),
+        ("1", "\\boxed{1} or \\boxed{2}"),
+        ("\\{1\\}", "\\boxed{1}, \\boxed{2}"),
+    ],
+)
+def test_boxes_that_compete_are_refused(problem, value: str, response: str) -> None:
+    assert 0.0 == judged(problem, value, response)[0]
+
+
+@pytest.mark.parametrize(
+    ("value", "response"),
+    [
+        ("\\frac{1}{2^{98}}", "\\boxed{\\frac{2}{2^{98}}}"),
+        ("2007 + \\frac\\pi 2", "\\boxed{3007 + \\frac\\pi 2}"),
+        (
+            "\\begin{pmatrix} -1 & 0 \\\\ 0 & -1 \\end{pmatrix}.",
+            "\\boxed{\\begin{pmatrix} -2 & 0 \\\\ 0 & -1 \\end{pmatrix}.}",
+        ),
+    ],
+)
+def test_what_math_verify_takes_for_equal_is_not(problem, value: str, response: str) -> None:
+    assert (0.0, "wrong") == judged(problem, value, response)
+    assert (1.0, "correct") == judged(problem, value, f"\\boxed{{{value}}}")
+
+
+def test_a_gold_of_nothing_is_an_abstention(problem) -> None:
+    assert (None, "bad_gold") == judged(problem, " ", "\\boxed{1}")
+
+
+@given(value=st.integers(-999, 999), other=st.integers(-999, 999), glue=st.sampled_from("\n \t"))
+def test_appending_a_box_never_gains(value: int, other: int, glue: str) -> None:
+    one = final_problem(str(value))
+    first = verify(one, f"\\boxed{{{other}}}")
+    second = verify(one, f"\\boxed{{{other}}}{glue}so \\boxed{{{value}}}")
+
+    assert float(value == other) == first.score == second.score
+
+
+@given(value=st.integers(0, 10**6), spaces=st.text(" \n\t", max_size=3))
+def test_space_and_case_around_an_answer_do_not_matter(value: int, spaces: str) -> None:
+    one = final_problem(str(value))
+    for text in (f"THE ANSWER IS {value}", f"the answer is {spaces}{value}{spaces}"):
+        assert (1.0, "correct") == (verify(one, text).score, verify(one, text).reason)
