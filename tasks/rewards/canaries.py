@@ -1,10 +1,11 @@
 """Answers whose verdict is known: if a verifier gets one wrong, nothing may be trained or measured.
 
-Run before RL and before an evaluation. They catch a broken library, a sandbox that cannot start, a
-worker that dies: failures that would otherwise look like a model that learned nothing.
+Run before RL and every few steps of it, and before an evaluation. They catch a broken library, a
+sandbox that cannot start, a worker that dies: failures that would otherwise look like a model that
+learned nothing.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from data_schemas.prompts import Domain, Message, Problem, Role
@@ -12,6 +13,9 @@ from data_schemas.verdicts import Verdict
 from tasks.errors import EngineError
 from tasks.rewards.table import VERIFIERS, score_batch
 from tasks.storage import canonical_json
+
+Score = Callable[[Sequence[Problem], Sequence[str]], list[Verdict]]
+"""Judges `responses[i]` as an answer to `problems[i]`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,32 +66,48 @@ CANARIES = (
         "```python\ndef double(x):\n    return 2 * x\n```",
         "```python\nimport os\nos._exit(0)\n```",
     ),
+    Canary("rule_answer", {"value": "\\frac{1}{2}"}, "\\boxed{0.5}", "\\boxed{5}"),
     Canary("reference_text", {"reference": "Red shoes"}, "red  shoes", "blue bags"),
 )
 """At least one per verifier."""
 
 
-def check_canaries() -> None:
-    """Judge every canary.
+def check(score: Score, verifiers: Collection[str]) -> None:
+    """Have the canaries of some verifiers judged.
 
     Raises:
         EngineError: a verdict is not the known one; the message names the verifier.
     """
-    for canary in CANARIES:
-        for response, solved in ((canary.right, True), (canary.wrong, False)):
-            verdict = VERIFIERS[canary.verifier](_problem(canary), response)
-            if verdict.abstained or verdict.solved != solved:
-                raise EngineError(
-                    f"verifier {canary.verifier} judged {response[:60]!r} as {verdict}: "
-                    f"it must {'' if solved else 'not '}be solved. Nothing was scored."
-                )
+    chosen = [canary for canary in CANARIES if canary.verifier in verifiers]
+    answers = [
+        (_problem(canary), response, solved)
+        for canary in chosen
+        for response, solved in ((canary.right, True), (canary.wrong, False))
+    ]
+    verdicts = score([problem for problem, _, _ in answers], [text for _, text, _ in answers])
+    for (problem, response, solved), verdict in zip(answers, verdicts, strict=True):
+        if verdict.abstained or verdict.solved != solved:
+            raise EngineError(
+                f"verifier {problem.verifier} judged {response[:60]!r} as {verdict}: "
+                f"it must {'' if solved else 'not '}be solved. No verdict can be trusted; "
+                "repair the verifier, then run again."
+            )
 
 
-def checked_scorer() -> Callable[[Sequence[Problem], Sequence[str]], list[Verdict]]:
+def check_canaries() -> None:
+    """Judge every canary in this process.
+
+    Raises:
+        EngineError: as `check`.
+    """
+    check(score_batch, VERIFIERS)
+
+
+def checked_scorer() -> Score:
     """The batch scorer, handed out only after every verifier judged its canaries right.
 
     Raises:
-        EngineError: as `check_canaries`.
+        EngineError: as `check`.
     """
     check_canaries()
     return score_batch

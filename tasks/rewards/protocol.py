@@ -4,7 +4,8 @@ A verdict is a score in [0, 1] with its reason, or an abstention with its reason
 that the response is wrong; it never says that the verifier was unable to judge.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -35,6 +36,28 @@ class Verifier(Protocol):
     """
 
     def __call__(self, problem: Problem, response: str) -> Verdict: ...
+
+
+class GroupVerifier(Protocol):
+    """Judges all responses to one problem relative to each other, one verdict each, in order."""
+
+    def __call__(self, problem: Problem, responses: Sequence[str]) -> list[Verdict]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A verifier and how the scoring service runs it."""
+
+    verify: Verifier
+    timeout_s: float = 10.0
+    """For one response; a verifier that needs longer gives no verdict on it."""
+    in_worker: bool = True
+    """In a process that can be killed. False for what has processes or a network of its own: it
+    runs in a thread, which can only be given up."""
+    verify_group: GroupVerifier | None = None
+    """Instead, where all responses of a group are at hand."""
+    calls: Callable[[], int] | None = None
+    """How many prompts this thread has handed to the judge; None for what needs no judge."""
 
 
 def answer_part(response: str) -> str | None:

@@ -6,10 +6,13 @@ abstention named after it.
 
 import logging
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import TypeVar
 
 from data_schemas.prompts import Problem
-from data_schemas.verdicts import Verdict, abstain
+from data_schemas.settings import RewardSettings
+from data_schemas.verdicts import Verdict
 from tasks.errors import SettingsError
 from tasks.rewards import (
     bfcl_calls,
@@ -19,40 +22,87 @@ from tasks.rewards import (
     final_answer,
     instruction_rules,
     reference_text,
+    rule_answer,
     tool_calls,
 )
-from tasks.rewards.protocol import Verifier
+from tasks.rewards.protocol import Entry, Verifier
+from tasks.rewards.responses import failed
 
 _LOG = logging.getLogger(__name__)
+ResultT = TypeVar("ResultT")
 
-VERIFIERS: dict[str, Verifier] = {
-    "final_answer": final_answer.verify,
-    "choice": choice.verify,
-    "extraction": extraction.verify,
-    "tool_calls": tool_calls.verify,
-    "bfcl_calls": bfcl_calls.verify,
-    "instruction_rules": instruction_rules.verify,
-    "code_tests": code_tests.verify,
-    "reference_text": reference_text.verify,
+
+_ENTRIES = {
+    "final_answer": Entry(
+        final_answer.verify, final_answer.MAX_CANDIDATES * final_answer.TIMEOUT_S
+    ),
+    "rule_answer": Entry(rule_answer.verify, final_answer.MAX_CANDIDATES * rule_answer.TIMEOUT_S),
+    "choice": Entry(choice.verify),
+    "extraction": Entry(extraction.verify),
+    "tool_calls": Entry(tool_calls.verify),
+    "bfcl_calls": Entry(bfcl_calls.verify),
+    "instruction_rules": Entry(instruction_rules.verify),
+    # The sandbox keeps time itself: compilation and all runs, at worst twice.
+    "code_tests": Entry(code_tests.verify, timeout_s=300.0, in_worker=False),
+    "reference_text": Entry(reference_text.verify),
 }
+
+VERIFIERS: dict[str, Verifier] = {name: entry.verify for name, entry in _ENTRIES.items()}
+"""With default settings; what a problem may name."""
+
+
+def entries(settings: RewardSettings) -> dict[str, Entry]:
+    """Bind every verifier to the settings."""
+    code = Entry(
+        partial(code_tests.verify, reward=settings.code),
+        _ENTRIES["code_tests"].timeout_s,
+        in_worker=False,
+    )
+    return {**_ENTRIES, "code_tests": code}
+
+
+def verifiers(settings: RewardSettings) -> Mapping[str, Verifier]:
+    """Bind every verifier to the settings, for use in this process."""
+    return {name: entry.verify for name, entry in entries(settings).items()}
+
+
+def found(table: Mapping[str, ResultT], problem: Problem) -> ResultT:
+    """Look up what judges a problem.
+
+    Raises:
+        SettingsError: nothing of that name exists.
+    """
+    if problem.verifier not in table:
+        raise SettingsError(
+            f"{problem.id}: verifier {problem.verifier!r} does not exist. "
+            f"Use one of {', '.join(sorted(table))}."
+        )
+    return table[problem.verifier]
 
 
 def score_batch(problems: Sequence[Problem], responses: Sequence[str]) -> list[Verdict]:
-    """Judge `responses[i]` as an answer to `problems[i]`, in order.
+    """Judge `responses[i]` as an answer to `problems[i]`, in order, in this process.
 
     Raises:
         SettingsError: a problem names a verifier that does not exist, or the user has to act
             before anything can be judged.
     """
-    for problem in problems:
-        if problem.verifier not in VERIFIERS:
-            raise SettingsError(
-                f"{problem.id}: verifier {problem.verifier!r} does not exist. "
-                f"Use one of {', '.join(sorted(VERIFIERS))}."
-            )
+    chosen = [found(VERIFIERS, problem) for problem in problems]
     return [
-        _score(problem, response) for problem, response in zip(problems, responses, strict=True)
+        guarded(problem.verifier, lambda v=verify, p=problem, r=response: v(p, r))
+        for verify, problem, response in zip(chosen, problems, responses, strict=True)
     ]
+
+
+def guarded(name: str, judge: Callable[[], Verdict]) -> Verdict:
+    """Turn whatever a verifier raises into an abstention, but for what the user has to repair."""
+    try:
+        return judge()
+    except SettingsError:
+        raise
+    except Exception as error:  # noqa: BLE001 - the one boundary: our failure is not the model's
+        _LOG.warning("verifier %s failed", name, exc_info=error)
+        return failed(name, type(error).__name__, str(error))
 
 
 def counts(verdicts: Sequence[Verdict]) -> dict[str, int]:
@@ -65,13 +115,3 @@ def close() -> None:
     """End every process the verifiers have started; the next verdict that needs one starts it."""
     code_tests.close()
     final_answer.close()
-
-
-def _score(problem: Problem, response: str) -> Verdict:
-    try:
-        return VERIFIERS[problem.verifier](problem, response)
-    except SettingsError:
-        raise
-    except Exception as error:  # noqa: BLE001 - the one boundary: our failure is not the model's
-        _LOG.warning("verifier %s failed on %s", problem.verifier, problem.id, exc_info=error)
-        return abstain(f"verifier_error:{type(error).__name__}", str(error)[:200])

@@ -1,0 +1,73 @@
+"""Verdicts as they come in, and how often each reason was given."""
+
+import threading
+from collections import Counter
+
+from data_schemas.scoring import Scored
+from data_schemas.verdicts import Verdict
+
+
+class Tally:
+    """Counts that several threads add to."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._counts: Counter[str] = Counter()
+
+    def add(self, verdict: Verdict) -> None:
+        """Count one verdict under its reason."""
+        with self._lock:
+            self._counts["verdicts"] += 1
+            self._counts["abstained"] += verdict.abstained
+            self._counts["timeouts"] += verdict.reason.startswith("verifier_timeout:")
+            prefix = "abstained:" if verdict.abstained else ""
+            self._counts[f"reason/{prefix}{verdict.reason}"] += 1
+
+    def counts(self) -> dict[str, int]:
+        """Return the counts so far, sorted by name."""
+        with self._lock:
+            always = {"verdicts": 0, "abstained": 0, "timeouts": 0}
+            return {**always, **dict(sorted(self._counts.items()))}
+
+
+class Batch:
+    """What somebody waits for: so many verdicts, or the first error that forbids them."""
+
+    def __init__(self, tally: Tally) -> None:
+        self._tally = tally
+        self._changed = threading.Condition()
+        self._expected = 0
+        self._scored: dict[tuple[str, int], Scored] = {}
+        self._error: Exception | None = None
+
+    def expect(self, count: int) -> None:
+        """Wait for so many more."""
+        with self._changed:
+            self._expected += count
+
+    def settle(self, key: tuple[str, int], scored: Scored) -> None:
+        """Add a verdict."""
+        self._tally.add(scored.verdict)
+        with self._changed:
+            self._scored[key] = scored
+            self._changed.notify_all()
+
+    def fail(self, error: Exception) -> None:
+        """End the wait: no verdict is worth having. The first error counts."""
+        with self._changed:
+            self._error = self._error or error
+            self._changed.notify_all()
+
+    def raise_error(self) -> None:
+        """Raise what has failed, if anything has."""
+        if self._error is not None:
+            raise self._error
+
+    def wait(self) -> dict[tuple[str, int], Scored]:
+        """Wait for all of them, or raise what has failed."""
+        with self._changed:
+            self._changed.wait_for(
+                lambda: self._error is not None or len(self._scored) == self._expected
+            )
+            self.raise_error()
+            return self._scored
