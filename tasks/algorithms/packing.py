@@ -27,12 +27,16 @@ class Packing:
     """int64: how many positions share the packed row."""
 
 
-def prefix_order(tokens_NT: NDArray[np.int64], features_NTD: NDArray[np.int64] | None) -> list[int]:
+def prefix_order(
+    tokens_NT: NDArray[np.int64],
+    lengths_N: NDArray[np.int64],
+    features_NTD: NDArray[np.int64] | None,
+) -> list[int]:
     """Order sequences so that those which begin alike stand side by side; ties keep their order."""
     units = tokens_NT[:, :, None]
     if features_NTD is not None:
         units = np.concatenate([units, features_NTD], axis=2)
-    keys = [row.tobytes() for row in np.ascontiguousarray(units)]
+    keys = [row[:length].tobytes() for row, length in zip(units, lengths_N, strict=True)]
     return sorted(range(len(keys)), key=keys.__getitem__)
 
 

@@ -225,7 +225,7 @@ def _micro_batches(batch: TokenBatch) -> list[_MicroBatch]:
     """Split a batch so that sequences which begin alike come together, and pack each part."""
     tokens_NT, lengths_N = batch.tokens_NT.numpy(), batch.lengths_N.numpy()
     routes_NTD = None if batch.experts_NTLK is None else batch.experts_NTLK.flatten(2).numpy()
-    order = prefix_order(tokens_NT, routes_NTD)
+    order = prefix_order(tokens_NT, lengths_N, routes_NTD)
     routes_NTD = None if routes_NTD is None else routes_NTD[order]
     lengths_N = lengths_N[order]
     shared_N = shared_prefixes(tokens_NT[order], lengths_N, routes_NTD)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from data_schemas.settings import LossSettings, PolicyLoss, RatioMode
-from tasks.algorithms.losses import espo, grpo, gspo, table
+from tasks.algorithms.losses import espo, grpo, gspo, surrogate, table
 from tasks.algorithms.losses.surrogate import Plan, clipped_objective
 
 VECTOR = json.loads((Path(__file__).parent / "vectors.json").read_text())["espo"]
@@ -18,9 +18,10 @@ ALL = torch.ones_like(GAP, dtype=torch.bool)
 GSPO_TOKEN = RatioMode.GSPO_TOKEN
 
 
-def espo_plan(entropy=ENTROPY, mask=ALL, **changes):
-    settings = {"vocabulary": 8, "share": 0.4, "clip_scale": 0.1} | changes
-    return espo.plan(entropy, mask, **settings)
+def espo_plan(entropy=ENTROPY, mask=ALL, *, share=0.4, edges=(), **changes):
+    settings = {"vocabulary": 8, "clip_scale": 0.1} | changes
+    groups = espo.entropy_groups(entropy, mask, share=share, edges=edges)
+    return espo.plan(entropy, groups, mask, **settings)
 
 
 def objective_and_gradient(plan: Plan, gap, advantage, mode=GSPO_TOKEN):
@@ -103,50 +104,162 @@ def test_on_policy_nothing_is_clipped_and_the_gradient_is_weight_times_advantage
     entropy, mask = torch.rand(4, 9), torch.arange(9) < torch.tensor([[9], [5], [1], [2]])
     plan = table.plan(LossSettings(kind=kind), entropy, mask, vocabulary=512)
 
-    _, gradient, clipped = objective_and_gradient(plan, torch.zeros(4, 9), -1.5)
+    mode = table.ratio_mode(LossSettings(kind=kind))
+    _, gradient, clipped = objective_and_gradient(plan, torch.zeros(4, 9), -1.5, mode)
 
     assert not clipped.any()
     assert torch.allclose(-1.5 * plan.weights_NT, gradient)
 
 
-@pytest.mark.parametrize("kind", list(PolicyLoss))
+VARIANTS = [
+    *(LossSettings(kind=kind) for kind in PolicyLoss),
+    LossSettings(entropy_edges=(0.2, 0.5)),
+    LossSettings(ratio=RatioMode.LITERAL_EQ9, drop_low=True),
+    LossSettings(kind=PolicyLoss.GRPO, token_budget=7),
+    LossSettings(token_budget=7, truncate_last=False),
+]
+
+
+def name_of(settings: LossSettings) -> str:
+    changed = settings.model_dump(mode="json", exclude_defaults=True)
+    return " ".join(f"{key}={value}" for key, value in changed.items()) or "defaults"
+
+
+def planned(settings, entropy, mask, gap):
+    plan = table.plan(settings, entropy, mask, vocabulary=64)
+    return objective_and_gradient(plan, gap, 1.0, table.ratio_mode(settings))
+
+
+@pytest.mark.parametrize("settings", VARIANTS, ids=name_of)
 @given(seed=st.integers(0, 10_000), extra=st.integers(1, 7))
-def test_padding_never_changes_anything(kind, seed, extra):
+def test_padding_never_changes_anything(settings, seed, extra):
     generator = torch.Generator().manual_seed(seed)
     entropy = torch.rand(3, 8, generator=generator)
     gap = torch.randn(3, 8, generator=generator) * 0.3
     mask = torch.arange(8) < torch.tensor([[8], [3], [1]])
-    settings = LossSettings(kind=kind)
     wide = [torch.nn.functional.pad(tensor, (0, extra), value=9.9) for tensor in (entropy, gap)]
     wide_mask = torch.nn.functional.pad(mask, (0, extra))
 
-    short = objective_and_gradient(table.plan(settings, entropy, mask, vocabulary=64), gap, 1.0)
-    padded = objective_and_gradient(
-        table.plan(settings, wide[0], wide_mask, vocabulary=64), wide[1], 1.0
-    )
+    short = planned(settings, entropy, mask, gap)
+    padded = planned(settings, wide[0], wide_mask, wide[1])
 
     assert torch.allclose(short[0], padded[0], atol=1e-6)
     assert torch.allclose(short[1], padded[1][:, :8], atol=1e-6)
     assert not padded[1][:, 8:].any()
 
 
-@pytest.mark.parametrize("kind", list(PolicyLoss))
+@pytest.mark.parametrize(
+    "settings",
+    [one for one in VARIANTS if not (one.token_budget and one.truncate_last)],  # cuts by place
+    ids=name_of,
+)
 @given(seed=st.integers(0, 10_000))
-def test_permuting_tokens_permutes_the_gradient(kind, seed):
+def test_permuting_tokens_permutes_the_gradient(settings, seed):
     generator = torch.Generator().manual_seed(seed)
     entropy, gap = torch.rand(2, 7, generator=generator), torch.randn(2, 7, generator=generator)
     order = torch.randperm(7, generator=generator)
     mask = torch.ones(2, 7, dtype=torch.bool)
-    settings = LossSettings(kind=kind)
 
-    _, straight, _ = objective_and_gradient(
-        table.plan(settings, entropy, mask, vocabulary=64), gap, 1.0
-    )
-    _, permuted, _ = objective_and_gradient(
-        table.plan(settings, entropy[:, order], mask, vocabulary=64), gap[:, order], 1.0
-    )
+    _, straight, _ = planned(settings, entropy, mask, gap)
+    _, permuted, _ = planned(settings, entropy[:, order], mask, gap[:, order])
 
     assert torch.allclose(straight[:, order], permuted, atol=1e-6)
+
+
+@pytest.mark.parametrize("settings", VARIANTS, ids=name_of)
+def test_gradients_of_every_loss_agree_with_finite_differences(settings):
+    """Moved is the token's own log-probability; group ratios are constants by definition."""
+    generator = torch.Generator().manual_seed(3)
+    entropy = torch.rand(2, 6, generator=generator, dtype=torch.float64)
+    mask = torch.tensor([[1, 1, 1, 1, 1, 1], [1, 1, 1, 0, 0, 0]], dtype=torch.bool)
+    gap = torch.randn(2, 6, generator=generator, dtype=torch.float64) * 0.1
+    plan = table.plan(settings, entropy, mask, vocabulary=64)
+    mode = table.ratio_mode(settings)
+    _, gradient, clipped = objective_and_gradient(plan, gap, -1.0, mode)
+    inside = plan.weights_NT > 0
+    group = surrogate.group_means(gap, plan.groups_NT, inside)
+    ratio = (group + gap if mode is RatioMode.LITERAL_EQ9 else group).exp()
+    step = 1e-6
+    for n, t in torch.nonzero(inside).tolist():
+        kept = float(ratio[n, t].clamp(max=1 + plan.clip_high_NT[n, t]))
+        if mode == surrogate.DETACHED:
+            values = [kept * -(gap[n, t] + sign * step) for sign in (1, -1)]
+        elif clipped[n, t]:
+            values = [0.0, 0.0]
+        else:
+            values = [-ratio[n, t] * math.exp(sign * step) for sign in (1, -1)]
+        slope = float(values[0] - values[1]) / (2 * step)
+        expected = float(plan.weights_NT[n, t]) * slope
+        assert expected == pytest.approx(float(gradient[n, t]), rel=1e-6)
+    assert not gradient[~inside].any()
+
+
+def test_entropies_on_an_edge_belong_above_it_and_ranges_weigh_the_same():
+    entropy = torch.tensor([[0.1, 0.5, 0.6, 2.0, 0.2, 3.0]])
+    plan = espo_plan(entropy, torch.ones(1, 6, dtype=torch.bool), edges=(0.5, 1.0))
+
+    assert [0, 1, 1, 2, 0, 2] == plan.groups_NT[0].tolist()
+    assert [1 / 6] * 6 == pytest.approx(plan.weights_NT[0].tolist())
+    assert 0.1 * 2.5 / math.log(8) == pytest.approx(float(plan.clip_high_NT[0, 3]))
+
+
+def test_one_range_for_all_entropies_is_gspo():
+    plan = espo_plan(edges=(9.0,))
+    width = float(plan.clip_low_NT[0, 0])
+
+    one = objective_and_gradient(plan, GAP, -1.0)
+    other = objective_and_gradient(gspo.plan(ALL, clip_low=width, clip_high=width), GAP, -1.0)
+
+    assert torch.allclose(one[0], other[0].double(), atol=1e-7)
+    assert torch.allclose(one[1], other[1].double(), atol=1e-7)
+
+
+def test_a_range_per_token_is_grpo():
+    entropy = torch.tensor([[0.05, 0.15, 0.25, 0.35, 0.45]], dtype=torch.float64)
+    plan = espo_plan(entropy, edges=(0.1, 0.2, 0.3, 0.4), clip_floor=0.2)
+
+    one = objective_and_gradient(plan, GAP, 1.0)
+    other = objective_and_gradient(grpo.plan(ALL, clip_low=0.2, clip_high=0.2), GAP, 1.0)
+
+    assert torch.allclose(one[0], other[0].double(), atol=1e-7)
+    assert torch.allclose(one[1], other[1].double(), atol=1e-7)
+
+
+def test_a_wider_upper_bound_lets_unlikely_right_tokens_grow_further():
+    gap = torch.tensor([[math.log(1.25)]], dtype=torch.float64)
+    one = torch.ones(1, 1, dtype=torch.bool)
+    tight, higher = (grpo.plan(one, clip_low=0.2, clip_high=high) for high in (0.2, 0.28))
+
+    assert not objective_and_gradient(tight, gap, 1.0)[1].any()
+    assert 1.25 == pytest.approx(float(objective_and_gradient(higher, gap, 1.0)[1]))
+
+
+def test_means_over_the_batch_follow_their_definitions():
+    mask = torch.tensor([[1, 1, 1, 1], [1, 1, 0, 0]], dtype=torch.bool)
+    gap = torch.zeros(2, 4, dtype=torch.float64)
+    advantage = torch.tensor([[1.0], [-1.0]], dtype=torch.float64)
+    step = table.StepTotals(4, 12, 8, (torch.arange(2),), seed=0)
+
+    def loss_of(kind):
+        settings = LossSettings(kind=kind)
+        plan = table.plan(settings, gap, mask, vocabulary=8, step=step)
+        objective, _, _ = objective_and_gradient(plan, gap, advantage, GSPO_TOKEN)
+        return float(objective.sum()) / step.num_sequences
+
+    assert 0.0 == pytest.approx(loss_of(PolicyLoss.GRPO))  # (1 - 1) / 4
+    assert (4 - 2) / 12 == pytest.approx(loss_of(PolicyLoss.DAPO))
+    assert (4 - 2) / 8 / 4 == pytest.approx(loss_of(PolicyLoss.DR_GRPO))
+
+
+def test_cispo_caps_the_weight_and_keeps_the_gradient():
+    gap = torch.tensor([[math.log(3.0), math.log(0.01)]], dtype=torch.float64)
+    both = torch.ones(1, 2, dtype=torch.bool)
+    settings = LossSettings(kind=PolicyLoss.CISPO, clip_high=0.5)
+
+    _, gradient, clipped = planned(settings, gap, both, gap)
+
+    assert [1.5 / 2, 0.01 / 2] == pytest.approx(gradient[0].tolist())
+    assert [True, False] == clipped[0].tolist()
 
 
 def test_every_sequence_weighs_one_and_groups_weigh_the_same():
@@ -170,19 +283,3 @@ def test_a_sequence_without_tokens_has_no_weight_and_no_nan():
 
     assert 0.0 == float(objective)
     assert not gradient.any()
-
-
-def test_gradients_agree_with_finite_differences():
-    plan = espo_plan(clip_floor=5.0)  # nothing clipped: the surrogate is smooth
-    gap = GAP.clone()
-    _, gradient, _ = objective_and_gradient(plan, gap, 1.0, RatioMode.LITERAL_EQ9)
-    step = 1e-6
-    group = torch.tensor([[0.1, 0.01 / 3, 0.01 / 3, 0.1, 0.01 / 3]], dtype=torch.float64)
-    numeric = [
-        float(plan.weights_NT[0, t])
-        * (math.exp(group[0, t] + gap[0, t] + step) - math.exp(group[0, t] + gap[0, t] - step))
-        / (2 * step)
-        for t in range(5)
-    ]
-
-    assert numeric == pytest.approx(gradient[0].tolist(), rel=1e-5)

@@ -1,0 +1,127 @@
+import json
+from pathlib import Path
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from data_schemas.settings import LossSettings, PolicyLoss
+from tasks.algorithms.losses import table
+from tasks.algorithms.losses.surrogate import clipped_objective
+from tasks.algorithms.token_budget import fill, select
+
+VECTOR = json.loads((Path(__file__).parent / "loss_vectors.json").read_text())["c3po"]
+LENGTHS = torch.tensor(VECTOR["inputs"]["lengths"])
+PHI = VECTOR["inputs"]["phi"]
+
+
+def in_order(lengths, *, truncate_last):
+    return fill(lengths, torch.arange(len(lengths)), PHI, truncate_last)
+
+
+def test_whole_responses_are_taken_until_the_budget_is_reached():
+    kept = in_order(LENGTHS, truncate_last=False)
+
+    assert VECTOR["selected"] == kept.nonzero()[:, 0].tolist()
+    assert VECTOR["selected_tokens"] == int(kept.sum())
+
+
+def test_the_last_response_is_cut_to_the_budget_exactly():
+    kept = in_order(LENGTHS, truncate_last=True)
+
+    assert [*VECTOR["kept_tokens_with_truncation"], 0, 0] == kept.tolist()
+
+
+def test_an_exact_hit_takes_no_further_response():
+    exact = VECTOR["exact_hit"]
+
+    kept = in_order(torch.tensor(exact["lengths"]), truncate_last=False)
+
+    assert exact["selected"] == kept.nonzero()[:, 0].tolist()
+    assert exact["tokens"] == int(kept.sum())
+
+
+def test_the_sum_is_divided_by_the_budget_even_where_it_is_not_reached():
+    lengths = VECTOR["underfull"]["lengths"]
+    mask = torch.arange(600) < torch.tensor(lengths)[:, None]
+    settings = LossSettings(kind=PolicyLoss.GRPO, token_budget=PHI)
+
+    plan = table.plan(settings, torch.zeros(2, 600), mask, vocabulary=8)
+
+    assert 1 / PHI == pytest.approx(float(plan.weights_NT[0, 0]) / 2)  # two sequences
+    assert 1000 / PHI == pytest.approx(float(plan.weights_NT.sum()) / 2)
+
+
+@pytest.mark.parametrize(
+    ("truncate_last", "expected"),
+    [(True, "objective_truncated_div_phi"), (False, "objective_whole_responses_div_phi")],
+)
+def test_the_objective_is_that_of_the_worked_numbers(truncate_last, expected):
+    mask = torch.arange(2500) < LENGTHS[:, None]
+    advantages = torch.tensor(VECTOR["inputs"]["token_objective"])[:, None] * mask
+    zero = torch.zeros(6, 2500)
+    settings = LossSettings(kind=PolicyLoss.GRPO, token_budget=PHI, truncate_last=truncate_last)
+    # A seed whose shuffle starts with the vector's four responses in their order.
+    seed = next(
+        number
+        for number in range(10_000)
+        if [0, 1, 2, 3]
+        == torch.randperm(6, generator=torch.Generator().manual_seed(number * 1_000_003))[
+            :4
+        ].tolist()
+    )
+    step = table.StepTotals(6, int(mask.sum()), 2500, (torch.arange(6),), seed)
+
+    plan = table.plan(settings, zero, mask, vocabulary=8, step=step)
+    objective, _ = clipped_objective(
+        zero, zero, advantages, plan, ratio_mode=table.ratio_mode(settings)
+    )
+
+    assert VECTOR[expected] == pytest.approx(float(objective.sum()) / 6, rel=1e-5)
+
+
+@given(
+    lengths=st.lists(st.integers(0, 40), min_size=1, max_size=20),
+    budget=st.integers(1, 300),
+    seed=st.integers(0, 1000),
+)
+def test_a_draw_reaches_the_budget_or_takes_everything(lengths, budget, seed):
+    lengths = torch.tensor(lengths)
+    whole, cut = (select(lengths, budget, seed, truncate) for truncate in (False, True))
+
+    assert int(cut.sum()) == min(budget, int(lengths.sum()))
+    assert int(whole.sum()) >= int(cut.sum())
+    assert ((whole == 0) | (whole == lengths)).all()
+    assert (cut <= whole).all()
+    assert int((cut < whole).sum()) <= 1
+    assert cut.tolist() == select(lengths, budget, seed, True).tolist()
+
+
+def test_no_response_is_favoured_for_its_place_or_length():
+    lengths = torch.tensor([10, 10, 90, 90])
+    taken = sum((select(lengths, 1, seed) > 0).double() for seed in range(2000)) / 2000
+
+    assert [0.25] * 4 == pytest.approx(taken.tolist(), abs=0.03)
+
+
+def test_every_update_has_its_own_budget():
+    mask = torch.ones(6, 10, dtype=torch.bool)
+    updates = (torch.tensor([5, 0, 2]), torch.tensor([1, 3, 4]))
+    step = table.StepTotals(8, 60, 10, updates, seed=3)
+    settings = LossSettings(kind=PolicyLoss.GRPO, token_budget=15)
+
+    plan = table.plan(settings, torch.zeros(6, 10), mask, vocabulary=8, step=step)
+
+    for rows in updates:
+        assert 15 == int((plan.weights_NT[rows] > 0).sum())
+        assert 1.0 == pytest.approx(float(plan.weights_NT[rows].sum()) / (8 / 2))
+
+
+def test_groups_keep_their_weights_relative_to_each_other():
+    entropy = torch.tensor([[3.0, 0.1, 0.2, 0.3, 0.4]])
+    mask = torch.ones(1, 5, dtype=torch.bool)
+
+    plan = table.plan(LossSettings(token_budget=5), entropy, mask, vocabulary=8)
+
+    assert [0.5, 0.125, 0.125, 0.125, 0.125] == pytest.approx(plan.weights_NT[0].tolist())
