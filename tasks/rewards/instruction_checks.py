@@ -22,7 +22,7 @@ from tasks.rewards.instruction_measures import sentences
 from tasks.rewards.languages import is_language
 
 _CONSTRAINED = ("My answer is yes.", "My answer is no.", "My answer is maybe.")
-_CAPITAL_WORD = re.compile(r"[^\W_]+(?:[-'\u2019][^\W_]+)*")
+_CAPITAL_WORD = re.compile(r"(?<!\w)(?:[^\W\d_]\.)+[^\W\d_](?!\w)|[^\W_]+(?:[-'\u2019][^\W_]+)*")
 
 
 def existence(text: str, arguments: Arguments) -> bool:
@@ -168,7 +168,7 @@ def quoted(text: str, arguments: Arguments) -> bool:
 
 
 def capital_words(text: str) -> int:
-    """Count words without a small letter; hyphens and apostrophes join words."""
+    """Count words without a small letter; hyphens and the dots of P.S. join."""
     return sum(word.isupper() for word in _CAPITAL_WORD.findall(text))
 
 

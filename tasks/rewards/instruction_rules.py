@@ -45,8 +45,18 @@ def verify(problem: Problem, response: str) -> Verdict:
 
 
 def verify_loose(problem: Problem, response: str) -> Verdict:
-    """Score the share of instructions that some version of the response follows."""
-    return judge(problem, response, Instructions, lambda gold, answer: _check(gold, answer, _loose))
+    """Score the share of instructions that some version of the response follows.
+
+    The detail of a scored verdict starts with the strict share, or with why there is none.
+    """
+    strict = verify(problem, response)
+    loose = judge(
+        problem, response, Instructions, lambda gold, answer: _check(gold, answer, _loose)
+    )
+    if loose.score is None:
+        return loose
+    share = strict.reason if strict.score is None else f"{strict.score:.3f}"
+    return scored(loose.score, loose.reason, f"strict: {share}; {loose.detail}".rstrip("; "))
 
 
 def versions(text: str) -> tuple[str, ...]:

@@ -115,6 +115,15 @@ def test_loose_forgives_an_introduction_a_last_line_and_asterisks(
     assert (strict, loose) == (verify(one, text).score, verify_loose(one, text).score)
 
 
+def test_the_loose_verdict_says_what_the_strict_share_is(problem) -> None:
+    two = problem(
+        "instruction_rules", gold(("startend:quotation", {}), ("detectable_format:title", {}))
+    )
+
+    assert "strict: 0.000; broken: detectable_format:title" == verify_loose(two, 'Hi\n"a"').detail
+    assert "strict: 1.000" == verify_loose(two, '"<<a>>"').detail
+
+
 def test_loose_abstains_only_if_no_version_follows_and_one_is_undecided(problem) -> None:
     one = problem("instruction_rules", gold(("language:response_language", {"language": "en"})))
 
