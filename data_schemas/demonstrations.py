@@ -8,10 +8,14 @@ from data_schemas.prompts import Domain, Message
 
 
 class Parent(StrEnum):
-    """Which parent of the TIES merge a demonstration teaches (CompassMax A.2)."""
+    """Which model a demonstration teaches: a parent of the TIES merge (CompassMax A.2), or a judge."""
 
     REASONING = "reasoning"
     COMMERCE = "commerce"
+    JUDGE = "judge"
+
+
+MERGED = (Parent.REASONING, Parent.COMMERCE)
 
 
 class Demonstration(BaseModel):

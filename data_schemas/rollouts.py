@@ -37,7 +37,7 @@ class RouterTrace:
     layers in model order. Expert ids are logical.
     """
 
-    experts_TLK: NDArray[np.uint8] | NDArray[np.int16]
+    experts_TLK: NDArray[np.uint8 | np.int16]
 
 
 @dataclass(frozen=True, slots=True)

@@ -208,6 +208,9 @@ def test_retraining_asks_twice_whether_it_is_worth_it(workflows):
         ("cpu_smoke", presets.CPU_SMOKE),
         ("single_node", presets.SINGLE_NODE),
         ("full_scale", presets.FULL_SCALE),
+        ("compassmax", presets.COMPASSMAX),
+        ("ring_lite", presets.RING_LITE),
+        ("compass_thinker", presets.COMPASS_THINKER),
     ],
 )
 def test_a_launch_plan_carries_its_preset_whole(plans, name, preset):

@@ -41,6 +41,30 @@ full_scale = LaunchPlan.get_or_create(
     max_parallelism=4,
 )
 
+compassmax = LaunchPlan.get_or_create(
+    workflow=_PIPELINE,
+    name="compassmax",
+    fixed_inputs={"settings": presets.COMPASSMAX},
+    default_inputs={"store": "s3://eachprompt/compassmax"},
+    max_parallelism=4,
+)
+
+ring_lite = LaunchPlan.get_or_create(
+    workflow=_PIPELINE,
+    name="ring_lite",
+    fixed_inputs={"settings": presets.RING_LITE},
+    default_inputs={"store": "s3://eachprompt/ring_lite"},
+    max_parallelism=4,
+)
+
+compass_thinker = LaunchPlan.get_or_create(
+    workflow=_PIPELINE,
+    name="compass_thinker",
+    fixed_inputs={"settings": presets.COMPASS_THINKER},
+    default_inputs={"store": "s3://eachprompt/compass_thinker"},
+    max_parallelism=2,
+)
+
 nightly_retrain = LaunchPlan.get_or_create(
     workflow=cast("WorkflowBase", retrain),
     name="nightly_retrain",

@@ -1,21 +1,28 @@
 """Named settings, as plain values. Every one of them is validated by a test."""
 
+from data_schemas.prompts import Domain
 from data_schemas.settings import (
+    AuxiliarySettings,
+    CodeReward,
     CurationSettings,
     EngineSettings,
     EvaluationSettings,
     GradingSettings,
+    LossSettings,
     MergeSettings,
     PipelineSettings,
+    PolicyLoss,
     PretrainSettings,
     ReleaseSettings,
     RetrainSettings,
     RewardSettings,
     RLSettings,
     RolloutKind,
+    RouterReplay,
     SFTSettings,
     Source,
     TrainerKind,
+    ZeroVarianceSettings,
 )
 
 SHIPPED_BASE = PretrainSettings()
@@ -101,4 +108,73 @@ FULL_SCALE = _large("eachprompt-full-scale", prompts=512, tokens=32_768, steps=1
 
 Steps and learning rate are not published; the latter is the ESPO paper's. A task is one pod
 of eight H100s; an engine that spans 32 nodes brings the others itself.
+"""
+
+COMPASSMAX = FULL_SCALE
+"""CompassMax-V3-Thinking (2512.07710): ESPO, RL-ZVP, R3, two phases. FULL_SCALE is its recipe."""
+
+_RING_LITE_RL = FULL_SCALE.rl_one.model_copy(
+    update={
+        "group_size": 16,
+        "learning_rate": 3e-6,
+        "loss": LossSettings(
+            kind=PolicyLoss.GRPO,
+            clip_low=0.2,
+            clip_high=0.2,
+            token_budget=12_800,  # 409,600 over 32 ranks: per step it would be 50 tokens a response
+            auxiliary=AuxiliarySettings(kl=1e-3, entropy=5e-4, balance=1e-5, router_z=1e-7),
+        ),
+        "zero_variance": ZeroVarianceSettings(refill_rounds=0, rl_zvp_alpha=0.0, std_floor=0.0),
+        "rewards": RewardSettings(
+            overlong_weight=0.0, repetition_weight=0.0, code=CodeReward.ALL_TESTS
+        ),
+        "router_replay": RouterReplay.OFF,
+    }
+)
+RING_LITE = FULL_SCALE.model_copy(
+    update={
+        # Drop what is always solved and what is never solved.
+        "grading": FULL_SCALE.grading.model_copy(
+            update={"drop_at_or_above": 1.0, "drop_at_or_below": 0.0}
+        ),
+        "rl_one": _RING_LITE_RL.model_copy(
+            update={"domains": {Domain.MATHS: 1.0}, "max_new_tokens": 24_576}
+        ),
+        "rl_two": _RING_LITE_RL.model_copy(
+            update={"domains": {Domain.CODE: 1.0, Domain.MATHS: 1.0}, "max_new_tokens": 32_768}
+        ),
+        "release": ReleaseSettings(name="eachprompt-ring-lite"),
+    }
+)
+"""Ring-lite (2506.14731): C3PO's token budget, KL, entropy and router losses; maths, then code.
+
+Its science problems are of no domain here; its SFT is the pipeline's.
+"""
+
+_COMPASS_THINKER_RL = SINGLE_NODE.rl_one.model_copy(
+    update={
+        "domains": {Domain.MATHS: 1.0},
+        "max_new_tokens": 4096,
+        "loss": LossSettings(kind=PolicyLoss.GRPO, clip_low=0.2, clip_high=0.28),
+        "zero_variance": ZeroVarianceSettings(
+            refill_rounds=3,
+            rl_zvp_alpha=0.0,
+            std_floor=0.0,
+            curriculum=((0.4, 0.9), (0.15, 0.6), (0.0, 0.3)),
+        ),
+        "rewards": RewardSettings(overlong_weight=0.0, repetition_weight=0.0),
+        "router_replay": RouterReplay.OFF,  # a dense model
+    }
+)
+COMPASS_THINKER = SINGLE_NODE.model_copy(
+    update={
+        "rl_one": _COMPASS_THINKER_RL,
+        "rl_two": _COMPASS_THINKER_RL.model_copy(update={"seed": 1}),
+        "release": ReleaseSettings(name="eachprompt-compass-thinker"),
+    }
+)
+"""Compass-Thinker-7B (2508.08909): no KL, clip-higher, dynamic sampling, staged difficulty.
+
+Bands and upper clip are not printed in the paper; rounds of dynamic sampling are bounded here.
+Its rewards of +1 and -1 are 1 and 0 here: relative to a group they are the same.
 """

@@ -1,4 +1,4 @@
-"""Scored groups to what the trainer eats, and to ledger rows.
+"""Scored groups to what the trainer eats.
 
 Letters: P problems, G rollouts per problem, N sequences, T tokens.
 """
@@ -9,16 +9,17 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from data_schemas.ledger import Fate, LedgerRow
+from data_schemas.ledger import Fate
 from data_schemas.rollouts import ScoredRollout
 from data_schemas.settings import RLSettings, RouterReplay
 from tasks.algorithms.advantages import group_advantages
+from tasks.algorithms.losses.table import scales_by_std
 from tasks.algorithms.packing import pad_rows
 from tasks.algorithms.routing import pad_traces
 from tasks.algorithms.zero_variance import rl_zvp_advantages
 from tasks.engines.protocols import TokenBatch, TokenScores
 from tasks.errors import EngineError
-from tasks.rl.collect import CollectedGroup
+from tasks.rl.fates import CollectedGroup
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +35,14 @@ class StepBatch:
     correct_N: torch.Tensor
     num_sequences: int
     """All sequences of the batch, those without gradient included: the loss divides by it."""
+    num_tokens: int
+    """Response tokens of all of them."""
 
 
 def scalar_advantages(settings: RLSettings, groups: Sequence[CollectedGroup]) -> torch.Tensor:
-    """Group-relative advantages [P, G] from verdicts and penalties."""
+    """Group-relative advantages [P, G] from verdicts and penalties; [0, G] without groups."""
+    if not groups:
+        return torch.zeros(0, settings.group_size)
     verdicts = [[item.verdict.score for item in entry.group.rollouts] for entry in groups]
     scores_PG = torch.tensor([[score or 0.0 for score in row] for row in verdicts])
     valid_PG = torch.tensor([[score is not None for score in row] for row in verdicts])
@@ -45,7 +50,11 @@ def scalar_advantages(settings: RLSettings, groups: Sequence[CollectedGroup]) ->
         [[item.penalty for item in entry.group.rollouts] for entry in groups]
     )
     return group_advantages(
-        scores_PG, penalties_PG, valid_PG, std_floor=settings.zero_variance.std_floor
+        scores_PG,
+        penalties_PG,
+        valid_PG,
+        std_floor=settings.zero_variance.std_floor,
+        scale_by_std=scales_by_std(settings.loss),
     )
 
 
@@ -69,6 +78,9 @@ def build(settings: RLSettings, groups: Sequence[CollectedGroup]) -> StepBatch:
         ),
         correct_N=torch.tensor([item.verdict.solved for item in items], dtype=torch.bool),
         num_sequences=advantages_PG.numel(),
+        num_tokens=sum(
+            len(item.rollout.response_tokens) for entry in groups for item in entry.group.rollouts
+        ),
     )
 
 
@@ -109,43 +121,10 @@ def token_batch(items: Sequence[ScoredRollout], *, use_routes: bool) -> TokenBat
 def token_advantages(settings: RLSettings, batch: StepBatch, old: TokenScores) -> torch.Tensor:
     """Scalar advantages on every response token, plus RL-ZVP's on flat groups. [N, T]"""
     response_NT = batch.tokens.response_NT
+    if not batch.owners:
+        return torch.zeros(response_NT.shape)
     advantages_NT = batch.advantages_N[:, None] * response_NT
     zvp_NT = rl_zvp_advantages(
         old.entropy_NT, response_NT, batch.correct_N, alpha=settings.zero_variance.rl_zvp_alpha
     )
     return advantages_NT + zvp_NT * batch.zero_variance_N[:, None]
-
-
-def ledger_rows(
-    step: int, groups: Sequence[CollectedGroup], batch: StepBatch, advantages_NT: torch.Tensor
-) -> list[LedgerRow]:
-    """One row per prompt rolled out; `groups` starts with the trained ones, in batch order."""
-    mass_N = advantages_NT.abs().sum(dim=1).tolist()
-    trained_N = (advantages_NT != 0).sum(dim=1).tolist()
-    earned = dict.fromkeys(range(len(groups)), 0.0)
-    trained = dict.fromkeys(range(len(groups)), 0)
-    for (place, _), mass, tokens in zip(batch.owners, mass_N, trained_N, strict=True):
-        earned[place] += mass
-        trained[place] += tokens
-    rows = []
-    for place, entry in enumerate(groups):
-        items = entry.group.rollouts
-        scores = [item.verdict.score for item in items if item.verdict.score is not None]
-        rows.append(
-            LedgerRow(
-                step=step,
-                round=entry.round,
-                problem_id=entry.group.problem.id,
-                domain=entry.group.problem.domain,
-                fate=entry.fate,
-                rollouts=len(items),
-                prompt_tokens=len(items[0].rollout.prompt_tokens),
-                generated_tokens=sum(len(item.rollout.response_tokens) for item in items),
-                trained_tokens=trained[place],
-                solved=sum(item.verdict.solved for item in items),
-                abstained=sum(item.verdict.abstained for item in items),
-                mean_score=sum(scores) / len(scores) if scores else 0.0,
-                advantage_mass=earned[place],
-            )
-        )
-    return rows

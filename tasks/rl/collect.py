@@ -1,130 +1,260 @@
-"""Prompts to scored rollout groups, with refill for groups that carry no contrast."""
+"""Prompts to scored rollout groups: drawn, scheduled, rolled out, scored, refilled.
 
-import hashlib
+A Collector carries what one step leaves to the next: the position in the prompt stream, what is
+known of every prompt, the stage of the curriculum, and responses that are not finished. All of it
+is plain data (CollectorState), so that a committed step can be taken up exactly.
+"""
+
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Protocol
 
-import numpy as np
 from transformers import PreTrainedTokenizerBase
 
 from data_schemas.ledger import Fate
 from data_schemas.prompts import Problem
-from data_schemas.rollouts import Rollout, RolloutGroup, ScoredRollout, StopReason
+from data_schemas.rollouts import Rollout, RolloutGroup, ScoredRollout
+from data_schemas.scoring import Finished, Scored
 from data_schemas.settings import RLSettings, RouterReplay
-from data_schemas.verdicts import SOLVED_TOLERANCE, Verdict
-from tasks.algorithms.penalties import overlong_penalty, repetition_penalty, repetition_ratio
 from tasks.algorithms.routing import check_trace
-from tasks.engines.chat import render_prompt, response_text
+from tasks.engines.chat import render_prompt
 from tasks.engines.protocols import Request, RolloutEngine, Sampling
 from tasks.errors import DataError, EngineError
+from tasks.rl.collected import (
+    Collected,
+    CollectorState,
+    InFlight,
+    Skipped,
+    costs_of,
+    merged,
+)
+from tasks.rl.curriculum import Stage, after_step, in_band
 from tasks.rl.draw import PromptStream
-
-REPETITION_CAP = 0.5
-"""Largest repetition penalty; CompassMax gives no number."""
-
-Score = Callable[[Sequence[Problem], Sequence[str]], list[Verdict]]
-
-
-@dataclass(frozen=True, slots=True)
-class CollectedGroup:
-    """A group, the draw it came from, and what is to become of it."""
-
-    group: RolloutGroup
-    round: int
-    fate: Fate
+from tasks.rl.fates import CollectedGroup, check_budget, fate_of, fill
+from tasks.rl.history import MAX_SKIPS, History
+from tasks.rl.schedule import Forecast, forecast, ordered, schedule_metrics
+from tasks.rl.segments import OpenGroup, requests_of, updated
+from tasks.rl.shaping import penalties
 
 
-@dataclass(frozen=True, slots=True)
-class Collected:
-    """One step's rollouts. `groups` holds every prompt rolled out; fates say which train."""
+class Scorer(Protocol):
+    """Judges responses as they finish; `tasks.rewards.service.ScoringService` in production."""
 
-    groups: list[CollectedGroup]
-    rollout_seconds: float
-    reward_seconds: float
+    def submit(self, item: Finished) -> None:
+        """Take one finished response; may block while too many wait."""
+        ...
 
-    @property
-    def trained(self) -> list[CollectedGroup]:
-        """The groups of the training batch."""
-        return [item for item in self.groups if item.fate is not Fate.SURPLUS]
+    def gather(self) -> dict[tuple[str, int], Scored]:
+        """Wait for everything submitted and return it by (group, sample)."""
+        ...
+
+    def check_canaries(self) -> None:
+        """Judge answers whose verdict is known; a surprise is an EngineError."""
+        ...
 
 
-def collect(
-    settings: RLSettings,
-    engine: RolloutEngine,
-    tokenizer: PreTrainedTokenizerBase,
-    score: Score,
-    stream: PromptStream,
-    step: int,
-) -> Collected:
-    """Roll out a step's prompts; draw again for groups without contrast.
+class Collector:
+    """Turns the prompt stream into one Collected per step."""
 
-    Groups with contrast fill the batch first; flat ones take the places that are left
-    (RL-ZVP teaches from them), the rest are surplus: paid for, counted, not trained.
+    def __init__(
+        self,
+        settings: RLSettings,
+        engine: RolloutEngine,
+        tokenizer: PreTrainedTokenizerBase,
+        scorer: Scorer,
+        problems: Sequence[Problem],
+        start: CollectorState | None = None,
+    ) -> None:
+        position = start.position if start else 0
+        self._settings = settings
+        self._engine = engine
+        self._tokenizer = tokenizer
+        self._scorer = scorer
+        self._stream = PromptStream(problems, settings.domains, settings.seed, position)
+        self._history = History(start.records) if start else History.graded(problems)
+        self._stage = start.stage if start else Stage()
+        self._open = start.open_groups if start else ()
 
-    Raises:
-        EngineError: more rollouts than the error budget allows have no verdict.
-    """
-    found: list[CollectedGroup] = []
-    rollout_seconds = reward_seconds = 0.0
-    missing = settings.prompts_per_step
-    for draw in range(1 + settings.zero_variance.refill_rounds):
-        problems = stream.take(missing)
-        started = time.perf_counter()
-        rollouts = _roll_out(
-            settings, engine, tokenizer, problems, _seed(settings.seed, step, draw)
+    def state(self) -> CollectorState:
+        """What the next step starts from."""
+        return CollectorState(
+            self._stream.position, self._history.records(), self._stage, self._open
         )
+
+    def collect(self, step: int) -> Collected:
+        """Roll out a step's prompts; draw again for groups without contrast.
+
+        Groups with contrast fill the batch first; flat ones take the places that are left
+        (RL-ZVP teaches from them), the rest are surplus: paid for, counted, not trained.
+
+        Raises:
+            EngineError: more rollouts than the error budget allows have no verdict.
+        """
+        settings = self._settings
+        whole = Collected(step, self._engine.policy_version, [])
+        missing = settings.prompts_per_step
+        for number in range(1 + settings.zero_variance.refill_rounds):
+            fresh, skipped = self._draw(step, number, missing)
+            found = self._round(step, [*self._open, *fresh] if number == 0 else fresh)
+            whole = merged(whole, found, skipped)
+            # Over the whole step: a refill of two prompts has too few rollouts to judge by.
+            check_budget(settings, [item.group for item in whole.groups])
+            alive = sum(item.fate is Fate.CONTRAST for item in whole.groups)
+            missing = settings.prompts_per_step - alive - len(whole.in_flight)
+            if missing <= 0:
+                break
+        self._open = tuple(item.group for item in whole.in_flight)
+        # Groups that began earlier may come on top of a step's own: none of them is wasted.
+        places = max(settings.prompts_per_step, sum(g.fate is Fate.CONTRAST for g in whole.groups))
+        self._stage = self._next_stage(whole.groups)
+        return replace(whole, groups=fill(whole.groups, places))
+
+    def _draw(self, step: int, number: int, count: int) -> tuple[list[OpenGroup], list[Skipped]]:
+        drawn = self._stream.take(count, self._reason_to_pass)
+        known = self._history.predicted_tokens([problem for problem, _ in drawn.passed_over])
+        size = self._settings.group_size
+        skipped = []
+        for (problem, reason), tokens in zip(drawn.passed_over, known, strict=True):
+            saved = round(size * (tokens or 0.0))
+            skipped.append(Skipped(problem, number, Fate(reason), saved))
+            if reason == Fate.SKIPPED_FLAT:
+                self._history.skipped(problem.id)
+        fresh = [
+            OpenGroup(f"{step}.{number}.{place}", problem, number, size)
+            for place, problem in enumerate(drawn.problems)
+        ]
+        return fresh, skipped
+
+    def _reason_to_pass(self, problem: Problem) -> str:
+        """Stage 1 of zero-variance elimination: before anything is generated."""
+        chosen = self._settings.zero_variance
+        if not in_band(problem, chosen.curriculum, self._stage):
+            return Fate.SKIPPED_BAND
+        flat = self._history.flat_chance(problem.id, self._settings.group_size)
+        if flat > chosen.skip_above and self._history.of(problem.id).skips < MAX_SKIPS:
+            return Fate.SKIPPED_FLAT
+        return ""
+
+    def _round(self, step: int, groups: Sequence[OpenGroup]) -> Collected:
+        """Roll out and score one draw."""
+        started = time.perf_counter()
+        prompts = {
+            group.key: render_prompt(self._tokenizer, group.problem.messages) for group in groups
+        }
+        requests = [r for group in groups for r in requests_of(group, prompts[group.key])]
+        owners = {group.key: group for group in groups}
+        sampling = self._sampling()
+        known = self._history.predicted_tokens([owners[r.problem_id].problem for r in requests])
+        expected = forecast(known, requests, self._engine, sampling)
+        drafted = dict.fromkeys(owners, 0)
+        for request, tokens in zip(requests, expected.draft_tokens, strict=True):
+            drafted[request.problem_id] += tokens
+        new = self._generate(owners, ordered(requests, expected.tokens), sampling)
         rolled = time.perf_counter()
-        groups = _score(settings, tokenizer, score, problems, rollouts)
-        rollout_seconds += rolled - started
-        reward_seconds += time.perf_counter() - rolled
-        found += [CollectedGroup(group, draw, fate_of(settings, group)) for group in groups]
-        # Over the whole step: a refill of two prompts has too few rollouts to judge by.
-        _check_budget(settings, [item.group for item in found])
-        missing = settings.prompts_per_step - sum(item.fate is Fate.CONTRAST for item in found)
-        if missing <= 0:
-            break
-    return Collected(_fill(found, settings.prompts_per_step), rollout_seconds, reward_seconds)
+        scored = self._scorer.gather()
+        waited = time.perf_counter() - rolled
+        found = [
+            self._settle(updated(group, new[group.key]), new[group.key], drafted[group.key], scored)
+            for group in groups
+        ]
+        return Collected(
+            step=step,
+            policy_version=self._engine.policy_version,
+            groups=[item for item in found if isinstance(item, CollectedGroup)],
+            in_flight=[item for item in found if isinstance(item, InFlight)],
+            costs=costs_of(groups, new, drafted, scored, rolled - started),
+            metrics=_schedule(requests, expected, new, self._engine.slots),
+            rollout_seconds=rolled - started,
+            reward_seconds=waited,
+        )
 
+    def _sampling(self) -> Sampling:
+        """One seed for the phase: noise is told apart by group, sample and position."""
+        settings = self._settings
+        return Sampling(
+            max_new_tokens=settings.max_new_tokens,
+            temperature=settings.temperature,
+            seed=settings.seed,
+            segment_tokens=settings.engines.segment_tokens,
+        )
 
-def fate_of(settings: RLSettings, group: RolloutGroup) -> Fate:
-    """Decide on correctness alone: shaping must not make a flat group look alive."""
-    scores = [item.verdict.score for item in group.rollouts if item.verdict.score is not None]
-    if len(scores) < 2:
-        return Fate.UNSCORED
-    if max(scores) - min(scores) > SOLVED_TOLERANCE:
-        return Fate.CONTRAST
-    if SOLVED_TOLERANCE < scores[0] < 1.0 - SOLVED_TOLERANCE:
-        return Fate.FLAT_PARTIAL
-    if settings.zero_variance.rl_zvp_alpha == 0.0:
-        return Fate.ZERO_VARIANCE_IDLE
-    return Fate.ZERO_VARIANCE_TRAINED
+    def _generate(
+        self, owners: Mapping[str, OpenGroup], requests: Sequence[Request], sampling: Sampling
+    ) -> dict[str, list[Rollout]]:
+        """Hand every response to the scorer as it ends; new parts by group, ordered by sample.
 
+        A group that may be cut is handed over when its last response has ended: until then it
+        is not known whether it will be scored in this step.
+        """
+        live = dict(owners)
+        new: dict[str, list[Rollout]] = {key: [] for key in owners}
+        for rollout in self._engine.generate(requests, sampling):
+            new[rollout.problem_id].append(rollout)
+            group = live[rollout.problem_id] = updated(live[rollout.problem_id], [rollout])
+            (whole,) = (item for item in group.rollouts if item.sample == rollout.sample)
+            _check_routes(self._settings, whole, self._engine.num_experts)
+            if sampling.segment_tokens == 0:
+                self._submit(group, whole)
+            elif group.complete:
+                for item in group.rollouts:
+                    self._submit(group, item)
+        for rollouts in new.values():
+            rollouts.sort(key=lambda rollout: rollout.sample)
+        if sum(request.num_samples for request in requests) != sum(map(len, new.values())):
+            raise EngineError("the rollout engine did not return every sample it was asked for")
+        return new
 
-def _roll_out(
-    settings: RLSettings,
-    engine: RolloutEngine,
-    tokenizer: PreTrainedTokenizerBase,
-    problems: Sequence[Problem],
-    seed: int,
-) -> list[list[Rollout]]:
-    """Answer every problem group_size times; results in the order of the problems.
+    def _submit(self, group: OpenGroup, rollout: Rollout) -> None:
+        self._scorer.submit(
+            Finished(
+                problem=group.problem,
+                group=group.key,
+                sample=rollout.sample,
+                group_size=group.size,
+                tokens=rollout.response_tokens,
+            )
+        )
 
-    A prompt may be drawn twice in a step, so requests are told apart by their place.
-    """
-    requests = [
-        Request(str(place), render_prompt(tokenizer, problem.messages), settings.group_size)
-        for place, problem in enumerate(problems)
-    ]
-    sampling = Sampling(settings.max_new_tokens, settings.temperature, seed)
-    answers: list[list[Rollout | None]] = [[None] * settings.group_size for _ in problems]
-    for rollout in engine.generate(requests, sampling):
-        _check_routes(settings, rollout, engine.num_experts)
-        answers[int(rollout.problem_id)][rollout.sample] = rollout
-    complete = [[rollout for rollout in group if rollout is not None] for group in answers]
-    if any(len(group) != settings.group_size for group in complete):
-        raise EngineError("the rollout engine did not return every sample it was asked for")
-    return complete
+    def _settle(
+        self,
+        group: OpenGroup,
+        new: Sequence[Rollout],
+        draft_tokens: int,
+        scored: Mapping[tuple[str, int], Scored],
+    ) -> CollectedGroup | InFlight:
+        """Say what a group has become: still on its way, or scored, with its fate."""
+        new_tokens = sum(len(rollout.response_tokens) for rollout in new)
+        if not group.complete:
+            return InFlight(group, new_tokens, draft_tokens)
+        found = [scored[group.key, rollout.sample] for rollout in group.rollouts]
+        shaping = penalties(self._settings, group.rollouts)
+        items = tuple(
+            ScoredRollout(rollout, item.text, item.verdict, penalty)
+            for rollout, item, penalty in zip(group.rollouts, found, shaping, strict=True)
+        )
+        whole = RolloutGroup(group.problem, items)
+        solved = sum(item.verdict.solved for item in found)
+        judged = sum(not item.verdict.abstained for item in found)
+        before = self._history.of(group.problem.id).last_pass_rate
+        lengths = [len(rollout.response_tokens) for rollout in group.rollouts]
+        self._history.remember(group.problem.id, solved, judged, lengths)
+        return CollectedGroup(
+            group=whole,
+            round=group.round,
+            fate=fate_of(self._settings, whole),
+            new_tokens=new_tokens,
+            draft_tokens=draft_tokens,
+            pass_rate_change=0.0 if before is None or not judged else solved / judged - before,
+        )
+
+    def _next_stage(self, groups: Sequence[CollectedGroup]) -> Stage:
+        verdicts = [item.verdict for entry in groups for item in entry.group.rollouts]
+        judged = [verdict for verdict in verdicts if not verdict.abstained]
+        if not judged:
+            return self._stage
+        share = sum(verdict.solved for verdict in judged) / len(judged)
+        return after_step(self._stage, share, len(self._settings.zero_variance.curriculum))
 
 
 def _check_routes(settings: RLSettings, rollout: Rollout, num_experts: int) -> None:
@@ -144,76 +274,21 @@ def _check_routes(settings: RLSettings, rollout: Rollout, num_experts: int) -> N
         raise EngineError(f"the rollout engine recorded impossible routes: {error}") from error
 
 
-def _score(
-    settings: RLSettings,
-    tokenizer: PreTrainedTokenizerBase,
-    score: Score,
-    problems: Sequence[Problem],
-    rollouts: Sequence[Sequence[Rollout]],
-) -> list[RolloutGroup]:
-    flat = [rollout for group in rollouts for rollout in group]
-    texts = [response_text(tokenizer, rollout.response_tokens.tolist()) for rollout in flat]
-    owners = [problem for problem in problems for _ in range(settings.group_size)]
-    scored = [
-        ScoredRollout(rollout, text, verdict, shaping)
-        for rollout, text, verdict, shaping in zip(
-            flat, texts, score(owners, texts), penalties(settings, flat), strict=True
-        )
-    ]
-    size = settings.group_size
-    return [
-        RolloutGroup(problem, tuple(scored[place * size : (place + 1) * size]))
-        for place, problem in enumerate(problems)
-    ]
-
-
-def penalties(settings: RLSettings, rollouts: Sequence[Rollout]) -> list[float]:
-    """Shaping of every response: soft overlong plus repetition, both <= 0."""
-    rewards = settings.rewards
-    lengths_N = np.array([len(rollout.response_tokens) for rollout in rollouts], dtype=np.int64)
-    overlong_N = overlong_penalty(
-        lengths_N, max_length=settings.max_new_tokens, buffer=rewards.overlong_buffer
-    )
-    repetition_N = repetition_penalty(
-        np.array([repetition_ratio(rollout.response_tokens) for rollout in rollouts]),
-        start=rewards.repetition_start,
-        weight=rewards.repetition_weight,
-        cap=REPETITION_CAP,
-    )
-    return (rewards.overlong_weight * overlong_N + repetition_N).tolist()
-
-
-def _check_budget(settings: RLSettings, groups: Sequence[RolloutGroup]) -> None:
-    verdicts = [item.verdict for group in groups for item in group.rollouts]
-    abstained = [verdict.reason for verdict in verdicts if verdict.abstained]
-    if len(abstained) > settings.rewards.max_abstained_share * len(verdicts):
-        reasons = ", ".join(
-            f"{reason} x{abstained.count(reason)}" for reason in sorted(set(abstained))
-        )
-        raise EngineError(
-            f"{len(abstained)} of {len(verdicts)} rollouts have no verdict ({reasons}); "
-            "the step is not trained on noise. Fix the verifier, "
-            "or raise rewards.max_abstained_share."
-        )
-
-
-def _fill(found: Sequence[CollectedGroup], places: int) -> list[CollectedGroup]:
-    """Give the places of the batch to groups with contrast first, then in order of drawing."""
-    ranked = sorted(range(len(found)), key=lambda index: found[index].fate is not Fate.CONTRAST)
-    chosen = set(ranked[:places])
-    return [
-        item if index in chosen else CollectedGroup(item.group, item.round, Fate.SURPLUS)
-        for index, item in enumerate(found)
-    ]
-
-
-def _seed(*parts: int) -> int:
-    """One 63-bit seed from several numbers, so that no two draws share a stream."""
-    digest = hashlib.sha256(np.asarray(parts, dtype=np.int64).tobytes()).digest()
-    return int.from_bytes(digest[:8], "big") >> 1
-
-
-def truncated_share(groups: Sequence[CollectedGroup]) -> float:
-    """Share of responses that reached their token limit."""
-    stops = [item.rollout.stop_reason for entry in groups for item in entry.group.rollouts]
-    return sum(stop is StopReason.LENGTH for stop in stops) / max(1, len(stops))
+def _schedule(
+    requests: Sequence[Request],
+    expected: Forecast,
+    new: Mapping[str, Sequence[Rollout]],
+    slots: int,
+) -> dict[str, float]:
+    """Compare the order of a draw with the bounds; its first draw speaks for the step."""
+    guess = {
+        (request.problem_id, request.first_sample + index): tokens
+        for request, tokens in zip(requests, expected.tokens, strict=True)
+        for index in range(request.num_samples)
+    }
+    length = {
+        (key, rollout.sample): float(len(rollout.response_tokens))
+        for key, rollouts in new.items()
+        for rollout in rollouts
+    }
+    return schedule_metrics(list(guess.values()), [length[place] for place in guess], slots)

@@ -1,11 +1,20 @@
 """Which prompt comes next: an endless, seeded order that a position alone restores."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from data_schemas.prompts import Domain, Problem
 from tasks.errors import DataError
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """What one draw brought: prompts to roll out, and those passed over with the reason."""
+
+    problems: list[Problem]
+    passed_over: list[tuple[Problem, str]]
 
 
 class PromptStream:
@@ -35,20 +44,45 @@ class PromptStream:
             )
         self._seed = seed
         self._taken = dict.fromkeys(self._weights, 0)
+        self._orders: dict[Domain, tuple[int, list[int]]] = {}
         self.position = 0
         for _ in range(position):
             self._next_domain()
 
-    def take(self, count: int) -> list[Problem]:
-        """Return the next prompts and move on."""
-        return [self._next() for _ in range(count)]
+    @property
+    def num_problems(self) -> int:
+        """Problems in the stream."""
+        return sum(len(rows) for rows in self._problems.values())
+
+    def take(self, count: int, reason_to_pass: Callable[[Problem], str] | None = None) -> Drawn:
+        """Draw until `count` prompts are found and move on.
+
+        Args:
+            count: prompts wanted.
+            reason_to_pass: '' for a prompt to roll out, else why it is passed over. Every prompt
+                was offered once when nothing is left to choose from: then the next ones are
+                taken as they come, so that a draw always ends.
+        """
+        drawn = Drawn([], [])
+        offered = 0
+        while len(drawn.problems) < count:
+            problem = self._next()
+            reason = reason_to_pass(problem) if reason_to_pass else ""
+            if reason and offered < self.num_problems:
+                drawn.passed_over.append((problem, reason))
+            else:
+                drawn.problems.append(problem)
+            offered += 1
+        return drawn
 
     def _next(self) -> Problem:
         domain = self._next_domain()
         rows = self._problems[domain]
         lap, index = divmod(self._taken[domain] - 1, len(rows))
-        order = np.random.default_rng([self._seed, lap, list(Domain).index(domain)])
-        return rows[int(order.permutation(len(rows))[index])]
+        if self._orders.get(domain, (-1, []))[0] != lap:
+            order = np.random.default_rng([self._seed, lap, list(Domain).index(domain)])
+            self._orders[domain] = (lap, order.permutation(len(rows)).tolist())
+        return rows[self._orders[domain][1][index]]
 
     def _next_domain(self) -> Domain:
         """The domain that is furthest behind its share."""

@@ -4,27 +4,35 @@ import logging
 import shutil
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from pydantic import BaseModel
+
 from data_schemas.arrow import read_table, write_table
 from data_schemas.graded import GradedProblem
-from data_schemas.ledger import LedgerRow
+from data_schemas.ledger import LedgerRow, PromptCost
+from data_schemas.mismatch import Decision
 from data_schemas.prompts import Problem
 from data_schemas.settings import RLSettings
 from tasks import storage
-from tasks.engines.chat import load_tokenizer
+from tasks.algorithms import group_size
+from tasks.engines.chat import load_tokenizer, render_prompt
 from tasks.engines.select import open_rollout, open_trainer
 from tasks.errors import Preempted
-from tasks.rl import loop, state
-from tasks.rl.collect import Score
-from tasks.rl.draw import PromptStream
+from tasks.rl import inflight, loop, state
+from tasks.rl.collect import Collector, Scorer
+from tasks.rl.history import History
 
 STEPS_FILE = "steps.jsonl"
 LEDGER_FILE = "ledger.parquet"
+COSTS_FILE = "costs.parquet"
+GATES_FILE = "mismatch.jsonl"
 PROBLEMS_FILE = "graded.parquet"
+NUM_CANARIES = 4
+"""Prompts on which rollout engine and trainer are compared after every weight hand-over."""
 logger = logging.getLogger(__name__)
 
 
@@ -65,34 +73,81 @@ def read_problems(graded: Path) -> tuple[Problem, ...]:
     return tuple(read_table(graded / PROBLEMS_FILE, GradedProblem))
 
 
-def train(phase: Phase, score: Score) -> Iterator[state.StepRecord]:
+def train(phase: Phase, scorer: Scorer) -> Iterator[state.StepRecord]:
     """Yield the record of every step that still had to be done.
 
     Raises:
         Preempted: SIGTERM came; the step in flight was finished and committed first.
     """
-    settings = phase.settings
-    trainer = open_trainer(settings.engines.trainer, phase.start)
+    settings = with_group_size(phase.settings, phase.problems)
+    engines = settings.engines
+    trainer = open_trainer(engines.trainer, phase.start)
     now = state.restore(phase.state, trainer)
+    between = None
     if now.step:
         # A warning, because whoever reads the curves must know that two processes made them.
         logger.warning("continuing after committed step %d of %d", now.step, settings.steps)
+        data = state.read_file(phase.state, now.step, inflight.FILE)
+        between = inflight.decode(data, phase.problems)
     if phase.code not in now.code:
         now = now.model_copy(update={"code": (*now.code, phase.code)})
-    run = loop.Run(
-        settings=settings,
-        engine=open_rollout(settings.engines.rollout, phase.start),
-        trainer=trainer,
-        tokenizer=load_tokenizer(phase.start),
-        score=score,
-        stream=PromptStream(phase.problems, settings.domains, settings.seed, now.position),
-        folder=phase.state,
-    )
+    tokenizer = load_tokenizer(phase.start)
+    engine = open_rollout(engines.rollout, phase.start, precision=engines.precision)
+    start = between.collector if between else None
+    penalised = settings.loss.auxiliary.kl > 0.0
     with _termination() as told_to_stop:
-        for record in loop.steps(run, now):
+        run = loop.Run(
+            settings=settings,
+            engine=engine,
+            trainer=trainer,
+            reference=open_trainer(engines.trainer, phase.start) if penalised else None,
+            collector=Collector(settings, engine, tokenizer, scorer, phase.problems, start),
+            vocabulary=len(tokenizer),
+            canaries=[
+                render_prompt(tokenizer, problem.messages)
+                for problem in phase.problems[:NUM_CANARIES]
+            ],
+            folder=phase.state,
+            told_to_stop=told_to_stop,
+        )
+        for record in loop.steps(run, now, between.waiting if between else ()):
             yield record
-            if told_to_stop.is_set() and record.report.step < settings.steps:
-                raise Preempted(f"stopped by SIGTERM after committed step {record.report.step}")
+            step = record.report.step
+            # Told after the commit of this step: the next one commits, whatever commit_every says.
+            if told_to_stop.is_set() and _is_committed(phase, step) and step < settings.steps:
+                raise Preempted(f"stopped by SIGTERM after committed step {step}")
+            if step % settings.rewards.canary_every == 0:
+                scorer.check_canaries()
+
+
+def _is_committed(phase: Phase, step: int) -> bool:
+    return state.newest(phase.state) == step
+
+
+def with_group_size(settings: RLSettings, problems: Sequence[Problem]) -> RLSettings:
+    """Choose G from the graded pass rates, if the settings leave it open.
+
+    The responses of a step stay as many as they were: more of each prompt means fewer prompts.
+    """
+    sizes = settings.zero_variance.group_sizes
+    history = History.graded(problems)
+    known = [record for record in history.records().values() if record.judged > 0.0]
+    if not sizes or not known:
+        return settings
+    options = [
+        group_size.expected(
+            [record.solved for record in known],
+            [record.judged for record in known],
+            [record.mean_tokens for record in known],
+            size,
+        )
+        for size in sizes
+    ]
+    for option in options:
+        logger.info("group size %d: %s", option.size, option)
+    size = group_size.choose(options).size
+    prompts = max(1, settings.prompts_per_step * settings.group_size // size)
+    return settings.model_copy(update={"group_size": size, "prompts_per_step": prompts})
 
 
 def finish(phase: Phase, model_out: Path, report_out: Path) -> dict[str, float | int | str]:
@@ -105,21 +160,35 @@ def finish(phase: Phase, model_out: Path, report_out: Path) -> dict[str, float |
     last = state.restore(phase.state, trainer)
     trainer.export(model_out)
     records = list(state.read_steps(phase.state, last.step))
-    lines = b"".join(storage.canonical_json(record.report) + b"\n" for record in records)
-    storage.write_bytes(report_out / STEPS_FILE, lines)
+    reports = [record.report for record in records]
+    gates = [record.gate for record in records]
+    storage.write_bytes(report_out / STEPS_FILE, _lines(reports))
+    storage.write_bytes(report_out / GATES_FILE, _lines(gates))
     rows = [row for record in records for row in record.ledger]
     write_table(report_out / LEDGER_FILE, LedgerRow, rows)
-    tail = records[-5:]
+    costs = [cost for record in records for cost in record.costs]
+    write_table(report_out / COSTS_FILE, PromptCost, costs)
     return {
         "steps": last.step,
         "updates": last.updates,
-        "prompts": len(rows),
+        "prompts": sum(row.rollouts > 0 for row in rows),
         "generated_tokens": sum(row.generated_tokens for row in rows),
         "trained_tokens": sum(row.trained_tokens for row in rows),
-        "last_solved_share": sum(r.report.metrics["reward/solved_share"] for r in tail) / len(tail),
-        "zero_variance_share": sum(r.report.metrics["zero_variance/share"] for r in records)
-        / len(records),
+        "saved_tokens": sum(row.saved_tokens for row in rows),
+        "corrected_steps": sum(record.decision is Decision.CORRECT for record in gates),
+        "last_solved_share": _mean(
+            [report.metrics["reward/solved_share"] for report in reports[-5:]]
+        ),
+        "zero_variance_share": _mean([report.metrics["zero_variance/share"] for report in reports]),
     }
+
+
+def _lines(records: Sequence[BaseModel]) -> bytes:
+    return b"".join(storage.canonical_json(record) + b"\n" for record in records)
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / max(1, len(values))
 
 
 def clear(phase: Phase) -> None:

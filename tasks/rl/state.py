@@ -3,22 +3,23 @@
 A state folder belongs to one phase on one start model and one set of problems:
 
     steps/000012.json         report, timing and ledger rows of step 12
-    committed/000012/         run.json, the trainer's state, MANIFEST.json written last
+    committed/000012/         run.json, the trainer's state, what is in flight, MANIFEST.json last
 
-Everything random is a function of (seed, step), so the step number, the prompt
-position and the trainer's state are all there is. The newest committed step whose
-manifest fits wins; a damaged one is passed over with a warning.
+Everything random is a function of seed, step and place, so no generator has a state to save:
+run.json, the trainer's state and what lies between two steps are all there is. The newest committed
+step whose manifest fits wins; a damaged one is passed over with a warning.
 """
 
 import json
 import logging
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
-from data_schemas.ledger import LedgerRow
+from data_schemas.ledger import LedgerRow, PromptCost
+from data_schemas.mismatch import GateRecord
 from data_schemas.reports import StepReport, StepTiming
 from tasks import storage
 from tasks.engines.protocols import Trainer
@@ -33,8 +34,6 @@ class RunState(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     step: int = 0
-    position: int = 0
-    """Prompts drawn so far."""
     updates: int = 0
     """Optimizer updates so far, for the learning-rate schedule."""
     code: tuple[str, ...] = ()
@@ -49,6 +48,8 @@ class StepRecord(BaseModel):
     report: StepReport
     timing: StepTiming
     ledger: tuple[LedgerRow, ...]
+    costs: tuple[PromptCost, ...]
+    gate: GateRecord
 
 
 def write_step(folder: Path, record: StepRecord) -> None:
@@ -64,11 +65,20 @@ def read_steps(folder: Path, last: int) -> Iterator[StepRecord]:
         yield StepRecord.model_validate_json(path.read_bytes())
 
 
-def commit(folder: Path, state: RunState, trainer: Trainer) -> None:
-    """Save the state whole or not at all, and drop states that are no longer needed."""
+def commit(folder: Path, state: RunState, trainer: Trainer, files: Mapping[str, bytes]) -> None:
+    """Save the state whole or not at all, and drop states that are no longer needed.
+
+    Args:
+        folder: of the phase.
+        state: where it stands.
+        trainer: saves its own part.
+        files: what else belongs to the state, by file name.
+    """
     target = folder / "committed" / f"{state.step:06d}"
     with storage.staged_folder(target) as staged:
         storage.write_bytes(staged / "run.json", storage.canonical_json(state))
+        for name, payload in files.items():
+            storage.write_bytes(staged / name, payload)
         trainer.save(staged)
         storage.write_bytes(staged / storage.MANIFEST, storage.folder_manifest(staged))
     for old in sorted(target.parent.glob("[0-9]*"))[:-KEPT_STATES]:
@@ -84,6 +94,16 @@ def restore(folder: Path, trainer: Trainer) -> RunState:
         logger.warning("state %s is damaged and passed over; the step before it is used", path)
         shutil.rmtree(path)
     return RunState()
+
+
+def newest(folder: Path) -> int:
+    """Number of the newest committed step; 0 if there is none."""
+    return max((int(path.name) for path in (folder / "committed").glob("[0-9]*")), default=0)
+
+
+def read_file(folder: Path, step: int, name: str) -> bytes:
+    """Read one of the files that were committed with a step."""
+    return (folder / "committed" / f"{step:06d}" / name).read_bytes()
 
 
 def past_code(folder: Path) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from data_schemas.settings import RLSettings
 from tasks import resources
 from tasks.lineage.stage import stage, workplace
 from tasks.progress import progress
-from tasks.rewards.canaries import checked_scorer
+from tasks.rewards.service import ScoringService
 from tasks.rl import run
 
 
@@ -50,8 +50,10 @@ def rl(
     with stage(name, settings, store, execution, code) as record:
         model, problems = record.read("start", start), record.read("graded", graded)
         course = run.Phase(settings, model, run.read_problems(problems), folder, digest)
-        for step in progress(run.train(course, checked_scorer()), name, settings.steps):
-            record.metrics(step.report.step, step.report.metrics)
+        with ScoringService(model, settings.rewards) as scorer:
+            scorer.check_canaries()
+            for step in progress(run.train(course, scorer), name, settings.steps):
+                record.metrics(step.report.step, step.report.metrics)
         with record.output("model") as model_out, record.output("report") as report_out:
             facts = run.finish(course, model_out, report_out)
         record.facts(facts)

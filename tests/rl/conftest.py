@@ -1,10 +1,49 @@
 """A small phase on the tiny model: rewards come from a rule on the text, so it learns fast."""
 
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
 import pytest
 
 from data_schemas.prompts import Domain, Message, Problem, Role
+from data_schemas.rollouts import Rollout, RouterTrace, StopReason
+from data_schemas.scoring import Finished, Scored
 from data_schemas.settings import RLSettings
+from data_schemas.verdicts import Verdict, scored
+from tasks.engines.chat import load_tokenizer, response_text
 from tasks.rl.run import Phase
+
+Rule = Callable[[Problem, str], Verdict]
+
+
+def even(_: Problem, response: str) -> Verdict:
+    """Full marks for an even number of characters; about half of random text."""
+    return scored(float(len(response) % 2 == 0), "rule")
+
+
+@dataclass
+class RuleScorer:
+    """A scorer without processes: a rule on the text."""
+
+    tokenizer: object
+    rule: Rule = even
+    waiting: list[Finished] = field(default_factory=list)
+    canaries: int = 0
+
+    def submit(self, item: Finished) -> None:
+        self.waiting.append(item)
+
+    def gather(self) -> dict[tuple[str, int], Scored]:
+        items, self.waiting = self.waiting, []
+        texts = [response_text(self.tokenizer, item.tokens.tolist()) for item in items]
+        return {
+            (item.group, item.sample): Scored(text, self.rule(item.problem, text), 0.001, 0)
+            for item, text in zip(items, texts, strict=True)
+        }
+
+    def check_canaries(self) -> None:
+        self.canaries += 1
 
 
 def problem(number: int, domain: Domain = Domain.MATHS) -> Problem:
@@ -20,9 +59,37 @@ def problem(number: int, domain: Domain = Domain.MATHS) -> Problem:
     )
 
 
+def rollout(sample: int = 0, length: int = 4, **changes: object) -> Rollout:
+    """A response of `length` tokens to a prompt of two, with routes of one layer."""
+    values = {
+        "problem_id": "p",
+        "sample": sample,
+        "prompt_tokens": np.array([1, 2], dtype=np.int32),
+        "response_tokens": np.arange(length, dtype=np.int32),
+        "logprobs": np.full(length, -1.0 - sample, dtype=np.float32),
+        "trace": RouterTrace(np.tile(np.array([[0, 1]], dtype=np.uint8), (length + 1, 1, 1))),
+        "stop_reason": StopReason.END,
+        "policy_version": 3,
+    }
+    return Rollout(**(values | changes))
+
+
 @pytest.fixture
 def problems():
     return tuple(problem(number) for number in range(12))
+
+
+@pytest.fixture
+def make_rollout():
+    return rollout
+
+
+@pytest.fixture
+def scorer(tiny_moe):
+    def build(rule: Rule = even) -> RuleScorer:
+        return RuleScorer(load_tokenizer(tiny_moe), rule)
+
+    return build
 
 
 @pytest.fixture

@@ -3,134 +3,70 @@ import dataclasses
 import numpy as np
 import pytest
 
+from data_schemas.graded import Band, GradedProblem
 from data_schemas.ledger import Fate
-from data_schemas.rollouts import Rollout, RolloutGroup, RouterTrace, ScoredRollout, StopReason
-from data_schemas.settings import RewardSettings, ZeroVarianceSettings
+from data_schemas.rollouts import RouterTrace, StopReason
+from data_schemas.settings import EngineSettings, ZeroVarianceSettings
 from data_schemas.verdicts import abstain, scored
 from tasks.engines.chat import load_tokenizer
 from tasks.engines.rollout_hf import HFRolloutEngine
 from tasks.errors import EngineError
-from tasks.rl.batch import build
-from tasks.rl.collect import CollectedGroup, collect, fate_of, penalties
-from tasks.rl.draw import PromptStream
+from tasks.rl.collect import Collector
+from tasks.rl.fates import CollectedGroup
 
 
-def rollout(length=4, logprob=-1.0):
-    return Rollout(
-        problem_id="p",
-        sample=0,
-        prompt_tokens=np.array([1, 2], dtype=np.int32),
-        response_tokens=np.arange(length, dtype=np.int32),
-        logprobs=np.full(length, logprob, dtype=np.float32),
-        trace=None,
-        stop_reason=StopReason.END,
-        policy_version=0,
-    )
-
-
-def group(problem, scores, penalty=0.0):
-    verdicts = [abstain("timeout") if s is None else scored(s, "rule") for s in scores]
-    items = tuple(ScoredRollout(rollout(), "", verdict, penalty) for verdict in verdicts)
-    return RolloutGroup(problem, items)
-
-
-@pytest.mark.parametrize(
-    ("scores", "alpha", "fate"),
-    [
-        ([1.0, 0.0, 1.0], 0.1, Fate.CONTRAST),
-        ([1.0, 1.0, 1.0], 0.1, Fate.ZERO_VARIANCE_TRAINED),
-        ([0.0, 0.0, None], 0.1, Fate.ZERO_VARIANCE_TRAINED),
-        ([0.0, 0.0, 0.0], 0.0, Fate.ZERO_VARIANCE_IDLE),
-        ([0.5, 0.5, 0.5], 0.1, Fate.FLAT_PARTIAL),
-        ([1.0, None, None], 0.1, Fate.UNSCORED),
-    ],
-)
-def test_the_fate_of_a_group_follows_from_its_verdicts(settings, problems, scores, alpha, fate):
-    chosen = settings.model_copy(update={"zero_variance": ZeroVarianceSettings(rl_zvp_alpha=alpha)})
-
-    assert fate is fate_of(chosen, group(problems[0], scores))
-
-
-def test_penalties_cannot_make_a_flat_group_look_alive(settings, problems):
-    shaped = group(problems[0], [0.0, 0.0, 0.0])
-    items = tuple(
-        ScoredRollout(item.rollout, "", item.verdict, -0.1 * number)
-        for number, item in enumerate(shaped.rollouts)
-    )
-
-    assert Fate.ZERO_VARIANCE_TRAINED is fate_of(settings, RolloutGroup(problems[0], items))
-
-
-def test_sequences_that_cannot_have_a_gradient_never_reach_the_trainer(settings, problems):
-    off = settings.model_copy(update={"router_replay": "off"})
-    entries = [
-        CollectedGroup(group(problems[0], [1.0, 0.0, None]), 0, Fate.CONTRAST),
-        CollectedGroup(group(problems[1], [0.5, 0.5, 0.5]), 0, Fate.FLAT_PARTIAL),
-        CollectedGroup(group(problems[2], [1.0, 1.0, None]), 0, Fate.ZERO_VARIANCE_TRAINED),
-    ]
-
-    batch = build(off, entries)
-
-    assert [(0, 0), (0, 1), (2, 0), (2, 1)] == batch.owners
-    assert 9 == batch.num_sequences
-    assert [False, False, True, True] == batch.zero_variance_N.tolist()
-
-
-def test_penalties_fall_on_long_and_on_repeating_responses(settings):
-    chosen = settings.model_copy(
-        update={"max_new_tokens": 20, "rewards": RewardSettings(overlong_buffer=10)}
-    )
-    looping = dataclasses.replace(rollout(), response_tokens=np.array([7] * 9, dtype=np.int32))
-
-    short, long, repeated = penalties(chosen, [rollout(5), rollout(15), looping])
-
-    assert 0.0 == short
-    assert -0.25 == pytest.approx(long)  # half of the buffer, weight 0.5
-    assert -0.5 == pytest.approx(repeated)  # 1 - 1/7 - 0.3 = 0.557, capped
-
-
-def scored_by(rule):
-    return lambda problems, responses: [rule(number) for number in range(len(responses))]
-
-
-def test_flat_groups_are_refilled_and_counted_as_surplus(settings, problems, tiny_moe):
-    calls = []
-
-    def first_draw_flat(rows, responses):
-        calls.append(len(rows))
-        flat = len(calls) == 1
-        return [scored(float(not flat and n % 2), "rule") for n in range(len(responses))]
-
-    stream = PromptStream(problems, settings.domains, 0)
-    found = collect(
-        settings,
-        HFRolloutEngine(tiny_moe),
-        load_tokenizer(tiny_moe),
-        first_draw_flat,
-        stream,
-        step=1,
-    )
-
-    assert [12, 12] == calls
-    assert 6 == stream.position
-    assert [Fate.SURPLUS] * 3 + [Fate.CONTRAST] * 3 == [item.fate for item in found.groups]
-
-
-def test_too_many_abstentions_stop_the_step_with_their_reasons(settings, problems, tiny_moe):
-    rule = scored_by(lambda n: abstain("timeout") if n % 2 else scored(1.0, "rule"))
-
-    with pytest.raises(EngineError, match=r"6 of 12 rollouts have no verdict \(timeout x6\)"):
-        collect(
-            settings,
+@pytest.fixture
+def collector(settings, problems, tiny_moe, scorer):
+    def build(rule=None, rows=problems, start=None, **changes):
+        return Collector(
+            settings.model_copy(update=changes),
             HFRolloutEngine(tiny_moe),
             load_tokenizer(tiny_moe),
-            rule,
-            PromptStream(problems, settings.domains, 0),
-            step=1,
+            scorer(rule) if rule else scorer(),
+            rows,
+            start,
         )
 
+    return build
 
-def test_routes_that_cannot_be_replayed_stop_the_step(settings, problems, tiny_moe, monkeypatch):
+
+def graded(rows, rates):
+    return [
+        GradedProblem(**row.model_dump(), pass_rate=rate, mean_tokens=5.0, band=Band.MEDIUM)
+        for row, rate in zip(rows, rates, strict=True)
+    ]
+
+
+def rollouts_of(collected):
+    return [item.rollout for entry in collected.groups for item in entry.group.rollouts]
+
+
+def test_flat_groups_are_refilled_and_counted_as_surplus(collector):
+    calls = []
+
+    def first_draw_flat(problem, _):
+        calls.append(problem.id)
+        return scored(float(len(calls) > 12 and len(calls) % 2), "rule")
+
+    found = collector(first_draw_flat).collect(1)
+
+    assert 24 == len(calls)
+    assert [Fate.SURPLUS] * 3 + [Fate.CONTRAST] * 3 == [item.fate for item in found.groups]
+    assert 3 == len(found.trained)
+
+
+def test_too_many_abstentions_stop_the_step_with_their_reasons(collector):
+    calls = []
+
+    def half(*_):
+        calls.append(1)
+        return abstain("timeout") if len(calls) % 2 else scored(1.0, "rule")
+
+    with pytest.raises(EngineError, match=r"6 of 12 rollouts have no verdict \(timeout x6\)"):
+        collector(half).collect(1)
+
+
+def test_routes_that_cannot_be_replayed_stop_the_step(collector, monkeypatch):
     generate = HFRolloutEngine.generate
 
     def all_zero(self, requests, sampling):
@@ -141,11 +77,111 @@ def test_routes_that_cannot_be_replayed_stop_the_step(settings, problems, tiny_m
     monkeypatch.setattr(HFRolloutEngine, "generate", all_zero)
 
     with pytest.raises(EngineError, match="impossible routes: trace repeats an expert"):
-        collect(
-            settings,
-            HFRolloutEngine(tiny_moe),
-            load_tokenizer(tiny_moe),
-            scored_by(lambda _: scored(1.0, "rule")),
-            PromptStream(problems, settings.domains, 0),
-            step=1,
+        collector().collect(1)
+
+
+def test_a_collector_goes_on_from_its_state(collector):
+    whole = collector()
+    first, second = whole.collect(1), whole.collect(2)
+    half = collector()
+    half.collect(1)
+    again = collector(start=half.state()).collect(2)
+
+    assert [g.group.problem.id for g in second.groups] == [g.group.problem.id for g in again.groups]
+    for before, after in zip(rollouts_of(second), rollouts_of(again), strict=True):
+        assert before.response_tokens.tolist() == after.response_tokens.tolist()
+    assert rollouts_of(first) != rollouts_of(second)
+
+
+def test_a_prompt_that_is_surely_flat_is_not_rolled_out(collector, problems):
+    rates = [1.0] * 6 + [0.5] * 6
+    picky = ZeroVarianceSettings(skip_above=0.6, refill_rounds=0)
+
+    found = collector(rows=graded(problems, rates), zero_variance=picky).collect(1)
+
+    easy = {problem.id for problem in problems[:6]}
+    assert {Fate.SKIPPED_FLAT} == {entry.fate for entry in found.skipped}
+    assert {entry.problem.id for entry in found.skipped} <= easy
+    assert not {entry.group.problem.id for entry in found.groups} & easy
+    # Four responses of five tokens each were not made.
+    assert {20} == {entry.saved_tokens for entry in found.skipped}
+
+
+def test_a_skipped_prompt_gets_another_chance(collector, problems):
+    """All are predicted flat: nothing is dropped for good, and a draw always ends."""
+    picky = ZeroVarianceSettings(skip_above=0.6, refill_rounds=0)
+    rows = graded(problems, [1.0] * 12)
+    found = collector(rows=rows, zero_variance=picky).collect(1)
+
+    assert 3 == len(found.groups)
+    assert 12 == len(found.skipped)
+
+
+def test_the_curriculum_keeps_to_its_band(collector, problems):
+    rates = [0.1] * 6 + [0.5] * 6
+    staged = ZeroVarianceSettings(curriculum=((0.4, 0.9), (0.0, 0.4)), refill_rounds=0)
+
+    found = collector(rows=graded(problems, rates), zero_variance=staged).collect(1)
+
+    assert {entry.group.problem.id for entry in found.groups} <= {p.id for p in problems[6:]}
+    assert {Fate.SKIPPED_BAND} == {entry.fate for entry in found.skipped}
+
+
+def test_a_long_response_is_made_in_segments_with_the_same_tokens(collector, settings):
+    """Weights do not change here, so a response in three parts is the response in one."""
+    cut = EngineSettings(segment_tokens=2)
+    calm = ZeroVarianceSettings(refill_rounds=0)
+    whole = {
+        (entry.group.problem.id, item.rollout.sample): item.rollout
+        for entry in collector(zero_variance=calm).collect(1).groups
+        for item in entry.group.rollouts
+    }
+    parts = collector(engines=cut, zero_variance=calm)
+    steps = [parts.collect(step) for step in (1, 2, 3)]
+
+    assert all(item.group.key.startswith("1.") for item in steps[0].in_flight)
+    done = {
+        (entry.group.problem.id, item.rollout.sample): item.rollout
+        for collected in steps
+        for entry in collected.groups
+        if entry.group.rollouts[0].rollout.problem_id.startswith("1.")
+        for item in entry.group.rollouts
+    }
+    assert whole.keys() == done.keys()
+    for place, rollout in whole.items():
+        assert rollout.response_tokens.tolist() == done[place].response_tokens.tolist()
+        assert rollout.logprobs == pytest.approx(done[place].logprobs, abs=1e-4)
+        assert rollout.trace.experts_TLK.shape == done[place].trace.experts_TLK.shape
+        assert StopReason.SEGMENT is not done[place].stop_reason
+
+
+def test_what_is_generated_is_what_the_groups_report(collector):
+    for changes in ({}, {"engines": EngineSettings(segment_tokens=2)}):
+        mine = collector(**changes)
+        steps = [mine.collect(step) for step in (1, 2, 3)]
+        counted = sum(
+            entry.new_tokens + entry.draft_tokens
+            for collected in steps
+            for entry in [*collected.groups, *collected.in_flight]
         )
+
+        assert mine._engine.counters.generated_tokens == counted
+
+
+def test_a_pass_rate_is_compared_with_the_prompts_group_before(collector, problems):
+    shares = iter([0.0, 0.5])
+    now = [next(shares)]
+
+    def rule(*_):
+        rule.calls += 1
+        return scored(float(rule.calls % 2 == 0) if now[0] else 0.0, "rule")
+
+    rule.calls = 0
+    mine = collector(rule, rows=problems[:3], zero_variance=ZeroVarianceSettings(refill_rounds=0))
+    first = mine.collect(1)
+    now[0] = next(shares)
+    second = mine.collect(2)
+
+    assert {0.0} == {entry.pass_rate_change for entry in first.groups}
+    assert {0.5} == {entry.pass_rate_change for entry in second.groups}
+    assert all(isinstance(entry, CollectedGroup) for entry in second.groups)

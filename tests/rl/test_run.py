@@ -1,3 +1,4 @@
+import dataclasses
 import itertools
 import json
 import os
@@ -6,52 +7,70 @@ import signal
 import pytest
 
 from data_schemas.arrow import read_table
-from data_schemas.ledger import LedgerRow
-from data_schemas.settings import LossSettings, PolicyLoss, RouterReplay
-from data_schemas.verdicts import scored
+from data_schemas.graded import Band, GradedProblem
+from data_schemas.ledger import LedgerRow, PromptCost
+from data_schemas.mismatch import Decision, GateRecord
+from data_schemas.settings import (
+    AuxiliarySettings,
+    EngineSettings,
+    LossSettings,
+    MismatchSettings,
+    PolicyLoss,
+    Precision,
+    RewardSettings,
+    RouterReplay,
+    ZeroVarianceSettings,
+)
 from tasks.engines.rollout_hf import HFRolloutEngine
 from tasks.errors import EngineError, Preempted
 from tasks.rl import state
-from tasks.rl.run import finish, train
+from tasks.rl.run import COSTS_FILE, GATES_FILE, finish, train, with_group_size
 from tasks.storage import folder_manifest
 
 
-def even_score(problems, responses):
-    """Full marks for an even number of bytes in the answer; about half of random text."""
-    return [scored(float(len(response) % 2 == 0), "rule") for response in responses]
+@pytest.fixture
+def results(scorer):
+    def run(phase, folder):
+        """Run a phase to its end; return the bytes of everything it leaves behind."""
+        list(train(phase, scorer()))
+        model, report = folder / "model", folder / "report"
+        model.mkdir(parents=True)
+        report.mkdir()
+        finish(phase, model, report)
+        # Seconds differ from run to run.
+        (report / COSTS_FILE).rename(folder / COSTS_FILE)
+        return folder_manifest(model), folder_manifest(report)
+
+    return run
 
 
-def results(phase, folder):
-    """Run a phase to its end; return the bytes of everything it leaves behind."""
-    list(train(phase, even_score))
-    model, report = folder / "model", folder / "report"
-    model.mkdir(parents=True)
-    report.mkdir()
-    finish(phase, model, report)
-    return folder_manifest(model), folder_manifest(report)
-
-
-def test_a_run_that_is_dropped_after_any_step_ends_in_the_same_bytes(phase_in, tmp_path):
+def test_a_run_that_is_dropped_after_any_step_ends_in_the_same_bytes(
+    phase_in, tmp_path, results, scorer
+):
     whole = results(phase_in(tmp_path / "a"), tmp_path / "whole")
     for stop in (1, 3):
         phase = phase_in(tmp_path / f"b{stop}")
-        assert stop == len(list(itertools.islice(train(phase, even_score), stop)))
+        assert stop == len(list(itertools.islice(train(phase, scorer()), stop)))
 
         assert whole == results(phase, tmp_path / f"resumed{stop}")
 
 
-def test_steps_after_the_last_committed_state_are_done_again_alike(phase_in, tmp_path):
+def test_steps_after_the_last_committed_state_are_done_again_alike(
+    phase_in, tmp_path, results, scorer
+):
     whole = results(phase_in(tmp_path / "a"), tmp_path / "whole")
     sparse = phase_in(tmp_path / "b", commit_every=3)
-    list(itertools.islice(train(sparse, even_score), 2))
+    list(itertools.islice(train(sparse, scorer()), 2))
 
     assert whole == results(sparse, tmp_path / "resumed")
 
 
-def test_a_damaged_state_is_passed_over_for_the_one_before(phase_in, tmp_path, caplog):
+def test_a_damaged_state_is_passed_over_for_the_one_before(
+    phase_in, tmp_path, caplog, results, scorer
+):
     whole = results(phase_in(tmp_path / "a"), tmp_path / "whole")
     phase = phase_in(tmp_path / "b")
-    list(itertools.islice(train(phase, even_score), 2))
+    list(itertools.islice(train(phase, scorer()), 2))
     damaged = tmp_path / "b/committed/000002/trainer.pt"
     damaged.write_bytes(damaged.read_bytes()[:-1])
 
@@ -59,15 +78,17 @@ def test_a_damaged_state_is_passed_over_for_the_one_before(phase_in, tmp_path, c
     assert "damaged and passed over" in caplog.text
 
 
-def test_only_the_newest_states_are_kept(phase_in, tmp_path):
-    list(train(phase_in(tmp_path), even_score))
+def test_only_the_newest_states_are_kept(phase_in, tmp_path, scorer):
+    list(train(phase_in(tmp_path), scorer()))
 
     assert ["000003", "000004"] == sorted(path.name for path in (tmp_path / "committed").iterdir())
 
 
-def test_sigterm_finishes_the_step_commits_it_and_asks_for_a_retry(phase_in, tmp_path):
+def test_sigterm_finishes_the_step_commits_it_and_asks_for_a_retry(
+    phase_in, tmp_path, results, scorer
+):
     phase = phase_in(tmp_path / "b")
-    steps = train(phase, even_score)
+    steps = train(phase, scorer())
     next(steps)
     os.kill(os.getpid(), signal.SIGTERM)
 
@@ -77,7 +98,7 @@ def test_sigterm_finishes_the_step_commits_it_and_asks_for_a_retry(phase_in, tmp
     assert whole == results(phase, tmp_path / "resumed")
 
 
-def test_the_ledger_adds_up_to_the_engines_own_count(phase_in, tmp_path, monkeypatch):
+def test_the_ledger_adds_up_to_the_engines_own_count(phase_in, tmp_path, monkeypatch, results):
     counted = []
     generate = HFRolloutEngine.generate
 
@@ -90,31 +111,129 @@ def test_the_ledger_adds_up_to_the_engines_own_count(phase_in, tmp_path, monkeyp
     results(phase_in(tmp_path / "a"), tmp_path / "out")
     rows = read_table(tmp_path / "out/report/ledger.parquet", LedgerRow)
 
+    costs = read_table(tmp_path / "out/costs.parquet", PromptCost)
+
     assert sum(counted) == sum(row.generated_tokens for row in rows)
     assert len(counted) == sum(row.rollouts for row in rows)
+    assert {(row.step, row.problem_id) for row in rows} == {(c.step, c.problem_id) for c in costs}
     assert all(row.trained_tokens <= row.generated_tokens for row in rows)
+
+
+MODES = {
+    "one step off": EngineSettings(staleness=1),
+    "two steps off": EngineSettings(staleness=2),
+    "in segments": EngineSettings(segment_tokens=3),
+    "both": EngineSettings(staleness=1, segment_tokens=4),
+    "bf16 rollouts": EngineSettings(precision=Precision.BF16),
+}
+
+
+@pytest.mark.parametrize("engines", MODES.values(), ids=MODES)
+def test_every_mode_resumes_with_the_same_bytes(phase_in, tmp_path, results, scorer, engines):
+    whole = results(phase_in(tmp_path / "a", engines=engines), tmp_path / "whole")
+    phase = phase_in(tmp_path / "b", engines=engines)
+    list(itertools.islice(train(phase, scorer()), 2))
+
+    assert whole == results(phase, tmp_path / "resumed")
+
+
+@pytest.mark.parametrize("staleness", [0, 1, 2])
+def test_no_rollout_is_older_than_the_bound(phase_in, tmp_path, scorer, staleness):
+    phase = phase_in(tmp_path, engines=EngineSettings(staleness=staleness))
+
+    found = [r.report.metrics["rollout/staleness_versions"] for r in train(phase, scorer())]
+
+    assert [float(min(step, staleness)) for step in range(4)] == found
+
+
+def test_a_sigterm_between_commits_is_followed_by_one(phase_in, tmp_path, scorer, results):
+    phase = phase_in(tmp_path / "b", commit_every=100)
+    steps = train(phase, scorer())
+    next(steps)
+    os.kill(os.getpid(), signal.SIGTERM)
+
+    with pytest.raises(Preempted, match="after committed step 2"):
+        list(steps)
+    whole = results(phase_in(tmp_path / "a", commit_every=100), tmp_path / "whole")
+    assert whole == results(phase, tmp_path / "resumed")
+
+
+def test_canaries_are_judged_again_on_the_way(phase_in, tmp_path, scorer):
+    watched = scorer()
+    list(train(phase_in(tmp_path, rewards=RewardSettings(canary_every=2)), watched))
+
+    assert 2 == watched.canaries
+
+
+def test_the_gate_stops_a_run_whose_engines_disagree(phase_in, tmp_path, scorer, monkeypatch):
+    generate = HFRolloutEngine.generate
+
+    def other_numbers(self, requests, sampling):
+        for rollout in generate(self, requests, sampling):
+            yield dataclasses.replace(rollout, logprobs=rollout.logprobs - 3.0)
+
+    monkeypatch.setattr(HFRolloutEngine, "generate", other_numbers)
+
+    with pytest.raises(EngineError, match=r"step 1: k3 .* is above mismatch\.pause_above"):
+        list(train(phase_in(tmp_path), scorer()))
+
+
+def test_a_large_mismatch_is_corrected_and_the_decision_is_kept(phase_in, tmp_path, results):
+    strict = MismatchSettings(correct_above=1e-12, pause_above=1.0)
+    engines = EngineSettings(precision=Precision.BF16, mismatch=strict)
+    results(phase_in(tmp_path / "a", engines=engines), tmp_path / "out")
+    lines = (tmp_path / "out/report" / GATES_FILE).read_text().splitlines()
+
+    records = [GateRecord.model_validate_json(line) for line in lines]
+    assert [Decision.CORRECT] * 4 == [record.decision for record in records]
+    assert all(record.probe_logprob > 0.0 for record in records)
+
+
+def test_the_group_size_is_chosen_from_what_grading_found(problems, settings):
+    rows = [
+        GradedProblem(**p.model_dump(), pass_rate=0.5, mean_tokens=5.0, band=Band.MEDIUM)
+        for p in problems
+    ]
+    open_choice = ZeroVarianceSettings(group_sizes=(2, 4, 6))
+    chosen = with_group_size(settings.model_copy(update={"zero_variance": open_choice}), rows)
+
+    # Groups of two are flat too often; three prompts of four responses become three of four.
+    assert (4, 3) == (chosen.group_size, chosen.prompts_per_step)
+    assert settings == with_group_size(settings, rows)
+
+
+def test_a_kl_to_the_start_model_is_zero_until_the_first_update(phase_in, tmp_path, scorer):
+    drift = LossSettings(kind=PolicyLoss.GRPO, auxiliary=AuxiliarySettings(kl=0.1))
+    phase = phase_in(tmp_path, loss=drift, mini_batches=1, router_replay=RouterReplay.OFF)
+
+    first, *_, last = (record.report.metrics["policy/kl"] for record in train(phase, scorer()))
+
+    assert first == pytest.approx(0.0, abs=1e-6)
+    assert last > 1e-6
 
 
 @pytest.mark.parametrize("kind", list(PolicyLoss))
 @pytest.mark.parametrize("replay", list(RouterReplay))
-def test_every_loss_and_replay_mode_trains(phase_in, tmp_path, kind, replay):
+def test_every_loss_and_replay_mode_trains(phase_in, tmp_path, kind, replay, scorer):
     phase = phase_in(tmp_path, steps=1, loss=LossSettings(kind=kind), router_replay=replay)
 
-    (record,) = train(phase, even_score)
+    (record,) = train(phase, scorer())
 
     assert 1e-6 > record.report.metrics["mismatch/mean_abs_logprob"]
     assert 0.0 < record.report.metrics["policy/grad_norm"]
 
 
-def test_reward_rises_when_it_can(phase_in, tmp_path):
+def test_reward_rises_when_it_can(phase_in, tmp_path, scorer):
     """A tiny policy learns to answer with an even number of bytes."""
     phase = phase_in(tmp_path, steps=25, prompts_per_step=8, group_size=8, learning_rate=1e-2)
-    rewards = [record.report.metrics["reward/mean"] for record in train(phase, even_score)]
+    rewards = [record.report.metrics["reward/mean"] for record in train(phase, scorer())]
 
     assert sum(rewards[:3]) / 3 + 0.15 < sum(rewards[-3:]) / 3
 
 
-def test_an_engine_with_other_weights_than_the_trainers_is_caught(phase_in, tmp_path, monkeypatch):
+def test_an_engine_with_other_weights_than_the_trainers_is_caught(
+    phase_in, tmp_path, monkeypatch, scorer
+):
     load = HFRolloutEngine.load_weights
 
     def losing_one(self, weights, version):
@@ -123,10 +242,10 @@ def test_an_engine_with_other_weights_than_the_trainers_is_caught(phase_in, tmp_
     monkeypatch.setattr(HFRolloutEngine, "load_weights", losing_one)
 
     with pytest.raises(EngineError, match="no rollout was made with the wrong weights"):
-        list(train(phase_in(tmp_path), even_score))
+        list(train(phase_in(tmp_path), scorer()))
 
 
-def test_steps_are_recorded_one_json_each(phase_in, tmp_path):
+def test_steps_are_recorded_one_json_each(phase_in, tmp_path, results):
     results(phase_in(tmp_path / "a", steps=2), tmp_path / "out")
     lines = (tmp_path / "out/report/steps.jsonl").read_text().splitlines()
 

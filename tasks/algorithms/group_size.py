@@ -1,0 +1,90 @@
+"""How many responses a prompt is worth: choose the group size N from recorded pass rates.
+
+Source: CompassMax A.4, stage 1: a larger N makes fewer groups flat and earns more per prompt, but
+less per token; N is a compromise under a ceiling on the share of flat groups. The paper prints no
+value and no formula.
+
+A prompt that solved s of n recorded responses has the pass rate Beta(s + 1/2, n - s + 1/2)
+(Jeffreys), so the number solved of N new ones is beta-binomial. With pass/fail rewards and k of N
+solved, the GRPO advantages of the group have mean size 2 sqrt(k (N - k)) / N: that is the signal
+of the prompt; divided by the tokens of N responses it is the signal per token.
+
+Letters: P prompts, K = 0..N solved.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.stats import betabinom
+
+from tasks.errors import DataError
+
+MAX_ZERO_VARIANCE = 0.5
+"""Ceiling on the expected share of flat groups; the paper's figure starts at 0.8 and gives none."""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupSize:
+    """What a group size is expected to bring on these prompts."""
+
+    size: int
+    zero_variance: float
+    """Expected share of flat groups."""
+    pass_at_n: float
+    signal: float
+    """Mean |advantage| per response."""
+    signal_per_kilotoken: float
+
+
+def expected(solved_P: ArrayLike, judged_P: ArrayLike, tokens_P: ArrayLike, size: int) -> GroupSize:
+    """Predict one group size from every prompt's record.
+
+    Args:
+        solved_P: recorded responses that solved the prompt.
+        judged_P: recorded responses with a verdict; 0 = nothing known.
+        tokens_P: mean length of a response.
+        size: N.
+
+    Raises:
+        DataError: there is no prompt.
+    """
+    solved, judged, tokens = (
+        np.asarray(x, dtype=np.float64) for x in (solved_P, judged_P, tokens_P)
+    )
+    if solved.size == 0:
+        raise DataError("a group size cannot be chosen without recorded prompts")
+    chance_PK = _chances(solved, judged, size)
+    k_K = np.arange(size + 1)
+    signal_P = chance_PK @ (2.0 * np.sqrt(k_K * (size - k_K)) / size)
+    return GroupSize(
+        size=size,
+        zero_variance=float((chance_PK[:, 0] + chance_PK[:, -1]).mean()),
+        pass_at_n=float((1.0 - chance_PK[:, 0]).mean()),
+        signal=float(signal_P.mean()),
+        signal_per_kilotoken=float(1e3 * signal_P.sum() / (size * np.maximum(tokens, 1.0)).sum()),
+    )
+
+
+def choose(options: Sequence[GroupSize]) -> GroupSize:
+    """Take the most signal per token among sizes under the ceiling; the least flat if none is.
+
+    Raises:
+        DataError: there is no option.
+    """
+    if not options:
+        raise DataError("a group size cannot be chosen from nothing")
+    allowed = [option for option in options if option.zero_variance <= MAX_ZERO_VARIANCE]
+    if not allowed:
+        return min(options, key=lambda option: (option.zero_variance, option.size))
+    return max(allowed, key=lambda option: (option.signal_per_kilotoken, -option.size))
+
+
+def _chances(
+    solved_P: NDArray[np.float64], judged_P: NDArray[np.float64], size: int
+) -> NDArray[np.float64]:
+    """Chance of k solved among `size` new responses, [P, K]."""
+    k_1K = np.arange(size + 1)[None, :]
+    won_P1, lost_P1 = solved_P[:, None] + 0.5, (judged_P - solved_P)[:, None] + 0.5
+    return betabinom.pmf(k_1K, size, won_P1, lost_P1)

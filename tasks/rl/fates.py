@@ -1,0 +1,82 @@
+"""What becomes of a group once its rewards are known: stages 2 and 3 of zero-variance elimination.
+
+Decided on correctness alone: shaping must not make a flat group look alive.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from data_schemas.ledger import Fate
+from data_schemas.rollouts import RolloutGroup
+from data_schemas.settings import RLSettings
+from data_schemas.verdicts import SOLVED_TOLERANCE
+from tasks.errors import EngineError
+
+JUDGED = ("generative_judge", "rubric")
+"""Verifiers whose equal scores say 'alike', not 'right' or 'wrong'."""
+
+
+@dataclass(frozen=True, slots=True)
+class CollectedGroup:
+    """A group, the draw it came from, what it cost, and what is to become of it."""
+
+    group: RolloutGroup
+    round: int
+    fate: Fate
+    new_tokens: int = 0
+    """Generated in this step; fewer than all where a response began in an earlier one."""
+    draft_tokens: int = 0
+    pass_rate_change: float = 0.0
+
+
+def fate_of(settings: RLSettings, group: RolloutGroup) -> Fate:
+    """Decide whether a complete group is trained, and how."""
+    scores = [item.verdict.score for item in group.rollouts if item.verdict.score is not None]
+    if len(scores) < 2:
+        return Fate.UNSCORED
+    if has_contrast(scores):
+        return Fate.CONTRAST
+    if group.problem.verifier in JUDGED:
+        return Fate.FLAT_JUDGED
+    if SOLVED_TOLERANCE < scores[0] < 1.0 - SOLVED_TOLERANCE:
+        return Fate.FLAT_PARTIAL
+    if settings.zero_variance.rl_zvp_alpha == 0.0:
+        return Fate.ZERO_VARIANCE_IDLE
+    return Fate.ZERO_VARIANCE_TRAINED
+
+
+def has_contrast(scores: Sequence[float]) -> bool:
+    """True if the rewards differ; decided on rewards, as a std of equal floats need not be 0."""
+    return len(scores) > 1 and max(scores) - min(scores) > SOLVED_TOLERANCE
+
+
+def fill(found: Sequence[CollectedGroup], places: int) -> list[CollectedGroup]:
+    """Give the places of the batch to groups with contrast first, then in order of drawing.
+
+    Groups that find no place become SURPLUS: paid for, counted, not trained.
+    """
+    ranked = sorted(range(len(found)), key=lambda index: found[index].fate is not Fate.CONTRAST)
+    chosen = set(ranked[:places])
+    return [
+        item if index in chosen else replace(item, fate=Fate.SURPLUS)
+        for index, item in enumerate(found)
+    ]
+
+
+def check_budget(settings: RLSettings, groups: Sequence[RolloutGroup]) -> None:
+    """Stop a step that would be trained on noise.
+
+    Raises:
+        EngineError: more rollouts than the error budget allows have no verdict.
+    """
+    verdicts = [item.verdict for group in groups for item in group.rollouts]
+    abstained = [verdict.reason for verdict in verdicts if verdict.abstained]
+    if len(abstained) > settings.rewards.max_abstained_share * len(verdicts):
+        reasons = ", ".join(
+            f"{reason} x{abstained.count(reason)}" for reason in sorted(set(abstained))
+        )
+        raise EngineError(
+            f"{len(abstained)} of {len(verdicts)} rollouts have no verdict ({reasons}); "
+            "the step is not trained on noise. Fix the verifier, "
+            "or raise rewards.max_abstained_share."
+        )

@@ -1,0 +1,106 @@
+"""Train-inference mismatch as a gate: two checks that stop a run before it learns from noise.
+
+After every weight hand-over the rollout engine is asked for the log-probabilities of canary
+sequences: a digest of the tensors it was sent does not show that its kernels use them (a second
+raw load into a fused MoE layer has been seen to install other weights than it was given).
+
+On every step, before the update, k3 between trainer and rollout engine decides whether the step
+proceeds, is corrected by importance weights, or stops the run.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from data_schemas.mismatch import Decision, GateRecord
+from data_schemas.settings import Correction, MismatchSettings, Precision
+from tasks.algorithms.packing import pad_rows
+from tasks.engines.protocols import RolloutEngine, TokenBatch, Trainer
+from tasks.errors import EngineError
+
+PROBE_TOLERANCE = {Precision.FP32: 1e-3, Precision.BF16: 0.1, Precision.FP8: 0.2}
+"""Largest mean |dlogp| on canaries, nats: tenfold what rounding does. Other weights that differ by
+less than this pass; the digest is there for them."""
+
+
+def decide(
+    step: int, metrics: Mapping[str, float], probe: float, settings: MismatchSettings
+) -> GateRecord:
+    """Judge a step by its k3."""
+    k3 = metrics["mismatch/k3"]
+    if not k3 <= settings.pause_above:  # NaN pauses as well
+        decision = Decision.PAUSE
+        reason = f"k3 {k3:.2e} is above mismatch.pause_above {settings.pause_above:.0e}"
+    elif k3 > settings.correct_above:
+        decision = Decision.CORRECT
+        reason = f"k3 {k3:.2e} is above mismatch.correct_above {settings.correct_above:.0e}"
+    elif settings.correction is not Correction.OFF:
+        decision, reason = Decision.CORRECT, f"mismatch.correction is {settings.correction.value}"
+    else:
+        decision, reason = Decision.PROCEED, f"k3 {k3:.2e}"
+    return GateRecord(
+        step=step,
+        decision=decision,
+        reason=reason,
+        k3=k3,
+        mean_abs_logprob=metrics["mismatch/mean_abs_logprob"],
+        extreme_share=metrics["mismatch/extreme_share"],
+        effective_share=metrics["mismatch/effective_share"],
+        route_disagreement=metrics.get("mismatch/route_disagreement"),
+        probe_logprob=probe,
+    )
+
+
+def enforce(record: GateRecord) -> None:
+    """Stop the run where the gate says so.
+
+    Raises:
+        EngineError: the decision is PAUSE.
+    """
+    if record.decision is Decision.PAUSE:
+        raise EngineError(
+            f"step {record.step}: {record.reason}; the step was not trained. Turn on router replay "
+            "(r3), use the same precision in both engines, or raise the bound."
+        )
+
+
+def probe(
+    engine: RolloutEngine,
+    trainer: Trainer,
+    canaries: Sequence[NDArray[np.int32]],
+    precision: Precision,
+) -> float:
+    """Compare both engines on canary sequences; return the mean |dlogp|.
+
+    Raises:
+        EngineError: they differ by more than the rounding of `precision` explains.
+    """
+    theirs = np.concatenate(engine.probe(canaries))
+    ours = trainer_logprobs(trainer, canaries)
+    gap = float(np.abs(theirs - ours).mean())
+    if not gap <= PROBE_TOLERANCE[precision]:
+        raise EngineError(
+            "weight hand-over: on canary sequences the rollout engine's log-probabilities are "
+            f"{gap:.3g} nats from the trainer's; rounding explains {PROBE_TOLERANCE[precision]}. "
+            "It computes with other weights than it was sent; no rollout was made with them."
+        )
+    return gap
+
+
+def trainer_logprobs(
+    trainer: Trainer, sequences: Sequence[NDArray[np.int32]]
+) -> NDArray[np.float32]:
+    """Log-probabilities of every token after the first, sequences end to end."""
+    rows = [torch.from_numpy(sequence.astype(np.int64)) for sequence in sequences]
+    masks = [torch.arange(len(row)) > 0 for row in rows]
+    batch = TokenBatch(
+        tokens_NT=pad_rows(rows, 0),
+        lengths_N=torch.tensor([len(row) for row in rows]),
+        response_NT=pad_rows(masks, False),
+        experts_NTLK=None,
+        columns={},
+    )
+    scores = trainer.score(batch, temperature=1.0, record_routes=False)
+    return scores.logprobs_NT[batch.response_NT].numpy()

@@ -1,0 +1,94 @@
+"""In which order prompts are rolled out, by how long their responses are expected to be.
+
+Source: CompassMax A.9 (length-based load balancing): short drafts estimate the lengths, the longest
+go first. Here a prompt's own record comes before any draft, then its domain's; drafts are made only
+where nothing is known and order matters, that is where the slots are filled more than once.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tasks.algorithms.scheduling import longest_first, makespan
+from tasks.engines.protocols import Request, RolloutEngine, Sampling
+
+DRAFT_TOKENS = 16
+"""Tokens of a draft; CompassMax gives no number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """Expected response length of every prompt, and what it cost to know."""
+
+    tokens: list[float]
+    draft_tokens: list[int]
+
+
+def forecast(
+    known: Sequence[float | None],
+    requests: Sequence[Request],
+    engine: RolloutEngine,
+    sampling: Sampling,
+) -> Forecast:
+    """Take what is known; draft the rest, if the order of the requests matters at all.
+
+    A draft that ends tells the length; one that does not says only that the response is longer:
+    the limit is then the guess that leaves nothing waiting for it.
+    """
+    limit = float(sampling.max_new_tokens)
+    waves = sum(request.num_samples for request in requests) / max(1, engine.slots)
+    unknown = [index for index, tokens in enumerate(known) if tokens is None]
+    drafts = dict.fromkeys(range(len(requests)), 0)
+    guesses = dict.fromkeys(unknown, limit)
+    if unknown and waves > 1.0:
+        asked = [
+            Request(str(index), requests[index].prompt_tokens, num_samples=1) for index in unknown
+        ]
+        short = Sampling(
+            max_new_tokens=min(DRAFT_TOKENS, sampling.max_new_tokens),
+            temperature=sampling.temperature,
+            seed=sampling.seed,
+            record_routes=False,
+        )
+        for draft in engine.generate(asked, short):
+            index = int(draft.problem_id)
+            drafts[index] = len(draft.response_tokens)
+            if drafts[index] < short.max_new_tokens:
+                guesses[index] = float(drafts[index])
+    return Forecast(
+        tokens=[
+            min(tokens, limit) if tokens is not None else guesses[index]
+            for index, tokens in enumerate(known)
+        ],
+        draft_tokens=[drafts[index] for index in range(len(requests))],
+    )
+
+
+def ordered(requests: Sequence[Request], predicted: Sequence[float]) -> list[Request]:
+    """Put the requests with the longest responses first."""
+    return [requests[index] for index in longest_first(predicted)]
+
+
+def schedule_metrics(
+    predicted: Sequence[float], lengths: Sequence[float], slots: int
+) -> dict[str, float]:
+    """How long the rollouts kept the slots busy, between the bounds of every order.
+
+    Args:
+        predicted: expected length of every response, in tokens.
+        lengths: what it was.
+        slots: sequences that decode at once.
+    """
+    if not lengths:
+        return {}
+    done = makespan(lengths, longest_first(predicted), max(1, slots))
+    as_drawn = makespan(lengths, range(len(lengths)), max(1, slots))
+    error = float(np.mean(np.abs(np.asarray(predicted) - np.asarray(lengths))))
+    return {
+        "schedule/makespan_tokens": done.tokens,
+        "schedule/makespan_as_drawn_tokens": as_drawn.tokens,
+        "schedule/lower_bound_tokens": done.lower_bound,
+        "schedule/graham_bound_tokens": done.graham_bound,
+        "schedule/prediction_error_tokens": error,
+    }

@@ -1,0 +1,28 @@
+"""Penalties beside the verdict: what they add never decides whether a group has contrast."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from data_schemas.rollouts import Rollout
+from data_schemas.settings import RLSettings
+from tasks.algorithms.penalties import overlong_penalty, repetition_penalty, repetition_ratio
+
+REPETITION_CAP = 0.5
+"""Largest repetition penalty; CompassMax gives no number."""
+
+
+def penalties(settings: RLSettings, rollouts: Sequence[Rollout]) -> list[float]:
+    """Shaping of every response: soft overlong plus repetition, both <= 0."""
+    rewards = settings.rewards
+    lengths_N = np.array([len(rollout.response_tokens) for rollout in rollouts], dtype=np.int64)
+    overlong_N = overlong_penalty(
+        lengths_N, max_length=settings.max_new_tokens, buffer=rewards.overlong_buffer
+    )
+    repetition_N = repetition_penalty(
+        np.array([repetition_ratio(rollout.response_tokens) for rollout in rollouts]),
+        start=rewards.repetition_start,
+        weight=rewards.repetition_weight,
+        cap=REPETITION_CAP,
+    )
+    return (rewards.overlong_weight * overlong_N + repetition_N).tolist()
