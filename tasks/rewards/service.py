@@ -11,6 +11,7 @@ A verifier that raises, hangs, dies or eats its memory costs its own response th
 sets a budget for these.
 """
 
+import contextlib
 import os
 import threading
 from collections.abc import Mapping, Sequence
@@ -178,6 +179,7 @@ class ScoringService:
         for lane in (self._in_workers, self._in_threads, self._at_judge):
             lane.close()
         self._pool.close()
+        table.close()
 
     def _forget(self) -> None:
         self._batch = Batch(self._tally)
@@ -193,10 +195,11 @@ class ScoringService:
         """Have one worker judge a portion; what a lost worker takes along is done by the next."""
         calls = [(job.entry.verify, job.problem, self._tokenizer, job.contents[0]) for job in jobs]
         try:
-            replies = self._pool.each(judge_one, calls, [job.entry.timeout_s for job in jobs])
-            for job, reply in zip(jobs, replies, strict=True):
-                judged = outcome(job.problem.verifier, self._tokenizer, job.contents[0], reply)
-                job.batch.settle(job.keys[0], judged)
+            series = self._pool.each(judge_one, calls, [job.entry.timeout_s for job in jobs])
+            with contextlib.closing(series) as replies:
+                for job, reply in zip(jobs, replies, strict=True):
+                    judged = outcome(job.problem.verifier, self._tokenizer, job.contents[0], reply)
+                    job.batch.settle(job.keys[0], judged)
         except Exception as error:  # noqa: BLE001 - handed to whoever waits for these verdicts
             for job in jobs:
                 job.batch.fail(error)

@@ -6,7 +6,7 @@ abstention named after it.
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TypeVar
 
@@ -87,22 +87,11 @@ def score_batch(problems: Sequence[Problem], responses: Sequence[str]) -> list[V
         SettingsError: a problem names a verifier that does not exist, or the user has to act
             before anything can be judged.
     """
-    chosen = [found(VERIFIERS, problem) for problem in problems]
+    for problem in problems:
+        found(VERIFIERS, problem)
     return [
-        guarded(problem.verifier, lambda v=verify, p=problem, r=response: v(p, r))
-        for verify, problem, response in zip(chosen, problems, responses, strict=True)
+        _score(problem, response) for problem, response in zip(problems, responses, strict=True)
     ]
-
-
-def guarded(name: str, judge: Callable[[], Verdict]) -> Verdict:
-    """Turn whatever a verifier raises into an abstention, but for what the user has to repair."""
-    try:
-        return judge()
-    except SettingsError:
-        raise
-    except Exception as error:  # noqa: BLE001 - the one boundary: our failure is not the model's
-        _LOG.warning("verifier %s failed", name, exc_info=error)
-        return failed(name, type(error).__name__, str(error))
 
 
 def counts(verdicts: Sequence[Verdict]) -> dict[str, int]:
@@ -115,3 +104,13 @@ def close() -> None:
     """End every process the verifiers have started; the next verdict that needs one starts it."""
     code_tests.close()
     final_answer.close()
+
+
+def _score(problem: Problem, response: str) -> Verdict:
+    try:
+        return VERIFIERS[problem.verifier](problem, response)
+    except SettingsError:
+        raise
+    except Exception as error:  # noqa: BLE001 - the one boundary: our failure is not the model's
+        _LOG.warning("verifier %s failed on %s", problem.verifier, problem.id, exc_info=error)
+        return failed(problem.verifier, type(error).__name__, str(error))

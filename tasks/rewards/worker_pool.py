@@ -21,7 +21,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from multiprocessing import Pipe
@@ -119,11 +119,11 @@ class WorkerPool:
         function: Callable[..., Any],
         calls: Sequence[tuple[Any, ...]],
         timeouts_s: Sequence[float],
-    ) -> Iterator[Reply]:
+    ) -> Generator[Reply, None, None]:
         """Call a function once per tuple of arguments, in order, each within its own time.
 
         A call whose worker dies or runs out of memory is repeated first on a fresh worker, so that
-        it does not pay for what an earlier one left behind.
+        it does not pay for what an earlier one left behind. Close the generator if you stop early.
 
         Raises:
             WorkerFailed: a worker did not start.

@@ -1,11 +1,16 @@
 """Builds problems for the verifiers."""
 
+import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from data_schemas.prompts import Domain, Message, Problem, Role
 from tasks.storage import canonical_json
+
+# Workers import what they run, and inherit the path.
+sys.path.append(str(Path(__file__).parent))
 
 
 @pytest.fixture(scope="session")

@@ -35,7 +35,7 @@ def test_a_verifier_that_raises_is_an_abstention_named_after_the_error(
     problems = [problem("choice", {}), problem("final_answer", {"value": "1"})]
     first, second = table.score_batch(problems, ["x", "1"])
 
-    assert (None, "verifier_error:ZeroDivisionError", "boom") == (
+    assert (None, "verifier_error:choice:ZeroDivisionError", "boom") == (
         first.score,
         first.reason,
         first.detail,
