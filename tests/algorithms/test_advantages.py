@@ -75,6 +75,15 @@ def test_advantages_sum_to_zero_and_follow_a_permutation(scores, seed):
     assert [straight[i] for i in order] == pytest.approx(permuted)
 
 
+def test_dr_grpo_centres_and_does_not_divide():
+    scores = torch.tensor([[1.0, 0.0, 0.0, 0.0]])
+    penalties, valid = torch.tensor([[0.0, 0.0, -0.4, 0.0]]), torch.ones(1, 4, dtype=torch.bool)
+
+    found = group_advantages(scores, penalties, valid, std_floor=0.05, scale_by_std=False)
+
+    assert [0.85, -0.15, -0.55, -0.15] == pytest.approx(found[0].tolist())
+
+
 def test_one_rollout_is_refused_by_name():
     with pytest.raises(DataError, match=r"G >= 2, got \(1, 1\)"):
         advantages([1.0])
