@@ -1,43 +1,69 @@
-"""Rollouts with transformers on the machine at hand: the embedded default.
+"""Rollouts with a transformers model on the machine at hand: the embedded default.
 
-One prefill per prompt serves all its samples. Finished sequences leave the batch, so
-a step costs what its live sequences cost. Routes are recorded by forward hooks.
+Requests take slots in the order given. One prefill per prompt serves all its samples; as
+sequences end, waiting ones move in, and a rollout is yielded the moment it is complete.
 
-Letters: B live sequences, P prompts, T prompt tokens, V vocabulary, L MoE layers, K experts.
+A prefill pass costs about as much as a few decoding steps, so sequences are admitted in waves:
+when the live share falls below REFILL_BELOW, or nothing is left to decode.
+
+Letters: B live sequences, P prompts, T tokens, V vocabulary.
 """
 
+import time
+from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import torch
-from transformers import DynamicCache, PreTrainedModel
+from numpy.typing import NDArray
+from transformers import PreTrainedModel
 
-from data_schemas.rollouts import Rollout, RouterTrace, StopReason
+from data_schemas.rollouts import Rollout
+from data_schemas.settings import Precision
 from tasks.algorithms.digests import weight_digest
 from tasks.engines.chat import end_and_pad, load_tokenizer
 from tasks.engines.hf_model import load_model
-from tasks.engines.protocols import Request, Sampling
-from tasks.engines.router_replay import Recording, recording
-from tasks.errors import EngineError
+from tasks.engines.protocols import EngineCounters, Request, Sampling
+from tasks.engines.rollout_draw import draw
+from tasks.engines.rollout_moe import MoeForward, Prefilled
+from tasks.engines.rollout_slots import Seat, Slots
+from tasks.errors import DataError, EngineError, SettingsError
 
 MAX_LIVE_SEQUENCES = 512
 """Larger batches decode no faster on a CPU and cost memory."""
-COMPACT_BELOW = 0.75
-"""Live share of the batch under which finished sequences are cut out of the cache."""
+REFILL_BELOW = 0.875
+"""Live share of the slots under which waiting sequences are admitted."""
+PREFILL_TOKENS = 4096
+"""Padded tokens per prefill pass."""
+DTYPES = {Precision.FP32: torch.float32, Precision.BF16: torch.bfloat16}
 
 
 class HFRolloutEngine:
     """A RolloutEngine on a transformers model in this process."""
 
     def __init__(
-        self, folder: Path, *, dtype: torch.dtype = torch.float32, version: int = 0
+        self,
+        folder: Path,
+        *,
+        precision: Precision = Precision.FP32,
+        version: int = 0,
+        slots: int = MAX_LIVE_SEQUENCES,
     ) -> None:
-        self._model: PreTrainedModel = load_model(folder, dtype=dtype)
-        tokenizer = load_tokenizer(folder)
-        self._end_token, self._pad_token = end_and_pad(tokenizer)
+        if precision not in DTYPES:
+            raise SettingsError(
+                f"engines.precision '{precision}' needs engines.rollout 'vllm'; "
+                "the embedded engine computes in 'fp32' or 'bf16'"
+            )
+        if slots < 1:
+            raise SettingsError(f"a rollout engine needs at least one slot, not {slots}")
+        self._model: PreTrainedModel = load_model(folder, dtype=DTYPES[precision])
+        self._forward = MoeForward(self._model)
+        self._end_token, self._pad_token = end_and_pad(load_tokenizer(folder))
         self._version = version
+        self._slots = slots
+        self._counters = EngineCounters()
 
     @property
     def policy_version(self) -> int:
@@ -49,8 +75,22 @@ class HFRolloutEngine:
         """Experts per MoE layer."""
         return int(self._model.config.num_experts)
 
+    @property
+    def slots(self) -> int:
+        """How many sequences decode at once."""
+        return self._slots
+
+    @property
+    def counters(self) -> EngineCounters:
+        """Work done so far."""
+        return self._counters
+
     def load_weights(self, weights: Iterator[tuple[str, torch.Tensor]], version: int) -> str:
-        """Install new weights; all of them or an error."""
+        """Install new weights, all of them or an error; return the digest of what came.
+
+        The digest is of the tensors as received, so that it compares with the trainer's in any
+        precision; that the model holds exactly these, cast, is checked tensor by tensor.
+        """
         own = dict(self._model.named_parameters())
         incoming = dict(weights)
         wrong = sorted(own.keys() ^ incoming.keys()) or [
@@ -61,201 +101,143 @@ class HFRolloutEngine:
         with torch.no_grad():
             for name, tensor in own.items():
                 tensor.copy_(incoming[name])
+        for name, tensor in own.items():
+            if not torch.equal(tensor, incoming[name].to(tensor.dtype)):
+                raise EngineError(f"{name} is not what was handed over, or holds NaN")
+        self._forward.refresh()
         self._version = version
-        return weight_digest(self._model.named_parameters())
+        return weight_digest(incoming.items())
 
     @torch.inference_mode()
     def generate(self, requests: Sequence[Request], sampling: Sampling) -> Iterator[Rollout]:
-        """Answer prompts, longest first so that a batch pads little."""
-        generator = torch.Generator().manual_seed(sampling.seed)
-        order = sorted(
-            requests, key=lambda request: (-len(request.prompt_tokens), request.problem_id)
+        """Start requests in the order given as slots free up; yield rollouts as they end.
+
+        Raises:
+            DataError: a request has no prompt, or no token left to draw.
+        """
+        waiting = _seats(requests, sampling)
+        known: dict[int, _Prefix] = {}
+        slots = Slots(sampling, min(self._slots, len(waiting)), self._end_token)
+        logits_BV = torch.empty(0, self._model.config.vocab_size)
+        while waiting or slots.live:
+            if waiting and slots.live <= REFILL_BELOW * self._slots:
+                room = min(self._slots - slots.live, len(waiting))
+                seats = [waiting.popleft() for _ in range(room)]
+                logits_BV = torch.cat([logits_BV, *self._admit(slots, seats, known)])
+                if not waiting or waiting[0].number != seats[-1].number:
+                    known.clear()
+            started = time.perf_counter()
+            ended_B = slots.record(*draw(logits_BV, sampling.temperature, slots.uniforms_B()))
+            done = [slots.rollout(slot, self._version) for slot in ended_B.nonzero()[:, 0].tolist()]
+            slots.drop(ended_B)
+            self._count(done, time.perf_counter() - started)
+            yield from done
+            started = time.perf_counter()
+            logits_BV = self._decode(slots) if slots.live else logits_BV[:0]
+            self._count([], time.perf_counter() - started)
+
+    @torch.inference_mode()
+    def probe(self, tokens: Sequence[NDArray[np.int32]]) -> list[NDArray[np.float32]]:
+        """Log-probabilities of tokens 1..T-1 of every sequence, in the order given."""
+        found: list[NDArray[np.float32]] = [np.empty(0, dtype=np.float32)] * len(tokens)
+        for bucket in _buckets([len(one) for one in tokens]):
+            tokens_PT = self._padded([tokens[index] for index in bucket])
+            hidden_PTH = self._forward.prefill(tokens_PT).hidden_PTH
+            for index, row_T, hidden_TH in zip(bucket, tokens_PT, hidden_PTH, strict=True):
+                last = len(tokens[index]) - 1
+                logprobs_TV = self._forward.logits(hidden_TH[:last]).log_softmax(dim=1)
+                found[index] = logprobs_TV.gather(1, row_T[1 : last + 1, None])[:, 0].numpy()
+        return found
+
+    def _admit(
+        self, slots: Slots, seats: Sequence[Seat], known: dict[int, "_Prefix"]
+    ) -> list[torch.Tensor]:
+        """Seat sequences, prefilling the prompts not known yet; return logits in slot order."""
+        started = time.perf_counter()
+        fresh = {seat.number: _fed(seat.request) for seat in seats if seat.number not in known}
+        numbers = list(fresh)
+        for bucket in _buckets([len(fed) for fed in fresh.values()]):
+            fed = [fresh[numbers[index]] for index in bucket]
+            prefilled = self._forward.prefill(self._padded(fed))
+            last_P = torch.tensor([len(one) - 1 for one in fed])
+            logits_PV = self._forward.logits(prefilled.hidden_PTH[torch.arange(len(fed)), last_P])
+            for row, index in enumerate(bucket):
+                known[numbers[index]] = _Prefix(prefilled, logits_PV, row)
+        by_pass: dict[int, list[Seat]] = {}
+        for seat in seats:
+            by_pass.setdefault(id(known[seat.number].prefilled), []).append(seat)
+        logits = []
+        for together in by_pass.values():
+            prefixes = [known[seat.number] for seat in together]
+            rows = torch.tensor([prefix.row for prefix in prefixes])
+            slots.admit(together, prefixes[0].prefilled, rows)
+            logits.append(prefixes[0].logits_PV[rows])
+        self._counters = replace(
+            self._counters,
+            prompt_tokens=self._counters.prompt_tokens + sum(map(len, fresh.values())),
+            prefill_seconds=self._counters.prefill_seconds + time.perf_counter() - started,
         )
-        for batch in _batches(order):
-            with recording(self._model) as routes:
-                yield from self._generate_batch(batch, sampling, generator, routes)
+        return logits
 
-    def _generate_batch(
-        self,
-        requests: list[Request],
-        sampling: Sampling,
-        generator: torch.Generator,
-        routes: Recording,
-    ) -> Iterator[Rollout]:
-        state = self._prefill(requests, routes)
-        rows = [(request, sample) for request in requests for sample in range(request.num_samples)]
-        steps: list[_Step] = []
-        alive_B = torch.arange(len(rows))  # row number of every sequence still in the batch
-        ended = torch.zeros(len(rows), dtype=torch.bool)
-        for _ in range(sampling.max_new_tokens):
-            token_B, logprob_B = _sample(state.logits_BV, sampling.temperature, generator)
-            steps.append(_Step(alive_B, token_B, logprob_B))
-            ended[alive_B] |= token_B == self._end_token
-            running_B = ~ended[alive_B]
-            if not running_B.any() or len(steps) == sampling.max_new_tokens:
-                break
-            if running_B.double().mean() < COMPACT_BELOW:
-                keep = running_B.nonzero()[:, 0]
-                state = state.select(keep)
-                alive_B, token_B = alive_B[keep], token_B[keep]
-            steps[-1].fed_B = alive_B
-            state = self._decode(state, token_B)
-            steps[-1].experts_BLK = routes.take()
-        yield from self._assemble(rows, steps, state, sampling)
+    def _decode(self, slots: Slots) -> torch.Tensor:
+        """Feed the tokens drawn last and return the logits of the next."""
+        logits_BV, experts_BLK = self._forward.decode(slots.token_B, slots.position_B, *slots.cache)
+        slots.advance(experts_BLK)
+        return logits_BV
 
-    def _prefill(self, requests: list[Request], routes: Recording) -> "_State":
-        width = max(len(request.prompt_tokens) for request in requests)
-        tokens_PT = torch.full((len(requests), width), self._pad_token)
-        mask_PT = torch.zeros((len(requests), width), dtype=torch.long)
-        for row, request in enumerate(requests):
-            tokens_PT[row, width - len(request.prompt_tokens) :] = torch.from_numpy(
-                request.prompt_tokens.astype(np.int64)
-            )
-            mask_PT[row, width - len(request.prompt_tokens) :] = 1
-        positions_PT = (mask_PT.cumsum(dim=1) - 1).clamp(min=0)
-        cache = DynamicCache(config=self._model.config)
-        output = self._model(
-            input_ids=tokens_PT,
-            attention_mask=mask_PT,
-            position_ids=positions_PT,
-            past_key_values=cache,
-            use_cache=True,
-            logits_to_keep=1,
+    def _padded(self, sequences: Sequence[NDArray[np.int32]]) -> torch.Tensor:
+        """Stack sequences, padded on the right."""
+        tokens_PT = np.full((len(sequences), max(map(len, sequences))), self._pad_token)
+        for row_T, sequence in zip(tokens_PT, sequences, strict=True):
+            row_T[: len(sequence)] = sequence
+        return torch.from_numpy(tokens_PT)
+
+    def _count(self, done: Sequence[Rollout], seconds: float) -> None:
+        self._counters = replace(
+            self._counters,
+            sequences=self._counters.sequences + len(done),
+            generated_tokens=self._counters.generated_tokens
+            + sum(len(rollout.response_tokens) for rollout in done),
+            decode_seconds=self._counters.decode_seconds + seconds,
         )
-        recorded_PTLK = routes.take().unflatten(0, (len(requests), width)).to(torch.uint8)
-        repeats = torch.tensor([request.num_samples for request in requests])
-        source = torch.repeat_interleave(torch.arange(len(requests)), repeats)
-        cache.batch_select_indices(source)
-        return _State(
-            cache=cache,
-            mask_BT=mask_PT[source],
-            position_B=positions_PT[source, -1] + 1,
-            logits_BV=output.logits[source, -1].float(),
-            prompt_routes_PTLK=recorded_PTLK,
-        )
-
-    def _decode(self, state: "_State", token_B: torch.Tensor) -> "_State":
-        mask_BT = torch.cat([state.mask_BT, torch.ones_like(state.mask_BT[:, :1])], dim=1)
-        output = self._model(
-            input_ids=token_B[:, None],
-            attention_mask=mask_BT,
-            position_ids=state.position_B[:, None],
-            past_key_values=state.cache,
-            use_cache=True,
-        )
-        return _State(
-            cache=state.cache,
-            mask_BT=mask_BT,
-            position_B=state.position_B + 1,
-            logits_BV=output.logits[:, -1].float(),
-            prompt_routes_PTLK=state.prompt_routes_PTLK,
-        )
-
-    def _assemble(
-        self,
-        rows: list[tuple[Request, int]],
-        steps: list["_Step"],
-        state: "_State",
-        sampling: Sampling,
-    ) -> Iterator[Rollout]:
-        tokens_RS, logprobs_RS, experts_RSLK = _columns(rows, steps, state.prompt_routes_PTLK)
-        ends_RS = tokens_RS == self._end_token
-        prompt_row = -1
-        previous: Request | None = None
-        for row, (request, sample) in enumerate(rows):
-            if request is not previous:
-                prompt_row, previous = prompt_row + 1, request
-            ended = bool(ends_RS[row].any())
-            length = int(ends_RS[row].argmax()) + 1 if ended else tokens_RS.shape[1]
-            trace = None
-            if sampling.record_routes:
-                prompt_routes = state.prompt_routes_PTLK[prompt_row, -len(request.prompt_tokens) :]
-                trace = RouterTrace(
-                    np.concatenate([prompt_routes.numpy(), experts_RSLK[row, : length - 1]])
-                )
-            yield Rollout(
-                problem_id=request.problem_id,
-                sample=sample,
-                prompt_tokens=request.prompt_tokens,
-                response_tokens=tokens_RS[row, :length].astype(np.int32),
-                logprobs=logprobs_RS[row, :length],
-                trace=trace,
-                stop_reason=StopReason.END if ended else StopReason.LENGTH,
-                policy_version=self._version,
-            )
-
-
-@dataclass(slots=True)
-class _Step:
-    """What one decoding step produced; row numbers say whose."""
-
-    rows_B: torch.Tensor
-    token_B: torch.Tensor
-    logprob_B: torch.Tensor
-    fed_B: torch.Tensor | None = None
-    experts_BLK: torch.Tensor | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class _State:
-    """The decoding batch between two steps."""
+class _Prefix:
+    """A prompt whose forward pass is done: one row of it."""
 
-    cache: DynamicCache
-    mask_BT: torch.Tensor
-    position_B: torch.Tensor
-    logits_BV: torch.Tensor
-    prompt_routes_PTLK: torch.Tensor
-
-    def select(self, keep: torch.Tensor) -> "_State":
-        """Cut the batch down to some of its rows."""
-        self.cache.batch_select_indices(keep)
-        return _State(
-            cache=self.cache,
-            mask_BT=self.mask_BT[keep],
-            position_B=self.position_B[keep],
-            logits_BV=self.logits_BV,
-            prompt_routes_PTLK=self.prompt_routes_PTLK,
-        )
+    prefilled: Prefilled
+    logits_PV: torch.Tensor
+    row: int
 
 
-def _batches(requests: Sequence[Request]) -> Iterator[list[Request]]:
-    batch: list[Request] = []
-    size = 0
+def _fed(request: Request) -> NDArray[np.int32]:
+    return np.concatenate([request.prompt_tokens, request.response_tokens])
+
+
+def _seats(requests: Sequence[Request], sampling: Sampling) -> deque[Seat]:
     for request in requests:
-        if batch and size + request.num_samples > MAX_LIVE_SEQUENCES:
-            yield batch
-            batch, size = [], 0
-        batch.append(request)
-        size += request.num_samples
-    if batch:
-        yield batch
+        if len(request.prompt_tokens) == 0:
+            raise DataError(f"{request.problem_id} has no prompt token; drop it before generation")
+        if len(request.response_tokens) >= sampling.max_new_tokens:
+            raise DataError(
+                f"{request.problem_id} already has {len(request.response_tokens)} of "
+                f"{sampling.max_new_tokens} response tokens; it is complete, do not send it again"
+            )
+    return deque(
+        Seat(number, request, request.first_sample + offset)
+        for number, request in enumerate(requests)
+        for offset in range(request.num_samples)
+    )
 
 
-def _sample(
-    logits_BV: torch.Tensor, temperature: float, generator: torch.Generator
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """Draw one token per row (Gumbel-max) and return it with its log-probability."""
-    if temperature == 0.0:
-        logprobs_BV = torch.log_softmax(logits_BV, dim=1)
-        token_B = logits_BV.argmax(dim=1)
-    else:
-        logprobs_BV = torch.log_softmax(logits_BV / temperature, dim=1)
-        noise_BV = torch.empty_like(logprobs_BV).exponential_(generator=generator).log_()
-        token_B = (logprobs_BV - noise_BV).argmax(dim=1)
-    return token_B, logprobs_BV.gather(1, token_B[:, None])[:, 0]
-
-
-def _columns(
-    rows: list[tuple[Request, int]], steps: list[_Step], prompt_routes_PTLK: torch.Tensor
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Scatter the steps into one row per sequence: tokens, log-probs, routes."""
-    num_layers, k = prompt_routes_PTLK.shape[2:]
-    tokens_RS = torch.full((len(rows), len(steps)), -1)
-    logprobs_RS = torch.zeros((len(rows), len(steps)))
-    experts_RSLK = torch.zeros((len(rows), len(steps), num_layers, k), dtype=torch.uint8)
-    for index, step in enumerate(steps):
-        tokens_RS[step.rows_B, index] = step.token_B
-        logprobs_RS[step.rows_B, index] = step.logprob_B
-        if step.fed_B is not None and step.experts_BLK is not None:
-            experts_RSLK[step.fed_B, index] = step.experts_BLK.to(torch.uint8)
-    return tokens_RS.numpy(), logprobs_RS.numpy(), experts_RSLK.numpy()
+def _buckets(lengths: Sequence[int]) -> Iterator[list[int]]:
+    """Split sequences, shortest first, into passes of at most PREFILL_TOKENS with padding."""
+    bucket: list[int] = []
+    for index in sorted(range(len(lengths)), key=lengths.__getitem__):
+        if bucket and lengths[index] * (len(bucket) + 1) > PREFILL_TOKENS:
+            yield bucket
+            bucket = []
+        bucket.append(index)
+    if bucket:
+        yield bucket

@@ -7,12 +7,13 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from transformers import PreTrainedTokenizerBase
 
 from data_schemas.rollouts import Rollout, StopReason
 from tasks.algorithms.digests import weight_digest
 from tasks.engines.chat import render_response
-from tasks.engines.protocols import Request, Sampling
+from tasks.engines.protocols import EngineCounters, Request, Sampling
 
 Script = Callable[[str, int], str]
 """(rendered prompt, index of the sample) -> response text without end token."""
@@ -30,6 +31,7 @@ class ScriptedRolloutEngine:
         self._tokenizer = tokenizer
         self._script = script
         self._version = version
+        self._counters = EngineCounters()
 
     @property
     def num_experts(self) -> int:
@@ -41,13 +43,29 @@ class ScriptedRolloutEngine:
         """Version of the weights installed last."""
         return self._version
 
+    @property
+    def slots(self) -> int:
+        """One answer after the other."""
+        return 1
+
+    @property
+    def counters(self) -> EngineCounters:
+        """Answers given so far."""
+        return self._counters
+
     def generate(self, requests: Sequence[Request], sampling: Sampling) -> Iterator[Rollout]:
         """Answer every prompt in order; too long answers are cut as a model's would be."""
         for request in requests:
             prompt = str(self._tokenizer.decode(request.prompt_tokens.tolist()))
-            for sample in range(request.num_samples):
+            earlier = len(request.response_tokens)
+            self._count(prompt_tokens=len(request.prompt_tokens) + earlier)
+            for sample in range(request.first_sample, request.first_sample + request.num_samples):
                 whole = render_response(self._tokenizer, self._script(prompt, sample))
-                tokens = whole[: sampling.max_new_tokens]
+                end = sampling.max_new_tokens
+                if sampling.segment_tokens:
+                    end = min(end, earlier + sampling.segment_tokens)
+                tokens = whole[earlier:end]
+                self._count(sequences=1, generated_tokens=len(tokens))
                 yield Rollout(
                     problem_id=request.problem_id,
                     sample=sample,
@@ -55,11 +73,29 @@ class ScriptedRolloutEngine:
                     response_tokens=tokens,
                     logprobs=np.zeros(len(tokens), dtype=np.float32),
                     trace=None,
-                    stop_reason=StopReason.END if len(tokens) == len(whole) else StopReason.LENGTH,
+                    stop_reason=_reason(len(whole), end, sampling),
                     policy_version=self._version,
                 )
+
+    def probe(self, tokens: Sequence[NDArray[np.int32]]) -> list[NDArray[np.float32]]:
+        """Everything is certain."""
+        return [np.zeros(len(one) - 1, dtype=np.float32) for one in tokens]
 
     def load_weights(self, weights: Iterator[tuple[str, torch.Tensor]], version: int) -> str:
         """Take note of the version and return the digest of what was handed over."""
         self._version = version
         return weight_digest(weights)
+
+    def _count(self, sequences: int = 0, generated_tokens: int = 0, prompt_tokens: int = 0) -> None:
+        before = self._counters
+        self._counters = EngineCounters(
+            sequences=before.sequences + sequences,
+            generated_tokens=before.generated_tokens + generated_tokens,
+            prompt_tokens=before.prompt_tokens + prompt_tokens,
+        )
+
+
+def _reason(length: int, end: int, sampling: Sampling) -> StopReason:
+    if length <= end:
+        return StopReason.END
+    return StopReason.LENGTH if end == sampling.max_new_tokens else StopReason.SEGMENT

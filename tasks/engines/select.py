@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from data_schemas.settings import EngineSettings, RolloutKind, TrainerKind
+from data_schemas.settings import EngineSettings, Precision, RolloutKind, TrainerKind
 from tasks.engines.protocols import RolloutEngine, Trainer
 from tasks.engines.rollout_hf import HFRolloutEngine
 from tasks.engines.trainer_torch import TorchTrainer
@@ -21,15 +21,17 @@ def require(engines: EngineSettings) -> None:
         raise _missing("trainer", engines.trainer, TrainerKind.TORCH)
 
 
-def open_rollout(kind: RolloutKind, folder: Path) -> RolloutEngine:
+def open_rollout(
+    kind: RolloutKind, folder: Path, precision: Precision = Precision.FP32
+) -> RolloutEngine:
     """Open a rollout engine on a model directory.
 
     Raises:
-        SettingsError: the engine is not part of this installation.
+        SettingsError: the engine is not part of this installation, or lacks the precision.
     """
     match kind:
         case RolloutKind.HF:
-            return HFRolloutEngine(folder)
+            return HFRolloutEngine(folder, precision=precision)
         case RolloutKind.VLLM:
             raise _missing("rollout", kind, RolloutKind.HF)
 

@@ -1,0 +1,61 @@
+"""Draw tokens with randomness that belongs to the sequence, not to the batch.
+
+Every token has one uniform number, a hash of (seed, problem, sample, place in the response). So
+neither the order of the requests, nor what else is being decoded, nor a pause in the middle of a
+response changes it. The number picks a token from the cumulated probabilities.
+
+Differs: most engines draw V Gumbel numbers per token from one stream of the batch; one number per
+token is enough, and it can be computed for any place without those before it.
+
+Letters: B sequences, V vocabulary.
+"""
+
+import hashlib
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+_STEP = np.uint64(0x9E3779B97F4A7C15)
+_MIX = (
+    (np.uint64(30), np.uint64(0xBF58476D1CE4E5B9)),
+    (np.uint64(27), np.uint64(0x94D049BB133111EB)),
+)
+
+
+def stream_key(seed: int, problem_id: str, sample: int) -> int:
+    """Return the 64-bit key of one sequence's random numbers."""
+    text = f"{seed}\0{sample}\0{problem_id}".encode()
+    return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little")
+
+
+def uniforms(keys_B: NDArray[np.uint64], places_B: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return number `place` of every stream, in [0, 1).
+
+    This is SplitMix64 (Steele, Lea, Flood 2014) jumped to `place`: its state is a counter.
+    """
+    mixed_B = keys_B + (places_B.astype(np.uint64) + np.uint64(1)) * _STEP
+    for shift, factor in _MIX:
+        mixed_B = (mixed_B ^ (mixed_B >> shift)) * factor
+    mixed_B ^= mixed_B >> np.uint64(31)
+    return (mixed_B >> np.uint64(11)).astype(np.float64) * 2.0**-53
+
+
+def draw(
+    logits_BV: torch.Tensor, temperature: float, uniforms_B: NDArray[np.float64]
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Draw one token per row and return it with its log-probability.
+
+    Args:
+        temperature: 0 takes the likeliest token; its log-probability is that of temperature 1.
+    """
+    logprobs_BV = torch.log_softmax(logits_BV.float() / (temperature or 1.0), dim=1)
+    if temperature == 0.0:
+        token_B = logprobs_BV.argmax(dim=1)
+    else:
+        # In double: float32 sums over a large vocabulary would lose its rare tokens.
+        cumulated_BV = logprobs_BV.exp().cumsum(dim=1, dtype=torch.float64)
+        threshold_B = torch.from_numpy(uniforms_B) * cumulated_BV[:, -1]
+        token_B = torch.searchsorted(cumulated_BV, threshold_B[:, None], right=True)[:, 0]
+        token_B.clamp_(max=logits_BV.shape[1] - 1)
+    return token_B, logprobs_BV.gather(1, token_B[:, None])[:, 0]

@@ -1,0 +1,228 @@
+"""Qwen3-MoE's forward pass for generation, on the modules of a transformers model.
+
+transformers rebuilds masks, copies the whole cache and walks a hundred small modules for every
+token; on a small model that is most of the time. Here a decoding step is a dozen kernels per
+layer over a cache that is written in place. Same operations, same numbers (tests compare them).
+
+Letters: B decoding sequences, P prompts, T tokens, M tokens of all sequences, L layers,
+H hidden, A query heads, G key-value heads, D head dimension, E experts, K experts per token.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+from torch.nn import functional
+from transformers import PreTrainedModel, Qwen3MoeForCausalLM
+from transformers.models.qwen3_moe.modeling_qwen3_moe import (
+    Qwen3MoeDecoderLayer,
+    Qwen3MoeSparseMoeBlock,
+)
+
+from tasks.errors import SettingsError
+
+
+@dataclass(frozen=True, slots=True)
+class Prefilled:
+    """What a forward pass over whole, right-padded sequences leaves."""
+
+    keys: list[torch.Tensor]
+    """Per layer [P, T, G, D]; beyond a sequence's end they mean nothing."""
+    values: list[torch.Tensor]
+    hidden_PTH: torch.Tensor
+    experts_PTLK: torch.Tensor
+    """uint8, MoE layers only."""
+
+
+class MoeForward:
+    """The forward pass of one model; `refresh` after its weights have changed."""
+
+    def __init__(self, model: PreTrainedModel) -> None:
+        if not isinstance(model, Qwen3MoeForCausalLM) or model.config.sliding_window:
+            raise SettingsError(
+                f"the embedded rollout engine runs Qwen3-MoE models with full attention, not "
+                f"{model.config.model_type}; set engines.rollout to 'vllm' for this model"
+            )
+        self._model = model
+        self._layers = [_Layer(layer, model) for layer in model.model.layers]
+        self._half = int(model.config.head_dim) // 2
+        self._num_groups = int(model.config.num_key_value_heads)
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Join the projections of every layer anew."""
+        with torch.no_grad():
+            for layer in self._layers:
+                layer.join()
+
+    def logits(self, hidden_MH: torch.Tensor) -> torch.Tensor:
+        """Logits in float32."""
+        return functional.linear(hidden_MH, self._model.lm_head.weight).float()
+
+    def prefill(self, tokens_PT: torch.Tensor) -> Prefilled:
+        """Run whole sequences, right-padded: what follows a sequence cannot reach back into it."""
+        count, width = tokens_PT.shape
+        hidden_MH = self._model.model.embed_tokens(tokens_PT.flatten())
+        rope = self._rope(hidden_MH, torch.arange(width))
+        # From [T, 1, D], which is that of one sequence, to every sequence.
+        rope = (rope[0].repeat(count, 1, 1), rope[1].repeat(count, 1, 1))
+        keys, values, routes = [], [], []
+        for layer in self._layers:
+            query, key, value = (
+                part.unflatten(0, (count, width)) for part in layer.project(hidden_MH, rope)
+            )
+            mixed = functional.scaled_dot_product_attention(
+                query.transpose(1, 2),
+                key.transpose(1, 2),
+                value.transpose(1, 2),
+                is_causal=True,
+                enable_gqa=True,
+            )
+            hidden_MH = layer.finish(hidden_MH, mixed.transpose(1, 2).reshape(len(hidden_MH), -1))
+            hidden_MH, experts_MK = layer.feed(hidden_MH)
+            keys.append(key)
+            values.append(value)
+            if experts_MK is not None:
+                routes.append(experts_MK.to(torch.uint8))
+        return Prefilled(
+            keys,
+            values,
+            self._model.model.norm(hidden_MH).unflatten(0, (count, width)),
+            torch.stack(routes, dim=1).unflatten(0, (count, width)),
+        )
+
+    def decode(
+        self,
+        token_B: torch.Tensor,
+        position_B: torch.Tensor,
+        keys: list[torch.Tensor],
+        values: list[torch.Tensor],
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Run one token per sequence, writing its keys and values into the cache.
+
+        Args:
+            position_B: where the token stands in its sequence.
+            keys: per layer [at least B, at least max(position) + 1, G, D]; row b is sequence b.
+
+        Returns:
+            logits_BV in float32 and experts_BLK in uint8.
+        """
+        count, width = len(token_B), int(position_B.max()) + 1
+        rows_B = torch.arange(count)
+        hidden_BH = self._model.model.embed_tokens(token_B)
+        rope = self._rope(hidden_BH, position_B)
+        seen_BT = torch.arange(width) <= position_B[:, None]
+        bias_BT = torch.zeros(seen_BT.shape, dtype=hidden_BH.dtype)
+        bias_BT.masked_fill_(~seen_BT, -torch.inf)
+        routes = []
+        for layer, keys_STGD, values_STGD in zip(self._layers, keys, values, strict=True):
+            query_BAD, key_BGD, value_BGD = layer.project(hidden_BH, rope)
+            keys_STGD[rows_B, position_B] = key_BGD
+            values_STGD[rows_B, position_B] = value_BGD
+            # The query heads of one key head stand where the tokens of a longer query would.
+            grouped = query_BAD.unflatten(1, (self._num_groups, -1))
+            mixed = functional.scaled_dot_product_attention(
+                grouped,
+                keys_STGD[:count, :width].transpose(1, 2),
+                values_STGD[:count, :width].transpose(1, 2),
+                attn_mask=bias_BT[:, None, None].expand(-1, -1, grouped.shape[2], -1),
+            )
+            hidden_BH = layer.finish(hidden_BH, mixed.reshape(count, -1))
+            hidden_BH, experts_BK = layer.feed(hidden_BH)
+            if experts_BK is not None:
+                routes.append(experts_BK.to(torch.uint8))
+        return self.logits(self._model.model.norm(hidden_BH)), torch.stack(routes, dim=1)
+
+    def _rope(
+        self, hidden_MH: torch.Tensor, position_M: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Cosines and signed sines [M, 1, D]: rotating is then a product with swapped halves."""
+        cos_MD, sin_MD = (
+            part[0] for part in self._model.model.rotary_emb(hidden_MH, position_M[None])
+        )
+        sin_MD = torch.cat([-sin_MD[:, : self._half], sin_MD[:, self._half :]], dim=1)
+        return cos_MD[:, None], sin_MD[:, None]
+
+
+class _Layer:
+    """One decoder layer: the parts of it that look at a single token."""
+
+    def __init__(self, layer: nn.Module, model: Qwen3MoeForCausalLM) -> None:
+        assert isinstance(layer, Qwen3MoeDecoderLayer)
+        self._layer = layer
+        self._attention = layer.self_attn
+        self._heads = (
+            int(model.config.num_attention_heads),
+            int(model.config.num_key_value_heads),
+        )
+        self.block = layer.mlp if isinstance(layer.mlp, Qwen3MoeSparseMoeBlock) else None
+
+    def join(self) -> None:
+        """Put the weights of queries, keys and values under each other: one product, not three."""
+        attention = self._attention
+        parts = (attention.q_proj, attention.k_proj, attention.v_proj)
+        self._weight = torch.cat([part.weight for part in parts])
+        biases = [part.bias for part in parts if part.bias is not None]
+        self._bias = torch.cat(biases) if biases else None
+        queries, groups = self._heads
+        self._norm_weight = torch.cat(
+            [
+                attention.q_norm.weight.expand(queries, -1),
+                attention.k_norm.weight.expand(groups, -1),
+            ]
+        )
+
+    def project(
+        self, hidden_MH: torch.Tensor, rope: tuple[torch.Tensor, torch.Tensor]
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Normalised, rotated queries [M, A, D] and keys [M, G, D], and values [M, G, D]."""
+        queries, groups = self._heads
+        normed_MH = self._layer.input_layernorm(hidden_MH)
+        joined = functional.linear(normed_MH, self._weight, self._bias)
+        joined = joined.unflatten(1, (queries + 2 * groups, -1))
+        turned, value = joined.split([queries + groups, groups], dim=1)
+        wide = turned.float()
+        scale = torch.rsqrt(
+            wide.square().mean(dim=2, keepdim=True) + self._attention.q_norm.variance_epsilon
+        )
+        turned = (wide * scale).to(hidden_MH.dtype) * self._norm_weight
+        half = turned.shape[2] // 2
+        swapped = torch.cat([turned[..., half:], turned[..., :half]], dim=2)
+        turned = torch.addcmul(turned * rope[0], swapped, rope[1])
+        query, key = turned.split([queries, groups], dim=1)
+        return query, key, value
+
+    def finish(self, hidden_MH: torch.Tensor, mixed_MC: torch.Tensor) -> torch.Tensor:
+        """Add what attention found."""
+        return hidden_MH + self._attention.o_proj(mixed_MC)
+
+    def feed(self, hidden_MH: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor | None]:
+        """Add what the experts say, and return whom they were; None in a dense layer."""
+        normed_MH = self._layer.post_attention_layernorm(hidden_MH)
+        if self.block is None:
+            return hidden_MH + self._layer.mlp(normed_MH), None
+        _, gates_MK, experts_MK = self.block.gate(normed_MH)
+        return hidden_MH + _experts(self.block, normed_MH, gates_MK, experts_MK), experts_MK
+
+
+def _experts(
+    block: Qwen3MoeSparseMoeBlock,
+    hidden_MH: torch.Tensor,
+    gates_MK: torch.Tensor,
+    experts_MK: torch.Tensor,
+) -> torch.Tensor:
+    """Send every token through its experts: sorted by expert, one grouped product each way."""
+    experts = block.experts
+    k = experts_MK.shape[1]
+    chosen = experts_MK.flatten()
+    order = chosen.argsort()
+    ends = torch.bincount(chosen, minlength=experts.num_experts).cumsum(0).to(torch.int32)
+    sent = hidden_MH[order // k]
+    gate_up = functional.grouped_mm(sent, experts.gate_up_proj.transpose(1, 2), offs=ends)
+    gate, up = gate_up.chunk(2, dim=1)
+    said = functional.grouped_mm(
+        experts.act_fn(gate) * up, experts.down_proj.transpose(1, 2), offs=ends
+    )
+    returned = torch.empty_like(said)
+    returned[order] = said
+    return torch.bmm(gates_MK[:, None], returned.unflatten(0, (-1, k)))[:, 0]
