@@ -18,7 +18,11 @@ WORDS: dict[str, dict[str, str]] = {
             "still never always while too being said went got made take came found first last "
             "long little old own same another again off down work water man woman children house "
             "friend school write days hours minutes per bought sold price buy shoes red small "
-            "using use between since until both few without under why does doing gave"
+            "using use between since until both few without under why does doing gave two three "
+            "four five six seven eight nine ten week month year years gets takes makes needs "
+            "wants loves sells runs costs gives says buys plays works total dollars bags book "
+            "books dog dogs car food home night money best love better next left right morning "
+            "today"
         ),
         "de": (
             "der die und in den von zu das mit sich des auf für ist im dem nicht ein eine als "
@@ -33,7 +37,8 @@ WORDS: dict[str, dict[str, str]] = {
             "toute tous toutes faire peut peuvent doit ainsi encore maintenant ici là mieux fois "
             "jour jours année ans homme femme enfants maison eau temps alors chaque autre autres "
             "quels quelle quelles quel comment pourquoi où quand deux trois sous entre sans avant "
-            "après depuis leurs cet celui"
+            "après depuis leurs cet celui quatre cinq six sept huit neuf dix semaine mois "
+            "aujourd'hui argent livre voiture"
         ),
         "es": (
             "el la los las de que y en un una por con para del se no lo al como más su sus es "
@@ -42,7 +47,8 @@ WORDS: dict[str, dict[str, str]] = {
             "gracias usted puede mucho mucha muchos muchas todos todas toda hacer pueden debe así "
             "aún ahora aquí allí bien mejor mayor vez días año años hombre mujer niños casa agua "
             "tiempo entonces cada otro otra otros tienen están fueron había esto aquel cómo qué "
-            "cuál cuáles dónde respuesta palabras describe explica"
+            "cuál cuáles dónde respuesta palabras describe explica dos tres cuatro cinco seis "
+            "siete ocho nueve diez semana mes hoy dinero libro coche"
         ),
         "pt": (
             "o a os as de que e do da em um uma para com não por mais dos das como mas foi ao ele "
@@ -52,7 +58,9 @@ WORDS: dict[str, dict[str, str]] = {
             "então assim ainda agora aqui ali lá bem melhor maior menor vez vezes dia dias ano "
             "anos homem mulher crianças casa água tempo obrigado obrigada preço loja comprar "
             "produtos entrega qualidade tamanho ótimo bom boa bons vem tem temos têm estão foram "
-            "havia isto aquele aquela num numa nessa nesse desta deste dessa desse pelos pelas"
+            "havia isto aquele aquela num numa nessa nesse desta deste dessa desse pelos pelas "
+            "dois duas três quatro cinco seis sete oito nove dez semana mês hoje amanhã dinheiro "
+            "livro carro"
         ),
         "it": (
             "il lo la i gli le di che e un una in per con non del della dei delle è sono si da al "
@@ -88,7 +96,8 @@ WORDS: dict[str, dict[str, str]] = {
             "sampai hingga setelah sebelum ketika selama setiap semua banyak sedikit membuat "
             "memberi melihat pria wanita perempuan gadis seorang sebuah ia dia nya harga beli "
             "jual toko cepat bagus bagi menjadi belum pernah sedang maupun serta yaitu sepatu "
-            "pembeli penjual pengiriman kirim sesuai maka tetapi"
+            "pembeli penjual pengiriman kirim sesuai maka tetapi dua tiga empat lima enam tujuh "
+            "sepuluh minggu bulan tahun uang buku air makan nama"
         ),
         "ms": (
             "yang dan di dengan untuk tidak ini itu dari dalam akan pada juga ke kerana tersebut "
@@ -99,7 +108,8 @@ WORDS: dict[str, dict[str, str]] = {
             "tanpa sampai hingga selepas sebelum semasa setiap semua banyak sedikit membuat "
             "memberi melihat lelaki perempuan wanita seorang sebuah ia dia nya harga beli jual "
             "kedai cepat bagus bagi menjadi belum pernah sedang mahupun serta iaitu kasut pembeli "
-            "penjual penghantaran hantar sesuai maka sahaja"
+            "penjual penghantaran hantar sesuai maka sahaja dua tiga empat lima enam tujuh "
+            "sepuluh minggu bulan tahun buku air makan nama"
         ),
         "sw": (
             "na ya wa kwa ni katika za la kuwa hii cha kama yake pia au lakini hiyo ambayo watu "

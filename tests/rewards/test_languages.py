@@ -2,6 +2,11 @@
 
 # ruff: noqa: RUF001 - other scripts are the point
 
+import json
+import os
+from collections import Counter
+from pathlib import Path
+
 import pytest
 
 from tasks.rewards.language_words import APART
@@ -107,3 +112,33 @@ def test_a_text_without_a_script_is_in_no_language(text: str) -> None:
 def test_an_unknown_language_or_unknown_words_cannot_be_told() -> None:
     assert is_language("These are the shoes.", "tlh") is None
     assert is_language("xqz wvk", "en") is None
+
+
+@pytest.mark.parametrize(
+    ("path", "language", "least_yes"),
+    [
+        ("xcopa/vi_test.jsonl", "vi", 0.99),
+        ("xcopa/zh_test.jsonl", "zh", 1.0),
+        ("xcopa/id_test.jsonl", "id", 0.5),
+    ],
+)
+def test_public_sentences_are_hardly_ever_taken_for_another_language(
+    path: str, language: str, least_yes: float
+) -> None:
+    file = Path(os.environ.get("EACHPROMPT_DATA", "/nowhere")) / path
+    if not file.exists():
+        pytest.skip(f"EACHPROMPT_DATA names no folder with {path}")
+    rows = [json.loads(line) for line in file.read_text().split("\n") if line]
+    texts = [f"{row['premise']} {row['choice1']} {row['choice2']}" for row in rows]
+
+    own = Counter(is_language(text, language) for text in texts)
+    wrong = [
+        (text, other)
+        for text in texts
+        for other in ("en", "zh", "id", "ms", "pt", "th", "vi", "es", "fr")
+        if other != language and is_language(text, other)
+    ]
+
+    assert own[True] >= least_yes * len(texts)
+    assert own[False] <= 0.005 * len(texts)
+    assert len(wrong) <= 0.01 * len(texts)
