@@ -2,9 +2,10 @@
 #   docker build -f containers/cpu.Dockerfile -t REGISTRY/cpu:0.1.0 .
 FROM python:3.11.9-slim-bookworm
 
-# bubblewrap: one more wall around the programs that code tests run.
+# What judges programs: bubblewrap, the best sandbox there is for them, and compilers for C++ and
+# Java. default-jdk-headless is Java 17 here.
 RUN apt-get update \
-    && apt-get install --yes --no-install-recommends bubblewrap make \
+    && apt-get install --yes --no-install-recommends bubblewrap default-jdk-headless g++ libc6-dev make \
     && rm -rf /var/lib/apt/lists/*
 
 # torch first, from an index with CPU wheels; everything else from the lock.

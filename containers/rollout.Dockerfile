@@ -3,9 +3,10 @@
 # CUDA 13 comes with the wheels; the node brings the driver.
 FROM python:3.11.9-slim-bookworm
 
-# A compiler: Triton builds kernels when they are first used.
+# Compilers: Triton builds kernels when they are first used, and code tests run C++ and Java,
+# under bubblewrap.
 RUN apt-get update \
-    && apt-get install --yes --no-install-recommends bubblewrap gcc g++ libc6-dev \
+    && apt-get install --yes --no-install-recommends bubblewrap default-jdk-headless gcc g++ libc6-dev \
     && rm -rf /var/lib/apt/lists/*
 
 RUN pip install --no-cache-dir uv==0.13.8

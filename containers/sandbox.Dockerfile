@@ -1,11 +1,12 @@
-# Programs nobody trusts, and nothing else: a bare Python, the sandbox and bubblewrap.
+# Programs nobody trusts, and nothing else: a bare Python, compilers for C++ and Java, the sandbox
+# and bubblewrap.
 #   docker build -f containers/sandbox.Dockerfile -t REGISTRY/sandbox:0.1.0 .
 #   docker run --network none --read-only --cap-drop ALL --security-opt no-new-privileges \
 #       --pids-limit 256 --memory 2g --tmpfs /tmp -it REGISTRY/sandbox:0.1.0
 FROM python:3.11.9-slim-bookworm
 
 RUN apt-get update \
-    && apt-get install --yes --no-install-recommends bubblewrap \
+    && apt-get install --yes --no-install-recommends bubblewrap default-jdk-headless g++ libc6-dev \
     && rm -rf /var/lib/apt/lists/*
 
 WORKDIR /root

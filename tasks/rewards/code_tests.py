@@ -103,8 +103,12 @@ def verify(
     Raises:
         SettingsError: no sandbox that is good enough works here.
     """
-    early = reward is CodeReward.ALL_TESTS
-    return judge(problem, response, CodeTests, lambda gold, answer: _check(gold, answer, early))
+    return judge(
+        problem,
+        response,
+        CodeTests,
+        lambda gold, answer: score_program(gold, program(answer), shared_sandbox(), reward),
+    )
 
 
 def program(answer: str) -> str:
@@ -118,20 +122,23 @@ def close() -> None:
     shared_sandbox().close()
 
 
-def _check(gold: CodeTests, answer: str, early: bool) -> Verdict:
+def score_program(
+    gold: CodeTests, source: str, sandbox: Sandbox, reward: CodeReward = CodeReward.PASS_RATE
+) -> Verdict:
+    """Score one program in a given sandbox."""
     for text in (gold.setup, *gold.tests):
         try:
             ast.parse(text)
         except (SyntaxError, ValueError) as error:
             return abstain("bad_gold", f"test {text[:60]!r}: {error}")
-    source = program(answer)
     if len(source) > MAX_PROGRAM_CHARACTERS:
         return scored(0.0, "too_long", f"{len(source)} characters")
+    early = reward is CodeReward.ALL_TESTS
     try:
         if gold.mode == "asserts" or (gold.mode, gold.language) == ("function", Language.PYTHON):
-            passed, end, why = _tested(gold, source, shared_sandbox(), early)
+            passed, end, why = _tested(gold, source, sandbox, early)
         else:
-            passed, end, why = _executed(gold, source, shared_sandbox(), early)
+            passed, end, why = _executed(gold, source, sandbox, early)
     except JudgeError as error:
         return abstain("no_compiler", str(error))
     except EngineError as error:

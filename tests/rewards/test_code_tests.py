@@ -1,7 +1,10 @@
 """Programs judged by unit tests: the score, its reason, and whose fault a failure is."""
 
+import shutil
+
 import pytest
 
+from data_schemas.settings import CodeReward
 from tasks.rewards import code_tests
 from tasks.rewards.code_tests import program, verify
 
@@ -44,13 +47,6 @@ def test_the_score_is_the_share_of_tests_passed(problem, response, score, reason
     assert (pytest.approx(score), reason) == (verdict.score, verdict.reason)
 
 
-def test_a_program_that_hangs_keeps_what_it_passed_before(problem) -> None:
-    source = "def add(a, b):\n    while a < 1: pass\n    return a + b"
-    verdict = verify(problem("code_tests", GOLD), source)
-
-    assert (pytest.approx(1 / 3), "timeout") == (verdict.score, verdict.reason)
-
-
 @pytest.mark.parametrize(
     ("gold", "reason"),
     [
@@ -58,6 +54,12 @@ def test_a_program_that_hangs_keeps_what_it_passed_before(problem) -> None:
         ({**GOLD, "setup": "x = ("}, "bad_gold"),
         ({**GOLD, "tests": []}, "bad_gold"),
         ({**GOLD, "mode": "stdin"}, "bad_gold"),
+        ({**GOLD, "language": "cpp"}, "bad_gold"),
+        ({**GOLD, "cases": [{"expected": 1}]}, "bad_gold"),
+        ({"mode": "stdio", "cases": [{"stdin": "", "expected": 3}]}, "bad_gold"),
+        ({"mode": "function", "cases": [{"args": [1], "expected": 3}]}, "bad_gold"),
+        ({"mode": "function", "function": "f()", "cases": [{"expected": 3}]}, "bad_gold"),
+        ({"mode": "harness", "cases": [{"stdin": "", "expected": ""}]}, "bad_gold"),
         ({**GOLD, "setup": "import no_such_library"}, "unsupported_test"),
         ({**GOLD, "tests": ["assert add(lambda: 1, 2)"]}, "unsupported_test"),
     ],
@@ -73,3 +75,151 @@ def test_the_program_is_the_last_fenced_block_or_everything() -> None:
     assert "a = 1" == program("a = 1")
     assert "cut off" == program("```python\ncut off")
     assert "x = 'c++'\n" == program("```\nx = 'c++'\n```")
+
+
+def test_a_program_that_hangs_in_one_test_is_started_again_for_the_next(problem) -> None:
+    source = "def add(a, b):\n    while a == b: pass\n    return a + b"
+    verdict = verify(problem("code_tests", GOLD), source)
+
+    assert (pytest.approx(2 / 3), "timeout") == (verdict.score, verdict.reason)
+
+
+@pytest.mark.parametrize(
+    ("response", "score"),
+    [("def add(a, b): return a + b", 1.0), ("def add(a, b): return 0", 0.0)],
+)
+def test_all_or_nothing_by_setting(problem, response: str, score: float) -> None:
+    verdict = verify(problem("code_tests", GOLD), response, reward=CodeReward.ALL_TESTS)
+
+    assert score == verdict.score
+
+
+CASES = [{"stdin": "1 2\n", "expected": "3"}, {"stdin": "5 6\n", "expected": "11\n"}]
+CALLS = [
+    {"args": [[1, 2, 3], 2.5], "expected": [2.5, 5.0, 7.5]},
+    {"args": [[], 1.0], "expected": []},
+    {"args": [[-4], 0.5], "expected": [-2.0]},
+]
+COMPILERS = {"python": "true", "cpp": "g++", "java": "javac"}
+ADD = {
+    "python": "print(sum(map(int, input().split())))",
+    "cpp": "#include <iostream>\nint main() { int a, b; std::cin >> a >> b; std::cout << a + b; }",
+    "java": """package somewhere.else_;
+import java.util.Scanner;
+class Pair { int a, b; }
+class Task {
+    static class Inner {}
+    public static void main(String[] names) {
+        Scanner in = new Scanner(System.in);
+        System.out.println(in.nextInt() + in.nextInt());
+    }
+}""",
+}
+SCALE = {
+    "python": "def scale(items, by): return [x * by for x in items]",
+    "cpp": """#include <vector>
+std::vector<double> scale(const std::vector<int>& items, double by) {
+    std::vector<double> out;
+    for (int x : items) out.push_back(x * by);
+    return out;
+}
+int main() { return 1; }""",
+    "java": """import java.util.*;
+public class Solution {
+    public List<Double> scale(int[] items, double by) {
+        System.out.println("so far so good");
+        List<Double> out = new ArrayList<>();
+        for (int x : items) out.add(x * by);
+        return out;
+    }
+}""",
+}
+HARNESS = {
+    "cpp": """#include <iostream>
+int main() { int a, b; std::cin >> a >> b; std::cout << add(a, b); }""",
+    "java": """import java.util.Scanner;
+class Harness {
+    public static void main(String[] names) {
+        Scanner in = new Scanner(System.in);
+        System.out.println(Adder.add(in.nextInt(), in.nextInt()));
+    }
+}""",
+}
+ADDER = {
+    "cpp": "int add(int a, int b) { return a + b; }\nint main() { return add(1, 2); }",
+    "java": "public class Adder { static int add(int a, int b) { return a + b; } }",
+}
+
+
+def needs(language: str) -> None:
+    if not shutil.which(COMPILERS[language]):
+        pytest.skip(f"{COMPILERS[language]} is not installed")
+
+
+@pytest.mark.parametrize("language", COMPILERS)
+def test_a_program_that_reads_and_prints_is_judged_in_every_language(problem, language) -> None:
+    needs(language)
+    gold = {"mode": "stdio", "language": language, "cases": CASES}
+    right = verify(problem("code_tests", gold), f"```{language}\n{ADD[language]}\n```")
+    half = [CASES[0], {"stdin": "1 1\n", "expected": "3"}]
+    wrong = verify(problem("code_tests", {**gold, "cases": half}), ADD[language])
+
+    assert (1.0, "correct") == (right.score, right.reason), right.detail
+    assert (0.5, "tests_failed") == (wrong.score, wrong.reason)
+    assert "1 of 2 passed; test 1: '2" in wrong.detail
+
+
+@pytest.mark.parametrize("language", COMPILERS)
+def test_a_function_is_called_in_every_language(problem, language: str) -> None:
+    needs(language)
+    gold = {"mode": "function", "language": language, "function": "scale", "cases": CALLS}
+    right = verify(problem("code_tests", gold), SCALE[language])
+    other = [*CALLS[:2], {"args": [[1], 1.0], "expected": [2.0]}]
+    wrong = verify(problem("code_tests", {**gold, "cases": other}), SCALE[language])
+
+    assert (1.0, "correct") == (right.score, right.reason), right.detail
+    assert (pytest.approx(2 / 3), "tests_failed") == (wrong.score, wrong.reason)
+
+
+@pytest.mark.parametrize("language", HARNESS)
+def test_a_harness_is_compiled_with_the_program_and_judged_by_what_it_prints(
+    problem, language: str
+) -> None:
+    needs(language)
+    gold = {"mode": "harness", "language": language, "harness": HARNESS[language], "cases": CASES}
+    right = verify(problem("code_tests", gold), ADDER[language])
+    wrong = verify(problem("code_tests", gold), ADDER[language].replace("a + b", "a - b"))
+
+    assert (1.0, "correct") == (right.score, right.reason), right.detail
+    assert (0.0, "tests_failed") == (wrong.score, wrong.reason)
+
+
+@pytest.mark.parametrize(
+    ("language", "response", "reason"),
+    [
+        ("cpp", "int main() {", "not_compiled"),
+        ("java", "class A {", "not_compiled"),
+        ("java", "class A { }", "crashed"),
+        ("cpp", "int main() { return 1; }", "crashed"),
+        ("python", "print(3", "crashed"),
+        ("python", "while True: print('x' * 4096)", "too_much_output"),
+        ("python", "import time; time.sleep(99)", "timeout"),
+    ],
+)
+def test_a_program_that_does_not_run_says_why(problem, language, response, reason) -> None:
+    needs(language)
+    gold = {"mode": "stdio", "language": language, "cases": CASES[:1]}
+    verdict = verify(problem("code_tests", gold), response)
+
+    assert (0.0, reason) == (verdict.score, verdict.reason), verdict.detail
+
+
+def test_a_missing_compiler_is_an_abstention_that_says_what_to_install(
+    problem, monkeypatch
+) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    gold = {"mode": "stdio", "language": "cpp", "cases": CASES}
+    verdict = verify(problem("code_tests", gold), ADD["cpp"])
+
+    assert (None, "no_compiler") == (verdict.score, verdict.reason)
+    assert "apt-get install --yes g++" in verdict.detail

@@ -1,12 +1,17 @@
 """The one place that runs foreign code.
 
-A zygote (`zygote`, a bare Python without site-packages) forks two fresh processes per program: the
-candidate (`candidate`), which holds nothing but the program, and the judge (`judge`), which holds
-the tests and calls the program's functions over a socket. Only plain data crosses it (`wire`), so
-no test, no expected value and no comparator is within the program's reach: to pass, it has to
-compute the right values. Both are confined (`confinement`): resource limits, Landlock, a list of
-allowed system calls; the zygote as a whole runs under bubblewrap where that is installed. `runner`
-is the caller's side.
+A zygote (`zygote`, a bare Python without site-packages) forks fresh processes per program. For unit
+tests and calls in Python: the candidate (`candidate`), which holds nothing but the program, and the
+judge (`judge`), which holds the tests and calls the program's functions over a socket; only plain
+data crosses it (`wire`). For programs that read and print, in Python, C++ or Java: the workbench
+(`workbench`), which compiles once, runs the program per input, and hands back what it printed. No
+test, no expected value and no comparator (`comparison`) is within a program's reach: to pass, it has
+to compute the right values.
 
-All but `runner` is standard library only and imports nothing else of ours.
+How far apart all that is from the machine: `levels`; by what means: `bubblewrap`, `confinement`
+(limits, Landlock), `calls` (system calls); how much a program may use: `limits`. How a language is
+compiled and called: `toolchains`, `call_drivers`, `drivers`. `runner` is the pool that verifiers
+use, `session` the caller's side of one zygote.
+
+What runs inside is standard library only and imports nothing else of ours.
 """

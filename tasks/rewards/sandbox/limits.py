@@ -20,7 +20,9 @@ class Limits:
     total_cpu_s: float = 20.0
     """Of all runs of one program, a stuck one counting `idle_s`; what is undecided then failed."""
     memory_mib: int = 512
-    """Address space; for Java the heap, with as much again for the machine itself."""
+    """Address space; for Java the heap."""
+    java_machine_mib: int = 512
+    """What the Java machine may use beyond the heap: code, classes, stacks."""
     java_stack_mib: int = 32
     stack_mib: int = 64
     """Also what one C++ thread takes of the memory."""

@@ -4,6 +4,7 @@ What goes wrong in here is the sandbox's fault and raises; what the program did 
 """
 
 import json
+import os
 import shutil
 import signal
 import socket
@@ -74,7 +75,9 @@ class Session:
         self._control, theirs = socket.socketpair()
         self._control.settimeout(_START_S)
         is_wrapped = level is Level.BUBBLEWRAP
-        self._folder = None if is_wrapped else tempfile.mkdtemp(prefix="eachprompt-sandbox-")
+        self._folder = (
+            None if is_wrapped else tempfile.mkdtemp(prefix=f"eachprompt-sandbox-{os.getpid()}-")
+        )
         orders = zygote.Orders(
             confined=level is not Level.PLAIN,
             memory_bytes=limits.memory_mib * _MIB,
@@ -210,7 +213,7 @@ class Session:
 def job(build: Build, limits: Limits, *, confined: bool) -> dict[str, object]:
     """Describe one program to the workbench."""
     is_java = build.language is Language.JAVA
-    memory = limits.memory_mib * (2 if is_java else 1)
+    memory = limits.memory_mib + (limits.java_machine_mib if is_java else 0)
     # Where system calls are filtered no process can be started; threads are paid for in memory.
     processes = None if confined or is_java else 0
     return {

@@ -135,7 +135,7 @@ def _java(source: str, harness: str, limits: Limits) -> Build:
     files = {name: source, "EachPromptStart.java": driver("EachPromptStart.java")}
     if harness:
         files["Harness.java"] = harness
-    heap = f"-Xmx{limits.memory_mib}m"
+    heap = ("-Xms8m", f"-Xmx{limits.memory_mib}m")
     command = (
         *(compiler, f"-J-Xmx{limits.compile_memory_mib // 2}m"),
         *(f"-J{flag}" for flag in _JAVA_FLAGS),
@@ -143,7 +143,7 @@ def _java(source: str, harness: str, limits: Limits) -> Build:
     )
     mains = ["Harness"] if harness else classes(source)
     run = (
-        *(str(home / "bin" / "java"), heap, f"-Xss{limits.java_stack_mib}m", *_JAVA_FLAGS),
+        *(str(home / "bin" / "java"), *heap, f"-Xss{limits.java_stack_mib}m", *_JAVA_FLAGS),
         *("-Dfile.encoding=UTF-8", "-cp", ".", "EachPromptStart", *mains),
     )
     # Without /proc the machine cannot find its libraries by itself.

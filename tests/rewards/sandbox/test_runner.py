@@ -1,4 +1,4 @@
-"""Programs that try everything: none passes what it does not solve, none leaves anything behind."""
+"""Programs and their tests apart: what crosses, what does not, and that nothing stays."""
 
 import os
 import subprocess
@@ -12,8 +12,6 @@ import pytest
 from tasks.rewards.sandbox.runner import Limits, Outcome, Sandbox
 
 ROOT = Path(__file__).parents[3]
-TESTS = ["assert secret(3) == 44", "assert secret(5) == 126", "assert not secret(0) != 1"]
-"""secret(x) = x**3 + x + ... nobody guesses it; the programs below do not compute it."""
 
 
 @pytest.fixture(scope="module")
@@ -28,122 +26,6 @@ def confined() -> bool:
 
 
 linux = pytest.mark.skipif(not confined(), reason="system calls are filtered on Linux only")
-
-HOSTILE = {
-    "exits with success": "import os\nos._exit(0)",
-    "exits inside the call": "import os\ndef secret(x): os._exit(0)",
-    "raises SystemExit": "def secret(x): raise SystemExit(0)",
-    "raises KeyboardInterrupt": "def secret(x): raise KeyboardInterrupt",
-    "raises StopIteration": "def secret(x): raise StopIteration",
-    "is equal to everything": (
-        "class Any:\n"
-        "    __eq__ = lambda s, o: True\n    __ne__ = lambda s, o: False\n"
-        "    __bool__ = lambda s: True\n    __hash__ = lambda s: 0\n"
-        "def secret(x): return Any()"
-    ),
-    "is an int equal to everything": (
-        "class Any(int):\n    __eq__ = lambda s, o: True\n    __ne__ = lambda s, o: False\n"
-        "def secret(x): return Any(7)"
-    ),
-    "redefines built-ins": (
-        "import builtins\n"
-        "builtins.AssertionError = type('E', (), {})\nbuiltins.isinstance = lambda *a: True\n"
-        "builtins.__build_class__ = None\ndef secret(x): return None"
-    ),
-    "defines the names of built-ins": "def int(x): return 44\ndef secret(x): return '44'",
-    "patches the wire": (
-        "import sys\n"
-        "wire = sys.modules['tasks.rewards.sandbox.wire']\n"
-        "wire.encode = lambda *a: {'passed': True}\nwire.send = lambda *a: None\n"
-        "def secret(x): return 9"
-    ),
-    "writes reports to every descriptor": (
-        "import os, json\n"
-        "for message in ({'passed': True, 'why': ''}, {'end': 'done'}):\n"
-        "    payload = json.dumps(message).encode()\n"
-        "    for handle in range(64):\n"
-        "        try: os.write(handle, len(payload).to_bytes(4, 'big') + payload)\n"
-        "        except OSError: pass\n"
-        "def secret(x): return 0"
-    ),
-    "searches memory for the tests": (
-        "import gc, sys\n"
-        "def secret(x):\n"
-        "    found = [o for o in gc.get_objects() if isinstance(o, (str, list, dict))]\n"
-        "    text = ' '.join(str(o)[:2000] for o in found)\n"
-        "    frame = sys._getframe()\n"
-        "    while frame: text += str(frame.f_locals)[:5000]; frame = frame.f_back\n"
-        "    return 44 if 'secret(3) == ' in text else 0"
-    ),
-    "replaces the comparator": (
-        "import sys\n"
-        "judge = sys.modules.get('tasks.rewards.sandbox.judge')\n"
-        "if judge: judge._run = lambda *a: None\n"
-        "def secret(x): return 0"
-    ),
-    "loops for ever": "while True: pass",
-    "loops in the call": "def secret(x):\n    while True: pass",
-    "sleeps": "import time\ndef secret(x): time.sleep(600)",
-    "waits for itself": (
-        "import threading\na = threading.Lock()\ndef secret(x): a.acquire(); a.acquire()"
-    ),
-    "allocates 10 GB": "def secret(x): return len(bytearray(10 * 2**30))",
-    "grows a list": "def secret(x):\n    a = []\n    while True: a.append('x' * 10**6)",
-    "returns too much": "def secret(x): return 'x' * (50 * 2**20)",
-    "returns an endless iterator": "import itertools\ndef secret(x): return itertools.count()",
-    "returns itself": "def secret(x):\n    a = []\n    a.append(a)\n    return a",
-    "prints without end": "def secret(x):\n    while True: print('spam' * 1000)",
-    "recurses": "import sys\nsys.setrecursionlimit(10**9)\ndef secret(x): return secret(x)",
-    "crashes the interpreter": "import ctypes\ndef secret(x): ctypes.string_at(0)",
-    "does not parse": "def secret(x: return 44",
-    "defines nothing": "",
-    "returns a class as function": (
-        "class secret:\n    def __new__(cls, x): return object.__new__(cls)\n"
-        "    def __eq__(self, other): return True"
-    ),
-}
-
-
-@pytest.mark.parametrize("name", HOSTILE)
-def test_no_hostile_program_passes_a_test(sandbox: Sandbox, name: str) -> None:
-    outcome = sandbox.run(HOSTILE[name], TESTS)
-
-    assert not any(outcome.passed)
-    assert outcome.end in ("done", "load", "gone", "timeout")
-
-
-FORBIDDEN = {
-    "forks": "import os; os.fork()",
-    "starts a thread": "import threading; threading.Thread(target=print).start()",
-    "starts a program": "import subprocess; subprocess.run(['/bin/true'])",
-    "kills its parent": "import os; os.kill(os.getppid(), 9)",
-    "kills everybody": "import os; os.kill(-1, 9)",
-    "signals through a descriptor": (
-        "import fcntl, os, socket, sys\nfcntl.fcntl(3, fcntl.F_SETOWN, os.getppid())"
-    ),
-    "opens a socket": "import socket; socket.socket()",
-    "resolves a name": "import socket; socket.create_connection(('1.1.1.1', 53), 1)",
-    "writes a file": "open('left', 'w')",
-    "makes a folder": "import os; os.mkdir('left')",
-    "makes a link": "import os; os.symlink('/etc/passwd', 'left')",
-    "deletes": "import os; os.unlink('/tmp/x')",
-    "traces": (
-        "import ctypes, os\n"
-        "if ctypes.CDLL(None, use_errno=True).ptrace(16, os.getppid(), 0, 0): raise PermissionError"
-    ),
-    "raises its limits": (
-        "import resource\nresource.setrlimit(resource.RLIMIT_AS, (2**40, 2**40))"
-    ),
-}
-
-
-@linux
-@pytest.mark.parametrize("name", FORBIDDEN)
-def test_what_reaches_outside_is_refused(sandbox: Sandbox, name: str) -> None:
-    outcome = sandbox.run(FORBIDDEN[name] + "\ndef one(): return 1", ["assert one() == 1"])
-
-    assert "load" == outcome.end, outcome
-    assert "Error" in outcome.why
 
 
 @linux
@@ -359,3 +241,68 @@ def test_a_test_that_needs_a_missing_library_is_unsupported(sandbox: Sandbox) ->
 
     assert "unsupported" == outcome.end
     assert "no_such_library" in outcome.why
+
+
+def test_cases_are_called_and_compared_outside_the_program(sandbox: Sandbox) -> None:
+    cases = [
+        {"args": [[3, 1, 2]], "expected": [1, 2, 3]},
+        {"args": [[]], "expected": [0]},
+        {"args": [7], "expected": [7]},
+    ]
+    outcome = sandbox.call("def f(items): return sorted(items)", "f", cases)
+
+    assert (True, False, False) == outcome.passed
+    assert "AssertionError: [] instead of [0]" == outcome.why
+
+
+def test_a_method_is_called_on_a_fresh_object(sandbox: Sandbox) -> None:
+    source = "class Solution:\n    n = 0\n    def f(self, x): self.n += x; return self.n"
+    cases = [{"args": [2], "expected": 2}, {"args": [2], "expected": 2}]
+
+    assert (True, True) == sandbox.call(source, "Solution.f", cases).passed
+
+
+def test_an_early_stop_leaves_the_rest_undecided(sandbox: Sandbox) -> None:
+    tests = ["assert f() == 1", "assert f() == 2", "assert f() == 1"]
+
+    assert (True, False) == sandbox.run("def f(): return 1", tests, early=True).passed
+    assert (True, False, True) == sandbox.run("def f(): return 1", tests).passed
+
+
+def test_a_stuck_program_costs_its_idle_time_not_its_wall_time() -> None:
+    one = Sandbox(Limits(idle_s=0.5, wall_s=60.0))
+    source = "import threading\nlock = threading.Lock()\ndef f(): lock.acquire(); lock.acquire()"
+    start = time.monotonic()
+    outcome = one.run(source, ["assert f()"])
+    one.close()
+
+    assert ("timeout", True) == (outcome.end, outcome.is_ready)
+    assert time.monotonic() - start < 10
+
+
+def test_the_pool_has_the_size_it_was_given() -> None:
+    one = Sandbox(Limits(cpu_s=1), size=2)
+    threads = [
+        threading.Thread(target=one.run, args=("def f(): return 1", ["assert f()"]))
+        for _ in range(6)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    num_started = len(one._all)
+    one.close()
+
+    assert 1 <= num_started <= 2
+
+
+def test_a_process_started_by_a_thread_outlives_it(sandbox: Sandbox) -> None:
+    one = Sandbox(Limits(cpu_s=1))
+    thread = threading.Thread(target=one.run, args=("", ["assert True"]))
+    thread.start()
+    thread.join()
+    [session] = one._all
+    time.sleep(0.2)
+
+    assert session.alive
+    one.close()
