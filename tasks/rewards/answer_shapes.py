@@ -36,9 +36,9 @@ _REWRITES = tuple(
         (r"\\text\s*\{\s*,?\s*(?:or|and)\s*\}|(?<=[\s\d)}])(?:or|and)(?=\s)", ","),
     )
 )
-_TEXT = re.compile(r"\\(?:text(?:bf|it|rm)?|mathrm|mathbf|mbox|operatorname)\s*\{([^{}]*)\}")
+_TEXT = re.compile(r"\\(?:text(?:bf|it|rm|normal)?|mathrm|mathbf|mbox|operatorname)\s*\{([^{}]*)\}")
 _UNIT = re.compile(
-    r"(?<=[\d})a-z!%])\s*(?:\\(?:text(?:bf|it|rm)?|mathrm|mbox)\s*\{[^{}]*\}(?:\s*\^\s*\{?\d\}?)?\s?)+$"
+    r"(?<=[\d})a-z!%])\s*(?:\\(?:text(?:bf|it|rm|normal)?|mathrm|mbox)\s*\{[^{}]*\}(?:\s*\^\s*\{?\d\}?)?\s?)+$"
 )
 _PLAIN_UNIT = re.compile(
     r"([-+]?[\d.,]+(?:\s*/\s*\d+)?)"
@@ -68,10 +68,11 @@ def normalised(text: str) -> str:
     text = unicodedata.normalize("NFKC", text).replace("\\%", "%").replace("\\$", "")
     for sign, by in _SIGNS.items():
         text = text.replace(sign, by)
-    text = text.replace("\\\\", "\\cr ")
+    # In a matrix it ends a row, elsewhere a backslash was escaped twice.
+    text = text.replace("\\\\", "\\cr " if "matrix}" in text else "\\")
     for pattern, by in _REWRITES:
         text = pattern.sub(by, text)
-    return _UNIT.sub("", re.sub(r"\s+", " ", text).strip(" .;")).strip(" .")
+    return _UNIT.sub("", re.sub(r"\s+", " ", text).strip(" ;").rstrip(" .;")).rstrip(" .")
 
 
 def shape(text: str) -> Shape:
@@ -139,8 +140,11 @@ def _single(text: str) -> Shape:
 
 
 def _bracketed(text: str) -> Shape:
-    if text.startswith("\\{") and text.endswith("\\}"):
-        return Shape("set", tuple(filter(None, split(text[2:-2], ","))))
+    braces = re.fullmatch(r"\\\{(.*)\\\}|\{(.*)\}", text)
+    if braces and braces[1] is not None:
+        return Shape("set", tuple(filter(None, split(braces[1], ","))))
+    if braces and "," in braces[2]:
+        return Shape("set", tuple(split(braces[2], ",")))
     if text[:1] in "([" and text[-1:] in ")]" and len(text) > 1:
         inner = split(text[1:-1], ",")
         if len(inner) > 1:

@@ -26,6 +26,11 @@ _TOKEN = re.compile(
 )
 _NAMES = {"π": "\\pi", "√": "\\sqrt", "∞": "\\infty", "×": "*", "·": "*", "÷": "/", "²": "^2"}
 _WORD = re.compile(r"(?<![\\A-Za-z])(sqrt|pi|sin|cos|tan|log|ln|exp)(?![A-Za-z])")
+_GREEK = re.compile(
+    r"(?:var)?(?:alpha|beta|gamma|delta|epsilon|zeta|eta|theta|iota|kappa|lambda|mu|nu|xi|rho|sigma|"
+    r"tau|upsilon|phi|chi|psi|omega)|ell|triangle",
+    re.IGNORECASE,
+)
 _TIMES = {"*", "\\cdot", "\\times", "/", "\\div"}
 _CLOSING = {"(": ")", "[": "]", "{": "}", "\\lfloor": "\\rfloor", "\\lceil": "\\rceil", "|": "|"}
 _BOUNDS = {"\\lfloor": "floor", "\\lceil": "ceiling", "|": "abs"}
@@ -132,7 +137,7 @@ def to_sympy(term: Term) -> Any:
         return constants.get(term.name) or sympy.Symbol(term.name, real=True)
     parts = [to_sympy(part) for part in term.parts]
     if term.kind == "call":
-        return sympy.sympify(_SYMPY.get(term.name, term.name), evaluate=False)(*parts)
+        return vars(sympy)[_SYMPY.get(term.name, term.name)](*parts)
     return _OPERATORS[term.kind](*parts)
 
 
@@ -265,8 +270,8 @@ class _Reader:
                 return self._root()
             case "binom":
                 return self._binomial(self._group(), self._group())
-            case "infty" | "div" | "cdot" | "times" | "cr":
-                raise ValueError(name)
+        if not _GREEK.fullmatch(name):
+            raise ValueError(name)
         return Term("sym", name=f"\\{name}{self._subscript()}")
 
     def _mixed(self, whole: Fraction) -> Term:

@@ -2,9 +2,9 @@ r"""Is the boxed answer the right one? By rules of our own, beside `final_answer
 
 Compass-Thinker (arXiv 2508.08909) rewards with a rule-based verifier in place of math-verify; its
 rules are not printed. Here: the boxes with balanced braces (without a box, a line `#### x` or
-`A: x`), LaTeX normalised, exact text, numbers (rationals exactly, others within 1e-6), the parts of
-tuples, intervals, sets and matrices, and equality of expressions, proved by sympy in a worker that
-can be killed. Every box must have the gold value.
+`A: x`, or the one line there is), LaTeX normalised, exact text, numbers (rationals exactly, others
+within 1e-6), the parts of tuples, intervals, sets and matrices, and equality of expressions, proved
+by sympy in a worker that can be killed. Every box must have the gold value.
 
 Gold: {"value": "26"}, as for `final_answer`.
 Differs: a verdict is 1 or 0 as everywhere here; `signed` gives the paper's +1 and -1.
@@ -18,7 +18,13 @@ from data_schemas.prompts import Problem
 from data_schemas.verdicts import Verdict, abstain, scored
 from tasks.rewards import symbolic
 from tasks.rewards.answer_shapes import Shape, normalised, shape, sides
-from tasks.rewards.final_answer import MAX_CANDIDATES, MAX_CHARACTERS, FinalAnswer, boxed
+from tasks.rewards.final_answer import (
+    MAX_CANDIDATES,
+    MAX_CHARACTERS,
+    FinalAnswer,
+    boxed,
+    joint_boxes,
+)
 from tasks.rewards.latex_terms import Term, TooLarge, minus, parse_term, symbols, value_of
 from tasks.rewards.protocol import judge
 from tasks.rewards.symbolic import constant
@@ -27,6 +33,8 @@ from tasks.rewards.worker_pool import WorkerFailed, WorkerTimeout
 TIMEOUT_S = 5.0
 """For one proof in a worker."""
 RELATIVE_TOLERANCE = 1e-6
+MAX_LINE = 100
+"""Characters of a response that is nothing but its answer."""
 MAX_DEPTH = 4
 """Of tuples in sets in unions."""
 UNORDERED = {"list", "set", "union", "value"}
@@ -55,8 +63,12 @@ def signed(verdict: Verdict) -> int | None:
 
 
 def stated(text: str) -> list[str]:
-    """Collect the boxes, or the marked lines of a text without any."""
-    found = boxed(text) if "\\boxed" in text else [match[1] for match in _LINE.finditer(text)]
+    """Collect the boxes; without any the marked lines, or the text if it is one short line."""
+    if "\\boxed" in text:
+        found = boxed(text)
+    else:
+        found = [match[1] for match in _LINE.finditer(text)]
+        found = found or ([text] if len(text) <= MAX_LINE and "\n" not in text else [])
     return list(dict.fromkeys(found))
 
 
@@ -80,6 +92,8 @@ def close() -> None:
 def _check(gold: FinalAnswer, answer: str) -> Verdict:
     value = ", ".join(boxed(gold.value)) or gold.value
     found = stated(answer)
+    if "," in value and len(found) > 1:
+        found = [joint_boxes(answer)] if joint_boxes(answer) else found
     detail = f"gold {value!r}, found {[candidate[:80] for candidate in found[:4]]!r}"
     if not 1 <= len(found) <= MAX_CANDIDATES:
         return scored(0.0, "several_answers" if found else "no_answer", f"{len(found)} boxes")
@@ -151,6 +165,8 @@ def _same_equation(gold: list[str], candidate: list[str]) -> bool | None:
         known = [term for term in chain if term is not None and not symbols(term)]
         if any(_same_term(known[-1], term) is not True for term in known[:-1]):
             return False  # 27 = 26 states two values
+        if len(gold) > 1 and len(known) < len(gold):
+            return False  # a + 3z = 0 asks for more than 0
         return _same_value(gold[-1], candidate[-1])
     ours, theirs = _difference(gold), _difference(candidate)
     if ours is None or theirs is None:
