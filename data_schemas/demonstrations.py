@@ -8,14 +8,16 @@ from data_schemas.prompts import Domain, Message
 
 
 class Parent(StrEnum):
-    """Which model a demonstration teaches: a parent of the TIES merge (CompassMax A.2), or a judge."""
+    """Which model a demonstration teaches: a parent of the merge (CompassMax A.2), or a judge."""
 
     REASONING = "reasoning"
     COMMERCE = "commerce"
     JUDGE = "judge"
+    """Compares answers; no parent of the merge."""
 
 
 MERGED = (Parent.REASONING, Parent.COMMERCE)
+"""The parents of the merge."""
 
 
 class Demonstration(BaseModel):

@@ -19,7 +19,7 @@ from workflows import presets
 
 ROOT = Path(__file__).parents[1]
 ROLLOUT_IMAGE = "registry.example/rollout@sha256:" + 64 * "a"
-ON_GPUS = {"pretrain", "sft", "grade", "rl", "evaluate"}
+ON_GPUS = {"pretrain", "sft", "measure_judge", "grade", "rl", "evaluate"}
 
 
 @pytest.fixture(scope="session")

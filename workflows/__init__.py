@@ -1,6 +1,7 @@
 """Wiring only: no loops, no arithmetic, no I/O.
 
 post_training   the pipeline; made of fine_tuning, reinforcement (twice) and scoring
+judge           teach a ternary judge from human comparisons, beside a Bradley-Terry reward
 evaluate        score any checkpoint on the held-out suites
 retrain         learn from new rows, promote only through the gate
 audit           prove a released model, back to the raw files

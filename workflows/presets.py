@@ -31,6 +31,9 @@ SHIPPED_BASE = PretrainSettings()
 CPU_SMOKE = PipelineSettings()
 """The embedded default: the whole method on two CPU cores in minutes."""
 
+JUDGE = SFTSettings()
+"""Of the judge, from the shipped base and the sample's comparisons; its window does not count."""
+
 NIGHTLY = RetrainSettings()
 """Retraining from the folder `inbox`, on two CPU cores."""
 

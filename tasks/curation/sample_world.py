@@ -23,7 +23,7 @@ from collections.abc import Iterable, Mapping
 from itertools import islice
 from pathlib import Path
 
-from data_schemas.demonstrations import Demonstration, Parent
+from data_schemas.demonstrations import MERGED, Demonstration, Parent
 from data_schemas.prompts import Domain, Message, Problem, Role
 from tasks.marketplace.drawing import draw_items
 from tasks.marketplace.items import Item
@@ -144,8 +144,8 @@ def demonstration_from_row(row: Mapping[str, object], source_row: str) -> Demons
         ValueError: a field is missing, empty or of the wrong kind; the message names it.
     """
     skill = _text(row, "skill")
-    if skill not in list(Parent):
-        raise ValueError(f"field 'skill' is {skill!r}, expected one of {[*map(str, Parent)]}")
+    if skill not in MERGED:
+        raise ValueError(f"field 'skill' is {skill!r}, expected one of {[*map(str, MERGED)]}")
     return Demonstration(
         id=f"{SOURCE}/{_text(row, 'id')}",
         parent=Parent(skill),

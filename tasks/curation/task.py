@@ -2,7 +2,7 @@
 
 from data_schemas.arrow import read_table
 from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, StoreRef
-from data_schemas.demonstrations import Demonstration, Parent
+from data_schemas.demonstrations import MERGED, Demonstration
 from data_schemas.prompts import Problem
 from data_schemas.settings import (
     CurationSettings,
@@ -72,7 +72,7 @@ def fit_settings(
     folder = remote.localise(curated.uri, curated.digest, workplace(store))
     problems = read_table(folder / curation.PROBLEMS, Problem)
     rows = read_table(folder / curation.DEMONSTRATIONS, Demonstration)
-    for parent in Parent:
+    for parent in MERGED:
         demonstrations_of(parent, rows)
     phases = {
         name: fit_phase(phase, problems, name)

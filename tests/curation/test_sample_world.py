@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from data_schemas.demonstrations import Parent
+from data_schemas.demonstrations import MERGED, Parent
 from data_schemas.prompts import Domain
 from tasks.curation import sample_world
 from tasks.curation.sample_world import demonstration_from_row, problem_from_row, reference_response
@@ -109,7 +109,7 @@ def test_both_parents_and_all_domains_are_taught(demonstrations):
     records, _ = _parsed(demonstrations[0], demonstration_from_row)
     taught = Counter((record.parent, record.domain) for record in records)
 
-    assert {(parent, domain) for parent in Parent for domain in Domain} == set(taught)
+    assert {(parent, domain) for parent in MERGED for domain in Domain} == set(taught)
     assert taught[Parent.REASONING, Domain.MATHS] > 10 * taught[Parent.COMMERCE, Domain.MATHS] / 2
     assert taught[Parent.COMMERCE, Domain.CHOICE] > taught[Parent.REASONING, Domain.CHOICE]
 

@@ -1,0 +1,113 @@
+"""From comparisons to what the judge is taught and what it is measured on.
+
+Every training pair teaches twice, once per order of its answers, so that no position is better
+than the other. Pairs whose prompt leaves the model no room to reply are left out and counted.
+"""
+
+import json
+import logging
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from data_schemas.arrow import read_table, write_table
+from data_schemas.demonstrations import Demonstration, Parent
+from data_schemas.prompts import Domain
+from data_schemas.settings import SFTSettings
+from tasks import storage
+from tasks.engines.chat import load_tokenizer, render_prompts
+from tasks.judge_training.pairs import ComparisonPair, read_pairs, split_by_task, task_key
+from tasks.judge_training.sample_comparisons import sample_comparisons
+from tasks.rewards.judging.form import comparison_prompt, completion, swapped
+from tasks.rewards.judging.model_judge import REPLY_SHARE
+
+logger = logging.getLogger(__name__)
+
+DEMONSTRATIONS = "demonstrations.parquet"
+"""Under the name that the fine-tuning reads."""
+TRAINING = "training.parquet"
+HELD_OUT = "held_out.parquet"
+LEFT_OUT = "left_out.json"
+_ANY_ENTROPY = (0.0, 1e3)
+UNDETERMINED = "und"
+"""BCP 47 for a language nobody has named."""
+
+
+def of_a_judge(settings: SFTSettings) -> SFTSettings:
+    """Let the validation loss alone choose the checkpoint, and hardly measure entropy.
+
+    The entropy window is for models that are to explore; a judge replies in one fixed form.
+    """
+    return settings.model_copy(update={"entropy_window": _ANY_ENTROPY, "entropy_prompts": 1})
+
+
+def collect(
+    settings: SFTSettings, files: Sequence[Path], base: Path, out: Path
+) -> dict[str, float | int | str]:
+    """Write training pairs, held-out pairs and demonstrations; return what was counted.
+
+    Args:
+        settings: its seed draws the sample and the split.
+        files: of PandaLM or LLMBar; none for the sample world.
+        base: its tokenizer and context decide what fits.
+        out: empty folder.
+    """
+    if files:
+        pairs, left_out = read_pairs(files)
+    else:
+        pairs, left_out = sample_comparisons(settings.seed), Counter[str]()
+    fitting = _that_fit(pairs, base)
+    left_out["too_long"] = len(pairs) - len(fitting)
+    for reason, count in left_out.items():
+        if count:
+            logger.warning("%d comparisons left out: %s", count, reason)
+    training, held_out = split_by_task(fitting, settings.seed)
+    demonstrations = [row for pair in training for row in both_orders(pair)]
+    write_table(out / TRAINING, ComparisonPair, training)
+    write_table(out / HELD_OUT, ComparisonPair, held_out)
+    write_table(out / DEMONSTRATIONS, Demonstration, demonstrations)
+    storage.write_bytes(out / LEFT_OUT, storage.canonical_json(dict(left_out)))
+    return {
+        "training_pairs": len(training),
+        "training_tasks": len({task_key(pair.task) for pair in training}),
+        "held_out_pairs": len(held_out),
+        "held_out_tasks": len({task_key(pair.task) for pair in held_out}),
+        **{f"left_out/{reason}": count for reason, count in left_out.items()},
+    }
+
+
+def both_orders(pair: ComparisonPair) -> tuple[Demonstration, Demonstration]:
+    """Write a pair as two demonstrations, one per order of its answers."""
+    a, b = pair.answer_a, pair.answer_b
+    orders = ((a, b, pair.label), (b, a, swapped(pair.label)))
+    row = storage.sha256_bytes(storage.canonical_json(pair))
+    first, second = (
+        Demonstration(
+            id=f"{pair.id}/{place}",
+            parent=Parent.JUDGE,
+            domain=Domain.OPEN_TEXT,
+            language=UNDETERMINED,
+            messages=comparison_prompt(pair.task, *answers),
+            response=completion(label),
+            source="comparisons",
+            source_row=row,
+        )
+        for place, (*answers, label) in enumerate(orders, start=1)
+    )
+    return first, second
+
+
+def read_collection(folder: Path) -> tuple[list[ComparisonPair], list[ComparisonPair]]:
+    """Read (training, held-out) pairs back."""
+    return read_table(folder / TRAINING, ComparisonPair), read_table(
+        folder / HELD_OUT, ComparisonPair
+    )
+
+
+def _that_fit(pairs: Sequence[ComparisonPair], base: Path) -> list[ComparisonPair]:
+    """Keep what the judge can answer: it needs a part of its context for the reply."""
+    context = int(json.loads((base / "config.json").read_bytes())["max_position_embeddings"])
+    room = context - context // REPLY_SHARE
+    prompts = [comparison_prompt(pair.task, pair.answer_a, pair.answer_b) for pair in pairs]
+    lengths = [len(tokens) for tokens in render_prompts(load_tokenizer(base), prompts)]
+    return [pair for pair, length in zip(pairs, lengths, strict=True) if length <= room]

@@ -1,0 +1,223 @@
+"""Measure a trained judge beside a Bradley-Terry head on comparisons neither has seen.
+
+Every mean is one over tasks, as pairs of one task are not independent; an interval resamples
+tasks. A measure that no held-out task can show (no ties, no ranked group) is left out.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from statistics import mean
+
+import numpy as np
+from numpy.typing import NDArray
+
+from data_schemas.settings import SFTSettings
+from tasks import storage
+from tasks.algorithms.bradley_terry import tie_margin, verdicts
+from tasks.algorithms.estimators import CONFIDENCE, Interval, bootstrap_mean, paired_difference
+from tasks.algorithms.preferences import Inversion, advantage_inversion
+from tasks.judge_training import measures
+from tasks.judge_training.groups import Group, judged_rewards, ranked_groups
+from tasks.judge_training.measures import Verdicts
+from tasks.judge_training.pairs import ComparisonPair, by_task
+from tasks.judge_training.picture import picture
+from tasks.judge_training.report import JudgeReport, Measure, agreement_rows
+from tasks.judge_training.scalar_head import ScalarReward
+from tasks.rewards.judging.asking import NoReading, readings
+from tasks.rewards.judging.form import Label, comparison_prompt, parse_label, swapped
+from tasks.rewards.judging.protocol import Judge
+
+REPORT_FILE = "report.json"
+PICTURE_FILE = "judge.png"
+RESAMPLES = 2000
+SIGNS = {Label.A: 1, Label.B: -1, Label.TIE: 0}
+
+
+def measure(
+    settings: SFTSettings,
+    judge: Judge,
+    base: Path,
+    pairs: tuple[Sequence[ComparisonPair], Sequence[ComparisonPair]],
+    left_out: dict[str, int],
+    out: Path,
+) -> JudgeReport:
+    """Train the rival, ask both about every held-out pair, and write report and picture.
+
+    Args:
+        settings: of the rival's training: those of the judge's.
+        judge: trained on the training pairs.
+        base: what the rival starts from.
+        pairs: (training, held out).
+        left_out: pairs used in neither, by reason.
+        out: empty folder.
+    """
+    training, held_out = pairs
+    rival = ScalarReward(base)
+    losses = rival.train(settings, training)
+    margin = tie_margin(
+        rival.differences(training, settings.batch_tokens),
+        np.array([SIGNS[pair.label] for pair in training]),
+    )
+    difference_N = rival.differences(held_out, settings.batch_tokens)
+    judged, scored = judge_pairs(judge, held_out), scalar_verdicts(difference_N, margin)
+    labels, votes = [pair.label for pair in held_out], [pair.annotators for pair in held_out]
+    common = commonest(training)
+    always = [Verdicts(common, common)] * len(held_out)
+    scores = _task_means(held_out, measures.hits, judged, settings.seed, rival=always)
+    groups, silent, inversions = _inversions(held_out, judged, rival, settings)
+    report = JudgeReport(
+        training_pairs=len(training),
+        held_out_pairs=len(held_out),
+        left_out=left_out,
+        majority_accuracy=scores.scalar,
+        above_majority=scores.difference,
+        measures=(*_pair_measures(held_out, judged, scored, settings.seed), *inversions),
+        agreements=agreement_rows(
+            [
+                ("judge and majority label", measures.agreement_with_label(judged, labels)),
+                ("scalar and majority label", measures.agreement_with_label(scored, labels)),
+                ("judge and single people", measures.agreement_with_annotators(judged, votes)),
+                ("scalar and single people", measures.agreement_with_annotators(scored, votes)),
+                ("people among themselves", measures.agreement_among_annotators(votes)),
+            ]
+        ),
+        judge_confusion=measures.confusion(judged, labels),
+        scalar_confusion=measures.confusion(scored, labels),
+        tie_margin=margin,
+        scalar_validation_losses=tuple(losses),
+        groups=groups,
+        groups_without_verdict=silent,
+    )
+    storage.write_bytes(out / REPORT_FILE, storage.canonical_json(report))
+    storage.write_bytes(out / PICTURE_FILE, picture(report))
+    return report
+
+
+def judge_pairs(judge: Judge, pairs: Sequence[ComparisonPair]) -> list[Verdicts]:
+    """Ask for every pair in both orders."""
+    prompts = [
+        comparison_prompt(pair.task, *answers)
+        for pair in pairs
+        for answers in ((pair.answer_a, pair.answer_b), (pair.answer_b, pair.answer_a))
+    ]
+    said = [
+        None if isinstance(label, NoReading) else label
+        for label in readings(judge, prompts, parse_label)
+    ]
+    return [
+        Verdicts(given, None if turned is None else swapped(turned))
+        for given, turned in zip(said[::2], said[1::2], strict=True)
+    ]
+
+
+def scalar_verdicts(difference_N: NDArray[np.float64], margin: float) -> list[Verdicts]:
+    """What scores say about pairs; they know no order."""
+    labels = {sign: label for label, sign in SIGNS.items()}
+    said = [labels[int(sign)] for sign in verdicts(difference_N, margin)]
+    return [Verdicts(label, label) for label in said]
+
+
+def commonest(pairs: Sequence[ComparisonPair]) -> Label:
+    """The label that is right most often when every pair is asked in both orders."""
+    counts = Counter(label for pair in pairs for label in (pair.label, swapped(pair.label)))
+    return max(Label, key=lambda label: counts[label])
+
+
+def _pair_measures(
+    pairs: Sequence[ComparisonPair],
+    judged: Sequence[Verdicts],
+    scored: Sequence[Verdicts],
+    seed: int,
+) -> list[Measure]:
+    found = [
+        _task_means(pairs, measures.hits, judged, seed, rival=scored, name="3-class accuracy"),
+        _task_means(
+            pairs,
+            lambda said, _: float(measures.is_consistent(said)),
+            judged,
+            seed,
+            rival=scored,
+            name="swap consistency",
+        ),
+    ]
+    ties = [row for row, pair in enumerate(pairs) if pair.label is Label.TIE]
+    if ties:
+        recall = _task_means(
+            [pairs[row] for row in ties],
+            measures.hits,
+            [judged[row] for row in ties],
+            seed,
+            rival=[scored[row] for row in ties],
+            name="tie recall",
+        )
+        found.insert(1, recall)
+    return found
+
+
+def _task_means(
+    pairs: Sequence[ComparisonPair],
+    value: Callable[[Verdicts, Label], float],
+    judged: Sequence[Verdicts],
+    seed: int,
+    *,
+    rival: Sequence[Verdicts],
+    name: str = "",
+) -> Measure:
+    """Average a value of pairs within tasks, then over them."""
+    tasks = list(by_task(pairs).values())
+    ours, theirs = (
+        [mean(value(said[row], pairs[row].label) for row in rows) for rows in tasks]
+        for said in (judged, rival)
+    )
+    return _measure(name, ours, theirs, seed)
+
+
+def _measure(name: str, ours: Sequence[float], theirs: Sequence[float], seed: int) -> Measure:
+    def interval(values: Sequence[float]) -> Interval:
+        return bootstrap_mean(values, resamples=RESAMPLES, confidence=CONFIDENCE, seed=seed)
+
+    return Measure(
+        name=name,
+        tasks=len(ours),
+        judge=interval(ours),
+        scalar=interval(theirs),
+        difference=paired_difference(
+            ours, theirs, resamples=RESAMPLES, confidence=CONFIDENCE, seed=seed
+        ),
+    )
+
+
+def _inversions(
+    pairs: Sequence[ComparisonPair],
+    judged: Sequence[Verdicts],
+    rival: ScalarReward,
+    settings: SFTSettings,
+) -> tuple[int, int, list[Measure]]:
+    """Count (groups, groups without verdict) and measure both rewards on the former."""
+    ours: list[Inversion] = []
+    theirs: list[Inversion] = []
+    groups = ranked_groups(pairs)
+    for group in groups:
+        rewards_G = judged_rewards(group, judged)
+        if np.isfinite(rewards_G).all():
+            ours.append(advantage_inversion(group.quality_G, rewards_G))
+            scores_G = _scores(rival, group, settings.batch_tokens)
+            theirs.append(advantage_inversion(group.quality_G, scores_G))
+    if not ours:
+        return 0, len(groups), []
+    rates: dict[str, Callable[[Inversion], float]] = {
+        "advantage inversion": lambda found: found.flipped / found.answers,
+        "pairs in wrong order": lambda found: found.discordant / found.pairs,
+    }
+    measured = [
+        _measure(name, [rate(found) for found in ours], [rate(found) for found in theirs], 0)
+        for name, rate in rates.items()
+    ]
+    return len(ours), len(groups) - len(ours), measured
+
+
+def _scores(rival: ScalarReward, group: Group, batch_tokens: int) -> NDArray[np.float64]:
+    answers = [(group.task, answer) for answer in group.answers]
+    scores = rival.scores(answers, batch_tokens)
+    return np.array([scores[answer] for answer in answers])

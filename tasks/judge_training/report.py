@@ -1,0 +1,112 @@
+"""The report of a trained judge: one record, and the table people read."""
+
+from collections.abc import Sequence
+
+from pydantic import BaseModel, ConfigDict, Field
+from rich import box
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from tasks.algorithms.estimators import Interval
+from tasks.judge_training.measures import Agreement
+
+Confusion = dict[str, dict[str, int]]
+
+
+class Measure(BaseModel):
+    """One number of the judge and of the scalar head, on the same tasks."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str
+    tasks: int = Field(description="that it is a mean over; the bootstrap resamples them")
+    judge: Interval
+    scalar: Interval
+    difference: Interval = Field(description="judge minus scalar, paired by task")
+
+
+class AgreementRow(BaseModel):
+    """How two who label agree on the held-out pairs."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    who: str
+    agreement: Agreement
+
+
+class JudgeReport(BaseModel):
+    """What a trained judge and its rival do on comparisons neither has seen."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    training_pairs: int
+    held_out_pairs: int
+    left_out: dict[str, int] = Field(description="pairs that were not used, by reason")
+    majority_accuracy: Interval = Field(description="always the commonest label of the training")
+    above_majority: Interval = Field(description="judge minus majority, paired by task")
+    measures: tuple[Measure, ...]
+    agreements: tuple[AgreementRow, ...]
+    judge_confusion: Confusion = Field(description="human label -> what was said, both orders")
+    scalar_confusion: Confusion
+    tie_margin: float = Field(description="scores closer than this are a tie; tuned on training")
+    scalar_validation_losses: tuple[float, ...] = Field(description="per epoch")
+    groups: int = Field(description="whose advantages were compared")
+    groups_without_verdict: int = Field(description="left out: the judge could not be read")
+
+
+def table(report: JudgeReport) -> RenderableType:
+    """Lay the report out for a terminal."""
+    shown = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    shown.add_column("held out")
+    for column in ("ternary judge", "Bradley-Terry head", "difference", "tasks"):
+        shown.add_column(column, justify="right")
+    for measure in report.measures:
+        shown.add_row(
+            measure.name,
+            *map(_shown, (measure.judge, measure.scalar, measure.difference)),
+            str(measure.tasks),
+        )
+    shown.add_row("always one label", _shown(report.majority_accuracy), "", "", "")
+    shown.add_row("judge above that", _shown(report.above_majority), "", "", "")
+    labels = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    labels.add_column("agreement")
+    labels.add_column("equal labels", justify="right")
+    labels.add_column("kappa", justify="right")
+    for row in report.agreements:
+        labels.add_row(row.who, f"{row.agreement.raw:.1%}", f"{row.agreement.kappa:.3f}")
+    return Group(shown, labels, Text(_footnote(report)))
+
+
+def facts(report: JudgeReport) -> dict[str, float | int | str]:
+    """What the statement of the measurement should prove."""
+    return {
+        "held_out_pairs": report.held_out_pairs,
+        "groups": report.groups,
+        "groups_without_verdict": report.groups_without_verdict,
+        "majority_accuracy": report.majority_accuracy.mean,
+        **{f"judge/{measure.name}": measure.judge.mean for measure in report.measures},
+        **{f"scalar/{measure.name}": measure.scalar.mean for measure in report.measures},
+    }
+
+
+def agreement_rows(
+    named: Sequence[tuple[str, Agreement | None]],
+) -> tuple[AgreementRow, ...]:
+    """Keep the agreements that exist."""
+    return tuple(
+        AgreementRow(who=who, agreement=agreement) for who, agreement in named if agreement
+    )
+
+
+def _shown(interval: Interval) -> str:
+    return f"{100 * interval.mean:.1f} [{100 * interval.low:.1f}, {100 * interval.high:.1f}]"
+
+
+def _footnote(report: JudgeReport) -> str:
+    left = ", ".join(f"{count} {reason}" for reason, count in report.left_out.items() if count)
+    return (
+        f"Percent, with 95 % bootstrap intervals over tasks. {report.training_pairs} comparisons "
+        f"taught, {report.held_out_pairs} measured; left out: {left or 'none'}. Inversions in "
+        f"{report.groups} ranked groups ({report.groups_without_verdict} more without verdict)."
+    )

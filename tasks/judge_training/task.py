@@ -1,0 +1,79 @@
+"""Flyte shells of the judge: collect comparisons, and measure what was learned from them."""
+
+import json
+from pathlib import Path
+from typing import NamedTuple
+
+from rich.console import Console
+
+from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, ReportRef, StoreRef
+from data_schemas.settings import SFTSettings
+from tasks import resources
+from tasks.judge_training import collection, report
+from tasks.judge_training.measurement import measure
+from tasks.lineage.stage import stage
+from tasks.rewards.judging.model_judge import ModelJudge
+
+
+class Collected(NamedTuple):
+    """What the judge is taught, and how."""
+
+    comparisons: DatasetRef
+    settings: SFTSettings
+
+
+@resources.shell("collect_comparisons")
+def collect_comparisons(
+    settings: SFTSettings,
+    files: list[str],
+    base: CheckpointRef,
+    store: StoreRef,
+    execution: Execution,
+) -> Collected:
+    """Read comparisons, split them by task and write the training ones as demonstrations.
+
+    Args:
+        settings: its seed draws the split.
+        files: of PandaLM or LLMBar; none for the sample world.
+        base: decides what is too long.
+        store: of the run.
+        execution: of the workflow.
+    """
+    fitted = collection.of_a_judge(settings)
+    code = resources.code_digest("collect_comparisons")
+    with stage("collect_comparisons", fitted, store, execution, code) as record:
+        folder = record.read("base", base)
+        paths = [Path(file).expanduser().resolve() for file in files]
+        for place, path in enumerate(paths, start=1):
+            record.source(f"file/{place}", path)
+        with record.output("comparisons") as out:
+            facts = collection.collect(fitted, paths, folder, out)
+        record.facts(facts)
+        resources.deck_of_facts("collect_comparisons", facts)
+        return Collected(record.ref("comparisons", DatasetRef), fitted)
+
+
+@resources.shell("measure_judge")
+def measure_judge(
+    settings: SFTSettings,
+    judge: CheckpointRef,
+    base: CheckpointRef,
+    comparisons: DatasetRef,
+    store: StoreRef,
+    execution: Execution,
+) -> ReportRef:
+    """Measure the judge beside a Bradley-Terry head trained on the same comparisons."""
+    code = resources.code_digest("measure_judge")
+    with stage("measure_judge", settings, store, execution, code) as record:
+        model, start = record.read("judge", judge), record.read("base", base)
+        folder = record.read("comparisons", comparisons)
+        left_out = json.loads((folder / collection.LEFT_OUT).read_bytes())
+        pairs = collection.read_collection(folder)
+        with record.output("report") as out:
+            found = measure(settings, ModelJudge(model), start, pairs, left_out, out)
+        facts = report.facts(found)
+        record.facts(facts)
+        record.rows(len(pairs[0]) + len(pairs[1]), found.held_out_pairs)
+        resources.deck_of_facts("measure_judge", facts)
+        Console().print(report.table(found))
+        return record.ref("report", ReportRef)

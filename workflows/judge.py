@@ -1,0 +1,68 @@
+"""Teach a ternary judge from human comparisons, and measure it beside a Bradley-Terry reward.
+
+pyflyte run workflows/judge.py judge --files '["pandalm.jsonl", "llmbar.jsonl"]'
+"""
+
+from typing import NamedTuple
+
+from flytekit import workflow
+
+from data_schemas.artifacts import CheckpointRef, ReportRef
+from data_schemas.demonstrations import Parent
+from data_schemas.settings import SFTSettings
+from tasks.foundation.task import ingest_base
+from tasks.intake.task import open_store
+from tasks.judge_training.task import collect_comparisons, measure_judge
+from tasks.sft.task import sft
+from workflows import presets
+
+
+class Judged(NamedTuple):
+    """What the workflow ends with."""
+
+    judge: CheckpointRef
+    report: ReportRef
+
+
+@workflow
+def judge(
+    files: list[str] = [],  # noqa: B006 - flytekit copies it
+    base_model: str = "",
+    settings: SFTSettings = presets.JUDGE,
+    store: str = "runs",
+) -> Judged:
+    """Train a judge that says A, B or TIE, and report how often rewards invert advantages.
+
+    Args:
+        files: comparisons as JSON lines in the format of PandaLM or LLMBar; none for the sample
+            world's.
+        base_model: Hugging Face directory; '' for the shipped tiny mixture of experts.
+        settings: of the fine-tuning, and of the Bradley-Terry head beside it.
+        store: folder or s3:// prefix where artifacts, lineage and reports are kept.
+
+    Returns:
+        judge: a Hugging Face directory; its folder is the address of a judge of kind 'model'.
+        report: report.json and judge.png.
+    """
+    run, execution = open_store(store=store, workflow="judge")
+    base = ingest_base(path=base_model, name="judge_base", store=run, execution=execution)
+    collected = collect_comparisons(
+        settings=settings, files=files, base=base, store=run, execution=execution
+    )
+    tuned = sft(
+        settings=collected.settings,
+        parent=Parent.JUDGE,
+        curated=collected.comparisons,
+        base=base,
+        store=run,
+        execution=execution,
+    )
+    report = measure_judge(
+        settings=collected.settings,
+        judge=tuned.model,
+        base=base,
+        comparisons=collected.comparisons,
+        store=run,
+        execution=execution,
+    )
+    return Judged(judge=tuned.model, report=report)
