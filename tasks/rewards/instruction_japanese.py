@@ -4,7 +4,7 @@
 
 Differs: no morphological analyser. Keywords are looked for as strings, also inside words. A
 sentence surely ends in a noun (taigendome) if it ends in kanji, katakana or one of a few formal
-nouns, surely not if in an ending of verbs, adjectives or particles; if the verdict depends on the
+nouns, surely not if in a common ending of verbs or adjectives; if the verdict depends on the
 others, the check cannot tell. Blanks and line ends are no characters; numbers of sections may be
 kanji; every run of kanji needs its own furigana right behind it.
 """
@@ -49,25 +49,22 @@ from tasks.rewards.instruction_checks import (
     two_responses,
 )
 from tasks.rewards.instruction_european import one_answer
-from tasks.rewards.instruction_measures import east_asian_sentences
+from tasks.rewards.instruction_measures import HAN, QUOTED, east_asian_sentences
 
-_KANJI = r"\u3005\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 _KATAKANA = r"\u30a1-\u30fa\uff66-\uff9f"
 _TO_KATAKANA = 0x60
-_FURIGANA = re.compile(rf"[{_KANJI}]+(?:（[ぁ-ゖー]+）)?")
-_QUOTED = re.compile(r"「[^「」]*」|『[^『』]*』")
-_NOUN_END = re.compile(
-    rf"(?:[{_KANJI}{_KATAKANA}\u30fc0-9０-９A-Za-z]|こと|もの|ところ|とき|ため)$"
-)
+_FURIGANA = re.compile(rf"[{HAN}]+(?:（[ぁ-ゖー]+）)?")
+_NOUN_END = re.compile(rf"(?:[{HAN}{_KATAKANA}\u30fc0-9０-９A-Za-z]|こと|もの|ところ|とき|ため)$")
 _NO_NOUN_END = re.compile(
-    r"(?:[うくすつぬぶむゆるぐ]|です|ます|した|った|んだ|いた|いだ|ました|ません|でした|である|だろう|"
-    r"でしょう|ましょう|ない|たい|しい|ください|なさい|せよ|かな|[てはがをにでとのへもかねよだ])$"
+    rf"(?:(?:です|ます|ました|ません|でした|ください|ない)[かねよ]?|である|だった|なかった|だろう|でしょう|"
+    rf"ましょう|なさい|[うしきい]たい|しい|する|して|した|いる|いた|ある|なる|れる|せる|できる|った|んだ|のだ|"
+    rf"[{HAN}][うくすつぬぶむるぐ]|[{HAN}][えけせてねべめれげぜ]る)$"
 )
 
 
 def _noun_endings(text: str) -> tuple[int, int]:
     certain = possible = 0
-    for sentence in re.split(r"[。！？!?]", _QUOTED.sub("", text))[:-1]:
+    for sentence in re.split(r"[。！？!?]", QUOTED.sub("", text))[:-1]:
         end = sentence.rpartition("\n")[2].rstrip()
         if not end:
             continue
@@ -81,7 +78,7 @@ def _nominal(text: str, arguments: Arguments) -> bool | None:
 
 
 def _unified(text: str, arguments: Arguments) -> bool:
-    parts = re.split(r"[。！？!?]", _QUOTED.sub("", text))
+    parts = re.split(r"[。！？!?]", QUOTED.sub("", text))
     found = [part.strip() for part in parts if re.search(r"\w", part)]
     return bool(found) and all(part.endswith(arguments["ending"].strip("。")) for part in found)
 
@@ -213,7 +210,7 @@ _KINDS: dict[str, Kind] = {
         lambda text, _: re.search(f"[{_KATAKANA}]", text) is None, {}, "no katakana"
     ),
     "letters:kanji": Kind(
-        counted(lambda text: len(re.findall(f"[{_KANJI}]", text)), "kanji_limit"),
+        counted(lambda text: len(re.findall(f"[{HAN}]", text)), "kanji_limit"),
         {"relation": relation, "kanji_limit": whole},
         "how many kanji",
     ),

@@ -15,18 +15,24 @@ SPACELESS = r"\u0e00-\u0e7f\u3005\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\u
 HAN = r"\u3005\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 THAI = r"\u0e01-\u0e3a\u0e40-\u0e4e"
 
+QUOTED = re.compile(r"「[^「」]*」|『[^『』]*』")
+
 LONGEST_THAI_WORD = 16
 """Written units (consonants with their marks); only long proper names exceed it."""
 
 _ABBREVIATION = re.compile(
-    r"\b(?:mr|mrs|ms|dr|prof|sr|jr|st|vs|etc|inc|ltd|co|corp|e\.g|i\.e|a\.m|p\.m|u\.s|no|fig|approx|dept|est|"
-    r"jan|feb|mar|apr|jun|jul|aug|sep|sept|oct|nov|dec|sra|srta|dra|mme|mlle|[a-z])\.$",
+    r"\b(?:mr|mrs|ms|dr|prof|sr|jr|st|vs|e\.g|i\.e|u\.s|sra|srta|dra|mme|mlle|[a-z])\.$",
     re.IGNORECASE,
 )
+_ABBREVIATION_OR_WORD = re.compile(
+    r"\b(?:etc|inc|ltd|co|corp|a\.m|p\.m|no|fig|approx|dept|est|"
+    r"jan|feb|mar|apr|jun|jul|aug|sep|sept|oct|nov|dec)\.$",
+    re.IGNORECASE,
+)
+"""Some are whole words of Spanish or French; before a capital letter they end the sentence."""
 _LONGEST_ABBREVIATION = 16
 _CLOSING = "\"')]*_”’»"
 _SENTENCE_END = re.compile(r"(?<![.!?])[.!?]+[\"')\]*_”’»]*(?=\s|$)|[。！？।]+[」』”]?")
-_QUOTED = re.compile(r"「[^「」]*」|『[^『』]*』")
 _EAST_ASIAN_END = re.compile(r"[。！？!?]+|\n")
 _WORD = re.compile(
     r"[^\W_](?:[^\W_]|[\u0300-\u036f])*(?:[-'\u2019][^\W_](?:[^\W_]|[\u0300-\u036f])*)*"
@@ -47,14 +53,21 @@ def sentences(text: str) -> list[str]:
     for paragraph in re.split(r"\n\s*\n", text):
         start = 0
         for match in _SENTENCE_END.finditer(paragraph):
-            dotted = match[0].startswith(".") and len(match[0].rstrip(_CLOSING)) == 1
-            tail = paragraph[max(start, match.start() - _LONGEST_ABBREVIATION) : match.start() + 1]
-            if dotted and match.end() < len(paragraph) and _ABBREVIATION.search(tail):
+            if _abbreviates(paragraph, start, match):
                 continue
             found.append(paragraph[start : match.end()])
             start = match.end()
         found.append(paragraph[start:])
     return [piece.strip() for piece in found if re.search(r"\w", piece)]
+
+
+def _abbreviates(paragraph: str, start: int, end: re.Match[str]) -> bool:
+    dotted = end[0].startswith(".") and len(end[0].rstrip(_CLOSING)) == 1
+    if not dotted or end.end() == len(paragraph):
+        return False
+    tail = paragraph[max(start, end.start() - _LONGEST_ABBREVIATION) : end.start() + 1]
+    goes_on = not paragraph[end.end() : end.end() + 2].lstrip()[:1].isupper()
+    return bool(_ABBREVIATION.search(tail) or (goes_on and _ABBREVIATION_OR_WORD.search(tail)))
 
 
 def east_asian_sentences(text: str) -> list[str]:
@@ -66,7 +79,7 @@ def east_asian_sentences(text: str) -> list[str]:
 
 def unquoted(text: str) -> str:
     """Blank out 。！？ and line ends inside 「」 and 『』; the rest of the text stays."""
-    return _QUOTED.sub(lambda quote: re.sub(r"[。！？!?\n]", " ", quote[0]), text)
+    return QUOTED.sub(lambda quote: re.sub(r"[。！？!?\n]", " ", quote[0]), text)
 
 
 def sentence_bounds(text: str, language: str) -> tuple[int, int]:

@@ -125,14 +125,32 @@ def test_every_instruction_is_tested() -> None:
     assert JAPANESE.keys() == {f"ja:{name}" for name, *_ in EXAMPLES}
 
 
-def test_a_sentence_that_may_end_in_a_noun_is_not_guessed_at(problem) -> None:
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("美しい海。", 1.0),
+        ("静かなカフェ！", 1.0),
+        ("大切なこと。", 1.0),
+        ("きれいなさくら。静かな海。", 1.0),
+        ("本を読む。", 0.0),
+        ("よく考える。", 0.0),
+        ("海へ行きたい。", 0.0),
+        ("海です。", 0.0),
+        ("美しい海", 0.0),
+        ("「海。」", 0.0),
+        ("きれいなさくら。", None),
+        ("甘いぶどう。", None),
+        ("深い思い。", None),
+    ],
+)
+def test_a_sentence_that_may_end_in_a_noun_is_not_guessed_at(
+    problem, text: str, expected: float | None
+) -> None:
     gold = {
         "instruction_id_list": ["ja:detectable_format:nominal_ending"],
         "kwargs": [{"count": 1}],
     }
-    one = problem("instruction_rules", gold)
+    verdict = verify(problem("instruction_rules", gold), text)
 
-    verdict = verify(one, "きれいなさくら。")
-
-    assert (None, "count_undecided") == (verdict.score, verdict.reason)
-    assert 1.0 == verify(one, "きれいなさくら。静かな海。").score
+    assert expected == verdict.score
+    assert (expected is None) == ("count_undecided" == verdict.reason)

@@ -23,6 +23,23 @@ def test_sentences_end_where_people_end_them() -> None:
     assert [*expected, "A title", "กขค。", "はい。"] == sentences(text)
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("My answer is no. Then again, maybe.", 2),
+        ("See No. 5 and fig. 2.", 1),
+        ("Voilà ce qu'elle est. Puis elle part.", 2),
+        ("Amo el mar. Es azul.", 2),
+        ("Shoes, bags, etc. and more.", 1),
+        ("Born on Mar. 5 in the U.S. Army.", 1),
+    ],
+)
+def test_an_abbreviation_that_is_also_a_word_ends_a_sentence_before_a_capital(
+    text: str, expected: int
+) -> None:
+    assert expected == len(sentences(text))
+
+
 def test_chinese_and_japanese_sentences_end_at_lines_and_not_in_quotes() -> None:
     assert ["他說「好 走吧 」", "標題", "靴です"] == east_asian_sentences(
         "他說「好。走吧！」\n標題\n靴です。？"
