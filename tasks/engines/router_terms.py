@@ -15,6 +15,7 @@ from torch import nn
 from data_schemas.settings import AuxiliarySettings
 from tasks.algorithms.router_losses import balance_loss, expert_loads, z_loss
 from tasks.engines.router_replay import RouterOutput, routers
+from tasks.errors import SettingsError
 
 
 class RouterTerms:
@@ -40,7 +41,13 @@ class RouterTerms:
         def hook(_module: nn.Module, _args: object, output: RouterOutput) -> None:
             logits_LME.append(output[0])
 
-        handles = [router.register_forward_hook(hook) for router in routers(model)]
+        try:
+            watched = routers(model)
+        except SettingsError as error:
+            raise SettingsError(
+                "the model has no MoE router; set loss.auxiliary.balance and router_z to 0"
+            ) from error
+        handles = [router.register_forward_hook(hook) for router in watched]
         try:
             yield logits_LME
         finally:

@@ -14,6 +14,7 @@ from tasks.engines import trainer_torch
 from tasks.engines.hf_model import load_model
 from tasks.engines.protocols import TokenBatch
 from tasks.engines.router_replay import recording, replaying, routers
+from tasks.engines.router_terms import RouterTerms
 from tasks.engines.trainer_torch import TorchTrainer
 from tasks.errors import SettingsError
 
@@ -225,6 +226,16 @@ def test_auxiliary_losses_that_are_off_leave_no_trace(tiny_moe):
 
     assert {"loss", "grad_norm"} == found.keys()
     assert [1] == watched  # one forward pass
+
+
+def test_router_losses_of_a_model_without_routers_are_refused_by_name():
+    terms = RouterTerms(AuxiliarySettings(balance=1e-5), num_tokens=4)
+
+    with (
+        pytest.raises(SettingsError, match="balance and router_z to 0"),
+        terms.watching(torch.nn.Linear(2, 2)),
+    ):
+        pass
 
 
 def test_balance_pulls_loads_together(tiny_moe):
