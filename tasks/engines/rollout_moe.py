@@ -46,6 +46,7 @@ class MoeForward:
         self._model = model
         self._layers = [_Layer(layer, model) for layer in model.model.layers]
         self._half = int(model.config.head_dim) // 2
+        self._scale = float(model.config.head_dim) ** -0.5
         self._num_groups = int(model.config.num_key_value_heads)
         self.refresh()
 
@@ -112,8 +113,7 @@ class MoeForward:
         hidden_BH = self._model.model.embed_tokens(token_B)
         rope = self._rope(hidden_BH, position_B)
         seen_BT = torch.arange(width) <= position_B[:, None]
-        bias_BT = torch.zeros(seen_BT.shape, dtype=hidden_BH.dtype)
-        bias_BT.masked_fill_(~seen_BT, -torch.inf)
+        bias_BT = torch.zeros(seen_BT.shape).masked_fill_(~seen_BT, -torch.inf)
         routes = []
         for layer, keys_STGD, values_STGD in zip(self._layers, keys, values, strict=True):
             query_BAD, key_BGD, value_BGD = layer.project(hidden_BH, rope)
@@ -121,12 +121,10 @@ class MoeForward:
             values_STGD[rows_B, position_B] = value_BGD
             # The query heads of one key head stand where the tokens of a longer query would.
             grouped = query_BAD.unflatten(1, (self._num_groups, -1))
-            mixed = functional.scaled_dot_product_attention(
-                grouped,
-                keys_STGD[:count, :width].transpose(1, 2),
-                values_STGD[:count, :width].transpose(1, 2),
-                attn_mask=bias_BT[:, None, None].expand(-1, -1, grouped.shape[2], -1),
-            )
+            # Two products: torch's fused kernel is made for long queries, and slower for these.
+            scores = grouped @ keys_STGD[:count, :width].permute(0, 2, 3, 1)
+            weights = (scores.float() * self._scale + bias_BT[:, None, None]).softmax(dim=3)
+            mixed = weights.to(scores.dtype) @ values_STGD[:count, :width].transpose(1, 2)
             hidden_BH = layer.finish(hidden_BH, mixed.reshape(count, -1))
             hidden_BH, experts_BK = layer.feed(hidden_BH)
             if experts_BK is not None:

@@ -7,12 +7,14 @@ import pytest
 import torch
 
 from data_schemas.rollouts import StopReason
+from data_schemas.settings import Precision, RolloutKind
 from tasks.algorithms.digests import weight_digest
 from tasks.algorithms.routing import check_trace
 from tasks.engines.protocols import Request, Sampling
 from tasks.engines.rollout_hf import HFRolloutEngine
+from tasks.engines.select import open_rollout
 from tasks.engines.trainer_torch import TorchTrainer
-from tasks.errors import EngineError
+from tasks.errors import DataError, EngineError, SettingsError
 
 SAMPLING = Sampling(max_new_tokens=12, temperature=1.0, seed=3)
 
@@ -110,3 +112,98 @@ def test_a_hand_over_that_does_not_fit_is_refused_by_name(tiny_moe):
 
     with pytest.raises(EngineError, match=r"model\.norm\.weight"):
         engine.load_weights(iter(weights.items()), version=1)
+
+
+def by_key(rollouts):
+    return {(r.problem_id, r.sample): r.response_tokens.tolist() for r in rollouts}
+
+
+@pytest.mark.parametrize("slots", [1, 4, 5])
+def test_neither_slots_nor_order_change_what_is_drawn(tiny_moe, rollouts, slots):
+    engine = HFRolloutEngine(tiny_moe, slots=slots)
+
+    assert slots == engine.slots
+    assert by_key(rollouts) == by_key(engine.generate(prompts(5, 9, 2)[::-1], SAMPLING))
+
+
+def test_a_rollout_is_yielded_while_others_are_still_waiting(tiny_moe):
+    engine = HFRolloutEngine(tiny_moe, slots=2)
+    stream = engine.generate(prompts(5, 9, 2), SAMPLING)
+
+    assert "p0" == next(stream).problem_id
+    assert engine.counters.sequences <= 2
+    assert 5 == engine.counters.prompt_tokens
+    assert 8 == len(list(stream))
+
+
+def test_parts_of_a_response_join_to_the_whole_of_it(engine, rollouts):
+    whole = {(r.problem_id, r.sample): r for r in rollouts}
+    cut = dataclasses.replace(SAMPLING, segment_tokens=5)
+    (request,) = prompts(5)
+    for first in engine.generate([request], cut):
+        if first.stop_reason is not StopReason.SEGMENT:
+            continue
+        rest = dataclasses.replace(
+            request,
+            num_samples=1,
+            first_sample=first.sample,
+            response_tokens=first.response_tokens,
+        )
+        (second,) = engine.generate([rest], SAMPLING)
+        expected = whole["p0", first.sample]
+        joined = np.concatenate([first.response_tokens, second.response_tokens])
+
+        assert 5 == len(first.response_tokens)
+        assert expected.response_tokens.tolist() == joined.tolist()
+        assert expected.stop_reason is second.stop_reason
+        assert expected.logprobs[5:].tolist() == pytest.approx(second.logprobs.tolist(), abs=1e-4)
+        assert np.array_equal(expected.trace.experts_TLK, second.trace.experts_TLK)
+        assert 5 + 5 - 1 == len(first.trace.experts_TLK)
+
+
+def test_a_response_that_is_complete_cannot_go_on(engine):
+    (request,) = prompts(5)
+    done = dataclasses.replace(request, response_tokens=np.zeros(12, dtype=np.int32))
+
+    with pytest.raises(DataError, match="p0 already has 12 of 12 response tokens"):
+        list(engine.generate([done], SAMPLING))
+    with pytest.raises(DataError, match="p0 has no prompt token"):
+        list(engine.generate(prompts(0), SAMPLING))
+
+
+def test_counters_are_the_sums_over_the_rollouts(tiny_moe):
+    engine = HFRolloutEngine(tiny_moe, slots=4)
+    found = list(engine.generate(prompts(5, 9, 2), SAMPLING))
+
+    assert len(found) == engine.counters.sequences
+    assert sum(len(r.response_tokens) for r in found) == engine.counters.generated_tokens
+    assert 5 + 9 + 2 == engine.counters.prompt_tokens
+    assert engine.counters.decode_seconds > 0 < engine.counters.prefill_seconds
+
+
+def test_a_probe_says_what_the_trainer_says_of_the_same_weights(engine, tiny_moe):
+    trainer = TorchTrainer(tiny_moe)
+    sequences = [request.prompt_tokens for request in prompts(7, 1, 20)]
+    for tokens, found in zip(sequences, engine.probe(sequences), strict=True):
+        with torch.inference_mode():
+            whole = torch.from_numpy(tokens.astype(np.int64))
+            logprobs = trainer._model(input_ids=whole[None]).logits[0, :-1].log_softmax(1)
+        expected = logprobs.gather(1, whole[1:, None])[:, 0]
+
+        assert expected.tolist() == pytest.approx(found.tolist(), abs=1e-4)
+
+
+def test_bf16_is_another_numeric_of_the_same_weights(engine, tiny_moe):
+    half = open_rollout(RolloutKind.HF, tiny_moe, precision=Precision.BF16)
+    trainer = TorchTrainer(tiny_moe)
+    tokens = [request.prompt_tokens for request in prompts(30)]
+
+    assert weight_digest(trainer.weights()) == half.load_weights(trainer.weights(), 1)
+    gap = np.abs(half.probe(tokens)[0] - engine.probe(tokens)[0])
+    assert 0.0 < gap.max() < 0.5
+    assert 3 == len(list(half.generate(prompts(4), SAMPLING)))
+
+
+def test_a_precision_the_engine_lacks_is_refused_by_name(tiny_moe):
+    with pytest.raises(SettingsError, match=r"precision 'fp8' needs engines\.rollout 'vllm'"):
+        open_rollout(RolloutKind.HF, tiny_moe, precision=Precision.FP8)

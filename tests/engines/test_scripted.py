@@ -1,5 +1,8 @@
 """The scripted engine keeps the promises of a rollout engine."""
 
+import dataclasses
+
+import numpy as np
 import pytest
 import torch
 from transformers import PreTrainedTokenizerBase
@@ -60,3 +63,18 @@ def test_new_weights_raise_the_version_of_later_rollouts(tokenizer: PreTrainedTo
     (rollout,) = engine.generate([request(tokenizer, "a", "How", 1)], Sampling(4, 1.0, 0))
     assert 4 == rollout.policy_version
     assert digest != engine.load_weights(iter([("w", torch.ones(2))]), 5)
+
+
+def test_an_answer_comes_in_parts_and_is_counted(tokenizer: PreTrainedTokenizerBase):
+    engine = ScriptedRolloutEngine(tokenizer, lambda _prompt, _sample: "12345")
+    start = request(tokenizer, "a", "How", 1)
+    (first,) = engine.generate([start], Sampling(9, 1.0, 0, segment_tokens=4))
+    rest = dataclasses.replace(start, response_tokens=first.response_tokens)
+    (second,) = engine.generate([rest], Sampling(9, 1.0, 0, segment_tokens=4))
+
+    assert (StopReason.SEGMENT, StopReason.END) == (first.stop_reason, second.stop_reason)
+    joined = [*first.response_tokens.tolist(), *second.response_tokens.tolist()]
+    assert "12345" == response_text(tokenizer, joined)
+    assert (2, 6) == (engine.counters.sequences, engine.counters.generated_tokens)
+    assert 2 * len(start.prompt_tokens) + 4 == engine.counters.prompt_tokens
+    assert [0.0, 0.0] == engine.probe([np.arange(3, dtype=np.int32)])[0].tolist()
