@@ -6,7 +6,7 @@ Rules between fields live in validators here, so code that uses a setting trusts
 """
 
 from enum import StrEnum
-from typing import Any, Self
+from typing import Any, Self, cast
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -461,6 +461,18 @@ class ReleaseSettings(BaseModel):
     max_truncated_share: float = Field(default=0.2, ge=0.0, le=1.0)
 
 
+def _on_defaults(model: type[BaseModel], given: object) -> object:
+    """Lay the fields that a group was given over those the group has by default."""
+    if not isinstance(given, dict):
+        return given
+    filled = dict(cast("dict[str, object]", given))
+    for name, value in filled.items():
+        default = model.model_fields[name].default if name in model.model_fields else None
+        if isinstance(value, dict) and isinstance(default, BaseModel):
+            filled[name] = default.model_dump() | cast("dict[str, object]", value)
+    return filled
+
+
 def _outline(schema: dict[str, Any], model: type[BaseModel]) -> None:
     """Name the fields of every group instead of nesting their schemas: Flyte prints it as help."""
     schema.clear()
@@ -502,6 +514,11 @@ class PipelineSettings(BaseModel):
     evaluation: EvaluationSettings = EvaluationSettings()
     release: ReleaseSettings = ReleaseSettings()
 
+    @model_validator(mode="before")
+    @classmethod
+    def _give_only_what_differs(cls, given: object) -> object:
+        return _on_defaults(cls, given)
+
 
 class RetrainSettings(BaseModel):
     """Everything `workflows/retrain.py retrain` can be told."""
@@ -528,3 +545,8 @@ class RetrainSettings(BaseModel):
     rl: RLSettings = RLSettings(domains=dict.fromkeys(Domain, 1.0))
     evaluation: EvaluationSettings = EvaluationSettings()
     release: ReleaseSettings = ReleaseSettings()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _give_only_what_differs(cls, given: object) -> object:
+        return _on_defaults(cls, given)

@@ -10,8 +10,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from pydantic import ValidationError
 
-from data_schemas.settings import PipelineSettings, RolloutKind, Source
+from data_schemas.settings import PipelineSettings, RetrainSettings, RolloutKind, Source
 from tasks import location
 from tasks.errors import SettingsError
 from tasks.intake import options
@@ -40,6 +41,18 @@ def test_every_preset_is_valid_and_survives_json(name):
     preset = NAMED[name]
 
     assert preset == type(preset).model_validate_json(preset.model_dump_json())
+
+
+def test_a_group_may_be_given_in_part():
+    few = PipelineSettings.model_validate({"rl_two": {"steps": 3}, "grading": {"samples": 2}})
+
+    assert presets.CPU_SMOKE.rl_two.model_copy(update={"steps": 3}) == few.rl_two
+    assert presets.CPU_SMOKE.rl_one == few.rl_one
+    assert (
+        1.01 == RetrainSettings.model_validate({"grading": {"samples": 2}}).grading.drop_at_or_above
+    )
+    with pytest.raises(ValidationError, match="stepps"):
+        PipelineSettings.model_validate({"rl_two": {"stepps": 3}})
 
 
 def test_the_default_preset_is_the_defaults_so_that_partial_settings_mean_what_they_say():
