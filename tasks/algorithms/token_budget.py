@@ -62,7 +62,7 @@ def budgeted(
     Args:
         mask_NT: response tokens.
         num_sequences: sequences of the step; an update divides by num_sequences / updates.
-        updates: rows of every update of this rank.
+        updates: rows of every update of this rank; none where no sequence has a gradient.
         seed: of the step; every update has its own shuffle.
     """
     lengths_N = mask_NT.sum(dim=1)
@@ -74,7 +74,7 @@ def budgeted(
     relative_NT = torch.where(
         total_N1 > 0, plan.weights_NT * lengths_N[:, None] / total_N1.clamp(min=1e-30), 0.0
     )
-    scale = num_sequences / len(updates) / budget
+    scale = num_sequences / max(1, len(updates)) / budget
     return Plan(
         groups_NT=plan.groups_NT,
         weights_NT=relative_NT * kept_NT * scale,

@@ -118,6 +118,18 @@ def test_every_update_has_its_own_budget():
         assert 1.0 == pytest.approx(float(plan.weights_NT[rows].sum()) / (8 / 2))
 
 
+@pytest.mark.parametrize("kind", list(PolicyLoss))
+def test_a_step_without_trainable_sequences_has_an_empty_plan(kind):
+    none = torch.zeros(0, 0)
+    step = table.StepTotals(8, 60, 10, (), seed=3)
+
+    plan = table.plan(
+        LossSettings(kind=kind, token_budget=15), none, none.bool(), vocabulary=8, step=step
+    )
+
+    assert (0, 0) == tuple(plan.weights_NT.shape)
+
+
 def test_groups_keep_their_weights_relative_to_each_other():
     entropy = torch.tensor([[3.0, 0.1, 0.2, 0.3, 0.4]])
     mask = torch.ones(1, 5, dtype=torch.bool)
