@@ -17,6 +17,7 @@ from tasks.rewards.sandbox import (
     comparison,
     confinement,
     judge,
+    threads,
     toolchains,
     wire,
     workbench,
@@ -24,7 +25,7 @@ from tasks.rewards.sandbox import (
 )
 
 _LOG = logging.getLogger(__name__)
-_MODULES = (calls, candidate, comparison, confinement, judge, wire, workbench, zygote)
+_MODULES = (calls, candidate, comparison, confinement, judge, threads, wire, workbench, zygote)
 _LINKS = ("/lib", "/lib32", "/lib64", "/bin")
 WORK = "/tmp/work"
 

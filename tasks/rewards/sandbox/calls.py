@@ -14,7 +14,9 @@ import sys
 from enum import Enum
 
 _NO_NEW_PRIVS, _DUMPABLE, _SET_SECCOMP, _FILTER_MODE = 38, 4, 22, 2
+_SET_FILTER, _NEW_LISTENER = 1, 8
 _ALLOW, _REFUSE = 0x7FFF0000, 0x00050001  # SECCOMP_RET_ALLOW, SECCOMP_RET_ERRNO | EPERM
+_ASK = 0x7FC00000  # SECCOMP_RET_USER_NOTIF: whoever holds the filter's descriptor decides
 _UNKNOWN = 0x00050026  # ENOSYS: the C library then tries the older call
 _LOAD, _JUMP_EQUAL, _JUMP_AT_LEAST, _JUMP_SET, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 _ARCHITECTURES = {"x86_64": (0xC000003E, 0), "aarch64": (0xC00000B7, 1)}
@@ -49,7 +51,7 @@ _PROGRAM_CALLS: dict[str, Numbers] = {
     "pselect6": (270, 72), "ppoll": (271, 73), "set_robust_list": (273, 99),
     "get_robust_list": (274, 100), "dup2": (33, None), "dup3": (292, 24), "pipe2": (293, 59),
     "getcpu": (309, 168), "futex_waitv": (449, 449), "sched_getparam": (143, 121),
-    "sched_getscheduler": (145, 120),
+    "sched_getscheduler": (145, 120), "sendmsg": (46, 211),
 }  # fmt: skip
 # Numbers, which argument, the only values it may have.
 _VALUES: tuple[tuple[Numbers, int, tuple[int, ...]], ...] = (
@@ -71,6 +73,7 @@ _OPENS: tuple[tuple[Numbers, int, int], ...] = (
 )
 _CLONE: Numbers = (56, 220)
 _CLONE3: Numbers = (435, 435)
+_SECCOMP: Numbers = (317, 277)
 _THREAD, _NAMESPACES = 0x00010000, 0x7E020080
 _COMPILER_REFUSES: dict[str, Numbers] = {
     "shmget": (29, 194), "socket": (41, 198), "kill": (62, 129),
@@ -93,6 +96,8 @@ class Calls(Enum):
 
     FUNCTIONS = "functions"
     PROGRAM = "program"
+    ASKING_PROGRAM = "asking program"
+    """As `PROGRAM`, but the starter of the process is asked before every new thread."""
     COMPILER = "compiler"
 
 
@@ -125,13 +130,26 @@ class CallFilter:
         """Give up all privileges and refuse every other system call from now on."""
         if self._libc is None or not self.works:
             return False
-        # With all capabilities dropped, root is a user like any other, minus its files.
-        header, nothing = struct.pack("=Ii", 0x20080522, 0), bytes(24)
-        self._libc.capset(header, nothing)
-        self._libc.prctl(_DUMPABLE, 0, 0, 0, 0)
-        self._libc.prctl(_NO_NEW_PRIVS, 1, 0, 0, 0)
+        self._give_up_privileges(self._libc)
         mode = ctypes.byref(self._filter)
         return self._libc.prctl(_SET_SECCOMP, _FILTER_MODE, mode, 0, 0) == 0
+
+    def install_asking(self) -> int | None:
+        """Install, and return the descriptor on which the filter asks (Linux 5.5); None if not."""
+        if self._libc is None or not self.works:
+            return None
+        self._give_up_privileges(self._libc)
+        number = _SECCOMP[_ARCHITECTURES[platform.machine()][1]]
+        wanted = (ctypes.c_uint(_SET_FILTER), ctypes.c_uint(_NEW_LISTENER))
+        listener = self._libc.syscall(number, *wanted, ctypes.byref(self._filter))
+        return listener if listener >= 0 else None
+
+    def _give_up_privileges(self, libc: ctypes.CDLL) -> None:
+        # With all capabilities dropped, root is a user like any other, minus its files.
+        header, nothing = struct.pack("=Ii", 0x20080522, 0), bytes(24)
+        libc.capset(header, nothing)
+        libc.prctl(_DUMPABLE, 0, 0, 0, 0)
+        libc.prctl(_NO_NEW_PRIVS, 1, 0, 0, 0)
 
 
 def _instructions(calls: Calls, architecture: int, column: int) -> list[_Instruction]:
@@ -150,7 +168,8 @@ def _instructions(calls: Calls, architecture: int, column: int) -> list[_Instruc
         code += _rule(_CLONE3[column], [_returning(_UNKNOWN)])
         code += _rule(_CLONE[column], _flags(0, _NAMESPACES, if_set=_REFUSE, if_not=_ALLOW))
         return [*code, _returning(_ALLOW)]
-    is_program = calls is Calls.PROGRAM
+    is_program = calls in (Calls.PROGRAM, Calls.ASKING_PROGRAM)
+    thread = _ASK if calls is Calls.ASKING_PROGRAM else _ALLOW
     for numbers in (*_CALLS.values(), *(_PROGRAM_CALLS.values() if is_program else ())):
         code += _rule(numbers[column], [_returning(_ALLOW)])
     for numbers, argument, values in (*_VALUES, *(_PROGRAM_VALUES if is_program else ())):
@@ -162,7 +181,7 @@ def _instructions(calls: Calls, architecture: int, column: int) -> list[_Instruc
         code += _rule(numbers[column], _flags(argument, flags, if_set=_REFUSE, if_not=_ALLOW))
     if is_program:
         code += _rule(_CLONE3[column], [_returning(_UNKNOWN)])
-        code += _rule(_CLONE[column], _flags(0, _THREAD, if_set=_ALLOW, if_not=_REFUSE))
+        code += _rule(_CLONE[column], _flags(0, _THREAD, if_set=thread, if_not=_REFUSE))
     return [*code, _returning(_REFUSE)]
 
 

@@ -33,4 +33,7 @@ class Limits:
     compile_memory_mib: int = 1024
     compile_file_mib: int = 64
     """The largest file a compiler may write; the folder for all of them holds four."""
+    threads: int = 256
+    """A program may start in one run, where the kernel can ask (Linux 5.5); a Java machine starts
+    about 15. Functions and unit tests in Python start none."""
     open_files: int = 32

@@ -244,7 +244,9 @@ def job(build: Build, limits: Limits, *, confined: bool) -> dict[str, object]:
                 counts_reserved=not is_java,
             )
         ),
-        "patience": asdict(Patience(limits.wall_s, limits.idle_s, limits.output_mib * _MIB)),
+        "patience": asdict(
+            Patience(limits.wall_s, limits.idle_s, limits.output_mib * _MIB, limits.threads)
+        ),
     }
 
 

@@ -22,6 +22,7 @@ from pathlib import Path
 
 from tasks.rewards.sandbox.calls import CallFilter, Calls
 from tasks.rewards.sandbox.confinement import Bounds, die_with_parent, limit
+from tasks.rewards.sandbox.threads import Threads
 from tasks.rewards.sandbox.wire import (
     MAX_STREAM_BYTES,
     WireError,
@@ -32,6 +33,8 @@ from tasks.rewards.sandbox.wire import (
 )
 
 _TICK_S = 0.1
+_LINK = 3
+"""Descriptor of a new process's socket to the workbench, until it becomes the command."""
 PROGRESS_S = 0.01
 """CPU time that counts as doing something: a Java machine that waits uses a little."""
 
@@ -43,6 +46,8 @@ class Patience:
     wall_s: float
     idle_s: float
     output_bytes: int
+    threads: int = 0
+    """How many a program may start; 0: not counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,17 +106,25 @@ def run_process(
 ) -> Ended:
     """Run one command under its bounds, kill it with its group, and return what it printed."""
     reading, writing = os.pipe()
+    mine, theirs = socket.socketpair()
     with tempfile.TemporaryFile(dir=".") as stdin:
         stdin.write(given)
         stdin.seek(0)
         process = os.fork()
         if not process:
-            _become(command, environment, bounds, calls, (stdin.fileno(), writing, errors_too))
+            streams = (stdin.fileno(), writing, writing if errors_too else None, theirs.fileno())
+            _become(command, environment, bounds, calls, streams)
     os.close(writing)
+    theirs.close()
+    listeners = list[int]()
     try:
-        output, end = _collect(process, reading, patience, keep_reading=errors_too)
+        _, listeners, _, _ = socket.recv_fds(mine, 1, 1)
+        threads = Threads(listeners[0], patience.threads) if listeners else None
+        output, end = _collect(process, reading, patience, threads, keep_reading=errors_too)
     finally:
-        os.close(reading)
+        mine.close()
+        for handle in (reading, *listeners):
+            os.close(handle)
         for kill in (os.killpg, os.kill):
             try:
                 kill(process, signal.SIGKILL)
@@ -134,14 +147,23 @@ def cpu_time(process: int) -> float | None:
 
 
 def _collect(
-    process: int, reading: int, patience: Patience, *, keep_reading: bool
+    process: int,
+    reading: int,
+    patience: Patience,
+    threads: Threads | None,
+    *,
+    keep_reading: bool,
 ) -> tuple[bytes, str]:
     """Read until the process closes its output, ends, waits too long or prints too much."""
     parts, size = list[bytes](), 0
+    poll = select.poll()
+    poll.register(reading, select.POLLIN)
+    if threads is not None:
+        poll.register(threads.listener, select.POLLIN)
     start = busy = time.monotonic()
     spent = cpu_time(process)
     while True:
-        ready, _, _ = select.select([reading], [], [], _TICK_S)
+        ready = _is_readable(reading, poll, threads)
         if ready:
             part = os.read(reading, 2**16)
             if not part:
@@ -158,6 +180,15 @@ def _collect(
             return b"".join(parts), "timeout"
 
 
+def _is_readable(reading: int, poll: select.poll, threads: Threads | None) -> bool:
+    """Wait a little for output; meanwhile answer a program that wants a thread."""
+    events = dict(poll.poll(_TICK_S * 1000))
+    event = events.get(threads.listener, 0) if threads is not None else 0
+    if threads is not None and event and not threads.answer(event):
+        poll.unregister(threads.listener)
+    return reading in events
+
+
 def _wait(process: int, deadline: float) -> str:
     """Wait for the end of a process that has closed its output."""
     while time.monotonic() < deadline:
@@ -172,21 +203,35 @@ def _become(
     environment: dict[str, str],
     bounds: Bounds,
     calls: Calls | None,
-    streams: tuple[int, int, bool],
+    streams: tuple[int, int, int | None, int],
 ) -> None:
     """Turn a forked child into the command; it never returns."""
     try:
         os.setsid()
         die_with_parent()
-        stdin, stdout, errors_too = streams
+        stdin, stdout, stderr, link = streams
         null = os.open(os.devnull, os.O_WRONLY)
-        for number, handle in enumerate((stdin, stdout, stdout if errors_too else null)):
+        for number, handle in enumerate((stdin, stdout, null if stderr is None else stderr)):
             os.dup2(handle, number)
-        os.closerange(3, 1024)
+        os.dup2(link, _LINK, inheritable=False)
+        os.closerange(_LINK + 1, 1024)
         limit(bounds)
-        if calls is None or CallFilter(calls).install():
+        if _filter(calls):
             os.execve(command[0], list(command), environment)
     except OSError as error:
         os.write(2, str(error).encode())
     finally:
         os._exit(127)
+
+
+def _filter(calls: Calls | None) -> bool:
+    """Install the filter and hand the parent the descriptor on which it asks, if it does."""
+    if calls is None:
+        return True
+    if calls is Calls.PROGRAM:
+        link = socket.socket(fileno=_LINK)  # before the filter, which refuses to look at it
+        listener = CallFilter(Calls.ASKING_PROGRAM).install_asking()
+        if listener is not None:
+            socket.send_fds(link, [b"F"], [listener])
+            return True
+    return CallFilter(calls).install()

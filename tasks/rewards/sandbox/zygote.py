@@ -57,7 +57,7 @@ class Orders:
     """What the caller decides once."""
 
     confined: bool
-    """Children that cannot be confined by Landlock and system call filters are not run."""
+    """By Landlock and system call filters, as far as the machine has them."""
     memory_bytes: int
     cpu_s: int
     idle_s: float
@@ -76,7 +76,10 @@ def main() -> None:
         __import__(name)
     adopt_orphans()
     filtering = CallFilter(Calls.FUNCTIONS)
-    files = hide_files([Path(path) for path in orders.readable], [Path(orders.work)])
+    # Plain processes can escape from their group; /proc, where they are found, must stay visible.
+    files = orders.confined and hide_files(
+        [Path(path) for path in orders.readable], [Path(orders.work)]
+    )
     wire.send(control, {"filter": filtering.works, "files": files})
     gc.collect()
     gc.freeze()
@@ -99,7 +102,7 @@ def _start(
 ) -> dict[str, int]:
     memory, cpu_s = orders.memory_bytes, orders.cpu_s
     if message == b"S" and len(sockets) == 3:
-        confined = filtering if orders.confined else None
+        confined = filtering if orders.confined and filtering.works else None
         children = {
             "judge": _fork(sockets[:2], Bounds(2 * cpu_s, 2 * memory), confined, orders),
             "candidate": _fork(sockets[2:], Bounds(cpu_s, memory), confined, orders),
@@ -126,7 +129,8 @@ def _fork(
         _close_all_but(handles)
         sockets = [socket.socket(fileno=handle) for handle in handles]
         if bounds is None:
-            workbench.serve(sockets[0], Path(orders.work), filtered=orders.confined)
+            filtered = orders.confined and CallFilter(Calls.PROGRAM).works
+            workbench.serve(sockets[0], Path(orders.work), filtered=filtered)
             os._exit(0)
         limit(bounds)
         if filtering is not None and not filtering.install():

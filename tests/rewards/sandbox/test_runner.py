@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tasks.rewards.sandbox.runner import Limits, Outcome, Sandbox
+from tasks.rewards.sandbox.levels import Level
+from tasks.rewards.sandbox.runner import Limits, Outcome, Run, Sandbox
+from tasks.rewards.sandbox.toolchains import Language, build
 
 ROOT = Path(__file__).parents[3]
 
@@ -306,3 +308,42 @@ def test_a_process_started_by_a_thread_outlives_it(sandbox: Sandbox) -> None:
 
     assert session.alive
     one.close()
+
+
+def printed(sandbox: Sandbox, source: str) -> Run:
+    runs: list[Run] = []
+    prepared = build(Language.PYTHON, source, limits=sandbox.limits)
+    sandbox.execute(prepared, ["3\n"], lambda _, run: runs.append(run) or "")
+    return runs[0]
+
+
+def test_a_program_may_start_threads_but_not_without_end(sandbox: Sandbox) -> None:
+    source = (
+        "import threading, time\nthreading.stack_size(2**15)\nstarted = 0\n"
+        "try:\n"
+        "    for _ in range(400):\n"
+        "        threading.Thread(target=time.sleep, args=(0.3,)).start()\n"
+        "        started += 1\n"
+        "except RuntimeError: pass\n"
+        "print(started)"
+    )
+
+    assert f"{sandbox.limits.threads}\n" == printed(sandbox, source).output
+
+
+def test_plain_processes_are_found_and_ended_wherever_they_hide() -> None:
+    before = processes()
+    one = Sandbox(Limits(run_cpu_s=1, idle_s=0.5), Level.PLAIN)
+    run = printed(
+        one,
+        "import os, time\n"
+        "if os.fork() == 0:\n    os.setsid()\n    if os.fork() == 0: os.close(1); time.sleep(60)\n"
+        "else: print(int(input()) + 1)",
+    )
+    num_left = len(processes() - before)
+    one.close()
+
+    if sys.platform == "linux" and os.getuid() == 0:  # for others the fork itself is refused
+        assert ("done", "4\n") == (run.end, run.output)
+    assert 1 == num_left
+    assert before == processes()
