@@ -11,9 +11,11 @@ from functools import lru_cache
 from typing import Any
 
 import jsonschema
+import numpy as np
 from jsonschema.protocols import Validator
 from jsonschema.validators import validator_for
 from pydantic import Field
+from scipy.optimize import linear_sum_assignment
 
 from data_schemas.prompts import Problem
 from data_schemas.verdicts import Verdict, abstain, scored
@@ -22,6 +24,10 @@ from tasks.rewards.reference_text import normalised
 
 MAX_FAILURES = 1000
 """Braces that open no object, after which the rest of the text is not searched."""
+
+
+MAX_ITEMS = 200
+"""Of a list that is compared without order; a longer one must be equal as it stands."""
 
 
 class Extraction(Gold):
@@ -48,7 +54,7 @@ def same_field(gold: Any, value: Any, tolerance: float) -> bool:
         case (bool(), _) | (_, bool()):
             return gold is value
         case (int() | float(), int() | float()):
-            return gold == value or abs(gold - value) <= tolerance * abs(gold)
+            return gold == value or _near(gold, value, tolerance)
         case str(), str():
             return normalised(gold) == normalised(value)
         case list(), list():
@@ -61,18 +67,20 @@ def same_field(gold: Any, value: Any, tolerance: float) -> bool:
             return gold is None and value is None
 
 
-def _same_list(gold: list[Any], value: list[Any], tolerance: float) -> bool:
-    if len(gold) != len(value):
+def _near(gold: float, value: float, tolerance: float) -> bool:
+    try:
+        return tolerance > 0 and abs(gold - value) <= tolerance * abs(gold)
+    except OverflowError:  # an integer beyond floats
         return False
-    left = list(value)
-    for item in gold:
-        match = next(
-            (i for i, other in enumerate(left) if same_field(item, other, tolerance)), None
-        )
-        if match is None:
-            return False
-        del left[match]
-    return True
+
+
+def _same_list(gold: list[Any], value: list[Any], tolerance: float) -> bool:
+    """Match one to one; with a tolerance the first match need not be the right one."""
+    if len(gold) != len(value) or len(gold) > MAX_ITEMS:
+        return gold == value
+    rows = [[same_field(a, b, tolerance) for b in value] for a in gold]
+    same = np.array(rows, dtype=bool).reshape(len(gold), len(value))
+    return bool(same[linear_sum_assignment(same, maximize=True)].all())
 
 
 def _check(gold: Extraction, answer: str) -> Verdict:

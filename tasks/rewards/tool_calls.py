@@ -1,20 +1,23 @@
 """Are these the right tool calls? Graded by name, keys and values (ToolRL's R_correct).
 
 Gold: {"calls": [{"name": "f", "parameters": {"a": 1}}]}. A response is one JSON object per line,
-bare or inside <tool_call> tags. R_correct in [-3, 3] is rescaled to [0, 1]; only a perfect match
-scores 1.
-Differs: where the truth has no call, R_correct is constant; here no call scores 1 and any call 0.
+bare or inside <tool_call> tags; R_correct in [-3, 3] is rescaled to [0, 1]. With {"form": "toolrl"}
+the whole response must have ToolRL's form as well (a <response> block too if {"answer": true}) and
+the score is (R_format + R_correct + 3) / 7. Only a perfect match scores 1.
+Differs: where the truth has no call, R_correct is constant; here any call scores 0, and no call
+scores 1, in ToolRL's form R_format.
 """
 
 import json
 import re
-from typing import Any
+from functools import partial
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from data_schemas.prompts import Problem
 from data_schemas.verdicts import Verdict, scored
-from tasks.algorithms.tool_reward import BEST, WORST, ToolCall, tool_correctness
+from tasks.algorithms.tool_reward import BEST, WORST, ToolCall, tool_correctness, tool_reward
 from tasks.rewards.protocol import Gold, judge
 
 _BLOCK = re.compile(r"<tool_call>(.*?)</tool_call>", re.DOTALL)
@@ -34,11 +37,13 @@ class ToolCalls(Gold):
     """The calls to make, in any order."""
 
     calls: tuple[CallRow, ...] = Field(strict=False)
+    form: Literal["lines", "toolrl"] = "lines"
+    answer: bool = False
 
 
 def verify(problem: Problem, response: str) -> Verdict:
     """Score names, keys and values of the calls under the best assignment."""
-    return judge(problem, response, ToolCalls, _check)
+    return judge(problem, response, ToolCalls, partial(_check, response=response))
 
 
 def parse_calls(text: str) -> list[ToolCall] | None:
@@ -99,15 +104,21 @@ def _refuse(name: str) -> float:
     raise ValueError(f"{name} is not JSON")
 
 
-def _check(gold: ToolCalls, answer: str) -> Verdict:
+def _check(gold: ToolCalls, answer: str, *, response: str) -> Verdict:
     truth = [ToolCall(call.name, call.parameters) for call in gold.calls]
     predicted = parse_calls(answer)
+    formed = well_formed(response, call=bool(truth), answer=gold.answer)
+    strict = gold.form == "toolrl"
     if not truth:
-        called = bool(predicted) or "<tool_call>" in answer
-        return scored(0.0, "needless_call") if called else scored(1.0, "correct")
-    if predicted is None:
-        return scored(0.0, "unparsable_calls", answer[:80])
+        if predicted or "<tool_call>" in answer:
+            return scored(0.0, "needless_call")
+        return scored(1.0, "correct") if formed or not strict else scored(0.0, "malformed")
     r_correct = tool_correctness(truth, predicted)
-    score = min(1.0, max(0.0, (r_correct - WORST) / (BEST - WORST)))
-    reason = "correct" if r_correct == BEST else "partial" if score > 0 else "wrong"
-    return scored(score, reason, f"R_correct {r_correct:.3f}")
+    total = tool_reward(truth, predicted, well_formed=formed)
+    low, high = (WORST, BEST + 1) if strict else (WORST, BEST)
+    share = ((total if strict else r_correct) - low) / (high - low)
+    detail = f"R_correct {r_correct:.3f}, R_format {int(formed)}"
+    if predicted is None:
+        return scored(share, "unparsable_calls", f"{detail}: {answer[:80]}")
+    reason = "correct" if share >= 1.0 else "partial" if share > 0.0 else "wrong"
+    return scored(min(1.0, max(0.0, share)), reason, detail)

@@ -1,6 +1,8 @@
 """Calls in Python syntax against allowed values."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tasks.algorithms.tool_reward import ToolCall
 from tasks.rewards.bfcl_calls import parse_python_calls, verify
@@ -130,3 +132,27 @@ def test_dotted_names_and_nested_literals_are_read() -> None:
     expected = [ToolCall("a.b", {"x": [{"y": (1, -2.5)}], "z": None})]
 
     assert expected == parse_python_calls('a.b(x=[{"y": (1, -2.5)}], z=None)')
+
+
+ARGUMENTS = st.dictionaries(
+    st.sampled_from("abc"), st.integers(0, 9) | st.text("xyz", min_size=1, max_size=3), max_size=3
+)
+MADE = st.lists(st.tuples(st.sampled_from(["f", "g.h"]), ARGUMENTS), min_size=1, max_size=4)
+
+
+def written(calls) -> str:
+    return ", ".join(f"{n}({', '.join(f'{k}={v!r}' for k, v in a.items())})" for n, a in calls)
+
+
+@given(made=MADE, data=st.data())
+def test_order_case_and_space_do_not_matter_and_one_more_call_is_wrong(problem, made, data) -> None:
+    allowed = [{"name": n, "parameters": {k: [v] for k, v in a.items()}} for n, a in made]
+    one = problem("bfcl_calls", {"calls": allowed, "functions": []})
+    text = written(data.draw(st.permutations(made)))
+    shouted = written(
+        [(n, {k: v.upper() if isinstance(v, str) else v for k, v in a.items()}) for n, a in made]
+    )
+
+    assert 1.0 == verify(one, f"[{text}]").score == verify(one, f" [ {shouted} ]\n").score
+    assert 0.0 == verify(one, f"[{text}, f()]").score
+    assert 0.0 == verify(one, f"[{text}] That is all.").score

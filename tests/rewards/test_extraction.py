@@ -128,3 +128,40 @@ def test_hostile_repetition_is_read_quickly(problem, unit: str) -> None:
     score(problem, GOLD, unit * (100_000 // len(unit)))
 
     assert time.process_time() - started < 3.0
+
+
+def test_lists_within_a_tolerance_are_matched_as_a_whole() -> None:
+    # 1.0 alone would take 1.08 and leave 0.95 to 1.15.
+    assert same_field([1.0, 1.15], [1.08, 0.95], 0.1)
+    assert not same_field([1.0, 1.15], [1.08, 0.8], 0.1)
+
+
+def test_a_number_beyond_floats_is_wrong_and_no_error(problem) -> None:
+    gold = {"fields": {"price": 1.5}, "tolerance": 0.1}
+
+    assert 0.0 == score(problem, gold, '{"price": 1' + 400 * "0" + "}")
+    assert 0.0 == score(problem, gold, '{"price": 1e999}')
+
+
+WRITABLE = st.none() | st.booleans() | st.integers(-9, 9) | st.text("ab ", max_size=3)
+FIELDS = st.dictionaries(
+    st.sampled_from("abcd"), WRITABLE | st.lists(WRITABLE, max_size=3), min_size=1, max_size=4
+)
+
+
+@given(fields=FIELDS, data=st.data(), space=st.sampled_from(["", " ", "\n\n"]))
+def test_order_of_keys_and_space_do_not_matter(problem, fields, data, space) -> None:
+    keys = data.draw(st.permutations(sorted(fields)))
+    written = json.dumps(
+        {key: fields[key] for key in keys}, indent=data.draw(st.sampled_from([0, 3]))
+    )
+
+    assert 1.0 == score(problem, {"fields": fields}, f"{space}{written}{space}")
+
+
+@given(fields=FIELDS, found=FIELDS)
+def test_a_second_object_never_gains(problem, fields, found) -> None:
+    one = score(problem, {"fields": fields}, json.dumps(found))
+    two = score(problem, {"fields": fields}, json.dumps(found) + "\n" + json.dumps(fields))
+
+    assert two <= one or not fields.keys() & found.keys()

@@ -3,6 +3,8 @@
 import json
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tasks.rewards.tool_calls import parse_calls, verify, well_formed
 
@@ -102,3 +104,67 @@ def test_a_response_has_the_form_that_is_expected_and_no_other(problem, call, an
 
 def test_tags_in_the_wrong_order_are_malformed() -> None:
     assert not well_formed(f"{THINK}{ANSWER}{CALL}", call=True, answer=True)
+
+
+TOOLRL = {"calls": GOLD["calls"], "form": "toolrl"}
+BLOCK = "<tool_call>\n" + "\n".join(LINES) + "\n</tool_call>"
+
+
+@pytest.mark.parametrize(
+    ("response", "reward"),
+    [
+        (f"{THINK}\n{BLOCK}", 4.0),
+        (BLOCK, 3.0),
+        (f"{THINK}\n{BLOCK}{ANSWER}", 3.0),
+        (f"{THINK}\n{BLOCK.replace('shoes', 'bags')}", 1.0 + 2.0),
+        (f"{THINK}\n<tool_call>broken</tool_call>", 1.0 - 3.0),
+        ("broken", -3.0),
+    ],
+)
+def test_in_toolrl_form_the_score_is_the_whole_reward_rescaled(problem, response, reward) -> None:
+    verdict = verify(problem("tool_calls", TOOLRL), response)
+
+    assert pytest.approx((reward + 3) / 7) == verdict.score
+    assert (reward == 4.0) == verdict.solved
+
+
+def test_in_toolrl_form_without_calls_the_form_decides(problem) -> None:
+    nothing = problem("tool_calls", {"calls": [], "form": "toolrl", "answer": True})
+
+    assert 1.0 == verify(nothing, f"{THINK}\n{ANSWER}").score
+    assert 0.0 == verify(nothing, "I cannot").score
+    assert 0.0 == verify(nothing, f"{THINK}\n{CALL}{ANSWER}").score
+
+
+CALLS = st.lists(
+    st.fixed_dictionaries(
+        {
+            "name": st.sampled_from(["f", "g"]),
+            "parameters": st.dictionaries(
+                st.sampled_from("ab"), st.integers(0, 2) | st.booleans() | st.text("xy", max_size=2)
+            ),
+        }
+    ),
+    min_size=1,
+    max_size=4,
+)
+
+
+@given(calls=CALLS, data=st.data(), space=st.sampled_from(["\n", " \n\t", ""]))
+def test_order_of_calls_keys_and_space_do_not_matter(problem, calls, data, space) -> None:
+    one = problem("tool_calls", {"calls": calls})
+    shuffled = data.draw(st.permutations(calls))
+    written = [json.dumps(call, indent=data.draw(st.sampled_from([None, 2]))) for call in shuffled]
+
+    assert (1.0, "correct") == (
+        verify(one, space.join(written)).score,
+        verify(one, space.join(written)).reason,
+    )
+
+
+@given(calls=CALLS, made=CALLS, tail=st.text("ab {}<>\n", min_size=1, max_size=20))
+def test_text_after_the_calls_never_gains(problem, calls, made, tail) -> None:
+    lines = "\n".join(map(json.dumps, made))
+    one = problem("tool_calls", {"calls": calls})
+    for response in (lines, f"<tool_call>{lines}</tool_call>"):
+        assert verify(one, f"{response}\n{tail}").score <= verify(one, response).score
