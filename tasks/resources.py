@@ -107,6 +107,7 @@ STAGES = {
     ),
     "evaluate": Stage("evaluation", H100_NODE, "rollout", hours=24, retries=3),
     "pool": Stage("evaluation", SMALL, "cpu", hours=2, retries=2),
+    "agreement": Stage("evaluation", SMALL, "cpu", hours=2, cached=False),
     "compare": Stage("evaluation", SMALL, "cpu", hours=2, retries=2),
     "release": Stage("release", LARGE, "cpu", hours=6, retries=2, cached=False),
     "summary": Stage("report", SMALL, "cpu", hours=0.5, retries=2, cached=False),

@@ -1,15 +1,27 @@
 """Flyte shells of stage 6: one model on the held-out suites, several runs of
-one as a whole, and the last model against all before it."""
+one as a whole, the last model against all before it; and two verifiers against each other."""
+
+from rich.console import Console
 
 from data_schemas.arrow import read_table
 from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, ReportRef, StoreRef
 from data_schemas.prompts import Problem
 from data_schemas.settings import EvaluationSettings, RolloutKind
-from tasks import resources
+from tasks import location, remote, resources
 from tasks.engines.chat import load_tokenizer
 from tasks.engines.select import open_rollout
 from tasks.evaluation import against, pooling, runner
+from tasks.evaluation.agreement import (
+    compare_all,
+    counts_table,
+    disputed,
+    facts,
+    read_graded,
+    rows_table,
+    to_csv,
+)
 from tasks.lineage.stage import stage
+from tasks.rewards import table
 from tasks.rewards.canaries import checked_scorer
 
 HELD_OUT = "held_out.parquet"
@@ -76,3 +88,17 @@ def pool(
         record.facts(facts)
         resources.deck_of_facts(stage_name, facts)
         return record.ref("report", ReportRef)
+
+
+@resources.shell("agreement")
+def agreement(file: str, out: str, show: int) -> str:
+    """Have both verifiers of final answers judge graded responses, and print where they differ."""
+    compared = compare_all(read_graded(file, remote.read_bytes(file)), table.score_batch)
+    counted = facts(compared)
+    target = location.absolute_store(out)
+    remote.write_bytes(target, to_csv(compared))
+    resources.deck_of_facts("agreement", counted)
+    console = Console(highlight=False)
+    console.print(counts_table(file, counted))
+    console.print(rows_table(disputed(compared), show))
+    return target

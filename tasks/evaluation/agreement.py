@@ -1,0 +1,218 @@
+"""Two verifiers of final answers on the same graded responses: where they part, and who is right.
+
+Reads JSON lines or parquet with a gold, a response and, if recorded, somebody's verdict. Computes
+the counts, the table people read and the CSV with every row. No verifier is called here but
+through the table of rewards.
+"""
+
+import csv
+import io
+import json
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from rich.table import Table
+from rich.text import Text
+
+from data_schemas.prompts import Domain, Message, Problem, Role
+from data_schemas.verdicts import Verdict
+from tasks.errors import DataError
+from tasks.rewards.rule_answer import signed
+from tasks.storage import canonical_json
+
+VERIFIERS = ("final_answer", "rule_answer")
+GOLD = ("gold", "answer", "value")
+RESPONSE = ("response", "solution", "pred")
+LABEL = ("label", "verdict", "is_correct", "expected")
+SHOWN_CHARACTERS = 60
+
+ScoreBatch = Callable[[Sequence[Problem], Sequence[str]], Sequence[Verdict]]
+
+
+@dataclass(frozen=True, slots=True)
+class Graded:
+    """One response with its gold, and the recorded verdict if there is one."""
+
+    id: str
+    gold: str
+    response: str
+    label: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """What both verifiers say of one response."""
+
+    graded: Graded
+    final: Verdict
+    rule: Verdict
+
+    @property
+    def agree(self) -> bool:
+        """True if both say the same, be it nothing."""
+        return signed(self.final) == signed(self.rule)
+
+
+def read_graded(name: str, payload: bytes) -> list[Graded]:
+    """Read a file of graded responses; columns are recognised by their names.
+
+    Args:
+        name: of the file; `.parquet` is read as parquet, anything else as JSON lines.
+        payload: its bytes.
+
+    Raises:
+        DataError: a row has no gold or no response, or there is no row.
+    """
+    if name.endswith(".parquet"):
+        rows = pq.read_table(pa.BufferReader(payload)).to_pylist()
+    else:
+        rows = [_json_row(name, i, line) for i, line in enumerate(payload.splitlines()) if line]
+    if not rows:
+        raise DataError(f"{name} has no row. Give graded responses, one JSON object per line.")
+    return [_graded(name, place, row) for place, row in enumerate(rows)]
+
+
+def compare_all(rows: Sequence[Graded], score_batch: ScoreBatch) -> list[Compared]:
+    """Have both verifiers judge every response."""
+    verdicts = [
+        score_batch([_problem(row, verifier) for row in rows], [row.response for row in rows])
+        for verifier in VERIFIERS
+    ]
+    return [Compared(*row) for row in zip(rows, *verdicts, strict=True)]
+
+
+def facts(compared: Sequence[Compared]) -> dict[str, int]:
+    """Count agreements, disagreements, abstentions per reason, and agreement with the records."""
+    marks = Counter((signed(row.final), signed(row.rule)) for row in compared)
+    counted = {
+        "responses": len(compared),
+        "both right": marks[1, 1],
+        "both wrong": marks[-1, -1],
+        "only final_answer": marks[1, -1],
+        "only rule_answer": marks[-1, 1],
+        "one or both abstain": sum(n for pair, n in marks.items() if None in pair),
+    }
+    for name, verdicts in _by_verifier(compared).items():
+        reasons = Counter(verdict.reason for verdict in verdicts if verdict.abstained)
+        counted |= {f"{name} abstains: {why}": n for why, n in sorted(reasons.items())}
+    labelled = [row for row in compared if row.graded.label is not None]
+    if labelled:
+        counted["recorded verdicts"] = len(labelled)
+        for name, verdicts in _by_verifier(labelled).items():
+            pairs = zip(verdicts, labelled, strict=True)
+            counted[f"{name} as recorded"] = sum(
+                not verdict.abstained and verdict.solved == row.graded.label
+                for verdict, row in pairs
+            )
+    return counted
+
+
+def disputed(compared: Sequence[Compared]) -> list[Compared]:
+    """Return the responses on which the two, or one of them and the record, differ."""
+    return [
+        row
+        for row in compared
+        if not row.agree or (row.graded.label is not None and row.final.solved != row.graded.label)
+    ]
+
+
+def counts_table(title: str, counted: Mapping[str, int]) -> Table:
+    """Lay out the counts."""
+    table = Table(title=Text(title))
+    table.add_column("")
+    table.add_column("rows", justify="right")
+    for name, count in counted.items():
+        table.add_row(name, f"{count:,}")
+    return table
+
+
+def rows_table(rows: Sequence[Compared], shown: int) -> Table:
+    """Lay out the first disputed rows side by side."""
+    table = Table(title=f"Disputed: {min(shown, len(rows))} of {len(rows)}")
+    for column in ("id", "gold", "response ends", "recorded", *VERIFIERS):
+        table.add_column(column, overflow="fold")
+    for row in rows[:shown]:
+        cells = (
+            row.graded.id,
+            row.graded.gold[:SHOWN_CHARACTERS],
+            row.graded.response.strip()[-SHOWN_CHARACTERS:],
+            {None: "", True: "right", False: "wrong"}[row.graded.label],
+            _mark(row.final),
+            _mark(row.rule),
+        )
+        table.add_row(*map(Text, cells))  # [x, 1] is no markup
+    return table
+
+
+def to_csv(compared: Sequence[Compared]) -> bytes:
+    """Write every row with both verdicts, in order."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    names = [f"{name}_{part}" for name in VERIFIERS for part in ("reward", "reason", "detail")]
+    writer.writerow(["id", "gold", "response", "recorded", *names])
+    for row in compared:
+        cells = [
+            cell
+            for verdict in (row.final, row.rule)
+            for cell in (signed(verdict), verdict.reason, verdict.detail)
+        ]
+        graded = row.graded
+        writer.writerow([graded.id, graded.gold, graded.response, graded.label, *cells])
+    return text.getvalue().encode()
+
+
+def _by_verifier(compared: Sequence[Compared]) -> dict[str, list[Verdict]]:
+    return dict(
+        zip(VERIFIERS, ([r.final for r in compared], [r.rule for r in compared]), strict=True)
+    )
+
+
+def _mark(verdict: Verdict) -> str:
+    reward = signed(verdict)
+    return f"{'?' if reward is None else f'{reward:+d}'} {verdict.reason}"
+
+
+def _json_row(name: str, place: int, line: bytes) -> dict[str, Any]:
+    try:
+        row = json.loads(line)
+    except ValueError as error:
+        raise DataError(f"{name}, line {place + 1}: {error}") from error
+    if not isinstance(row, dict):
+        raise DataError(f"{name}, line {place + 1} is no JSON object: {line[:60]!r}")
+    return row
+
+
+def _graded(name: str, place: int, row: Mapping[str, Any]) -> Graded:
+    columns = {
+        part: next((key for key in keys if row.get(key) is not None), None)
+        for part, keys in (("gold", GOLD), ("response", RESPONSE), ("label", LABEL))
+    }
+    gold, response, label = columns.values()
+    if gold is None or response is None:
+        raise DataError(
+            f"{name}, row {place}: needs one of {', '.join(GOLD)} and one of "
+            f"{', '.join(RESPONSE)}; it has {', '.join(row) or 'nothing'}."
+        )
+    return Graded(
+        id=str(row.get("id", place)),
+        gold=str(row[gold]),
+        response=str(row[response]),
+        label=None if label is None else bool(row[label]),
+    )
+
+
+def _problem(row: Graded, verifier: str) -> Problem:
+    return Problem(
+        id=row.id,
+        domain=Domain.MATHS,
+        language="en",
+        messages=(Message(role=Role.USER, content="graded elsewhere"),),
+        verifier=verifier,
+        answer=canonical_json({"value": row.gold}).decode(),
+        source="graded",
+        source_row=row.id,
+    )
