@@ -36,6 +36,7 @@ from tasks.rewards.service import ScoringService
 
 MODEL = Path(__file__).parents[1] / "foundation" / "base_model"
 """Only its tokenizer is used."""
+WARM_UP = 32
 Score = Callable[[Sequence[Problem], Sequence[str]], list[Verdict]]
 
 
@@ -66,8 +67,7 @@ def rates(work: Sequence[Case], workers: Sequence[int]) -> list[Rates]:
     for count in workers:
         with ScoringService(MODEL, RewardSettings(), num_workers=count) as scorer:
             for place, case in enumerate(work):
-                scorer.score(case.problems[: 4 * count], case.responses[: 4 * count])
-                service[count][place] = _rate(scorer.score, case)
+                service[count][place] = _warm_rate(scorer.score, case)
     found = [
         Rates(
             case.name,
@@ -177,7 +177,8 @@ def _rate(score: Score, case: Case) -> float:
 
 
 def _warm_rate(score: Score, case: Case) -> float:
-    score(case.problems[:4], case.responses[:4])
+    """Measure after enough responses for every worker to have imported what it needs."""
+    score(case.problems[:WARM_UP], case.responses[:WARM_UP])
     return _rate(score, case)
 
 

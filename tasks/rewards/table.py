@@ -31,6 +31,8 @@ from tasks.rewards.responses import failed
 _LOG = logging.getLogger(__name__)
 ResultT = TypeVar("ResultT")
 
+JUDGED = ("generative_judge", "rubric")
+"""Verifiers that exist only where RewardSettings.judge names a judge."""
 
 _ENTRIES = {
     "final_answer": Entry(
@@ -70,8 +72,13 @@ def found(table: Mapping[str, ResultT], problem: Problem) -> ResultT:
     """Look up what judges a problem.
 
     Raises:
-        SettingsError: nothing of that name exists.
+        SettingsError: nothing of that name exists, or it needs a judge and there is none.
     """
+    if problem.verifier in JUDGED and problem.verifier not in table:
+        raise SettingsError(
+            f"{problem.id}: verifier {problem.verifier!r} needs a judge. Set RewardSettings.judge "
+            "(kind, address, model), or leave such problems out."
+        )
     if problem.verifier not in table:
         raise SettingsError(
             f"{problem.id}: verifier {problem.verifier!r} does not exist. "

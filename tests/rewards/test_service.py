@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 
 from data_schemas.scoring import Finished
 from data_schemas.settings import RewardSettings
-from tasks.engines.chat import load_tokenizer, response_text
+from tasks.engines.chat import load_tokenizer
 from tasks.errors import EngineError, SettingsError
 from tasks.rewards import table
-from tasks.rewards.detokenise import find_tokenizer, text_of
 from tasks.rewards.protocol import Entry
 from tasks.rewards.service import ScoringService
 
@@ -211,16 +210,6 @@ def test_the_service_says_what_serial_scoring_says(problem) -> None:
     table.close()
 
 
-@given(st.lists(st.integers(0, 600), max_size=40))
-def test_parallel_detokenisation_gives_the_same_bytes(tokenizer, tokens) -> None:
-    ends = [tokenizer.eos_token_id, tokenizer.pad_token_id]
-    for ids in (tokens, [*tokens, *ends], [*ends, *tokens]):
-        assert (
-            response_text(tokenizer, ids).encode()
-            == text_of(find_tokenizer(BASE_MODEL), ids).encode()
-        )
-
-
 def test_texts_from_workers_and_threads_are_those_of_the_tokenizer(
     service, finished, tokenizer
 ) -> None:
@@ -280,6 +269,15 @@ def test_an_unknown_verifier_is_refused_before_anything_is_judged(service, finis
     with pytest.raises(SettingsError, match="verifier 'nobody' does not exist"):
         service.submit(finished("nobody", "a"))
     assert {} == service.gather()
+
+
+@pytest.mark.parametrize("verifier", table.JUDGED)
+def test_a_problem_that_needs_a_judge_is_refused_where_there_is_none(finished, verifier) -> None:
+    with (
+        ScoringService(BASE_MODEL, RewardSettings()) as service,
+        pytest.raises(SettingsError, match=r"needs a judge\. Set RewardSettings\.judge"),
+    ):
+        service.submit(finished(verifier, "a"))
 
 
 def test_a_canary_that_is_judged_wrong_stops_the_run(service) -> None:

@@ -7,6 +7,7 @@ import threading
 import time
 from pathlib import Path
 
+import hostile
 import pytest
 
 from tasks.rewards.worker_pool import WorkerFailed, WorkerPool, WorkerTimeout
@@ -69,6 +70,33 @@ def test_a_call_from_a_thread_works_and_closing_leaves_no_process(pool: WorkerPo
 
     assert [32] == results
     assert before >= children()
+
+
+def test_a_series_of_calls_has_one_reply_each_in_order(pool: WorkerPool) -> None:
+    calls = [(7, 2), (1, 0), (9, 4)]
+    replies = list(pool.each(divmod, calls, [5.0] * 3))
+
+    assert [(3, 1), None, (2, 1)] == [reply.value for reply in replies]
+    assert ["", "ZeroDivisionError", ""] == [reply.error for reply in replies]
+    assert 0 == pool.lost
+
+
+def test_a_call_that_overruns_costs_the_calls_after_it_nothing(pool: WorkerPool) -> None:
+    replies = list(pool.each(time.sleep, [(0,), (60,), (0,)], [5.0, 0.3, 5.0]))
+
+    assert ["", "timeout", ""] == [reply.failure for reply in replies]
+    assert 1 == pool.lost
+
+
+def test_a_call_pays_for_its_own_death_only(pool: WorkerPool, tmp_path: Path) -> None:
+    # The first time the worker dies of it, as of something an earlier call left behind.
+    once = tmp_path / "once"
+    replies = list(
+        pool.each(hostile.dies_once, [(str(once),), (str(once),), (str(once),)], [5.0] * 3)
+    )
+
+    assert ["", "", ""] == [reply.failure for reply in replies]
+    assert 1 == pool.lost
 
 
 def test_idle_and_busy_workers_end_when_the_parent_is_killed() -> None:
