@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar
 
 JobT = TypeVar("JobT")
+_GRACE_S = 5.0
 
 
 class Lane(Generic[JobT]):
@@ -60,13 +61,13 @@ class Lane(Generic[JobT]):
             self._changed.notify_all()
 
     def close(self) -> None:
-        """Forget what waits and end the threads after what is under way."""
+        """Forget what waits and end the threads; one that is busy for long is not waited for."""
         with self._changed:
             self._closed = True
             self._waiting.clear()
             self._changed.notify_all()
         for thread in self._threads:
-            thread.join()
+            thread.join(_GRACE_S)
 
     def _serve(self) -> None:
         while portion := self._take():

@@ -15,7 +15,7 @@ import contextlib
 import os
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
@@ -56,12 +56,13 @@ class ScoringService:
 
     Args:
         tokenizer_folder: model directory whose tokens come in.
-        settings: bind the verifiers and open the judge.
+        settings: bind the verifiers.
         num_workers: 0 for one less than the machine has cores, at least one.
+        max_waiting: responses that may wait in a queue.
         entries: other verifiers than the product's, for tests.
 
     Raises:
-        SettingsError: the tokenizer or the judge cannot be used.
+        SettingsError: the tokenizer cannot be used.
     """
 
     def __init__(
@@ -152,8 +153,8 @@ class ScoringService:
             zip(chosen, problems, responses, strict=True)
         ):
             batch.expect(1)
-            job = _Job(batch, entry, problem, (("", place),), (response,))
-            self._lane(entry).put(job)
+            alone = replace(entry, verify_group=None)
+            self._lane(alone).put(_Job(batch, alone, problem, (("", place),), (response,)))
         scored = batch.wait()
         return [scored["", place].verdict for place in range(len(chosen))]
 

@@ -257,6 +257,13 @@ def test_an_incomplete_group_and_a_sample_that_comes_twice_are_refused(finished)
         assert 1 == len(service.gather())
 
 
+def test_texts_at_hand_are_judged_each_on_its_own(service, problem) -> None:
+    # Within a group, 'longest' would give 0 to the first.
+    verdicts = service.score([problem("longest", "{}")] * 2, ["ab", "aab"])
+
+    assert ["share", "share"] == [verdict.reason for verdict in verdicts]
+
+
 def test_a_group_verifier_that_forgets_somebody_judges_nobody(service, finished) -> None:
     for sample in range(2):
         service.submit(finished("too_few", "a", sample=sample, size=2))
