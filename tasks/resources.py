@@ -94,6 +94,9 @@ STAGES = {
     "curate": Stage("curation", LARGE, "cpu", hours=24, retries=2),
     "fit_settings": Stage("curation", SMALL, "cpu", hours=1, retries=2, cached=False),
     "sft": Stage("sft", H100_NODE, "trainer", hours=24 * 7, retries=3),
+    # Reads files from outside.
+    "collect_comparisons": Stage("judge_training", SMALL, "cpu", hours=2, retries=2, cached=False),
+    "measure_judge": Stage("judge_training", H100_NODE, "trainer", hours=24, retries=3),
     "merge": Stage("merge", LARGE, "cpu", hours=6, retries=2),
     "grade": Stage("curation", H100_NODE, "rollout", hours=48, retries=3),
     "rl": Stage(

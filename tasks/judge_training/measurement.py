@@ -63,7 +63,7 @@ def measure(
     judged, scored = judge_pairs(judge, held_out), scalar_verdicts(difference_N, margin)
     labels, votes = [pair.label for pair in held_out], [pair.annotators for pair in held_out]
     common = commonest(training)
-    always = [Verdicts(common, common)] * len(held_out)
+    always = [Verdicts(common, swapped(common))] * len(held_out)
     scores = _task_means(held_out, measures.hits, judged, settings.seed, rival=always)
     groups, silent, inversions = _inversions(held_out, judged, rival, settings)
     report = JudgeReport(

@@ -108,5 +108,6 @@ def _footnote(report: JudgeReport) -> str:
     return (
         f"Percent, with 95 % bootstrap intervals over tasks. {report.training_pairs} comparisons "
         f"taught, {report.held_out_pairs} measured; left out: {left or 'none'}. Inversions in "
-        f"{report.groups} ranked groups ({report.groups_without_verdict} more without verdict)."
+        f"{report.groups} ranked groups ({report.groups_without_verdict} more without verdict). "
+        "Agreement counts every pair alike."
     )

@@ -13,7 +13,7 @@ from tasks.judge_training.pairs import ComparisonPair
 from tasks.marketplace.words import BRANDS, LANGUAGES, Language
 from tasks.rewards.judging.form import Label
 
-TASKS = 240
+TASKS = 180
 ANSWERS = 4
 """Of every task; all their pairs are compared."""
 QUALITIES = (0, 1, 2)
