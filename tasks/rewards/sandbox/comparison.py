@@ -10,6 +10,8 @@ import math
 
 TOLERANCE = 1e-6
 """What contest problems usually grant."""
+_MAX_NUMBER_CHARACTERS = 400
+"""The longest float written out has 309 digits before the point."""
 
 
 def same_text(expected: str, printed: str) -> bool:
@@ -62,7 +64,7 @@ def _same_word(expected: str, word: str) -> bool:
     if expected == word:
         return True
     # A whole number has to be met exactly; only one written as a float is measured.
-    if not any(mark in expected for mark in ".eE"):
+    if not any(mark in expected for mark in ".eE") or len(word) > _MAX_NUMBER_CHARACTERS:
         return False
     try:
         return _close(float(expected), float(word))
