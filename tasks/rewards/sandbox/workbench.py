@@ -47,7 +47,7 @@ class Patience:
     idle_s: float
     output_bytes: int
     threads: int = 0
-    """How many a program may start; 0: not counted."""
+    """How many a program may start, where its system calls are filtered; compilers are free."""
 
 
 @dataclass(frozen=True, slots=True)
