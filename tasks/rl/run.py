@@ -30,6 +30,7 @@ STEPS_FILE = "steps.jsonl"
 LEDGER_FILE = "ledger.parquet"
 COSTS_FILE = "costs.parquet"
 GATES_FILE = "mismatch.jsonl"
+TIMING_FILE = "timing.jsonl"
 PROBLEMS_FILE = "graded.parquet"
 NUM_CANARIES = 4
 """Prompts on which rollout engine and trainer are compared after every weight hand-over."""
@@ -48,9 +49,13 @@ class Phase:
     """Durable folder of this phase; a second run with the same folder goes on where it stopped."""
     code: str
     """Source digest of this program."""
+    max_tokens: int = 0
+    """Stop after the committed step by which this many tokens were generated; 0 = all steps."""
 
 
-def state_folder(workplace: Path, settings: RLSettings, start: str, problems: str) -> Path:
+def state_folder(
+    workplace: Path, settings: RLSettings, start: str, problems: str, max_tokens: int = 0
+) -> Path:
     """Name the state of a phase by all that decides what it does: the same work finds it again.
 
     Args:
@@ -58,8 +63,11 @@ def state_folder(workplace: Path, settings: RLSettings, start: str, problems: st
         settings: of the phase.
         start: digest of the start model.
         problems: digest of the graded problems.
+        max_tokens: of the phase; 0 = all steps.
     """
     work = {"settings": settings.model_dump(mode="json"), "start": start, "problems": problems}
+    if max_tokens:
+        work["max_tokens"] = max_tokens
     return workplace / "state" / storage.sha256_bytes(storage.canonical_json(work))[:16]
 
 
@@ -89,6 +97,9 @@ def train(phase: Phase, scorer: Scorer) -> Iterator[state.StepRecord]:
         logger.warning("continuing after committed step %d of %d", now.step, settings.steps)
         data = state.read_file(phase.state, now.step, inflight.FILE)
         between = inflight.decode(data, phase.problems)
+    generated = sum(map(_generated_tokens, state.read_steps(phase.state, now.step)))
+    if 0 < phase.max_tokens <= generated:
+        return
     if phase.code not in now.code:
         now = now.model_copy(update={"code": (*now.code, phase.code)})
     tokenizer = load_tokenizer(phase.start)
@@ -118,6 +129,13 @@ def train(phase: Phase, scorer: Scorer) -> Iterator[state.StepRecord]:
                 raise Preempted(f"stopped by SIGTERM after committed step {step}")
             if step % settings.rewards.canary_every == 0:
                 scorer.check_canaries()
+            generated += _generated_tokens(record)
+            if 0 < phase.max_tokens <= generated and _is_committed(phase, step):
+                return
+
+
+def _generated_tokens(record: state.StepRecord) -> int:
+    return sum(row.generated_tokens for row in record.ledger)
 
 
 def _is_committed(phase: Phase, step: int) -> bool:
@@ -164,6 +182,8 @@ def finish(phase: Phase, model_out: Path, report_out: Path) -> dict[str, float |
     gates = [record.gate for record in records]
     storage.write_bytes(report_out / STEPS_FILE, _lines(reports))
     storage.write_bytes(report_out / GATES_FILE, _lines(gates))
+    timings = [record.timing for record in records]
+    storage.write_bytes(report_out / TIMING_FILE, _lines(timings))
     rows = [row for record in records for row in record.ledger]
     write_table(report_out / LEDGER_FILE, LedgerRow, rows)
     costs = [cost for record in records for cost in record.costs]

@@ -28,6 +28,7 @@ def rl(
     graded: DatasetRef,
     store: StoreRef,
     execution: Execution,
+    max_tokens: int = 0,
 ) -> Trained:
     """Train the start model on the graded problems of a phase.
 
@@ -38,6 +39,7 @@ def rl(
         graded: problems to train on.
         store: of the run.
         execution: of the workflow.
+        max_tokens: stop after the step by which this many tokens were generated; 0 = all steps.
 
     The state of every committed step lies in the store under a name made of settings, start
     model and problems, so that a phase that was killed goes on when it is run again.
@@ -45,11 +47,11 @@ def rl(
     digest = resources.code_digest("rl")
     # A pod on another node finds the state again only on a disk that all nodes share.
     place = Path(os.environ.get("EACHPROMPT_STATE") or workplace(store))
-    folder = run.state_folder(place, settings, start.digest, graded.digest)
+    folder = run.state_folder(place, settings, start.digest, graded.digest, max_tokens)
     code = run.all_code(folder, digest)
     with stage(name, settings, store, execution, code) as record:
         model, problems = record.read("start", start), record.read("graded", graded)
-        course = run.Phase(settings, model, run.read_problems(problems), folder, digest)
+        course = run.Phase(settings, model, run.read_problems(problems), folder, digest, max_tokens)
         with ScoringService(model, settings.rewards) as scorer:
             scorer.check_canaries()
             for step in progress(run.train(course, scorer), name, settings.steps):

@@ -24,7 +24,7 @@ from data_schemas.settings import (
 from tasks.engines.rollout_hf import HFRolloutEngine
 from tasks.errors import EngineError, Preempted
 from tasks.rl import state
-from tasks.rl.run import COSTS_FILE, GATES_FILE, finish, train, with_group_size
+from tasks.rl.run import COSTS_FILE, GATES_FILE, TIMING_FILE, finish, train, with_group_size
 from tasks.storage import folder_manifest
 
 
@@ -39,6 +39,7 @@ def results(scorer):
         finish(phase, model, report)
         # Seconds differ from run to run.
         (report / COSTS_FILE).rename(folder / COSTS_FILE)
+        (report / TIMING_FILE).rename(folder / TIMING_FILE)
         return folder_manifest(model), folder_manifest(report)
 
     return run
@@ -156,6 +157,39 @@ def test_a_sigterm_between_commits_is_followed_by_one(phase_in, tmp_path, scorer
         list(steps)
     whole = results(phase_in(tmp_path / "a", commit_every=100), tmp_path / "whole")
     assert whole == results(phase, tmp_path / "resumed")
+
+
+def generated(records):
+    return [sum(row.generated_tokens for row in record.ledger) for record in records]
+
+
+def test_a_phase_ends_with_the_step_that_uses_its_tokens_up(phase_in, tmp_path, scorer):
+    first, second, *_ = generated(train(phase_in(tmp_path / "all"), scorer()))
+
+    for budget, steps in ((1, 1), (first, 1), (first + 1, 2), (first + second, 2), (10**9, 4)):
+        phase = dataclasses.replace(phase_in(tmp_path / f"{budget}"), max_tokens=budget)
+        assert steps == len(list(train(phase, scorer())))
+
+
+def test_a_resumed_phase_counts_the_tokens_of_its_committed_steps(
+    phase_in, tmp_path, scorer, results
+):
+    first, second, *_ = generated(train(phase_in(tmp_path / "all"), scorer()))
+    budget = {"max_tokens": first + second}
+    whole = results(dataclasses.replace(phase_in(tmp_path / "a"), **budget), tmp_path / "whole")
+    phase = dataclasses.replace(phase_in(tmp_path / "b"), **budget)
+    list(itertools.islice(train(phase, scorer()), 1))
+
+    assert whole == results(phase, tmp_path / "resumed")
+    assert [] == list(train(phase, scorer()))
+
+
+def test_a_phase_with_rare_commits_ends_at_the_first_one_beyond_its_tokens(
+    phase_in, tmp_path, scorer
+):
+    phase = dataclasses.replace(phase_in(tmp_path, commit_every=3), max_tokens=1)
+
+    assert 3 == len(list(train(phase, scorer())))
 
 
 def test_canaries_are_judged_again_on_the_way(phase_in, tmp_path, scorer):
