@@ -1,7 +1,7 @@
 """The code of the pipeline, in floors. An arrow points down only.
 
     stages       one folder each: intake, foundation, curation, sft, merge, rl, evaluation,
-                 release, audit, retraining, report
+                 release, audit, ledger, retraining, report
     shells       lineage | resources | progress   (meant for task.py)
     rewards      one verifier per file
     engines      rollout engines and trainers behind Protocols

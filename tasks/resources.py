@@ -19,7 +19,17 @@ from datetime import timedelta
 from typing import Any, ParamSpec, TypeVar, cast
 
 import click
-from flytekit import Cache, Deck, PodTemplate, Resources, conditional, task, workflow
+from flytekit import (
+    Cache,
+    Deck,
+    PodTemplate,
+    Resources,
+    conditional,
+    current_context,
+    task,
+    workflow,
+)
+from flytekit.core.checkpointer import Checkpoint
 from flytekit.core.condition import Condition
 from flytekit.core.context_manager import FlyteContextManager
 from flytekit.core.promise import Promise
@@ -115,6 +125,7 @@ STAGES = {
     "release": Stage("release", LARGE, "cpu", hours=6, retries=2, cached=False),
     "summary": Stage("report", SMALL, "cpu", hours=0.5, retries=2, cached=False),
     "audit": Stage("audit", LARGE, "cpu", hours=12, retries=2, cached=False),
+    "ledger": Stage("ledger", SMALL, "cpu", hours=2, retries=2, cached=False),
     "find_start": Stage("retraining", SMALL, "cpu", hours=1, retries=2, cached=False),
     "watch": Stage("retraining", LARGE, "cpu", hours=12, retries=2, cached=False),
     "leave": Stage("retraining", SMALL, "cpu", hours=0.5, retries=2, cached=False),
@@ -210,6 +221,14 @@ def _is_typed_by_hand() -> bool:
     if command is None or state is None or not state.is_local_execution():
         return False
     return not command.find_root().params.get("verbose")
+
+
+def checkpoint() -> Checkpoint | None:
+    """Return Flyte's checkpoint of this attempt: the next attempt can read what it holds."""
+    try:
+        return current_context().checkpoint
+    except NotImplementedError:  # the platform has none
+        return None
 
 
 def deck(html: str) -> None:

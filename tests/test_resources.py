@@ -45,6 +45,7 @@ def test_only_what_looks_outside_is_never_served_from_the_cache():
         "release",
         "summary",
         "audit",
+        "ledger",
         "fit_settings",
         "find_start",
         "watch",

@@ -5,6 +5,7 @@ judge           teach a ternary judge from human comparisons, beside a Bradley-T
 evaluate        score any checkpoint on the held-out suites
 retrain         learn from new rows, promote only through the gate
 audit           prove a released model, back to the raw files
+ledger          what each prompt cost and earned on the way to a model
 pretrain        make the tiny base model
 seeds           the pipeline with three seeds, and what each rung of the ladder gained
 presets         named settings; launch_plans binds them to names and schedules

@@ -91,7 +91,7 @@ class Collector:
         Raises:
             EngineError: more rollouts than the error budget allows have no verdict.
         """
-        settings = self._settings
+        settings, before = self._settings, self._engine.counters.generated_tokens
         whole = Collected(step, self._engine.policy_version, [])
         missing = settings.prompts_per_step
         for number in range(1 + settings.zero_variance.refill_rounds):
@@ -108,7 +108,9 @@ class Collector:
         # Groups that began earlier may come on top of a step's own: none of them is wasted.
         places = max(settings.prompts_per_step, sum(g.fate is Fate.CONTRAST for g in whole.groups))
         self._stage = self._next_stage(whole.groups)
-        return replace(whole, groups=fill(whole.groups, places))
+        made = self._engine.counters.generated_tokens - before
+        metrics = whole.metrics | {"rollout/engine_tokens": float(made)}
+        return replace(whole, groups=fill(whole.groups, places), metrics=metrics)
 
     def _draw(self, step: int, number: int, count: int) -> tuple[list[OpenGroup], list[Skipped]]:
         drawn = self._stream.take(count, self._reason_to_pass)

@@ -2,10 +2,7 @@
 
 import logging
 import shutil
-import signal
-import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,6 +22,7 @@ from tasks.errors import Preempted
 from tasks.rl import inflight, loop, state
 from tasks.rl.collect import Collector, Scorer
 from tasks.rl.history import History
+from tasks.rl.preemption import GRACE_S, Termination, listening
 
 STEPS_FILE = "steps.jsonl"
 LEDGER_FILE = "ledger.parquet"
@@ -81,12 +79,24 @@ def read_problems(graded: Path) -> tuple[Problem, ...]:
     return tuple(read_table(graded / PROBLEMS_FILE, GradedProblem))
 
 
-def train(phase: Phase, scorer: Scorer) -> Iterator[state.StepRecord]:
+def train(
+    phase: Phase, scorer: Scorer, stop: Termination | None = None
+) -> Iterator[state.StepRecord]:
     """Yield the record of every step that still had to be done.
 
+    Args:
+        phase: what to do.
+        scorer: judges the responses.
+        stop: of whoever listens for SIGTERM already.
+
     Raises:
-        Preempted: SIGTERM came; the step in flight was finished and committed first.
+        Preempted: SIGTERM came; the step in flight was finished and committed first, or, with
+            too little time for that, abandoned.
     """
+    if stop is None:
+        with listening(GRACE_S) as own:
+            yield from train(phase, scorer, own)
+        return
     settings = with_group_size(phase.settings, phase.problems)
     engines = settings.engines
     trainer = open_trainer(engines.trainer, phase.start)
@@ -106,36 +116,30 @@ def train(phase: Phase, scorer: Scorer) -> Iterator[state.StepRecord]:
     engine = open_rollout(engines.rollout, phase.start, precision=engines.precision)
     start = between.collector if between else None
     penalised = settings.loss.auxiliary.kl > 0.0
-    with _termination() as told_to_stop:
-        run = loop.Run(
-            settings=settings,
-            engine=engine,
-            trainer=trainer,
-            reference=open_trainer(engines.trainer, phase.start) if penalised else None,
-            collector=Collector(settings, engine, tokenizer, scorer, phase.problems, start),
-            vocabulary=len(tokenizer),
-            canaries=[
-                render_prompt(tokenizer, problem.messages)
-                for problem in phase.problems[:NUM_CANARIES]
-            ],
-            folder=phase.state,
-            told_to_stop=told_to_stop,
-        )
+    run = loop.Run(
+        settings=settings,
+        engine=engine,
+        trainer=trainer,
+        reference=open_trainer(engines.trainer, phase.start) if penalised else None,
+        collector=Collector(settings, engine, tokenizer, scorer, phase.problems, start),
+        vocabulary=len(tokenizer),
+        canaries=[
+            render_prompt(tokenizer, problem.messages) for problem in phase.problems[:NUM_CANARIES]
+        ],
+        folder=phase.state,
+        told_to_stop=stop.told,
+    )
+    if stop.told.is_set() and now.step < settings.steps:
+        raise Preempted(f"stopped by SIGTERM before step {now.step + 1}")
+    with stop.abandoning():
         for record in loop.steps(run, now, between.waiting if between else ()):
             yield record
             step = record.report.step
             # Told after the commit of this step: the next one commits, whatever commit_every says.
-            if told_to_stop.is_set() and _is_committed(phase, step) and step < settings.steps:
+            if stop.told.is_set() and _is_committed(phase, step) and step < settings.steps:
                 raise Preempted(f"stopped by SIGTERM after committed step {step}")
             if step % settings.rewards.canary_every == 0:
                 scorer.check_canaries()
-            generated += _generated_tokens(record)
-            if 0 < phase.max_tokens <= generated and _is_committed(phase, step):
-                return
-
-
-def _generated_tokens(record: state.StepRecord) -> int:
-    return sum(row.generated_tokens for row in record.ledger)
 
 
 def _is_committed(phase: Phase, step: int) -> bool:
@@ -193,6 +197,8 @@ def finish(phase: Phase, model_out: Path, report_out: Path) -> dict[str, float |
         "updates": last.updates,
         "prompts": sum(row.rollouts > 0 for row in rows),
         "generated_tokens": sum(row.generated_tokens for row in rows),
+        # The engine's own count, which the ledger has to add up to.
+        "engine_tokens": round(sum(r.metrics["rollout/engine_tokens"] for r in reports)),
         "trained_tokens": sum(row.trained_tokens for row in rows),
         "saved_tokens": sum(row.saved_tokens for row in rows),
         "corrected_steps": sum(record.decision is Decision.CORRECT for record in gates),
@@ -214,17 +220,3 @@ def _mean(values: Sequence[float]) -> float:
 def clear(phase: Phase) -> None:
     """Remove a finished phase's working state; its results are committed artifacts by now."""
     shutil.rmtree(phase.state, ignore_errors=True)
-
-
-@contextmanager
-def _termination() -> Iterator[threading.Event]:
-    """Turn SIGTERM into an event while the block runs; only the main thread can."""
-    told = threading.Event()
-    if threading.current_thread() is not threading.main_thread():
-        yield told
-        return
-    previous = signal.signal(signal.SIGTERM, lambda *_: told.set())
-    try:
-        yield told
-    finally:
-        signal.signal(signal.SIGTERM, previous)

@@ -1,0 +1,189 @@
+"""From ledger rows to one account per prompt, and to what every stage of the elimination did."""
+
+import csv
+import io
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, fields
+
+from data_schemas.ledger import SKIPPED, Fate, LedgerRow, PromptCost
+from data_schemas.prompts import Domain
+from tasks.algorithms.group_size import GroupSize, expected
+from tasks.errors import DataError
+
+GROUP_SIZES = (4, 8, 16, 32)
+"""N for which the table of group sizes is printed."""
+STAGES = {
+    "1 before rollout": (Fate.SKIPPED_FLAT, Fate.SKIPPED_BAND),
+    "2 at reward": (Fate.UNSCORED, Fate.FLAT_PARTIAL, Fate.FLAT_JUDGED),
+    "3 at update": (
+        Fate.CONTRAST,
+        Fate.ZERO_VARIANCE_TRAINED,
+        Fate.ZERO_VARIANCE_IDLE,
+        Fate.SURPLUS,
+    ),
+    "later": (Fate.IN_FLIGHT,),
+}
+"""Which stage decides a fate (CompassMax A.4)."""
+
+
+@dataclass(frozen=True, slots=True)
+class PromptAccount:
+    """One prompt over all its draws."""
+
+    problem_id: str
+    domain: Domain
+    draws: int
+    skips: int
+    rollouts: int
+    judged: int
+    solved: int
+    generated_tokens: int
+    saved_tokens: int
+    trained_tokens: int
+    advantage_mass: float
+    pass_rate_change: float
+    """Of its last group against its first."""
+    engine_seconds: float
+    verifier_seconds: float
+    judge_calls: int
+
+    @property
+    def earned_per_kilotoken(self) -> float:
+        """Sum of |advantage| per thousand tokens generated; 0 if none was."""
+        return 1e3 * self.advantage_mass / max(1, self.generated_tokens)
+
+
+@dataclass(frozen=True, slots=True)
+class FateAccount:
+    """All draws that ended alike."""
+
+    stage: str
+    fate: Fate
+    draws: int
+    generated_tokens: int
+    trained_tokens: int
+    saved_tokens: int
+    advantage_mass: float
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """All rows of a phase, with the clock beside them."""
+
+    prompts: list[PromptAccount]
+    """Most earned per token first."""
+    fates: list[FateAccount]
+    """Every fate, by stage; one that never happened has zeros."""
+    sizes: list[GroupSize]
+    """What other group sizes would bring on these prompts; empty without verdicts."""
+    totals: dict[str, float]
+
+
+def settle(rows: Sequence[LedgerRow], costs: Sequence[PromptCost]) -> Ledger:
+    """Add up what every prompt and every fate cost and earned.
+
+    Raises:
+        DataError: there is no row, or a cost belongs to no row.
+    """
+    if not rows:
+        raise DataError("the ledger is empty: no prompt was drawn")
+    rows_of: dict[str, list[LedgerRow]] = defaultdict(list)
+    costs_of: dict[str, list[PromptCost]] = defaultdict(list)
+    for row in rows:
+        rows_of[row.problem_id].append(row)
+    for cost in costs:
+        costs_of[cost.problem_id].append(cost)
+    strays = costs_of.keys() - rows_of.keys()
+    if strays:
+        raise DataError(f"{len(strays)} prompts have costs and no ledger row: {min(strays)}")
+    prompts = [_prompt(mine, costs_of.get(name, [])) for name, mine in rows_of.items()]
+    prompts.sort(key=lambda p: (-p.earned_per_kilotoken, p.generated_tokens, p.problem_id))
+    fates = [
+        _fate(stage, fate, [row for row in rows if row.fate is fate])
+        for stage, members in STAGES.items()
+        for fate in members
+    ]
+    return Ledger(prompts, fates, _sizes(prompts), _totals(prompts))
+
+
+def to_csv(prompts: Sequence[PromptAccount]) -> bytes:
+    """Write one line per prompt, in order."""
+    text = io.StringIO()
+    names = [field.name for field in fields(PromptAccount)]
+    writer = csv.DictWriter(text, [*names, "earned_per_kilotoken"], lineterminator="\n")
+    writer.writeheader()
+    for prompt in prompts:
+        writer.writerow(asdict(prompt) | {"earned_per_kilotoken": prompt.earned_per_kilotoken})
+    return text.getvalue().encode()
+
+
+def check_conservation(rows: Iterable[LedgerRow], generated_tokens: int) -> None:
+    """Compare the ledger with the engine's own count.
+
+    Raises:
+        DataError: they differ: a token was generated that no prompt was charged for.
+    """
+    charged = sum(row.generated_tokens for row in rows)
+    if charged != generated_tokens:
+        raise DataError(
+            f"the ledger charges its prompts {charged} tokens, the engine made {generated_tokens}"
+        )
+
+
+def _prompt(rows: Sequence[LedgerRow], costs: Sequence[PromptCost]) -> PromptAccount:
+    return PromptAccount(
+        problem_id=rows[0].problem_id,
+        domain=rows[0].domain,
+        draws=len(rows),
+        skips=sum(row.fate in SKIPPED for row in rows),
+        rollouts=sum(row.rollouts for row in rows),
+        judged=sum(row.rollouts - row.abstained for row in rows),
+        solved=sum(row.solved for row in rows),
+        generated_tokens=sum(row.generated_tokens for row in rows),
+        saved_tokens=sum(row.saved_tokens for row in rows),
+        trained_tokens=sum(row.trained_tokens for row in rows),
+        advantage_mass=sum(row.advantage_mass for row in rows),
+        pass_rate_change=sum(row.pass_rate_change for row in rows),
+        engine_seconds=sum(cost.engine_seconds for cost in costs),
+        verifier_seconds=sum(cost.verifier_seconds for cost in costs),
+        judge_calls=sum(cost.judge_calls for cost in costs),
+    )
+
+
+def _fate(stage: str, fate: Fate, rows: Sequence[LedgerRow]) -> FateAccount:
+    return FateAccount(
+        stage=stage,
+        fate=fate,
+        draws=len(rows),
+        generated_tokens=sum(row.generated_tokens for row in rows),
+        trained_tokens=sum(row.trained_tokens for row in rows),
+        saved_tokens=sum(row.saved_tokens for row in rows),
+        advantage_mass=sum(row.advantage_mass for row in rows),
+    )
+
+
+def _sizes(prompts: Sequence[PromptAccount]) -> list[GroupSize]:
+    known = [prompt for prompt in prompts if prompt.judged > 0]
+    if not known:
+        return []
+    solved = [prompt.solved for prompt in known]
+    judged = [prompt.judged for prompt in known]
+    tokens = [prompt.generated_tokens / max(1, prompt.rollouts) for prompt in known]
+    return [expected(solved, judged, tokens, size) for size in GROUP_SIZES]
+
+
+def _totals(prompts: Sequence[PromptAccount]) -> dict[str, float]:
+    return {
+        "prompts": float(len(prompts)),
+        "draws": float(sum(prompt.draws for prompt in prompts)),
+        "rollouts": float(sum(prompt.rollouts for prompt in prompts)),
+        "solved": float(sum(prompt.solved for prompt in prompts)),
+        "generated_tokens": float(sum(prompt.generated_tokens for prompt in prompts)),
+        "trained_tokens": float(sum(prompt.trained_tokens for prompt in prompts)),
+        "saved_tokens": float(sum(prompt.saved_tokens for prompt in prompts)),
+        "advantage_mass": sum(prompt.advantage_mass for prompt in prompts),
+        "engine_seconds": sum(prompt.engine_seconds for prompt in prompts),
+        "verifier_seconds": sum(prompt.verifier_seconds for prompt in prompts),
+        "judge_calls": float(sum(prompt.judge_calls for prompt in prompts)),
+    }

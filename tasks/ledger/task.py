@@ -1,0 +1,47 @@
+"""Flyte shell of the ledger: what did each prompt cost and earn?"""
+
+import os
+
+from rich.console import Console
+
+from data_schemas.artifacts import StoreRef
+from tasks import location, remote, resources, storage
+from tasks.ledger.accounts import settle, to_csv
+from tasks.ledger.figure import ledger_png
+from tasks.ledger.find import Phase, phases_behind
+from tasks.ledger.text import ledger_text
+from tasks.lineage.stage import workplace
+
+
+@resources.shell("ledger")
+def ledger(model: str, store: str, show: int) -> list[str]:
+    """Add up the ledgers of all RL phases behind a model; print them and draw them.
+
+    Args:
+        model: 'models:/NAME@released' or 'models:/NAME/3'.
+        store: folder or s3:// prefix the artifacts lie in.
+        show: prompts to print at either end.
+
+    Returns:
+        Where the files are: per phase a table of all prompts (CSV) and the picture (PNG).
+    """
+    uri = location.absolute_store(store)
+    tracking = location.tracking_uri(uri, os.environ.get("MLFLOW_TRACKING_URI", ""))
+    cache = workplace(StoreRef(uri=uri, id="ledger", tracking_uri=tracking))
+    written: list[str] = []
+    for phase in phases_behind(model, tracking, uri, cache):
+        written += _show(phase, uri, show)
+    return written
+
+
+def _show(phase: Phase, store: str, show: int) -> list[str]:
+    account = settle(phase.rows, phase.costs)
+    csv = to_csv(account.prompts)
+    stem = f"{store}/ledgers/{phase.name.replace('/', '.')}-{storage.sha256_bytes(csv)[:12]}"
+    remote.write_bytes(f"{stem}.csv", csv)
+    remote.write_bytes(f"{stem}.png", ledger_png(account, phase.name))
+    resources.deck_of_facts(f"ledger of {phase.name}", account.totals)
+    console = Console(highlight=False)
+    console.print(ledger_text(account, phase.name, show))
+    console.print(f"\nall prompts  {stem}.csv\npicture      {stem}.png\n", soft_wrap=True)
+    return [f"{stem}.csv", f"{stem}.png"]

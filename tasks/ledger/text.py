@@ -1,0 +1,91 @@
+"""The ledger on a terminal: best and worst prompts, stages, group sizes."""
+
+from collections.abc import Sequence
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+
+from tasks.algorithms.group_size import MAX_ZERO_VARIANCE, GroupSize, choose
+from tasks.ledger.accounts import Ledger, PromptAccount
+
+
+def ledger_text(ledger: Ledger, name: str, show: int) -> RenderableType:
+    """Print the first and the last prompts by advantage earned per token."""
+    rolled = [prompt for prompt in ledger.prompts if prompt.rollouts > 0]
+    half = min(show, (len(rolled) + 1) // 2)
+    return Group(
+        _prompts(f"{name}: prompts that earned most per token", rolled[:half]),
+        _prompts(f"{name}: prompts that earned least per token", rolled[::-1][:half]),
+        _stages(ledger),
+        *([_sizes(ledger.sizes)] if ledger.sizes else []),
+        _sentence(ledger),
+    )
+
+
+def _prompts(title: str, prompts: Sequence[PromptAccount]) -> Table:
+    table = Table(title=title, title_justify="left", box=None)
+    table.add_column("prompt", overflow="fold")
+    for head in ("draws", "skips", "solved", "tokens", "engine s", "verifier s"):
+        table.add_column(head, justify="right")
+    for head in ("|A| / ktoken", "change"):
+        table.add_column(head, justify="right")
+    for prompt in prompts:
+        table.add_row(
+            prompt.problem_id,
+            str(prompt.draws),
+            str(prompt.skips),
+            f"{prompt.solved} of {prompt.judged}",
+            f"{prompt.generated_tokens:,}",
+            f"{prompt.engine_seconds:.2f}",
+            f"{prompt.verifier_seconds:.3f}",
+            f"{prompt.earned_per_kilotoken:.1f}",
+            f"{100 * prompt.pass_rate_change:+.0f} %",
+        )
+    return table
+
+
+def _stages(ledger: Ledger) -> Table:
+    table = Table(title="What became of every draw", title_justify="left", box=None)
+    for head in ("stage", "fate"):
+        table.add_column(head)
+    for head in ("draws", "tokens", "trained", "saved (predicted)", "|advantage|"):
+        table.add_column(head, justify="right")
+    for row in ledger.fates:
+        table.add_row(
+            row.stage,
+            row.fate.replace("_", " "),
+            f"{row.draws:,}",
+            f"{row.generated_tokens:,}",
+            f"{row.trained_tokens:,}",
+            f"{row.saved_tokens:,}",
+            f"{row.advantage_mass:,.0f}",
+        )
+    return table
+
+
+def _sizes(sizes: Sequence[GroupSize]) -> Table:
+    best = choose(sizes).size
+    title = f"What a group size would bring (ceiling on flat groups {MAX_ZERO_VARIANCE:.0%})"
+    table = Table(title=title, title_justify="left", box=None)
+    for head in ("N", "flat groups", "pass@N", "mean |A|", "|A| / ktoken"):
+        table.add_column(head, justify="right")
+    for size in sizes:
+        table.add_row(
+            f"{size.size}{' *' if size.size == best else ''}",
+            f"{size.zero_variance:.1%}",
+            f"{size.pass_at_n:.1%}",
+            f"{size.signal:.3f}",
+            f"{size.signal_per_kilotoken:.2f}",
+        )
+    return table
+
+
+def _sentence(ledger: Ledger) -> str:
+    total = ledger.totals
+    share = total["trained_tokens"] / max(1.0, total["generated_tokens"])
+    return (
+        f"{total['prompts']:,.0f} prompts, {total['draws']:,.0f} draws: "
+        f"{total['generated_tokens']:,.0f} tokens generated in {total['engine_seconds']:,.1f} s, "
+        f"{share:.0%} of them trained; {total['saved_tokens']:,.0f} tokens not generated; verdicts "
+        f"took {total['verifier_seconds']:,.1f} s and {total['judge_calls']:,.0f} judge calls."
+    )

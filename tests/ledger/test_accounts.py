@@ -1,0 +1,116 @@
+import pytest
+
+from data_schemas.ledger import Fate, LedgerRow, PromptCost
+from data_schemas.prompts import Domain
+from tasks.errors import DataError
+from tasks.ledger.accounts import STAGES, check_conservation, settle, to_csv
+
+
+def row(problem_id="a", fate=Fate.CONTRAST, **changes):
+    values = {
+        "step": 1,
+        "round": 0,
+        "problem_id": problem_id,
+        "domain": Domain.MATHS,
+        "fate": fate,
+        "rollouts": 4,
+        "prompt_tokens": 10,
+        "generated_tokens": 100,
+        "draft_tokens": 0,
+        "saved_tokens": 0,
+        "trained_tokens": 80,
+        "solved": 1,
+        "abstained": 0,
+        "mean_score": 0.25,
+        "advantage_mass": 50.0,
+        "pass_rate_change": 0.25,
+    }
+    return LedgerRow(**(values | changes))
+
+
+def skipped(problem_id="a", step=2):
+    nothing = dict.fromkeys(
+        ("rollouts", "prompt_tokens", "generated_tokens", "trained_tokens", "solved"), 0
+    )
+    gone = {"advantage_mass": 0.0, "pass_rate_change": 0.0, "saved_tokens": 40}
+    return row(problem_id, Fate.SKIPPED_FLAT, step=step, **nothing, **gone)
+
+
+def cost(problem_id="a", step=1):
+    return PromptCost(
+        step=step,
+        round=0,
+        problem_id=problem_id,
+        engine_seconds=2.0,
+        verifier_seconds=0.5,
+        judge_calls=3,
+    )
+
+
+ROWS = [
+    row("a"),
+    skipped("a"),
+    row("a", step=3, solved=3, pass_rate_change=0.5),
+    row("b", Fate.SURPLUS, solved=4, trained_tokens=0, advantage_mass=0.0, pass_rate_change=0.0),
+]
+COSTS = [cost("a"), cost("a", 3), cost("b")]
+
+
+def test_a_prompts_account_adds_up_all_its_draws():
+    first, last = settle(ROWS, COSTS).prompts
+
+    assert ("a", 3, 1, 8, 4) == (
+        first.problem_id,
+        first.draws,
+        first.skips,
+        first.rollouts,
+        first.solved,
+    )
+    assert (200, 40, 160) == (first.generated_tokens, first.saved_tokens, first.trained_tokens)
+    assert (4.0, 1.0, 6) == (first.engine_seconds, first.verifier_seconds, first.judge_calls)
+    assert (500.0, 0.75) == (first.earned_per_kilotoken, first.pass_rate_change)
+    assert ("b", 0.0) == (last.problem_id, last.earned_per_kilotoken)
+
+
+def test_the_stages_add_up_to_all_draws():
+    account = settle(ROWS, COSTS)
+    draws = {fate.fate: fate.draws for fate in account.fates}
+
+    assert len(ROWS) == sum(draws.values())
+    assert account.totals["generated_tokens"] == sum(f.generated_tokens for f in account.fates)
+    assert 40 == account.totals["saved_tokens"] == sum(f.saved_tokens for f in account.fates)
+    assert (2, 0) == (draws[Fate.CONTRAST], draws[Fate.UNSCORED])
+
+
+def test_the_file_has_a_line_per_prompt():
+    lines = to_csv(settle(ROWS, COSTS).prompts).decode().splitlines()
+
+    assert lines[0].startswith("problem_id,domain,draws")
+    assert ["a,maths", "b,maths"] == [",".join(line.split(",")[:2]) for line in lines[1:]]
+
+
+def test_every_fate_belongs_to_exactly_one_stage():
+    listed = [fate for fates in STAGES.values() for fate in fates]
+
+    assert sorted(Fate) == sorted(listed)
+
+
+def test_the_table_of_group_sizes_uses_what_was_recorded():
+    sizes = settle(ROWS, COSTS).sizes
+
+    assert [4, 8, 16, 32] == [size.size for size in sizes]
+    assert sizes[0].zero_variance > sizes[-1].zero_variance
+    assert [] == settle([skipped("z")], []).sizes
+
+
+def test_an_empty_ledger_and_a_stray_cost_are_refused():
+    with pytest.raises(DataError, match="no prompt was drawn"):
+        settle([], [])
+    with pytest.raises(DataError, match="1 prompts have costs and no ledger row: c"):
+        settle(ROWS, [cost("c")])
+
+
+def test_a_token_nobody_was_charged_for_is_found():
+    check_conservation(ROWS, 300)
+    with pytest.raises(DataError, match="charges its prompts 300 tokens, the engine made 301"):
+        check_conservation(ROWS, 301)

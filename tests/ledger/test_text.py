@@ -1,0 +1,74 @@
+import io
+
+from rich.console import Console
+
+from data_schemas.ledger import Fate, LedgerRow, PromptCost
+from data_schemas.prompts import Domain
+from tasks.ledger.accounts import settle
+from tasks.ledger.figure import ledger_png
+from tasks.ledger.text import ledger_text
+
+
+def account():
+    rows = [
+        LedgerRow(
+            step=1,
+            round=0,
+            problem_id=f"p{number}",
+            domain=Domain.CODE,
+            fate=Fate.CONTRAST,
+            rollouts=4,
+            prompt_tokens=5,
+            generated_tokens=1000,
+            draft_tokens=0,
+            saved_tokens=0,
+            trained_tokens=500,
+            solved=2,
+            abstained=1,
+            mean_score=0.5,
+            advantage_mass=float(number),
+            pass_rate_change=0.0,
+        )
+        for number in range(6)
+    ]
+    costs = [
+        PromptCost(
+            step=1,
+            round=0,
+            problem_id=f"p{number}",
+            engine_seconds=1.0,
+            verifier_seconds=0.25,
+            judge_calls=2,
+        )
+        for number in range(6)
+    ]
+    return settle(rows, costs)
+
+
+def printed(show):
+    console = Console(file=io.StringIO(), width=160)
+    console.print(ledger_text(account(), "rl/one", show))
+    return console.file.getvalue()
+
+
+def test_best_prompts_come_first_and_worst_prompts_first_among_the_worst():
+    text = printed(2)
+    best, worst = text.split("rl/one: prompts that earned least per token")
+
+    assert best.index("p5") < best.index("p4")
+    assert "p3" not in best
+    assert worst.index("p0") < worst.index("p1")
+
+
+def test_the_last_line_says_what_it_cost():
+    assert "6 prompts, 6 draws: 6,000 tokens generated in 6.0 s, 50% of them trained" in " ".join(
+        printed(1).split()
+    )
+    assert "12 judge calls" in " ".join(printed(1).split())
+
+
+def test_the_picture_is_a_png_and_the_same_every_time():
+    picture = ledger_png(account(), "rl/one")
+
+    assert picture.startswith(b"\x89PNG")
+    assert picture == ledger_png(account(), "rl/one")

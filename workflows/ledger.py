@@ -1,0 +1,28 @@
+"""What each prompt cost and earned on the way to a model.
+
+pyflyte run workflows/ledger.py ledger --model models:/eachprompt-tiny@released
+"""
+
+from flytekit import workflow
+
+from tasks.ledger.task import ledger as add_up
+
+
+@workflow
+def ledger(
+    model: str = "models:/eachprompt-tiny@released", store: str = "runs", show: int = 8
+) -> list[str]:
+    """Print and draw the ledger of every RL phase that led to a model.
+
+    Per prompt: draws, tokens, engine and verifier seconds, judge calls, advantage earned per
+    token, change of its pass rate; per stage of the zero-variance elimination: what it saved.
+
+    Args:
+        model: 'models:/NAME@released' or 'models:/NAME/VERSION'.
+        store: folder or s3:// prefix the artifacts lie in.
+        show: prompts to print at either end.
+
+    Returns:
+        A CSV with all prompts and a PNG for every phase.
+    """
+    return add_up(model=model, store=store, show=show)
