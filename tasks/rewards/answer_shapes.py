@@ -40,6 +40,7 @@ _TEXT = re.compile(r"\\(?:text(?:bf|it|rm|normal)?|mathrm|mathbf|mbox|operatorna
 _UNIT = re.compile(
     r"(?<=[\d})a-z!%])\s*(?:\\(?:text(?:bf|it|rm|normal)?|mathrm|mbox)\s*\{[^{}]*\}(?:\s*\^\s*\{?\d\}?)?\s?)+$"
 )
+_WRITTEN_UNIT = re.compile(r"[\d})]\s*\\(?:text|mathrm|mbox)\s*\{([^{}]*)\}(?:\^\{?\d\}?)?$")
 _PLAIN_UNIT = re.compile(
     r"([-+]?[\d.,]+(?:\s*/\s*\d+)?)"
     r"(?:\s*(?:km|cm|mm|kg|mg|ml|ft|hr|min)\b|\s+(?!pi\b|sqrt|log|sin|cos|tan|exp)[A-Za-z]{3,})"
@@ -73,6 +74,12 @@ def normalised(text: str) -> str:
     for pattern, by in _REWRITES:
         text = pattern.sub(by, text)
     return _UNIT.sub("", re.sub(r"\s+", " ", text).strip(" ;").rstrip(" .;")).rstrip(" .")
+
+
+def unit(text: str) -> str:
+    r"""Return the unit after a number as it is written in \text, without a plural s; '' if none."""
+    found = _WRITTEN_UNIT.search(text.strip(" $."))
+    return found[1].strip(" .").casefold().removesuffix("s") if found else ""
 
 
 def shape(text: str) -> Shape:

@@ -17,7 +17,7 @@ from fractions import Fraction
 from data_schemas.prompts import Problem
 from data_schemas.verdicts import Verdict, abstain, scored
 from tasks.rewards import symbolic
-from tasks.rewards.answer_shapes import Shape, normalised, shape, sides
+from tasks.rewards.answer_shapes import Shape, normalised, shape, sides, unit
 from tasks.rewards.final_answer import (
     MAX_CANDIDATES,
     MAX_CHARACTERS,
@@ -78,6 +78,8 @@ def same_answer(gold: str, candidate: str) -> bool | None:
     Raises:
         WorkerTimeout, WorkerFailed: a proof did not end.
     """
+    if unit(gold) != unit(candidate) and "" not in (unit(gold), unit(candidate)):
+        return False
     ours, theirs = normalised(gold), normalised(candidate)
     if ours and ours.replace(" ", "") == theirs.replace(" ", ""):
         return True
