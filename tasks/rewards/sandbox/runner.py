@@ -23,6 +23,7 @@ from tasks.rewards.sandbox.toolchains import Build
 
 _LOG = logging.getLogger(__name__)
 ResultT = TypeVar("ResultT")
+_OPENING = threading.Lock()
 
 
 class Sandbox:
@@ -138,11 +139,16 @@ class Sandbox:
         self._places = threading.BoundedSemaphore(self._size)
 
 
-@functools.cache
 def shared_sandbox() -> Sandbox:
     """Return the sandbox all verifiers of this process use.
 
     Raises:
         SettingsError: nothing good enough works here; the message says what to install or set.
     """
+    with _OPENING:  # two threads that ask first would open two
+        return _opened()
+
+
+@functools.cache
+def _opened() -> Sandbox:
     return Sandbox()

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tasks.rewards.sandbox.levels import Level
-from tasks.rewards.sandbox.runner import Limits, Outcome, Run, Sandbox
+from tasks.rewards.sandbox.runner import Limits, Outcome, Run, Sandbox, shared_sandbox
 from tasks.rewards.sandbox.toolchains import Language, build
 
 ROOT = Path(__file__).parents[3]
@@ -347,3 +347,15 @@ def test_plain_processes_are_found_and_ended_wherever_they_hide() -> None:
         assert ("done", "4\n") == (run.end, run.output)
     assert 1 == num_left
     assert before == processes()
+
+
+def test_threads_that_ask_first_share_one_sandbox() -> None:
+    found: list[Sandbox] = []
+    threads = [threading.Thread(target=lambda: found.append(shared_sandbox())) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert 4 == len(found)
+    assert {id(found[0])} == {id(one) for one in found}
