@@ -15,7 +15,6 @@ import numpy as np
 from jsonschema.protocols import Validator
 from jsonschema.validators import validator_for
 from pydantic import Field
-from scipy.optimize import linear_sum_assignment
 
 from data_schemas.prompts import Problem
 from data_schemas.verdicts import Verdict, abstain, scored
@@ -80,6 +79,8 @@ def _same_list(gold: list[Any], value: list[Any], tolerance: float) -> bool:
         return gold == value
     rows = [[same_field(a, b, tolerance) for b in value] for a in gold]
     same = np.array(rows, dtype=bool).reshape(len(gold), len(value))
+    from scipy.optimize import linear_sum_assignment  # takes a second to import
+
     return bool(same[linear_sum_assignment(same, maximize=True)].all())
 
 
