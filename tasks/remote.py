@@ -7,6 +7,7 @@ there is no object. Endpoint and credentials are boto3's own (AWS_ENDPOINT_URL, 
 
 import hashlib
 import json
+import shutil
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -66,6 +67,33 @@ def write_bytes(uri: str, payload: bytes) -> None:
     return None
 
 
+def upload_file(path: Path, uri: str) -> None:
+    """Copy a local file of any size to a uri."""
+    if not is_remote(uri):
+        return storage.copy_file(path, Path(uri))
+    bucket, key = _split(uri)
+    with _service(uri) as service:
+        service.upload_file(str(path), bucket, key)
+    return None
+
+
+def download_file(uri: str, path: Path) -> None:
+    """Copy a file of any size from a uri to a local path.
+
+    Raises:
+        DataError: it is not there.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if not is_remote(uri):
+        if not Path(uri).is_file():
+            raise DataError(f"{uri} is gone")
+        return storage.copy_file(Path(uri), path)
+    bucket, key = _split(uri)
+    with _service(uri) as service:
+        service.download_file(bucket, key, str(path))
+    return None
+
+
 def create_bytes(uri: str, payload: bytes) -> bool:
     """Write one small file unless it is there; of several writers exactly one gets True."""
     if not is_remote(uri):
@@ -101,6 +129,16 @@ def list_files(uri: str) -> dict[str, int]:
             for page in pages
             for entry in page.get("Contents", [])
         }
+
+
+def delete_folder(uri: str) -> None:
+    """Delete everything below a folder or prefix, its manifest first; it need not be there."""
+    delete_file(f"{uri}/{storage.MANIFEST}")
+    if not is_remote(uri):
+        return shutil.rmtree(uri, ignore_errors=True)
+    for name in list_files(uri):
+        delete_file(f"{uri}/{name}")
+    return None
 
 
 def delete_file(uri: str) -> None:
@@ -147,10 +185,8 @@ def publish(folder: Path, digest: str, store: str) -> str:
         for name in sorted(name for name in there | sizes if there.get(name) != sizes.get(name)):
             raise TamperError(f"{uri}/{name}: not as committed; delete the object and run again")
         return uri
-    bucket, key = _split(uri)
-    with _service(uri) as service:
-        for name in [*names, storage.MANIFEST]:
-            service.upload_file(str(folder / name), bucket, f"{key}/{name}")
+    for name in [*names, storage.MANIFEST]:
+        upload_file(folder / name, f"{uri}/{name}")
     return uri
 
 
@@ -177,13 +213,10 @@ def localise(uri: str, digest: str, cache: Path) -> Path:
     if storage.sha256_bytes(manifest) != digest:
         raise TamperError(f"{uri}/{storage.MANIFEST}: sha256 is not the recorded {digest}")
     listed = storage.manifest_files(manifest, uri)
-    bucket, key = _split(uri)
     with storage.staged_folder(folder) as staged:
         for name, recorded in listed.items():
             target = staged / name
-            target.parent.mkdir(parents=True, exist_ok=True)
-            with _service(f"{uri}/{name}") as service:
-                service.download_file(bucket, f"{key}/{name}", str(target))
+            download_file(f"{uri}/{name}", target)
             if (found := storage.sha256_file(target)) != recorded:
                 raise TamperError(f"{uri}/{name}: sha256 is {found}, recorded {recorded}")
         storage.write_bytes(staged / storage.MANIFEST, manifest)

@@ -75,6 +75,24 @@ def create_bytes(path: Path, payload: bytes) -> bool:
     return True
 
 
+def copy_file(source: Path, target: Path) -> None:
+    """Copy a file of any size so that a crash leaves the old content or the new, never a part."""
+    with _temporary_file(target, b"") as temporary:
+        shutil.copyfile(source, temporary)
+        _sync(temporary)
+        temporary.replace(target)
+    _sync(target.parent)
+
+
+def link_folder(source: Path, target: Path) -> None:
+    """Give every file of a folder a second name below `target`: nothing is copied."""
+    for path in sorted(source.rglob("*")):
+        if path.is_file():
+            linked = target / path.relative_to(source)
+            linked.parent.mkdir(parents=True, exist_ok=True)
+            linked.hardlink_to(path)
+
+
 def append_line(path: Path, payload: bytes) -> None:
     """Append one line and fsync it; a torn last line is the reader's to cut."""
     path.parent.mkdir(parents=True, exist_ok=True)

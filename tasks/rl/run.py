@@ -13,7 +13,7 @@ from data_schemas.graded import GradedProblem
 from data_schemas.ledger import LedgerRow, PromptCost
 from data_schemas.mismatch import Decision
 from data_schemas.prompts import Problem
-from data_schemas.settings import RLSettings
+from data_schemas.rl_settings import RLSettings
 from tasks import storage
 from tasks.algorithms import group_size
 from tasks.engines.chat import load_tokenizer, render_prompt
@@ -140,6 +140,13 @@ def train(
                 raise Preempted(f"stopped by SIGTERM after committed step {step}")
             if step % settings.rewards.canary_every == 0:
                 scorer.check_canaries()
+            generated += _generated_tokens(record)
+            if 0 < phase.max_tokens <= generated and _is_committed(phase, step):
+                return
+
+
+def _generated_tokens(record: state.StepRecord) -> int:
+    return sum(row.generated_tokens for row in record.ledger)
 
 
 def _is_committed(phase: Phase, step: int) -> bool:

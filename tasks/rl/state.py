@@ -3,11 +3,13 @@
 A state folder belongs to one phase on one start model and one set of problems:
 
     steps/000012.json         report, timing and ledger rows of step 12
-    committed/000012/         run.json, the trainer's state, what is in flight, MANIFEST.json last
+    committed/000012/         run.json, the trainer's state, what is in flight, the digests of
+                              the records of steps 1 to 12, MANIFEST.json last
 
 Everything random is a function of seed, step and place, so no generator has a state to save:
-run.json, the trainer's state and what lies between two steps are all there is. The newest committed
-step whose manifest fits wins; a damaged one is passed over with a warning.
+run.json, the trainer's state and what lies between two steps are all there is. The number of the
+step is the policy's version and the ledger's offset too. The newest committed step whose manifest
+and records fit wins; a damaged one is passed over with a warning.
 """
 
 import json
@@ -25,6 +27,8 @@ from tasks import storage
 from tasks.engines.protocols import Trainer
 
 KEPT_STATES = 2
+RECORDS_FILE = "records.json"
+"""In a committed state: sha256 of every step's record up to it, by file name."""
 logger = logging.getLogger(__name__)
 
 
@@ -54,14 +58,14 @@ class StepRecord(BaseModel):
 
 def write_step(folder: Path, record: StepRecord) -> None:
     """Keep a step's record. It counts once a state at or beyond that step is committed."""
-    path = folder / "steps" / f"{record.report.step:06d}.json"
+    path = folder / "steps" / _record_name(record.report.step)
     storage.write_bytes(path, storage.canonical_json(record))
 
 
 def read_steps(folder: Path, last: int) -> Iterator[StepRecord]:
     """Yield the records of steps 1 to `last`."""
     for step in range(1, last + 1):
-        path = folder / "steps" / f"{step:06d}.json"
+        path = folder / "steps" / _record_name(step)
         yield StepRecord.model_validate_json(path.read_bytes())
 
 
@@ -74,46 +78,103 @@ def commit(folder: Path, state: RunState, trainer: Trainer, files: Mapping[str, 
         trainer: saves its own part.
         files: what else belongs to the state, by file name.
     """
-    target = folder / "committed" / f"{state.step:06d}"
+    target = committed(folder) / f"{state.step:06d}"
+    records = _record_digests(folder, state.step)
     with storage.staged_folder(target) as staged:
         storage.write_bytes(staged / "run.json", storage.canonical_json(state))
+        storage.write_bytes(staged / RECORDS_FILE, storage.canonical_json(records))
         for name, payload in files.items():
             storage.write_bytes(staged / name, payload)
         trainer.save(staged)
         storage.write_bytes(staged / storage.MANIFEST, storage.folder_manifest(staged))
-    for old in sorted(target.parent.glob("[0-9]*"))[:-KEPT_STATES]:
+    for old in _states(folder)[:-KEPT_STATES]:
         shutil.rmtree(old)
 
 
 def restore(folder: Path, trainer: Trainer) -> RunState:
-    """Load the newest whole state into the trainer; a fresh RunState if there is none."""
-    for path in sorted((folder / "committed").glob("[0-9]*"), reverse=True):
-        if _is_whole(path):
-            trainer.restore(path)
-            return RunState.model_validate(json.loads((path / "run.json").read_bytes()))
-        logger.warning("state %s is damaged and passed over; the step before it is used", path)
-        shutil.rmtree(path)
-    return RunState()
+    """Load the newest whole state into the trainer; a fresh RunState if there is none.
+
+    What a killed process left half-written, and states that are damaged, are removed.
+    """
+    _sweep(folder)
+    path = newest_whole(folder)
+    for newer in reversed(_states(folder)):
+        if newer == path:
+            break
+        logger.warning("state %s is damaged and passed over; the step before it is used", newer)
+        shutil.rmtree(newer)
+    if path is None:
+        return RunState()
+    trainer.restore(path)
+    return read_state(path)
+
+
+def newest_whole(folder: Path) -> Path | None:
+    """Find the newest state that is as it was committed, with the records of all its steps."""
+    return next((path for path in reversed(_states(folder)) if _is_whole(folder, path)), None)
 
 
 def newest(folder: Path) -> int:
     """Number of the newest committed step; 0 if there is none."""
-    return max((int(path.name) for path in (folder / "committed").glob("[0-9]*")), default=0)
+    return max((int(path.name) for path in _states(folder)), default=0)
+
+
+def read_state(path: Path) -> RunState:
+    """Read where a committed state stands."""
+    return RunState.model_validate_json((path / "run.json").read_bytes())
+
+
+def read_records(path: Path) -> dict[str, str]:
+    """Read the sha256 of every step's record that belongs to a committed state, by file name."""
+    return json.loads((path / RECORDS_FILE).read_bytes())
 
 
 def read_file(folder: Path, step: int, name: str) -> bytes:
     """Read one of the files that were committed with a step."""
-    return (folder / "committed" / f"{step:06d}" / name).read_bytes()
+    return (committed(folder) / f"{step:06d}" / name).read_bytes()
 
 
 def past_code(folder: Path) -> tuple[str, ...]:
     """Source digests that contributed to the newest whole state; empty if there is none."""
-    for path in sorted((folder / "committed").glob("[0-9]*"), reverse=True):
-        if _is_whole(path):
-            return RunState.model_validate_json((path / "run.json").read_bytes()).code
-    return ()
+    path = newest_whole(folder)
+    return read_state(path).code if path else ()
 
 
-def _is_whole(path: Path) -> bool:
+def committed(folder: Path) -> Path:
+    """Where the states of a phase lie, one folder each."""
+    return folder / "committed"
+
+
+def _states(folder: Path) -> list[Path]:
+    return sorted(committed(folder).glob("[0-9]*"))
+
+
+def _record_name(step: int) -> str:
+    return f"{step:06d}.json"
+
+
+def _record_digests(folder: Path, last: int) -> dict[str, str]:
+    """Hash the records of steps 1 to `last`: only those that the state before does not know."""
+    before = _states(folder)
+    known = read_records(before[-1]) if before else {}
+    names = [_record_name(step) for step in range(1, last + 1)]
+    return {name: known.get(name) or storage.sha256_file(folder / "steps" / name) for name in names}
+
+
+def _sweep(folder: Path) -> None:
+    """Remove temporary files and folders of a process that was killed while it wrote them."""
+    for path in committed(folder).glob(".*"):
+        shutil.rmtree(path, ignore_errors=True)
+    for path in (folder / "steps").glob(".*"):
+        path.unlink(missing_ok=True)
+
+
+def _is_whole(folder: Path, path: Path) -> bool:
     manifest = path / storage.MANIFEST
-    return manifest.exists() and manifest.read_bytes() == storage.folder_manifest(path)
+    if not manifest.exists() or manifest.read_bytes() != storage.folder_manifest(path):
+        return False
+    return all(
+        (folder / "steps" / name).exists()
+        and storage.sha256_file(folder / "steps" / name) == digest
+        for name, digest in read_records(path).items()
+    )

@@ -5,12 +5,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, ReportRef, StoreRef
-from data_schemas.settings import RLSettings
+from data_schemas.rl_settings import RLSettings
 from tasks import resources
 from tasks.lineage.stage import stage, workplace
 from tasks.progress import progress
 from tasks.rewards.service import ScoringService
 from tasks.rl import run
+from tasks.rl.durable import kept
+from tasks.rl.preemption import listening
 
 
 class Trained(NamedTuple):
@@ -41,26 +43,35 @@ def rl(
         execution: of the workflow.
         max_tokens: stop after the step by which this many tokens were generated; 0 = all steps.
 
-    The state of every committed step lies in the store under a name made of settings, start
-    model and problems, so that a phase that was killed goes on when it is run again.
+    The state of every committed step lies on a disk and, uploaded in the background, in the store
+    under a name made of settings, start model and problems: a phase that was killed goes on when it
+    is run again, here or on another machine.
     """
     digest = resources.code_digest("rl")
-    # A pod on another node finds the state again only on a disk that all nodes share.
-    place = Path(os.environ.get("EACHPROMPT_STATE") or workplace(store))
-    folder = run.state_folder(place, settings, start.digest, graded.digest, max_tokens)
-    code = run.all_code(folder, digest)
-    with stage(name, settings, store, execution, code) as record:
-        model, problems = record.read("start", start), record.read("graded", graded)
-        course = run.Phase(settings, model, run.read_problems(problems), folder, digest, max_tokens)
-        with ScoringService(model, settings.rewards) as scorer:
-            scorer.check_canaries()
-            for step in progress(run.train(course, scorer), name, settings.steps):
-                record.metrics(step.report.step, step.report.metrics)
-        with record.output("model") as model_out, record.output("report") as report_out:
-            facts = run.finish(course, model_out, report_out)
-        record.facts(facts)
-        record.rows(len(course.problems), int(facts["prompts"]))
-        resources.deck_of_facts(name, facts)
-        trained = Trained(record.ref("model", CheckpointRef), record.ref("report", ReportRef))
-    run.clear(course)
+    inputs = settings, start.digest, graded.digest, max_tokens
+    folder = run.state_folder(Path(os.environ.get("EACHPROMPT_STATE") or workplace(store)), *inputs)
+    # The disk may go with the machine; the store stays.
+    uri, slot = f"{store.uri}/state/{folder.name}", resources.checkpoint()
+    with (
+        listening(resources.STAGES["rl"].grace_s) as stop,
+        kept(folder, uri, slot, stop.seconds_left) as keeper,
+    ):
+        code = run.all_code(folder, digest)
+        with stage(name, settings, store, execution, code) as record:
+            model, problems = record.read("start", start), record.read("graded", graded)
+            rows = run.read_problems(problems)
+            course = run.Phase(settings, model, rows, folder, digest, max_tokens)
+            with ScoringService(model, settings.rewards) as scorer:
+                scorer.check_canaries()
+                for step in progress(run.train(course, scorer, stop), name, settings.steps):
+                    record.metrics(step.report.step, step.report.metrics)
+                    keeper.committed()
+            with record.output("model") as model_out, record.output("report") as report_out:
+                facts = run.finish(course, model_out, report_out)
+            record.facts(facts)
+            record.rows(len(rows), int(facts["prompts"]))
+            resources.deck_of_facts(name, facts)
+            trained = Trained(record.ref("model", CheckpointRef), record.ref("report", ReportRef))
+        run.clear(course)
+        keeper.clear()
     return trained
