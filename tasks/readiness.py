@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from data_schemas.demonstrations import Demonstration, Parent
 from data_schemas.prompts import Problem
-from data_schemas.settings import RLSettings
+from data_schemas.rl_settings import RLSettings
 from tasks.errors import DataError, SettingsError
 
 logger = logging.getLogger(__name__)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel
 
-from data_schemas import settings
+from data_schemas import rl_settings, settings
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("workflows", "tasks", "data_schemas")
@@ -18,7 +18,7 @@ TESTS = sorted((ROOT / "tests").rglob("*.py"))
 BANNED = {"utils", "util", "common", "helpers", "misc", "manager"}
 MODELS = [
     model
-    for model in vars(settings).values()
+    for model in {**vars(settings), **vars(rl_settings)}.values()
     if isinstance(model, type) and issubclass(model, BaseModel) and model is not BaseModel
 ]
 

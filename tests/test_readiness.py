@@ -6,7 +6,7 @@ import pytest
 
 from data_schemas.demonstrations import Demonstration, Parent
 from data_schemas.prompts import Domain, Message, Problem, Role
-from data_schemas.settings import RLSettings
+from data_schemas.rl_settings import RLSettings
 from tasks.errors import DataError, SettingsError
 from tasks.readiness import demonstrations_of, fit_phase
 

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from data_schemas.prompts import Domain
+from data_schemas.rl_settings import RLSettings
 from data_schemas.settings import (
     CurationSettings,
     EvaluationSettings,
     GradingSettings,
     ReleaseSettings,
     RetrainSettings,
-    RLSettings,
 )
 from tasks.audit.walk import audit
 from tasks.curation import sample_world

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from data_schemas.settings import PipelineSettings, RetrainSettings, RolloutKind, Source
+from data_schemas.rl_settings import RolloutKind
+from data_schemas.settings import PipelineSettings, RetrainSettings, Source
 from tasks import location
 from tasks.errors import SettingsError
 from tasks.intake import options

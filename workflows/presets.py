@@ -1,28 +1,30 @@
 """Named settings, as plain values. Every one of them is validated by a test."""
 
 from data_schemas.prompts import Domain
-from data_schemas.settings import (
+from data_schemas.rl_settings import (
     AuxiliarySettings,
     CodeReward,
-    CurationSettings,
     EngineSettings,
-    EvaluationSettings,
-    GradingSettings,
     LossSettings,
-    MergeSettings,
-    PipelineSettings,
     PolicyLoss,
-    PretrainSettings,
-    ReleaseSettings,
-    RetrainSettings,
     RewardSettings,
     RLSettings,
     RolloutKind,
     RouterReplay,
-    SFTSettings,
-    Source,
     TrainerKind,
     ZeroVarianceSettings,
+)
+from data_schemas.settings import (
+    CurationSettings,
+    EvaluationSettings,
+    GradingSettings,
+    MergeSettings,
+    PipelineSettings,
+    PretrainSettings,
+    ReleaseSettings,
+    RetrainSettings,
+    SFTSettings,
+    Source,
 )
 
 SHIPPED_BASE = PretrainSettings()

@@ -8,7 +8,8 @@ runs it; on its own it is for people who have a start model and graded problems 
 from typing import NamedTuple
 
 from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, ReportRef, StoreRef
-from data_schemas.settings import EvaluationSettings, RLSettings
+from data_schemas.rl_settings import RLSettings
+from data_schemas.settings import EvaluationSettings
 from tasks.evaluation.task import evaluate
 from tasks.resources import subworkflow
 from tasks.rl.task import rl

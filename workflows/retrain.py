@@ -10,7 +10,8 @@ from flytekit import workflow
 
 from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, StoreRef
 from data_schemas.intake import InboxFile
-from data_schemas.settings import RetrainSettings, RLSettings
+from data_schemas.rl_settings import RLSettings
+from data_schemas.settings import RetrainSettings
 from tasks.curation.task import curate, grade
 from tasks.evaluation.task import evaluate
 from tasks.intake.task import open_store

@@ -9,7 +9,7 @@ Letters: N sequences, T tokens.
 
 import torch
 
-from data_schemas.settings import Correction
+from data_schemas.rl_settings import Correction
 
 ICEPOP_LOW = 0.5
 """Lower end of the band (Ring-1T)."""

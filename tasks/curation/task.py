@@ -4,12 +4,8 @@ from data_schemas.arrow import read_table
 from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, StoreRef
 from data_schemas.demonstrations import MERGED, Demonstration
 from data_schemas.prompts import Problem
-from data_schemas.settings import (
-    CurationSettings,
-    GradingSettings,
-    PipelineSettings,
-    RolloutKind,
-)
+from data_schemas.rl_settings import RolloutKind
+from data_schemas.settings import CurationSettings, GradingSettings, PipelineSettings
 from tasks import remote, resources
 from tasks.curation import curate as curation
 from tasks.curation import grading

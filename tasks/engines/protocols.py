@@ -13,8 +13,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from data_schemas.rl_settings import AuxiliarySettings
 from data_schemas.rollouts import Rollout
-from data_schemas.settings import AuxiliarySettings
 
 
 def _no_tokens() -> NDArray[np.int32]:

@@ -20,8 +20,8 @@ import torch
 from numpy.typing import NDArray
 from transformers import PreTrainedModel
 
+from data_schemas.rl_settings import Precision
 from data_schemas.rollouts import Rollout
-from data_schemas.settings import Precision
 from tasks.algorithms.digests import weight_digest
 from tasks.engines.chat import end_and_pad, load_tokenizer
 from tasks.engines.hf_model import load_model

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 import torch
 from torch import nn
 
-from data_schemas.settings import AuxiliarySettings
+from data_schemas.rl_settings import AuxiliarySettings
 from tasks.algorithms.router_losses import balance_loss, expert_loads, z_loss
 from tasks.engines.router_replay import RouterOutput, routers
 from tasks.errors import SettingsError

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from data_schemas.settings import EngineSettings, Precision, RolloutKind, TrainerKind
+from data_schemas.rl_settings import EngineSettings, Precision, RolloutKind, TrainerKind
 from tasks.engines.protocols import RolloutEngine, Trainer
 from tasks.engines.rollout_hf import HFRolloutEngine
 from tasks.engines.trainer_torch import TorchTrainer

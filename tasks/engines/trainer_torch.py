@@ -17,8 +17,8 @@ from pathlib import Path
 import torch
 from transformers import PreTrainedModel
 
+from data_schemas.rl_settings import AuxiliarySettings
 from data_schemas.rollouts import MISSING_ROUTE
-from data_schemas.settings import AuxiliarySettings
 from tasks.algorithms.logprobs import scores_from_hidden, trainable_scores
 from tasks.algorithms.packing import (
     Packing,

@@ -6,7 +6,8 @@ from rich.console import Console
 from data_schemas.arrow import read_table
 from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, ReportRef, StoreRef
 from data_schemas.prompts import Problem
-from data_schemas.settings import EvaluationSettings, RolloutKind
+from data_schemas.rl_settings import RolloutKind
+from data_schemas.settings import EvaluationSettings
 from tasks import location, remote, resources
 from tasks.engines.chat import load_tokenizer
 from tasks.engines.select import open_rollout

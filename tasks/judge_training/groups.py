@@ -27,6 +27,9 @@ MIN_ANSWERS = 3
 MAX_ANSWERS = 8
 """Of one task that are looked at, the first in the file: subsets are tried one by one."""
 
+TOLERANCE = 1e-9
+"""Of equal rewards: rounding, not judgement."""
+
 
 @dataclass(frozen=True, slots=True)
 class Group:
@@ -59,6 +62,19 @@ def judged_rewards(group: Group, verdicts: Sequence[Verdicts]) -> NDArray[np.flo
         wins_GG[i, j] = worth if is_first else 1.0 - worth
         wins_GG[j, i] = 1.0 - wins_GG[i, j]
     return round_robin_rewards(wins_GG)
+
+
+def ordered_ties(quality_G: NDArray[np.float64], rewards_G: NDArray[np.float64]) -> float | None:
+    """Share of the pairs that are equal in truth to which rewards give an order; None without.
+
+    However little the rewards differ: the group's standard deviation scales it up.
+    """
+    tied = [
+        (i, j) for i, j in combinations(range(len(quality_G)), 2) if quality_G[i] == quality_G[j]
+    ]
+    if not tied:
+        return None
+    return sum(abs(rewards_G[i] - rewards_G[j]) > TOLERANCE for i, j in tied) / len(tied)
 
 
 def _worth(said: Verdicts) -> float:

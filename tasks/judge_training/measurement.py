@@ -16,13 +16,13 @@ from data_schemas.settings import SFTSettings
 from tasks import storage
 from tasks.algorithms.bradley_terry import tie_margin, verdicts
 from tasks.algorithms.estimators import CONFIDENCE, Interval, bootstrap_mean, paired_difference
-from tasks.algorithms.preferences import Inversion, advantage_inversion
+from tasks.algorithms.preferences import advantage_inversion
 from tasks.judge_training import measures
-from tasks.judge_training.groups import Group, judged_rewards, ranked_groups
+from tasks.judge_training.groups import Group, judged_rewards, ordered_ties, ranked_groups
 from tasks.judge_training.measures import Verdicts
 from tasks.judge_training.pairs import ComparisonPair, by_task
 from tasks.judge_training.picture import picture
-from tasks.judge_training.report import JudgeReport, Measure, agreement_rows
+from tasks.judge_training.report import FAULTS, JudgeReport, Measure, agreement_rows
 from tasks.judge_training.scalar_head import ScalarReward
 from tasks.rewards.judging.asking import NoReading, readings
 from tasks.rewards.judging.form import Label, comparison_prompt, parse_label, swapped
@@ -195,26 +195,29 @@ def _inversions(
     settings: SFTSettings,
 ) -> tuple[int, int, list[Measure]]:
     """Count (groups, groups without verdict) and measure both rewards on the former."""
-    ours: list[Inversion] = []
-    theirs: list[Inversion] = []
     groups = ranked_groups(pairs)
-    for group in groups:
-        rewards_G = judged_rewards(group, judged)
-        if np.isfinite(rewards_G).all():
-            ours.append(advantage_inversion(group.quality_G, rewards_G))
-            scores_G = _scores(rival, group, settings.batch_tokens)
-            theirs.append(advantage_inversion(group.quality_G, scores_G))
-    if not ours:
-        return 0, len(groups), []
-    rates: dict[str, Callable[[Inversion], float]] = {
-        "advantage inversion": lambda found: found.flipped / found.answers,
-        "pairs in wrong order": lambda found: found.discordant / found.pairs,
-    }
-    measured = [
-        _measure(name, [rate(found) for found in ours], [rate(found) for found in theirs], 0)
-        for name, rate in rates.items()
+    rewarded = [(group, judged_rewards(group, judged)) for group in groups]
+    read = [(group, ours_G) for group, ours_G in rewarded if np.isfinite(ours_G).all()]
+    both = [
+        (_faults(group, ours_G), _faults(group, _scores(rival, group, settings.batch_tokens)))
+        for group, ours_G in read
     ]
-    return len(ours), len(groups) - len(ours), measured
+    found: list[Measure] = []
+    for name in FAULTS:
+        # Both sides lack a fault where the group cannot show it.
+        shown = [(ours[name], theirs[name]) for ours, theirs in both if name in ours]
+        if shown:
+            ours, theirs = zip(*shown, strict=True)
+            found.append(_measure(name, ours, theirs, settings.seed))
+    return len(read), len(groups) - len(read), found
+
+
+def _faults(group: Group, rewards_G: NDArray[np.float64]) -> dict[str, float]:
+    """What a reward does wrong in one group, as shares."""
+    found = advantage_inversion(group.quality_G, rewards_G)
+    ties = ordered_ties(group.quality_G, rewards_G)
+    shares = (found.flipped / found.answers, found.discordant / found.pairs, ties)
+    return {name: share for name, share in zip(FAULTS, shares, strict=True) if share is not None}
 
 
 def _scores(rival: ScalarReward, group: Group, batch_tokens: int) -> NDArray[np.float64]:

@@ -7,19 +7,18 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from tasks.judge_training.measures import COLUMNS
-from tasks.judge_training.report import Confusion, JudgeReport, Measure
+from tasks.judge_training.report import FAULTS, Confusion, JudgeReport, Measure
 
 JUDGE, SCALAR = "#1a7f5a", "#b3372f"
-RATES = ("advantage inversion", "pairs in wrong order")
 
 
 def picture(report: JudgeReport) -> bytes:
     """Draw both confusions and the rates of inversion as a PNG."""
-    figure = Figure(figsize=(11.0, 3.6), layout="constrained")
+    figure = Figure(figsize=(12.0, 3.6), layout="constrained")
     left, middle, right = figure.subplots(1, 3)
     _confusion(left, report.judge_confusion, "ternary judge")
     _confusion(middle, report.scalar_confusion, "Bradley-Terry head")
-    _rates(right, [measure for measure in report.measures if measure.name in RATES])
+    _rates(right, [measure for measure in report.measures if measure.name in FAULTS])
     stream = io.BytesIO()
     # Without the version of matplotlib, so that equal reports give equal bytes.
     figure.savefig(stream, format="png", dpi=120, metadata={"Software": None})
@@ -56,6 +55,9 @@ def _rates(axes: Axes, measures: list[Measure]) -> None:
         axes.bar(
             places, means, width=0.34, color=colour, yerr=(below, above), capsize=3, label=name
         )
-    axes.set_xticks(range(len(measures)), [measure.name for measure in measures])
+    axes.set_xticks(
+        range(len(measures)), [measure.name.replace(" ", "\n", 1) for measure in measures]
+    )
+    axes.set_ylim(0.0, 105.0)
     axes.set_ylabel("%")
     axes.legend(frameon=False)

@@ -12,6 +12,8 @@ from tasks.algorithms.estimators import Interval
 from tasks.judge_training.measures import Agreement
 
 Confusion = dict[str, dict[str, int]]
+FAULTS = ("advantage inversion", "pairs in wrong order", "ties given an order")
+"""Measures of a reward in a ranked group; less is better."""
 
 
 class Measure(BaseModel):

@@ -9,7 +9,8 @@ from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, StoreRe
 from data_schemas.graded import GradedProblem
 from data_schemas.intake import Decision, InboxFile, Outcome
 from data_schemas.prompts import Problem
-from data_schemas.settings import RetrainSettings, RLSettings
+from data_schemas.rl_settings import RLSettings
+from data_schemas.settings import RetrainSettings
 from tasks import remote, resources
 from tasks.engines.select import require
 from tasks.lineage.stage import stage, workplace

@@ -27,8 +27,8 @@ from rich.table import Table
 from tokenizers import Tokenizer
 
 from data_schemas.prompts import Problem
+from data_schemas.rl_settings import RewardSettings
 from data_schemas.scoring import Finished
-from data_schemas.settings import RewardSettings
 from data_schemas.verdicts import Verdict, scored
 from tasks.rewards import table
 from tasks.rewards.bench_cases import Case, cases

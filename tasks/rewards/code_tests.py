@@ -28,7 +28,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from data_schemas.prompts import Problem
-from data_schemas.settings import CodeReward
+from data_schemas.rl_settings import CodeReward
 from data_schemas.verdicts import Verdict, abstain, scored
 from tasks.errors import EngineError, JudgeError
 from tasks.rewards.protocol import Gold, judge

@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Self
 
 from data_schemas.prompts import Problem
+from data_schemas.rl_settings import RewardSettings
 from data_schemas.scoring import Finished, Scored
-from data_schemas.settings import RewardSettings
 from data_schemas.verdicts import Verdict
 from tasks.errors import EngineError
 from tasks.rewards import canaries, table

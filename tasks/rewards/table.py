@@ -11,7 +11,7 @@ from functools import partial
 from typing import TypeVar
 
 from data_schemas.prompts import Problem
-from data_schemas.settings import RewardSettings
+from data_schemas.rl_settings import RewardSettings
 from data_schemas.verdicts import Verdict
 from tasks.errors import SettingsError
 from tasks.rewards import (

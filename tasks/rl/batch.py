@@ -10,8 +10,8 @@ import numpy as np
 import torch
 
 from data_schemas.ledger import Fate
+from data_schemas.rl_settings import RLSettings, RouterReplay
 from data_schemas.rollouts import ScoredRollout
-from data_schemas.settings import RLSettings, RouterReplay
 from tasks.algorithms.advantages import group_advantages
 from tasks.algorithms.losses.table import scales_by_std
 from tasks.algorithms.packing import pad_rows

@@ -27,8 +27,8 @@ from transformers import (
 )
 
 from data_schemas.prompts import Domain, Message, Problem, Role
+from data_schemas.rl_settings import RLSettings, ZeroVarianceSettings
 from data_schemas.scoring import Finished, Scored
-from data_schemas.settings import RLSettings, ZeroVarianceSettings
 from data_schemas.verdicts import scored
 from tasks.engines.chat import load_tokenizer, response_text
 from tasks.engines.hf_model import load_model

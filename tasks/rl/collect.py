@@ -14,9 +14,9 @@ from transformers import PreTrainedTokenizerBase
 
 from data_schemas.ledger import Fate
 from data_schemas.prompts import Problem
+from data_schemas.rl_settings import RLSettings, RouterReplay
 from data_schemas.rollouts import Rollout, RolloutGroup, ScoredRollout
 from data_schemas.scoring import Finished, Scored
-from data_schemas.settings import RLSettings, RouterReplay
 from tasks.algorithms.routing import check_trace
 from tasks.engines.chat import render_prompt
 from tasks.engines.protocols import Request, RolloutEngine, Sampling

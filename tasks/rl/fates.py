@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from data_schemas.ledger import Fate
+from data_schemas.rl_settings import RLSettings
 from data_schemas.rollouts import RolloutGroup
-from data_schemas.settings import RLSettings
 from data_schemas.verdicts import SOLVED_TOLERANCE
 from tasks.errors import EngineError
 

@@ -15,7 +15,7 @@ import torch
 from numpy.typing import NDArray
 
 from data_schemas.mismatch import Decision, GateRecord
-from data_schemas.settings import Correction, MismatchSettings, Precision
+from data_schemas.rl_settings import Correction, MismatchSettings, Precision
 from tasks.algorithms.packing import pad_rows
 from tasks.engines.protocols import RolloutEngine, TokenBatch, Trainer
 from tasks.errors import EngineError

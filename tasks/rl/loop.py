@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from data_schemas.mismatch import Decision, GateRecord
 from data_schemas.reports import StepReport, StepTiming
-from data_schemas.settings import Correction, RLSettings, RouterReplay
+from data_schemas.rl_settings import Correction, RLSettings, RouterReplay
 from tasks.algorithms.corrections import correction_weights
 from tasks.algorithms.digests import weight_digest
 from tasks.algorithms.losses import table

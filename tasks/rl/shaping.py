@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from data_schemas.rl_settings import RLSettings
 from data_schemas.rollouts import Rollout
-from data_schemas.settings import RLSettings
 from tasks.algorithms.penalties import overlong_penalty, repetition_penalty, repetition_ratio
 
 REPETITION_CAP = 0.5

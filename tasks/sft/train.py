@@ -17,7 +17,8 @@ from pydantic import BaseModel, ConfigDict
 
 from data_schemas.arrow import read_table
 from data_schemas.demonstrations import Demonstration, Parent
-from data_schemas.settings import RolloutKind, SFTSettings, TrainerKind
+from data_schemas.rl_settings import RolloutKind, TrainerKind
+from data_schemas.settings import SFTSettings
 from tasks import storage
 from tasks.algorithms.schedules import warmup_cosine
 from tasks.algorithms.sft_loss import choose_checkpoint, response_cross_entropy, scaled_window

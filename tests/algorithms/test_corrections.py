@@ -3,7 +3,7 @@ import math
 import pytest
 import torch
 
-from data_schemas.settings import Correction
+from data_schemas.rl_settings import Correction
 from tasks.algorithms.corrections import correction_weights
 from tasks.algorithms.losses import grpo
 from tasks.algorithms.losses.surrogate import clipped_objective

@@ -7,7 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from data_schemas.settings import LossSettings, PolicyLoss, RatioMode
+from data_schemas.rl_settings import LossSettings, PolicyLoss, RatioMode
 from tasks.algorithms.losses import espo, grpo, gspo, surrogate, table
 from tasks.algorithms.losses.surrogate import Plan, clipped_objective
 

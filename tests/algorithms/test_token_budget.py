@@ -6,7 +6,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from data_schemas.settings import LossSettings, PolicyLoss
+from data_schemas.rl_settings import LossSettings, PolicyLoss
 from tasks.algorithms.losses import table
 from tasks.algorithms.losses.surrogate import clipped_objective
 from tasks.algorithms.token_budget import fill, select

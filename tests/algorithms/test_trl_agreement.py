@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from data_schemas.settings import Correction, LossSettings, PolicyLoss
+from data_schemas.rl_settings import Correction, LossSettings, PolicyLoss
 from tasks.algorithms.corrections import correction_weights
 from tasks.algorithms.losses import table
 from tasks.algorithms.losses.kl import kl_penalty

@@ -10,12 +10,7 @@ import pytest
 from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, ReportRef, StoreRef
 from data_schemas.raw_files import RawFile
 from data_schemas.reports import Comparison, EvaluationReport, SuiteScore
-from data_schemas.settings import (
-    CurationSettings,
-    MergeSettings,
-    ReleaseSettings,
-    SFTSettings,
-)
+from data_schemas.settings import CurationSettings, MergeSettings, ReleaseSettings, SFTSettings
 from tasks import storage
 from tasks.lineage.catalogue import MANIFEST_TAG
 from tasks.lineage.stage import stage

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from data_schemas.settings import AuxiliarySettings, LossSettings
+from data_schemas.rl_settings import AuxiliarySettings, LossSettings
 from tasks.algorithms.logprobs import entropies, token_logprobs
 from tasks.algorithms.losses import table
 from tasks.algorithms.losses.surrogate import Plan, clipped_objective

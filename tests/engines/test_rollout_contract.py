@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
+from data_schemas.rl_settings import Precision, RolloutKind
 from data_schemas.rollouts import StopReason
-from data_schemas.settings import Precision, RolloutKind
 from tasks.algorithms.digests import weight_digest
 from tasks.algorithms.routing import check_trace
 from tasks.engines.protocols import Request, Sampling

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from tasks.algorithms.preferences import advantage_inversion
-from tasks.judge_training.groups import judged_rewards, ranked_groups
+from tasks.judge_training.groups import judged_rewards, ordered_ties, ranked_groups
 from tasks.judge_training.measures import Verdicts
 from tasks.judge_training.pairs import ComparisonPair
 from tasks.rewards.judging.form import Label
@@ -84,3 +84,12 @@ def test_the_largest_ranked_part_of_a_task_is_the_group():
 
     # w over x over y over w: three of four answers remain.
     assert 3 == len(group.answers)
+
+
+def test_only_pairs_that_are_equal_in_truth_can_be_given_an_order_wrongly():
+    quality_G = np.array([1.0, 0.5, 0.5, 0.0, 0.0])
+
+    # Of the two ties one is kept and one gets an order.
+    assert 0.5 == ordered_ties(quality_G, np.array([0.9, 0.4, 0.4, 0.2, 0.1]))
+    assert 0.0 == ordered_ties(quality_G, quality_G)
+    assert ordered_ties(np.array([1.0, 0.5, 0.0]), np.array([0.0, 0.0, 0.0])) is None

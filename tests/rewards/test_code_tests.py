@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from data_schemas.settings import CodeReward
+from data_schemas.rl_settings import CodeReward
 from tasks.rewards import code_tests
 from tasks.rewards.code_tests import program, verify
 

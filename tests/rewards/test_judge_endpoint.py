@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from tokenizers import Tokenizer
 
+from data_schemas.rl_settings import RewardSettings
 from data_schemas.scoring import Finished
-from data_schemas.settings import RewardSettings
 from data_schemas.verdicts import scored
 from tasks.errors import SettingsError
 from tasks.rewards.judging.http_judge import HttpJudge

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from data_schemas.rl_settings import RewardSettings
 from data_schemas.scoring import Finished
-from data_schemas.settings import RewardSettings
 from tasks.engines.chat import load_tokenizer
 from tasks.errors import EngineError, SettingsError
 from tasks.rewards import table

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from data_schemas.prompts import Domain, Message, Problem, Role
+from data_schemas.rl_settings import RLSettings
 from data_schemas.rollouts import Rollout, RouterTrace, StopReason
 from data_schemas.scoring import Finished, Scored
-from data_schemas.settings import RLSettings
 from data_schemas.verdicts import Verdict, scored
 from tasks.engines.chat import load_tokenizer, response_text
 from tasks.rl.run import Phase

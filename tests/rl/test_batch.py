@@ -2,8 +2,8 @@ import pytest
 import torch
 
 from data_schemas.ledger import Fate
+from data_schemas.rl_settings import LossSettings, PolicyLoss
 from data_schemas.rollouts import RolloutGroup, ScoredRollout
-from data_schemas.settings import LossSettings, PolicyLoss
 from data_schemas.verdicts import abstain, scored
 from tasks.rl.batch import build, scalar_advantages
 from tasks.rl.fates import CollectedGroup

@@ -5,8 +5,8 @@ import pytest
 
 from data_schemas.graded import Band, GradedProblem
 from data_schemas.ledger import Fate
+from data_schemas.rl_settings import EngineSettings, ZeroVarianceSettings
 from data_schemas.rollouts import RouterTrace, StopReason
-from data_schemas.settings import EngineSettings, ZeroVarianceSettings
 from data_schemas.verdicts import abstain, scored
 from tasks.engines.chat import load_tokenizer
 from tasks.engines.rollout_hf import HFRolloutEngine

@@ -1,8 +1,8 @@
 import pytest
 
 from data_schemas.ledger import Fate
+from data_schemas.rl_settings import RewardSettings, ZeroVarianceSettings
 from data_schemas.rollouts import RolloutGroup, ScoredRollout
-from data_schemas.settings import RewardSettings, ZeroVarianceSettings
 from data_schemas.verdicts import abstain, scored
 from tasks.errors import EngineError
 from tasks.rl.fates import CollectedGroup, check_budget, fate_of, fill

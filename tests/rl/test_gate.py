@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from data_schemas.mismatch import Decision
-from data_schemas.settings import Correction, MismatchSettings, Precision
+from data_schemas.rl_settings import Correction, MismatchSettings, Precision
 from tasks.engines.chat import load_tokenizer
 from tasks.engines.rollout_hf import HFRolloutEngine
 from tasks.engines.trainer_torch import TorchTrainer

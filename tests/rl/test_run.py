@@ -10,7 +10,7 @@ from data_schemas.arrow import read_table
 from data_schemas.graded import Band, GradedProblem
 from data_schemas.ledger import LedgerRow, PromptCost
 from data_schemas.mismatch import Decision, GateRecord
-from data_schemas.settings import (
+from data_schemas.rl_settings import (
     AuxiliarySettings,
     EngineSettings,
     LossSettings,

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from data_schemas.settings import RewardSettings
+from data_schemas.rl_settings import RewardSettings
 from tasks.rl.shaping import penalties
 
 

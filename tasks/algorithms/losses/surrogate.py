@@ -27,7 +27,7 @@ from typing import Literal
 
 import torch
 
-from data_schemas.settings import RatioMode
+from data_schemas.rl_settings import RatioMode
 
 MAX_LOG_RATIO = 10.0
 """Combined log-ratios are cut here before exp, as in verl's GSPO."""

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import torch
 
-from data_schemas.settings import LossSettings, PolicyLoss, RatioMode
+from data_schemas.rl_settings import LossSettings, PolicyLoss, RatioMode
 from tasks.algorithms.losses import cispo, dapo, dr_grpo, espo, grpo, gspo
 from tasks.algorithms.losses.surrogate import DETACHED, Plan, RatioForm
 from tasks.algorithms.token_budget import budgeted

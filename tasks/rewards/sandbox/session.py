@@ -85,6 +85,7 @@ class Session:
             idle_s=limits.idle_s,
             readable=toolchains.readable(),
             work=self._folder or bubblewrap.WORK,
+            removes_work=not is_wrapped,
         )
         wrapper = bubblewrap.bubblewrap(work_mib()) if is_wrapped else ()
         command = [*toolchains.python_command(), "-c", zygote.BOOT, str(_ROOT)]

@@ -65,6 +65,8 @@ class Orders:
     """Files and folders that programs and compilers may read."""
     work: str
     """The only folder that a compiler may write to; emptied after every program."""
+    removes_work: bool
+    """Nothing else removes that folder if the caller is killed."""
 
 
 def main() -> None:
@@ -72,6 +74,8 @@ def main() -> None:
     orders = Orders(**json.loads(sys.argv[1]))
     control = socket.socket(fileno=os.dup(0))
     _silence()
+    if orders.removes_work:
+        _leave_a_janitor(control, Path(orders.work))
     for name in PRELOADED:
         __import__(name)
     adopt_orphans()
@@ -95,6 +99,20 @@ def main() -> None:
         if control.recv(1) != b"E" or not is_clean:
             return  # with a namespace of its own, whatever is left ends with this process
         wire.send(control, {**statuses, "idle": idle})
+
+
+def _leave_a_janitor(control: socket.socket, work: Path) -> None:
+    """Go on in a child; this process waits for its end and removes the work folder.
+
+    The zygote itself cannot: the folder above is not its to write.
+    """
+    zygote = os.fork()
+    if zygote:
+        control.close()
+        os.waitpid(zygote, 0)
+        shutil.rmtree(work, ignore_errors=True)
+        os._exit(0)
+    die_with_parent()
 
 
 def _start(

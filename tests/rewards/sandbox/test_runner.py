@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from pathlib import Path
@@ -79,8 +80,9 @@ def test_nothing_is_left_running() -> None:
 def test_nothing_outlives_a_parent_that_is_killed() -> None:
     script = (
         "import os, threading, time\n"
+        "from tasks.rewards.sandbox.levels import Level\n"
         "from tasks.rewards.sandbox.runner import Limits, Sandbox\n"
-        "one = Sandbox(Limits(cpu_s=60, wall_s=60.0))\n"
+        "one = Sandbox(Limits(cpu_s=60, wall_s=60.0), Level.PLAIN)\n"
         "run = threading.Thread(target=one.run, args=('while True: pass', ['f()']))\n"
         "run.start(); time.sleep(0.7)\n"
         "print(one._all[0].process.pid, flush=True)\n"
@@ -103,6 +105,7 @@ def test_nothing_outlives_a_parent_that_is_killed() -> None:
 
     assert len(below) > 1
     assert not [pid for pid in below if Path(f"/proc/{pid}").exists()]
+    assert not list(Path(tempfile.gettempdir()).glob(f"eachprompt-sandbox-{parent.pid}-*"))
 
 
 def test_programs_do_not_see_each_other(sandbox: Sandbox) -> None:
@@ -345,7 +348,7 @@ def test_plain_processes_are_found_and_ended_wherever_they_hide() -> None:
 
     if sys.platform == "linux" and os.getuid() == 0:  # for others the fork itself is refused
         assert ("done", "4\n") == (run.end, run.output)
-    assert 1 == num_left
+    assert 2 == num_left  # the zygote and who removes its folder
     assert before == processes()
 
 

@@ -1,0 +1,290 @@
+"""Settings of reinforcement learning: losses, zero variance, rewards, engines, and a whole phase.
+
+See `data_schemas.settings` for what all settings have in common.
+"""
+
+from enum import StrEnum
+from typing import Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from data_schemas.prompts import Domain
+
+
+class PolicyLoss(StrEnum):
+    """Policy losses in tasks/algorithms/losses."""
+
+    ESPO = "espo"
+    GSPO = "gspo"
+    GRPO = "grpo"
+    DR_GRPO = "dr_grpo"
+    DAPO = "dapo"
+    CISPO = "cispo"
+
+
+class RatioMode(StrEnum):
+    """How ESPO's token ratio is read (ESPO eq. 9)."""
+
+    GSPO_TOKEN = "gspo_token"
+    LITERAL_EQ9 = "literal_eq9"
+
+
+class AuxiliarySettings(BaseModel):
+    """What is added to the policy loss; 0 = off. Ring-lite's weights stand in the descriptions."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    kl: float = Field(
+        default=0.0, ge=0.0, description="beta of k3 to the phase's start model; Ring-lite 1e-3"
+    )
+    entropy: float = Field(default=0.0, ge=0.0, description="bonus per nat; Ring-lite 5e-4")
+    balance: float = Field(default=0.0, ge=0.0, description="router load; Ring-lite 1e-5")
+    router_z: float = Field(default=0.0, ge=0.0, description="router logits; Ring-lite 1e-7")
+
+
+class LossSettings(BaseModel):
+    """The policy loss of RL."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    kind: PolicyLoss = PolicyLoss.ESPO
+    high_entropy_share: float = Field(
+        default=0.2, gt=0.0, lt=1.0, description="rho, ESPO ablation: 0.2 best"
+    )
+    entropy_edges: tuple[float, ...] = Field(
+        default=(),
+        description="ESPO groups by these entropies in nats, ascending; empty = by share",
+    )
+    clip_scale: float = Field(default=0.02, gt=0.0, description="alpha of eq. 8, ESPO: 0.02")
+    clip_floor: float = Field(
+        default=0.0, ge=0.0, description="smallest half-width of the clip range"
+    )
+    ratio: RatioMode = RatioMode.GSPO_TOKEN
+    drop_low: bool = Field(default=False, description="train the high-entropy group only")
+    clip_low: float = Field(default=0.2, gt=0.0, description="GRPO 0.2; GSPO 3e-4")
+    clip_high: float = Field(default=0.28, gt=0.0, description="DAPO 0.28; GSPO 4e-4")
+    token_budget: int = Field(
+        default=0, ge=0, description="C3PO: tokens of an update on a rank; 0 = all; Ring-lite 12800"
+    )
+    truncate_last: bool = Field(
+        default=True, description="C3PO: cut the last response to the budget exactly"
+    )
+    auxiliary: AuxiliarySettings = AuxiliarySettings()
+
+    @model_validator(mode="after")
+    def _edges_ascend(self) -> Self:
+        if list(self.entropy_edges) != sorted(set(self.entropy_edges)):
+            raise ValueError(f"entropy_edges must ascend, got {self.entropy_edges}")
+        return self
+
+
+class ZeroVarianceSettings(BaseModel):
+    """What happens to groups whose rewards are all equal."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    refill_rounds: int = Field(
+        default=1, ge=0, description="extra prompt draws to replace flat groups"
+    )
+    rl_zvp_alpha: float = Field(default=0.1, ge=0.0, description="RL-ZVP: 0.10 best; 0 = off")
+    std_floor: float = Field(
+        default=0.05, ge=0.0, description="of the divisor, against amplified penalties"
+    )
+    skip_above: float = Field(
+        default=1.0,
+        gt=0.0,
+        le=1.0,
+        description="skip a prompt whose record predicts a flat group this surely; 1 = never",
+    )
+    curriculum: tuple[tuple[float, float], ...] = Field(
+        default=(),
+        description="pass-rate bands [low, high) of the stages, in order; empty = one stage of all",
+    )
+    group_sizes: tuple[int, ...] = Field(
+        default=(), description="choose G from these by signal per token; empty = group_size"
+    )
+
+    @model_validator(mode="after")
+    def _choices_make_sense(self) -> Self:
+        if any(not 0.0 <= low < high for low, high in self.curriculum):
+            raise ValueError("curriculum needs bands with 0 <= low < high, e.g. ((0.4, 0.9),)")
+        if any(size < 2 for size in self.group_sizes):
+            raise ValueError("group_sizes must be at least 2: advantages are relative to a group")
+        return self
+
+
+class CodeReward(StrEnum):
+    """What passing some of a program's tests is worth."""
+
+    PASS_RATE = "pass_rate"
+    """CompassMax: the share passed."""
+    ALL_TESTS = "all_tests"
+    """Ring-lite: 1 if every test passes, else 0; the first failure ends the run."""
+
+
+class JudgeKind(StrEnum):
+    """Who compares open text."""
+
+    NONE = "none"
+    """Nobody: problems that need a judge are refused."""
+    MODEL = "model"
+    """A Hugging Face directory, in this process."""
+    HTTP = "http"
+    """An OpenAI-compatible endpoint, such as `vllm serve`."""
+
+
+class JudgeSettings(BaseModel):
+    """The generative reward model (CompassMax A.7)."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    kind: JudgeKind = JudgeKind.NONE
+    address: str = Field(
+        default="", description="folder of the model, or base URL of the endpoint: http://host/v1"
+    )
+    model: str = Field(default="", description="name the endpoint serves the judge under")
+    timeout_s: float = Field(default=60.0, gt=0.0, description="of one comparison")
+
+    @model_validator(mode="after")
+    def _judge_can_be_reached(self) -> Self:
+        if self.kind is not JudgeKind.NONE and not self.address:
+            raise ValueError(f"judge.kind is {self.kind.value}; set judge.address as well")
+        if self.kind is JudgeKind.HTTP and not self.model:
+            raise ValueError("judge.kind is http; set judge.model to the name it is served under")
+        return self
+
+
+class RewardSettings(BaseModel):
+    """What a verdict is worth, and the shaping beside it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    overlong_buffer: int = Field(
+        default=16, ge=0, description="tokens before the limit; paper 4096 of 20480"
+    )
+    overlong_weight: float = Field(default=0.5, ge=0.0)
+    repetition_start: float = Field(
+        default=0.3, ge=0.0, le=1.0, description="rho0: tolerated 3-gram repeats"
+    )
+    repetition_weight: float = Field(default=1.0, ge=0.0)
+    max_abstained_share: float = Field(
+        default=0.1, ge=0.0, le=1.0, description="error budget of a step; beyond it the run stops"
+    )
+    code: CodeReward = CodeReward.PASS_RATE
+    judge: JudgeSettings = JudgeSettings()
+    canary_every: int = Field(
+        default=10, ge=1, description="steps between two checks of answers with a known verdict"
+    )
+
+
+class RouterReplay(StrEnum):
+    """Whose expert choices the trainer uses."""
+
+    OFF = "off"
+    R2 = "r2"
+    """Recorded in the trainer's old-log-prob pass, replayed in the update."""
+    R3 = "r3"
+    """Recorded by the rollout engine, replayed in both passes."""
+
+
+class RolloutKind(StrEnum):
+    """Which rollout engine answers prompts."""
+
+    HF = "hf"
+    VLLM = "vllm"
+
+
+class TrainerKind(StrEnum):
+    """Which trainer updates the policy."""
+
+    TORCH = "torch"
+    MEGATRON = "megatron"
+
+
+class Correction(StrEnum):
+    """What a token weighs whose probability differs between trainer and rollout engine."""
+
+    OFF = "off"
+    TIS = "tis"
+    """Truncated importance sampling: the ratio, at most `cap`."""
+    ICEPOP = "icepop"
+    """The ratio inside [0.5, cap], else 0 (Ring-1T: cap 5)."""
+
+
+class MismatchSettings(BaseModel):
+    """The gate between two numerics of one policy, decided on k3 of every step."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    correction: Correction = Field(default=Correction.OFF, description="applied to every step")
+    cap: float = Field(default=2.0, gt=1.0, description="TIS 2 (a report saw 1.5 more stable)")
+    correct_above: float = Field(
+        default=1e-2, gt=0.0, description="k3 from which a step is corrected by TIS at least"
+    )
+    pause_above: float = Field(
+        default=1e-1, gt=0.0, description="k3 from which the run stops with an error"
+    )
+
+    @model_validator(mode="after")
+    def _pause_is_above_correct(self) -> Self:
+        if self.pause_above <= self.correct_above:
+            raise ValueError("mismatch.pause_above must be larger than mismatch.correct_above")
+        return self
+
+
+class Precision(StrEnum):
+    """Numbers the rollout engine computes with."""
+
+    FP32 = "fp32"
+    BF16 = "bf16"
+    FP8 = "fp8"
+    """vLLM only: quantised experts and projections, all else in bf16."""
+
+
+class EngineSettings(BaseModel):
+    """Which machines run RL, and how they take turns. The loop is the same for all."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    rollout: RolloutKind = RolloutKind.HF
+    trainer: TrainerKind = TrainerKind.TORCH
+    precision: Precision = Precision.FP32
+    staleness: int = Field(
+        default=0, ge=0, description="versions a rollout may be behind; 0 = wait, 1 = one step off"
+    )
+    segment_tokens: int = Field(
+        default=0,
+        ge=0,
+        description="tokens of a response per step, the rest later; 0 = all now",
+    )
+    mismatch: MismatchSettings = MismatchSettings()
+
+
+class RLSettings(BaseModel):
+    """Stages 4 and 5: one phase of RL. Phase one and two differ in settings only."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    domains: dict[Domain, float] = Field(description="share of prompts per domain in this phase")
+    steps: int = Field(default=40, ge=1)
+    prompts_per_step: int = Field(default=24, ge=1, description="CompassMax profile: 512")
+    group_size: int = Field(default=8, ge=2, description="G; CompassMax profile: 8")
+    max_new_tokens: int = Field(default=64, ge=1, description="CompassMax: 32768")
+    temperature: float = Field(default=1.0, gt=0.0, description="ESPO setup: 1.0")
+    learning_rate: float = Field(default=3e-4, gt=0.0, description="ESPO setup: 1e-6")
+    mini_batches: int = Field(default=2, ge=1, description="optimizer updates per step")
+    loss: LossSettings = LossSettings()
+    zero_variance: ZeroVarianceSettings = ZeroVarianceSettings()
+    rewards: RewardSettings = RewardSettings()
+    router_replay: RouterReplay = RouterReplay.R3
+    engines: EngineSettings = EngineSettings()
+    commit_every: int = Field(default=1, ge=1, description="steps between two saved states")
+    seed: int = 0
+
+    @model_validator(mode="after")
+    def _domains_have_weight(self) -> Self:
+        if not self.domains or min(self.domains.values()) <= 0.0:
+            raise ValueError("domains needs at least one domain, each with a positive share")
+        if self.prompts_per_step * self.group_size < self.mini_batches:
+            raise ValueError("mini_batches exceeds the responses of a step; lower it")
+        return self
