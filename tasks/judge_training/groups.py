@@ -67,7 +67,8 @@ def judged_rewards(group: Group, verdicts: Sequence[Verdicts]) -> NDArray[np.flo
 def ordered_ties(quality_G: NDArray[np.float64], rewards_G: NDArray[np.float64]) -> float | None:
     """Share of the pairs that are equal in truth to which rewards give an order; None without.
 
-    However little the rewards differ: the group's standard deviation scales it up.
+    However little the rewards differ: in a group of equals the standard deviation scales it up.
+    Scores of different texts are all but never equal, so a scalar reward is at 1 by its nature.
     """
     tied = [
         (i, j) for i, j in combinations(range(len(quality_G)), 2) if quality_G[i] == quality_G[j]

@@ -1,0 +1,72 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from data_schemas.arrow import read_table
+from data_schemas.demonstrations import Demonstration, Parent
+from data_schemas.settings import SFTSettings
+from tasks.foundation.base import shipped_base
+from tasks.judge_training.collection import both_orders, collect, of_a_judge, read_collection
+from tasks.judge_training.pairs import ComparisonPair, task_key
+from tasks.readiness import demonstrations_of
+from tasks.rewards.judging.form import Label, comparison_prompt, parse_label, sections
+
+SETTINGS = SFTSettings()
+
+
+@pytest.fixture
+def rows(tmp_path) -> Path:
+    """Ten tasks in LLMBar's form; the answers of one are too long for the shipped model."""
+    path = tmp_path / "rows.jsonl"
+    lines = [
+        {"input": f"Task {n}", "output_1": f"good {n}", "output_2": "bad", "label": 1}
+        for n in range(9)
+    ]
+    lines.append({"input": "Long", "output_1": "word " * 200, "output_2": "b", "label": 2})
+    path.write_text("\n".join(map(json.dumps, lines)))
+    return path
+
+
+def test_both_orders_teach_the_same_verdict():
+    pair = ComparisonPair(
+        id="p", task="t", answer_a="x", answer_b="y", label=Label.A, annotators=()
+    )
+
+    first, second = both_orders(pair)
+
+    assert comparison_prompt("t", "x", "y") == first.messages
+    assert comparison_prompt("t", "y", "x") == second.messages
+    assert (Label.A, Label.B) == tuple(parse_label(row.response) for row in (first, second))
+
+
+def test_a_tie_stays_a_tie_in_the_other_order():
+    pair = ComparisonPair(
+        id="p", task="t", answer_a="x", answer_b="y", label=Label.TIE, annotators=()
+    )
+
+    assert {Label.TIE} == {parse_label(row.response) for row in both_orders(pair)}
+
+
+def test_no_held_out_task_is_taught_and_what_is_too_long_is_counted(rows, tmp_path):
+    out = tmp_path / "out"
+    out.mkdir()
+
+    facts = collect(SETTINGS, [rows], shipped_base(), out)
+
+    training, held_out = read_collection(out)
+    taught = read_table(out / "demonstrations.parquet", Demonstration)
+    prompts = {task_key(sections(row.prompt_text)["Task"]) for row in taught}
+    assert prompts == {task_key(pair.task) for pair in training}
+    assert not prompts & {task_key(pair.task) for pair in held_out}
+    assert (7, 2, 1) == tuple(
+        facts[name] for name in ("training_pairs", "held_out_pairs", "left_out/too_long")
+    )
+    assert 2 * len(training) == len(demonstrations_of(Parent.JUDGE, taught))
+
+
+def test_the_validation_loss_alone_chooses_the_judge():
+    low, high = of_a_judge(SETTINGS).entropy_window
+
+    assert low == 0.0
+    assert high > 100.0
