@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tasks.rewards.sandbox.levels import Level
+from tasks.rewards.sandbox.levels import Level, available
 from tasks.rewards.sandbox.runner import Limits, Outcome, Run, Sandbox, shared_sandbox
 from tasks.rewards.sandbox.toolchains import Language, build
 
@@ -77,18 +77,23 @@ def test_nothing_is_left_running() -> None:
     assert before == processes()
 
 
-def test_nothing_outlives_a_parent_that_is_killed() -> None:
+@pytest.mark.parametrize("level", [available(), Level.PLAIN])
+def test_nothing_outlives_a_parent_that_is_killed(level: Level) -> None:
     script = (
         "import os, threading, time\n"
         "from tasks.rewards.sandbox.levels import Level\n"
         "from tasks.rewards.sandbox.runner import Limits, Sandbox\n"
-        "one = Sandbox(Limits(cpu_s=60, wall_s=60.0), Level.PLAIN)\n"
+        "one = Sandbox(Limits(cpu_s=60, wall_s=60.0), Level(os.environ['LEVEL']))\n"
         "run = threading.Thread(target=one.run, args=('while True: pass', ['f()']))\n"
         "run.start(); time.sleep(0.7)\n"
         "print(one._all[0].process.pid, flush=True)\n"
     )
     parent = subprocess.Popen(
-        [sys.executable, "-c", script], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        [sys.executable, "-c", script],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, "LEVEL": level},
     )
     assert parent.stdout is not None
     with parent.stdout:
