@@ -72,6 +72,18 @@ def quotation(text: str) -> str:
     return "\n".join(QUOTE + line for line in lines)
 
 
+def sections(prompt: str) -> dict[str, str]:
+    """Read the quoted texts of a prompt back, under their titles."""
+    found: dict[str, list[str]] = {}
+    title = ""
+    for line in prompt.splitlines():
+        if line.startswith(QUOTE):
+            found.setdefault(title, []).append(line.removeprefix(QUOTE))
+        else:
+            title = line
+    return {title: "\n".join(lines) for title, lines in found.items()}
+
+
 def asked_again(prompt: Sequence[Message]) -> tuple[Message, ...]:
     """Ask the same once more after an unreadable reply.
 
@@ -84,8 +96,9 @@ def asked_again(prompt: Sequence[Message]) -> tuple[Message, ...]:
 def parse_label(text: str) -> Label | None:
     """Read the label of a reply; None if there is none, or more than one reading.
 
-    Thinking before the reply is ignored. Prose and a code fence may stand around the JSON object,
-    whose last field must be the label. Without any brace, a final line `label: A` is enough.
+    Thinking before the reply is ignored; a reply that writes think tags itself is not read. Prose
+    and a code fence may stand around the JSON object, whose last field must be the label. Without
+    any brace, a final line `label: A` is enough.
     """
     reply = answer_part(text)
     if reply is None or len(reply) > MAX_ANSWER_CHARACTERS:

@@ -1,0 +1,81 @@
+"""Rewards from comparisons inside a group, and how often a reward model inverts advantages.
+
+Source: CompassMax A.7. A comparison is a number in [0, 1]: 1 the row's answer wins, 0.5 a tie, 0 it
+loses; NaN stands for a comparison without verdict.
+Differs: the paper compares with a reference answer; round robin and anchor are for tasks without.
+Letters: G answers of one prompt.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+MIN_JUDGED_SHARE = 0.5
+"""Of its comparisons that an answer must have: one answer nobody can judge must not cost the group
+its verdicts, and a few comparisons must not stand for many."""
+TIE = 0.5
+
+
+def round_robin_rewards(wins_GG: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return (wins + ties / 2) / comparisons for every answer, over those that have a verdict.
+
+    Args:
+        wins_GG: what row i gained against column j; the diagonal is ignored.
+
+    Returns:
+        [G] in [0, 1]; NaN for an answer with less than half of its G - 1 comparisons, and for the
+        only answer of a group.
+    """
+    others_GG = np.where(np.eye(len(wins_GG), dtype=bool), np.nan, wins_GG)
+    judged_G = np.isfinite(others_GG).sum(axis=1)
+    enough_G = (judged_G > 0) & (judged_G >= MIN_JUDGED_SHARE * (len(wins_GG) - 1))
+    rewards_G = np.nansum(others_GG, axis=1) / np.maximum(judged_G, 1)
+    return np.where(enough_G, rewards_G, np.nan)
+
+
+def anchor_rewards(wins_G: NDArray[np.float64], anchor: int) -> NDArray[np.float64]:
+    """Return what every answer gained against one of them, which ties with itself.
+
+    Args:
+        wins_G: NaN where there is no verdict; the anchor's own entry is ignored.
+    """
+    return np.where(np.arange(len(wins_G)) == anchor, TIE, wins_G)
+
+
+@dataclass(frozen=True, slots=True)
+class Inversion:
+    """How a reward model's estimates stand to the truth of one group."""
+
+    flipped: int
+    """Answers on the other side of the group's mean than the truth says."""
+    answers: int
+    """Answers that are not at the mean in truth."""
+    discordant: int
+    """Pairs in the opposite order."""
+    pairs: int
+    """All pairs, G (G - 1) / 2."""
+
+
+def advantage_inversion(
+    quality_G: NDArray[np.float64], estimate_G: NDArray[np.float64], *, tolerance: float = 1e-9
+) -> Inversion:
+    """Count flipped advantages and discordant pairs.
+
+    A truth or an estimate within the tolerance of the mean, or of the other of a pair, has no
+    direction: a tie is never an inversion.
+    """
+    truth_G = _direction(quality_G - quality_G.mean(), tolerance)
+    guess_G = _direction(estimate_G - estimate_G.mean(), tolerance)
+    truth_GG = _direction(quality_G[:, None] - quality_G, tolerance)
+    guess_GG = _direction(estimate_G[:, None] - estimate_G, tolerance)
+    return Inversion(
+        flipped=int((truth_G * guess_G < 0).sum()),
+        answers=int((truth_G != 0).sum()),
+        discordant=int((truth_GG * guess_GG < 0).sum()) // 2,
+        pairs=len(quality_G) * (len(quality_G) - 1) // 2,
+    )
+
+
+def _direction(difference: NDArray[np.float64], tolerance: float) -> NDArray[np.float64]:
+    return np.where(np.abs(difference) > tolerance, np.sign(difference), 0.0)

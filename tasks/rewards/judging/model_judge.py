@@ -1,0 +1,95 @@
+"""A judge in this process: a Hugging Face directory on the embedded rollout engine, greedily."""
+
+import json
+import logging
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+
+from data_schemas.prompts import Message
+from tasks.engines.chat import load_tokenizer, render_prompts, response_text
+from tasks.engines.protocols import Request, Sampling
+from tasks.engines.rollout_hf import HFRolloutEngine
+from tasks.errors import SettingsError
+from tasks.rewards.judging.calls import Calls
+from tasks.rewards.judging.protocol import JudgeCalls
+
+_LOG = logging.getLogger(__name__)
+
+MAX_REPLY_TOKENS = 4096
+REPLY_SHARE = 4
+"""A reply may take a quarter of the context: the same room for every prompt, so that a reply does
+not depend on what else is asked."""
+
+
+class ModelJudge:
+    """A Judge on one model; threads take turns."""
+
+    def __init__(self, folder: Path) -> None:
+        context = _context(folder)
+        self._reply_tokens = min(MAX_REPLY_TOKENS, context // REPLY_SHARE)
+        self._prompt_tokens = context - self._reply_tokens
+        self._tokenizer = load_tokenizer(folder)
+        self._engine = HFRolloutEngine(folder)
+        self._name = f"{folder.name} in this process"
+        self._lock = threading.Lock()
+        self._calls = Calls()
+
+    @property
+    def name(self) -> str:
+        """Name of the folder."""
+        return self._name
+
+    @property
+    def calls(self) -> JudgeCalls:
+        """What it was asked so far; it never tries twice."""
+        return self._calls.snapshot
+
+    def ask(self, prompts: Sequence[Sequence[Message]]) -> list[str | None]:
+        """Answer every prompt that leaves room for a reply; None for the others."""
+        tokens = render_prompts(self._tokenizer, prompts)
+        requests = [
+            Request(str(place), prompt, num_samples=1)
+            for place, prompt in enumerate(tokens)
+            if len(prompt) <= self._prompt_tokens
+        ]
+        sampling = Sampling(
+            max_new_tokens=self._reply_tokens, temperature=0.0, seed=0, record_routes=False
+        )
+        with self._lock:
+            rollouts = list(self._engine.generate(requests, sampling)) if requests else []
+        said = {
+            rollout.problem_id: response_text(self._tokenizer, rollout.response_tokens.tolist())
+            for rollout in rollouts
+        }
+        missing = len(prompts) - len(said)
+        self._calls.add(asked=len(prompts), failed=missing)
+        if missing:
+            _LOG.warning(
+                "%s: %d of %d prompts are longer than %d tokens and were not judged",
+                *(self._name, missing, len(prompts), self._prompt_tokens),
+            )
+        return [said.get(str(place)) for place in range(len(prompts))]
+
+
+def _context(folder: Path) -> int:
+    """Positions the model was made for.
+
+    Raises:
+        SettingsError: this is no model directory, or not one the embedded engine runs.
+    """
+    try:
+        config = json.loads((folder / "config.json").read_text())
+    except (OSError, ValueError) as error:
+        raise SettingsError(
+            f"judge.address {folder} is no model directory: {error}. "
+            "Give a folder with config.json, *.safetensors and a tokenizer."
+        ) from error
+    # transformers writes the one, older checkpoints the other.
+    num_experts = config.get("num_local_experts") or config.get("num_experts")
+    if not num_experts or "max_position_embeddings" not in config:
+        raise SettingsError(
+            f"{folder} holds {config.get('model_type')}; the embedded engine runs Qwen3-MoE. "
+            "Serve it with `vllm serve` and set judge.kind to http."
+        )
+    return int(config["max_position_embeddings"])

@@ -1,0 +1,64 @@
+"""From settings to a judge. The environment is read here and nowhere else."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from data_schemas.prompts import Message
+from data_schemas.rl_settings import JudgeKind, JudgeSettings
+from tasks.errors import SettingsError
+from tasks.rewards.judging.calls import CachedJudge
+from tasks.rewards.judging.http_judge import HttpJudge
+from tasks.rewards.judging.model_judge import ModelJudge
+from tasks.rewards.judging.protocol import Judge, JudgeCalls
+
+API_KEY = "EACHPROMPT_JUDGE_API_KEY"
+_NO_JUDGE = (
+    "this problem needs a judge and rewards.judge.kind is none. Set it to 'http' with address and "
+    "model of an endpoint (vllm serve), or to 'model' with a model directory as address; or leave "
+    "problems with verifier generative_judge or rubric out."
+)
+
+
+def open_judge(settings: JudgeSettings) -> Judge:
+    """Open the judge the settings name, with a memory for equal prompts.
+
+    Raises:
+        SettingsError: there is none, or it cannot be opened.
+    """
+    match settings.kind:
+        case JudgeKind.HTTP:
+            return CachedJudge(
+                HttpJudge(
+                    settings.address,
+                    settings.model,
+                    api_key=os.environ.get(API_KEY, ""),
+                    timeout_s=settings.timeout_s,
+                )
+            )
+        case JudgeKind.MODEL:
+            return CachedJudge(ModelJudge(Path(settings.address)))
+        case JudgeKind.NONE:
+            raise SettingsError(_NO_JUDGE)
+
+
+class NoJudge:
+    """Stands where no judge is set, so that only problems that need one are refused."""
+
+    @property
+    def name(self) -> str:
+        """It judges nothing."""
+        return "none"
+
+    @property
+    def calls(self) -> JudgeCalls:
+        """Nothing was asked."""
+        return JudgeCalls()
+
+    def ask(self, prompts: Sequence[Sequence[Message]]) -> list[str | None]:
+        """Refuse.
+
+        Raises:
+            SettingsError: always.
+        """
+        raise SettingsError(_NO_JUDGE)

@@ -1,0 +1,50 @@
+"""A judge without a model: replies come from a plain function.
+
+For tests of whatever needs a judge, and for trying a recipe before there is a model.
+"""
+
+from collections.abc import Callable, Sequence
+
+from data_schemas.prompts import Message
+from tasks.rewards.judging.calls import Calls
+from tasks.rewards.judging.form import Label, completion, sections
+from tasks.rewards.judging.protocol import JudgeCalls
+
+Script = Callable[[str], str | None]
+"""Text of the last turn -> reply; None plays a judge that is down."""
+
+
+class ScriptedJudge:
+    """A Judge that says what a function says."""
+
+    def __init__(self, script: Script, name: str = "scripted") -> None:
+        self._script = script
+        self._name = name
+        self._calls = Calls()
+
+    @property
+    def name(self) -> str:
+        """As given."""
+        return self._name
+
+    @property
+    def calls(self) -> JudgeCalls:
+        """What it was asked; it never tries twice."""
+        return self._calls.snapshot
+
+    def ask(self, prompts: Sequence[Sequence[Message]]) -> list[str | None]:
+        """Run the script on every prompt."""
+        replies = [self._script(prompt[-1].content) for prompt in prompts]
+        self._calls.add(asked=len(replies), failed=replies.count(None))
+        return replies
+
+
+def preferring(worth: Callable[[str], float]) -> Script:
+    """A script that prefers the answer that is worth more and calls equal worth a tie."""
+
+    def script(prompt: str) -> str:
+        parts = sections(prompt)
+        a, b = worth(parts["Answer A"]), worth(parts["Answer B"])
+        return completion(Label.TIE if a == b else Label.A if a > b else Label.B)
+
+    return script
