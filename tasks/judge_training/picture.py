@@ -49,8 +49,8 @@ def _rates(axes: Axes, measures: list[Measure]) -> None:
     for side, (name, colour) in enumerate((("judge", JUDGE), ("scalar", SCALAR))):
         found = [m.judge if name == "judge" else m.scalar for m in measures]
         means = [100 * one.mean for one in found]
-        below = [100 * (one.mean - one.low) for one in found]
-        above = [100 * (one.high - one.mean) for one in found]
+        below = [100 * max(one.mean - one.low, 0.0) for one in found]
+        above = [100 * max(one.high - one.mean, 0.0) for one in found]
         places = np.arange(len(measures)) + 0.36 * (side - 0.5)
         axes.bar(
             places, means, width=0.34, color=colour, yerr=(below, above), capsize=3, label=name

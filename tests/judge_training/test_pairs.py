@@ -1,4 +1,6 @@
 import json
+import os
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -102,3 +104,19 @@ def test_no_task_is_on_both_sides_whatever_its_spelling_and_no_pair_is_lost(task
 def test_one_task_cannot_be_split():
     with pytest.raises(DataError, match="1 comparisons of 1 tasks cannot be split"):
         split_by_task([pair(0, "only")], seed=0)
+
+
+@pytest.mark.skipif("EACHPROMPT_DATA" not in os.environ, reason="EACHPROMPT_DATA is not set")
+def test_the_published_majorities_are_ours_and_the_adversarial_pairs_have_no_ties():
+    data = Path(os.environ["EACHPROMPT_DATA"])
+    (pandalm,) = (data / "pandalm_human").glob("*.jsonl")
+    published = [json.loads(line)["majority"] for line in pandalm.open(encoding="utf-8")]
+
+    pairs, left_out = read_pairs([pandalm])
+    llmbar, _ = read_pairs(sorted((data / "llmbar").glob("*.jsonl")))
+
+    assert len(published) == len(pairs) + left_out.total()
+    for found in pairs:
+        assert published[int(found.id.rpartition("/")[2]) - 1].upper() == found.label.value
+    assert llmbar
+    assert Label.TIE not in {found.label for found in llmbar}
