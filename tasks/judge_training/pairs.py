@@ -130,7 +130,8 @@ def _rows(file: Path) -> list[object]:
     try:
         if text.lstrip().startswith("["):
             return json.loads(text)
-        return [json.loads(line) for line in text.splitlines() if line.strip()]
+        # splitlines() would also cut at U+2028, which JSON allows inside a string.
+        return [json.loads(line) for line in text.split("\n") if line.strip()]
     except ValueError as error:
         raise DataError(f"{file} is not JSON lines or a JSON list: {error}. {_FORMATS}") from error
 

@@ -57,6 +57,15 @@ def test_llmbar_is_read_from_lines_and_from_a_list(tmp_path):
     assert {"duplicate": 1} == left_out
 
 
+def test_a_line_separator_inside_an_answer_does_not_end_the_row(tmp_path):
+    row = json.dumps(LLMBAR | {"output_1": "a\u2028b"}, ensure_ascii=False)
+    (tmp_path / "l.jsonl").write_text(row, encoding="utf-8")
+
+    ((found,), _) = read_pairs([tmp_path / "l.jsonl"])
+
+    assert "a\u2028b" == found.answer_a
+
+
 def test_three_votes_for_three_labels_are_left_out_and_counted(tmp_path):
     pairs, left_out = read_pairs([write(tmp_path / "p.jsonl", PANDALM | {"annotator1": 1})])
 
@@ -110,7 +119,8 @@ def test_one_task_cannot_be_split():
 def test_the_published_majorities_are_ours_and_the_adversarial_pairs_have_no_ties():
     data = Path(os.environ["EACHPROMPT_DATA"])
     (pandalm,) = (data / "pandalm_human").glob("*.jsonl")
-    published = [json.loads(line)["majority"] for line in pandalm.open(encoding="utf-8")]
+    lines = pandalm.read_text(encoding="utf-8").strip().split("\n")
+    published = [json.loads(line)["majority"] for line in lines]
 
     pairs, left_out = read_pairs([pandalm])
     llmbar, _ = read_pairs(sorted((data / "llmbar").glob("*.jsonl")))
