@@ -67,6 +67,19 @@ CANARIES = (
         "```python\nimport os\nos._exit(0)\n```",
     ),
     Canary("rule_answer", {"value": "\\frac{1}{2}"}, "\\boxed{0.5}", "\\boxed{5}"),
+    Canary(
+        "code_tests",
+        {"mode": "function", "function": "double", "cases": [{"args": [2], "expected": 4}]},
+        "```python\ndef double(x):\n    return 2 * x\n```",
+        "```python\nclass Any(int):\n    __eq__ = lambda a, b: True\ndef double(x):\n"
+        "    return Any()\n```",
+    ),
+    Canary(
+        "code_tests",
+        {"mode": "stdio", "cases": [{"stdin": "2", "expected": "4"}]},
+        "```python\nprint(2 * int(input()))\n```",
+        "```python\nimport os\nos._exit(0)\n```",
+    ),
     Canary("reference_text", {"reference": "Red shoes"}, "red  shoes", "blue bags"),
 )
 """At least one per verifier."""

@@ -44,6 +44,8 @@ def bubblewrap(work_mib: int) -> tuple[str, ...]:
     sources += [Path(str(module.__file__)) for module in _MODULES]
     # Not --die-with-parent: the parent is the thread that started it. It ends with its socket.
     prefix = [command, "--unshare-all", "--new-session", "--cap-drop", "ALL"]
+    # First, so that what lies below the host's /tmp can be shown in it.
+    prefix += ["--dev", "/dev", "--size", str(work_mib * 2**20), "--tmpfs", "/tmp"]
     for path in toolchains.readable():
         if path in _LINKS and Path(path).is_symlink():
             prefix += ["--symlink", str(Path(path).readlink()), path]
@@ -53,7 +55,6 @@ def bubblewrap(work_mib: int) -> tuple[str, ...]:
         prefix += ["--tmpfs", path]
     for path in sources:
         prefix += ["--ro-bind", str(path), str(path)]
-    prefix += ["--dev", "/dev", "--size", str(work_mib * 2**20), "--tmpfs", "/tmp"]
     prefix += ["--dir", WORK, "--chdir", "/tmp", "--"]
     trial = subprocess.run(
         [*prefix, *toolchains.python_command(), "-c", ""], capture_output=True, env={}, timeout=60
