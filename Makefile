@@ -46,10 +46,10 @@ REAL := {"curation": {"max_prompt_tokens": 448, "max_response_tokens": 192, "sou
 	"rl_one": {"steps": 6, "prompts_per_step": 12, "domains": {"maths": 1, "code": 1, "instruction": 1}}, \
 	"rl_two": {"steps": 6, "prompts_per_step": 12, "domains": {"choice": 1, "extraction": 1, "tool_use": 1}}}
 
-.PHONY: help run test lint seeds real audit lock clean
+.PHONY: help run test lint seeds real ablation bench-rewards bench-rl audit lock clean
 
 help: ## show this list
-	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile | expand -t 16
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 16
 
 run: $(STAMP) ## the whole pipeline: curate, SFT, merge, RL 1, RL 2, evaluate, release
 	$(BIN)/pyflyte run workflows/post_training.py post_training $(ARGS)
@@ -68,6 +68,20 @@ seeds: $(STAMP) ## the pipeline with three seeds, and what each step of the ladd
 
 real: $(STAMP) ## the pipeline on six public data sets: make real DATA=folder
 	$(BIN)/pyflyte run workflows/post_training.py post_training --settings '$(REAL)' $(ARGS)
+
+# Seeds and variants shape what runs: make ablation SEEDS=1 VARIANTS=gspo,zv_off
+SEEDS ?= 3
+VARIANTS ?=
+
+bench-rewards: $(STAMP) ## verdicts per second, and what rewards add to a step
+	$(BIN)/python -m tasks.rewards.bench $(ARGS)
+
+bench-rl: $(STAMP) ## one step of RL beside TRL's GRPOTrainer, on the same model and prompts
+	$(BIN)/python -m tasks.rl.bench $(ARGS)
+
+ablation: $(STAMP) ## what each feature of RL is worth, on equal tokens: about 45 minutes of CPU
+	EACHPROMPT_SEEDS=$(SEEDS) EACHPROMPT_VARIANTS=$(VARIANTS) \
+		$(BIN)/pyflyte run workflows/ablation.py ablation $(ARGS)
 
 audit: $(STAMP) ## walk back from the released model to the raw files, re-hashing everything
 	$(BIN)/pyflyte run workflows/audit.py audit $(ARGS)

@@ -122,6 +122,8 @@ STAGES = {
     "pool": Stage("evaluation", SMALL, "cpu", hours=2, retries=2),
     "agreement": Stage("evaluation", SMALL, "cpu", hours=2, cached=False),
     "compare": Stage("evaluation", SMALL, "cpu", hours=2, retries=2),
+    "vary": Stage("ablation", SMALL, "cpu", hours=0.5),
+    "tabulate": Stage("ablation", SMALL, "cpu", hours=2, retries=2, cached=False),
     "release": Stage("release", LARGE, "cpu", hours=6, retries=2, cached=False),
     "summary": Stage("report", SMALL, "cpu", hours=0.5, retries=2, cached=False),
     "audit": Stage("audit", LARGE, "cpu", hours=12, retries=2, cached=False),

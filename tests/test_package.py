@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import tarfile
+from collections import Counter
 from datetime import timedelta
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from flyteidl.admin.workflow_pb2 import WorkflowSpec
 
 from data_schemas.settings import PipelineSettings
 from tasks import resources
+from tasks.ablation.variants import VARIANTS
 from workflows import presets
 
 ROOT = Path(__file__).parents[1]
@@ -192,6 +194,14 @@ def test_the_release_is_judged_against_the_five_models_before_it(workflows):
     parents = next(binding for binding in judging.inputs if binding.var == "parents")
 
     assert len(parents.binding.collection.bindings) == 5
+
+
+def test_the_study_trains_and_examines_every_variant_with_every_seed(workflows):
+    nodes = workflows["workflows.ablation.ablation"].template.nodes
+    called = Counter(node.task_node.reference_id.name.split(".")[-1] for node in nodes)
+
+    assert 3 * len(VARIANTS) == called["vary"] == called["rl"] == called["evaluate"]
+    assert 1 == called["tabulate"]
 
 
 def test_retraining_asks_twice_whether_it_is_worth_it(workflows):

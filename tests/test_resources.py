@@ -41,6 +41,7 @@ def test_only_what_looks_outside_is_never_served_from_the_cache():
         "ingest",
         "ingest_base",
         "agreement",
+        "tabulate",
         "collect_comparisons",
         "release",
         "summary",

@@ -1,0 +1,1 @@
+"""What each feature of RL is worth: one phase per feature switched off, on equal tokens."""

@@ -1,0 +1,144 @@
+"""What a cell of the study (one variant, one seed) showed, read from its phase and its exam.
+
+Definitions, as the table uses them:
+
+    reward             mean verdict of the last 10 steps
+    zv first           share of flat groups among first draws, mean over steps
+    zv trained         share of flat groups in the batches, mean over steps
+    tokens per solved  generated tokens, drafts included, per group with a solved response
+    grad variance      variance of the gradient norm over the steps; relative: over its mean squared
+    wait               seconds a step waits for verdicts after its last response
+    verify             seconds of verifying per step: what scoring after the rollouts would wait for
+                       if one worker did it
+"""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field
+
+from data_schemas.arrow import read_table
+from data_schemas.ledger import LedgerRow, PromptCost
+from data_schemas.reports import StepReport, StepTiming
+from data_schemas.samples import SampleResult
+from tasks.ablation.schedules import Makespans, makespans
+from tasks.errors import DataError
+
+LAST_STEPS = 10
+Record = TypeVar("Record", bound=BaseModel)
+
+
+class Cell(BaseModel):
+    """One phase of one variant."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    variant: str
+    seed: int
+    generated_tokens: int
+    reward: float
+    flat_first: tuple[float, ...] = Field(description="share among first draws, per step")
+    flat_trained: tuple[float, ...] = Field(description="share in the batch, per step")
+    tokens_per_solved: float
+    gradient_variance: float
+    gradient_relative_variance: float
+    staleness: float
+    clip_share: float
+    mismatch_nats: float = Field(description="mean |dlogp| between the engines")
+    wait_s: float
+    verify_s: float
+    step_s: float
+    makespans: Makespans
+    accuracy: dict[str, float] = Field(description="held-out problem -> share solved")
+
+    @property
+    def steps(self) -> int:
+        """Steps until the tokens were used up."""
+        return len(self.flat_first)
+
+
+def read_cell(variant: str, seed: int, training: Path, exam: Path) -> Cell:
+    """Read what a phase and the exam of its model left behind.
+
+    Raises:
+        DataError: the phase has no step.
+    """
+    return cell_of(
+        variant,
+        seed,
+        steps=_lines(training / "steps.jsonl", StepReport),
+        timings=_lines(training / "timing.jsonl", StepTiming),
+        rows=read_table(training / "ledger.parquet", LedgerRow),
+        costs=read_table(training / "costs.parquet", PromptCost),
+        samples=read_table(exam / "samples.parquet", SampleResult),
+    )
+
+
+def cell_of(
+    variant: str,
+    seed: int,
+    *,
+    steps: Sequence[StepReport],
+    timings: Sequence[StepTiming],
+    rows: Sequence[LedgerRow],
+    costs: Sequence[PromptCost],
+    samples: Sequence[SampleResult],
+) -> Cell:
+    """Measure a phase.
+
+    Raises:
+        DataError: it has no step.
+    """
+    if not steps:
+        raise DataError(f"the phase {variant!r} with seed {seed} has no step; raise max_tokens")
+    generated = sum(row.generated_tokens for row in rows)
+    norms = np.array(_column(steps, "policy/grad_norm"))
+    variance = float(norms.var())
+    return Cell(
+        variant=variant,
+        seed=seed,
+        generated_tokens=generated,
+        reward=_mean(_column(steps, "reward/mean")[-LAST_STEPS:]),
+        flat_first=tuple(_column(steps, "zero_variance/share")),
+        flat_trained=tuple(_column(steps, "zero_variance/trained_share")),
+        tokens_per_solved=generated / max(1, sum(row.solved > 0 for row in rows)),
+        gradient_variance=variance,
+        gradient_relative_variance=variance / max(float(norms.mean()) ** 2, 1e-30),
+        staleness=_mean(_column(steps, "rollout/staleness_versions")),
+        clip_share=_mean(_column(steps, "policy/clip_share")),
+        mismatch_nats=_mean(_column(steps, "mismatch/mean_abs_logprob")),
+        wait_s=_mean([timing.seconds["reward"] for timing in timings]),
+        verify_s=sum(cost.verifier_seconds for cost in costs) / len(steps),
+        step_s=_mean([_whole(timing) for timing in timings]),
+        makespans=makespans(rows),
+        accuracy=accuracy_by_problem(samples),
+    )
+
+
+def accuracy_by_problem(samples: Sequence[SampleResult]) -> dict[str, float]:
+    """Share of judged responses that solved a problem; one without any verdict is left out."""
+    solved: dict[str, list[bool]] = defaultdict(list)
+    for sample in samples:
+        if sample.judged:
+            solved[sample.problem_id].append(sample.solved)
+    return {name: _mean(found) for name, found in solved.items()}
+
+
+def _whole(timing: StepTiming) -> float:
+    """Seconds of a step; rollout and reward lie within its other parts."""
+    return sum(value for name, value in timing.seconds.items() if name not in ("rollout", "reward"))
+
+
+def _column(steps: Sequence[StepReport], name: str) -> list[float]:
+    return [step.metrics[name] for step in steps]
+
+
+def _lines(path: Path, kind: type[Record]) -> list[Record]:
+    return [kind.model_validate_json(line) for line in path.read_bytes().splitlines()]
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / max(1, len(values))

@@ -1,0 +1,34 @@
+"""What every variant gains or loses, and how often its groups are flat, as a picture."""
+
+import io
+
+from matplotlib.figure import Figure
+
+from tasks.ablation.report import AblationReport
+
+CERTAIN, OPEN, FLAT, TRAINED = "#b3372f", "#8b97a3", "#d08a1d", "#3f7fb5"
+
+
+def picture(report: AblationReport) -> bytes:
+    """Draw the differences of accuracy with their intervals, and both zero-variance rates."""
+    lines = report.lines
+    places = range(len(lines))
+    figure = Figure(figsize=(10.0, 1.2 + 0.3 * len(lines)), layout="constrained")
+    left, right = figure.subplots(1, 2, sharey=True)
+    for place, line in enumerate(lines):
+        colour = CERTAIN if line.certain else OPEN
+        low, high = 100 * line.difference.low, 100 * line.difference.high
+        left.plot([low, high], [place, place], color=colour, lw=2.4)
+        left.plot([100 * line.difference.mean], [place], "o", color=colour)
+    left.axvline(0.0, color="black", lw=0.8)
+    left.set_yticks(places, [line.variant for line in lines])
+    left.invert_yaxis()
+    left.set_xlabel("held-out accuracy against its rival, points (red: certain)")
+    right.plot([100 * line.flat_first for line in lines], places, "o", color=FLAT)
+    right.plot([100 * line.flat_trained for line in lines], places, "s", color=TRAINED)
+    right.set_xlim(left=0.0)
+    right.set_xlabel("flat groups, %: first draws (circles), trained batch (squares)")
+    stream = io.BytesIO()
+    # Without the version of matplotlib, so that equal reports give equal bytes.
+    figure.savefig(stream, format="png", dpi=120, metadata={"Software": None})
+    return stream.getvalue()

@@ -1,0 +1,68 @@
+"""Flyte shells of the study: a variant's settings, and the table of all of them."""
+
+from rich.console import Console
+
+from data_schemas.artifacts import Execution, ReportRef, StoreRef
+from data_schemas.settings import EvaluationSettings, PipelineSettings, RLSettings
+from tasks import resources, storage
+from tasks.ablation import text, variants
+from tasks.ablation.measures import read_cell
+from tasks.ablation.picture import picture
+from tasks.ablation.report import report_of
+from tasks.lineage.stage import stage
+
+REPORT_FILE = "ablation.json"
+MARKDOWN_FILE = "ablation.md"
+PICTURE_FILE = "ablation.png"
+PAGE_FILE = "ablation.html"
+
+
+@resources.shell("vary")
+def vary(settings: PipelineSettings, variant: str, seed: int) -> RLSettings:
+    """Give a variant's phase its settings."""
+    return variants.phase_of(settings, variant, seed)
+
+
+@resources.shell("tabulate")
+def tabulate(
+    settings: EvaluationSettings,
+    names: list[str],
+    max_tokens: int,
+    trainings: list[ReportRef],
+    exams: list[ReportRef],
+    store: StoreRef,
+    execution: Execution,
+) -> ReportRef:
+    """Measure every cell, make the table, print it and keep it with its picture.
+
+    Args:
+        settings: of the exams.
+        names: variant and seed of every cell, 'gspo/0'; the next two lists have its order.
+        max_tokens: that every phase was given.
+        trainings: reports of the phases.
+        exams: of their models.
+        store: of the run.
+        execution: of the workflow.
+    """
+    with stage("ablation", settings, store, execution, resources.code_digest("tabulate")) as record:
+        cells = []
+        for name, training, exam in zip(names, trainings, exams, strict=True):
+            variant, _, seed = name.rpartition("/")
+            folders = (
+                record.read(f"{name}/training", training),
+                record.read(f"{name}/exam", exam),
+            )
+            cells.append(read_cell(variant, int(seed), *folders))
+        chosen = variants.chosen(",".join(cell.variant for cell in cells))
+        report = report_of(settings, chosen, cells, max_tokens)
+        with record.output("report") as out:
+            drawn = picture(report)
+            storage.write_bytes(out / REPORT_FILE, storage.canonical_json(report))
+            storage.write_bytes(out / MARKDOWN_FILE, text.markdown(report).encode())
+            storage.write_bytes(out / PICTURE_FILE, drawn)
+            storage.write_bytes(out / PAGE_FILE, text.page(report, drawn).encode())
+        record.facts({f"accuracy/{line.variant}": line.accuracy.mean for line in report.lines})
+        record.rows(len(cells), len(report.lines))
+        resources.deck(text.page(report, drawn))
+        Console().print(text.screen(report))
+        return record.ref("report", ReportRef)

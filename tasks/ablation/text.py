@@ -1,0 +1,179 @@
+"""The tables people read: markdown, terminal and page from the same rows, and the words below."""
+
+import base64
+import html as markup
+from collections.abc import Sequence
+
+from rich import box
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from tasks.ablation.report import PAPER_FALL, AblationReport, Line
+from tasks.ablation.schedules import SLOTS
+from tasks.algorithms.estimators import Interval
+
+LEARNED = ("variant", "", "steps", "reward", "held-out accuracy", "difference", "to", "certain")
+COST = (
+    "variant",
+    "zv first",
+    "zv trained",
+    "tokens per solved",
+    "grad variance",
+    "relative",
+    "clipped",
+    "staleness",
+    "mismatch nats",
+    "wait s/step",
+    "step s",
+)
+_STYLE = (
+    "body{font:15px system-ui,sans-serif;margin:2rem;max-width:72rem}img{max-width:100%}"
+    "table{border-collapse:collapse}td,th{padding:.3rem .8rem;border-bottom:1px solid #ddd;"
+    "text-align:left;font-variant-numeric:tabular-nums}"
+)
+
+
+def learned_rows(report: AblationReport) -> list[tuple[str, ...]]:
+    """Reward and held-out accuracy of every variant."""
+    return [
+        (
+            line.variant,
+            line.meaning,
+            f"{line.steps:.0f}",
+            f"{line.reward:.3f}",
+            _share(line.accuracy),
+            "" if _is_own(line) else _points(line.difference),
+            "" if _is_own(line) else line.against,
+            "" if _is_own(line) else ("yes" if line.certain else "no"),
+        )
+        for line in report.lines
+    ]
+
+
+def cost_rows(report: AblationReport) -> list[tuple[str, ...]]:
+    """Zero variance, tokens, gradients and seconds of every variant."""
+    return [
+        (
+            line.variant,
+            f"{line.flat_first:.1%}",
+            f"{line.flat_trained:.1%}",
+            f"{line.tokens_per_solved:.0f}",
+            f"{line.gradient_variance:.2e}",
+            f"{line.gradient_relative_variance:.3f}",
+            f"{line.clip_share:.1%}",
+            f"{line.staleness:.2f}",
+            f"{line.mismatch_nats:.1e}",
+            f"{line.wait_s:.2f}",
+            f"{line.step_s:.2f}",
+        )
+        for line in report.lines
+    ]
+
+
+def words(report: AblationReport) -> list[str]:
+    """Say what the table shows and what it does not."""
+    compared = [line for line in report.lines if not _is_own(line)]
+    sure = [f"{line.variant} ({_points(line.difference)})" for line in compared if line.certain]
+    open_ = [line.variant for line in compared if not line.certain]
+    seeds = ", ".join(map(str, report.seeds))
+    full = report.lines[0]
+    orders = report.orders
+    return [
+        f"{report.max_tokens:,} generated tokens per phase; seeds {seeds}; {report.problems} "
+        f"held-out problems, {report.samples} responses each. Intervals: 95 %, bootstrap over "
+        "problems (mean over the seeds).",
+        "The reward is that of the prompts a variant draws: where prompts are skipped or staged "
+        "it rises without any learning, so the held-out accuracy decides.",
+        f"Certain (interval off 0, every seed of one sign): {', '.join(sure) or 'nothing'}.",
+        f"Nothing shows at this size: {', '.join(open_) or 'none'}.",
+        *(
+            f"Zero-variance rate of {fall.rate}: {fall.without:.1%} with all stages off, "
+            f"{fall.with_stages:.1%} with all on: it falls by {_percent(fall.relative)} "
+            f"(per seed {', '.join(f'{seed:.0%}' for seed in fall.seeds)}); the paper's "
+            f"{PAPER_FALL:.0%} is {_verdict(fall.relative)}. Interval: bootstrap over steps."
+            for fall in report.falls
+        ),
+        f"Overlap: verdicts take {full.verify_s:.2f} s of one worker per step; scored while "
+        f"rollouts run, a step waits {full.wait_s:.2f} s for the last of them. Same verdicts.",
+        f"Order: on {SLOTS} slots a step's first draw takes {orders.as_drawn:.1f} decoding steps "
+        f"as drawn, {orders.longest_first:.1f} longest first by forecast, "
+        f"{orders.known_lengths:.1f} "
+        "if lengths were known (computed from the ledger's mean lengths; the shipped engine "
+        "decodes a step at once, so its order costs nothing).",
+    ]
+
+
+def markdown(report: AblationReport) -> str:
+    """The whole report as a markdown page."""
+    parts = ["# Ablation", _markdown_table(LEARNED, learned_rows(report))]
+    parts += [_markdown_table(COST, cost_rows(report)), *words(report)]
+    return "\n\n".join(parts) + "\n"
+
+
+def page(report: AblationReport, picture: bytes) -> str:
+    """The whole report as one HTML page, picture included."""
+    encoded = base64.b64encode(picture).decode()
+    return "".join(
+        (
+            f"<!doctype html><meta charset=utf-8><title>Ablation</title><style>{_STYLE}</style>",
+            f'<h1>Ablation</h1><img alt="differences" src="data:image/png;base64,{encoded}">',
+            _html_table(LEARNED, learned_rows(report)),
+            _html_table(COST, cost_rows(report)),
+            *(f"<p>{markup.escape(sentence)}</p>" for sentence in words(report)),
+        )
+    )
+
+
+def screen(report: AblationReport) -> RenderableType:
+    """The whole report for a terminal."""
+    return Group(
+        _screen_table(LEARNED, learned_rows(report)),
+        _screen_table(COST, cost_rows(report)),
+        *(Text(sentence) for sentence in words(report)),
+    )
+
+
+def _screen_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
+    shown = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for place, name in enumerate(header):
+        shown.add_column(name, justify="left" if place == 0 or not name else "right")
+    for row in rows:
+        shown.add_row(*row)
+    return shown
+
+
+def _markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _html_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    head = "".join(f"<th>{markup.escape(name)}</th>" for name in header)
+    body = "".join(
+        "<tr>" + "".join(f"<td>{markup.escape(cell)}</td>" for cell in row) + "</tr>"
+        for row in rows
+    )
+    return f"<table><tr>{head}</tr>{body}</table>"
+
+
+def _is_own(line: Line) -> bool:
+    return line.variant == line.against
+
+
+def _share(found: Interval) -> str:
+    return f"{found.mean:.1%} [{100 * found.low:.1f}, {100 * found.high:.1f}]"
+
+
+def _percent(found: Interval) -> str:
+    return f"{found.mean:.0%} [{100 * found.low:.0f}, {100 * found.high:.0f}]"
+
+
+def _points(found: Interval) -> str:
+    return f"{100 * found.mean:+.1f} [{100 * found.low:+.1f}, {100 * found.high:+.1f}]"
+
+
+def _verdict(fall: Interval) -> str:
+    if fall.low >= PAPER_FALL:
+        return "exceeded for certain"
+    return "reached, but not for certain" if fall.mean >= PAPER_FALL else "not reached"

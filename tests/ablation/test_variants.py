@@ -1,0 +1,76 @@
+import pytest
+
+from data_schemas.prompts import Domain
+from data_schemas.settings import PipelineSettings, RLSettings
+from tasks.ablation.variants import MAX_ABSTAINED, SKIP_ABOVE, VARIANTS, Variant, chosen, phase_of
+from tasks.errors import SettingsError
+
+NAMES = [variant.name for variant in VARIANTS]
+
+
+def flat(settings: RLSettings) -> dict:
+    """Settings by dotted name."""
+
+    def walk(value, name):
+        if isinstance(value, dict) and name != "domains.":
+            return {
+                k: v for key, item in value.items() for k, v in walk(item, f"{name}{key}.").items()
+            }
+        return {name.rstrip("."): value}
+
+    return walk(settings.model_dump(mode="json"), "")
+
+
+def named(variant: Variant) -> set[str]:
+    return {
+        f"{group}.{name}" if isinstance(values, dict) else group
+        for group, values in variant.changes.items()
+        for name in (values if isinstance(values, dict) else [group])
+    }
+
+
+@pytest.mark.parametrize("variant", VARIANTS, ids=NAMES)
+def test_a_variant_differs_from_full_in_what_it_names_and_in_nothing_else(variant):
+    full, mine = (flat(phase_of(PipelineSettings(), name, 3)) for name in ("full", variant.name))
+
+    differing = {name for name in full if full[name] != mine[name]}
+    assert differing <= named(variant)
+    assert bool(differing) == (variant.name != "full")
+    assert 3 == mine["seed"]
+
+
+@pytest.mark.parametrize("variant", VARIANTS[1:], ids=NAMES[1:])
+def test_a_variant_differs_from_its_rival(variant):
+    assert phase_of(PipelineSettings(), variant.name, 0) != phase_of(
+        PipelineSettings(), variant.against, 0
+    )
+
+
+def test_the_full_recipe_is_the_default_phase_over_all_domains_with_stage_one():
+    default, full = flat(PipelineSettings().rl_two), flat(phase_of(PipelineSettings(), "full", 0))
+
+    changed = {name: full[name] for name in full if full[name] != default[name]}
+    assert SKIP_ABOVE == changed.pop("zero_variance.skip_above")
+    assert MAX_ABSTAINED == changed.pop("rewards.max_abstained_share")
+    assert {"domains", "steps"} == set(changed)
+    assert dict.fromkeys(Domain, 1.0) == phase_of(PipelineSettings(), "full", 0).domains
+
+
+def test_responses_of_a_step_stay_as_many_with_other_group_sizes():
+    sizes = [phase_of(PipelineSettings(), name, 0) for name in ("full", "group_4", "group_16")]
+
+    assert {24 * 8} == {phase.prompts_per_step * phase.group_size for phase in sizes}
+
+
+def test_every_stage_that_is_switched_off_alone_is_off_in_zv_off():
+    alone = [v.changes["zero_variance"] for v in VARIANTS if v.name.startswith("zv_")]
+
+    together, *single = alone
+    assert together == {name: value for one in single for name, value in one.items()}
+
+
+def test_chosen_variants_bring_their_rivals_and_keep_the_order():
+    assert NAMES == [variant.name for variant in chosen(" ")]
+    assert ["full", "bf16_r3", "bf16_r2"] == [variant.name for variant in chosen("bf16_r2")]
+    with pytest.raises(SettingsError, match="no variant 'gsop'; choose from full, "):
+        chosen("gspo,gsop")

@@ -1,0 +1,104 @@
+"""What each feature of RL is worth: the same start, seeds and tokens, one feature off at a time.
+
+    pyflyte run workflows/ablation.py ablation
+
+The model comes from the pipeline's own first stages; where `post_training` ran on the same store,
+they are in Flyte's cache. Every phase and every exam is cached on its own, so a study that was
+stopped goes on. Seeds and variants shape the graph, so they are read when it is made:
+
+    EACHPROMPT_SEEDS=1 EACHPROMPT_VARIANTS=gspo,zv_off pyflyte run workflows/ablation.py ablation
+"""
+
+import os
+
+from flytekit import workflow
+
+from data_schemas.artifacts import ReportRef
+from data_schemas.settings import EvaluationSettings, PipelineSettings
+from tasks.ablation.task import tabulate, vary
+from tasks.ablation.variants import chosen
+from tasks.curation.task import fit_settings, grade
+from tasks.evaluation.task import evaluate
+from tasks.intake.task import check_settings, open_store
+from tasks.rl.task import rl
+from workflows import presets
+from workflows.fine_tuning import fine_tuning
+from workflows.preparation import preparation
+
+SEEDS = range(int(os.environ.get("EACHPROMPT_SEEDS", "3")))
+VARIANTS = chosen(os.environ.get("EACHPROMPT_VARIANTS", ""))
+SETTINGS = presets.CPU_SMOKE.model_copy(update={"evaluation": EvaluationSettings(samples=2)})
+"""Two responses per held-out problem: there are as many exams as phases."""
+
+
+@workflow
+def ablation(
+    settings: PipelineSettings = SETTINGS,
+    max_tokens: int = 100_000,
+    store: str = "runs",
+    sources: str = "",
+) -> ReportRef:
+    """Train one phase per variant and seed from the merged model and table what they show.
+
+    Args:
+        settings: of the stages before; the phases have rl_two's numbers and all its domains.
+        max_tokens: every phase ends after the step by which it generated these.
+        store: folder or s3:// prefix where artifacts, lineage and reports are kept.
+        sources: real files instead of the sample world, as adapter=path,adapter=path.
+
+    Returns:
+        ablation.md, .html, .png and .json.
+    """
+    asked = check_settings(settings=settings, sources=sources)
+    run, execution = open_store(store=store, workflow="ablation")
+    rows = preparation(settings=asked, store=run, execution=execution)
+    fitted = fit_settings(settings=asked, curated=rows.curated, store=run)
+    tuned = fine_tuning(
+        settings=fitted.sft,
+        merging=fitted.merge,
+        curated=rows.curated,
+        base=rows.base,
+        store=run,
+        execution=execution,
+    )
+    graded = grade(
+        settings=fitted.grading,
+        curated=rows.curated,
+        start=tuned.merged,
+        store=run,
+        execution=execution,
+    )
+    names, trainings, exams = [], [], []
+    for seed in SEEDS:
+        for variant in VARIANTS:
+            name = f"{variant.name}/{seed}"
+            phase = vary(settings=fitted, variant=variant.name, seed=seed)
+            trained = rl(
+                settings=phase,
+                name=f"ablation/{name}",
+                start=tuned.merged,
+                graded=graded,
+                store=run,
+                execution=execution,
+                max_tokens=max_tokens,
+            )
+            exam = evaluate(
+                settings=fitted.evaluation,
+                name=f"ablation/{name}",
+                model=trained.model,
+                curated=rows.curated,
+                store=run,
+                execution=execution,
+            )
+            names.append(name)
+            trainings.append(trained.report)
+            exams.append(exam)
+    return tabulate(
+        settings=fitted.evaluation,
+        names=names,
+        max_tokens=max_tokens,
+        trainings=trainings,
+        exams=exams,
+        store=run,
+        execution=execution,
+    )
