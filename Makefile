@@ -49,7 +49,7 @@ REAL := {"curation": {"max_prompt_tokens": 448, "max_response_tokens": 192, "sou
 .PHONY: help run test lint seeds real ablation bench-rewards bench-rl audit lock clean
 
 help: ## show this list
-	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 16
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 22
 
 run: $(STAMP) ## the whole pipeline: curate, SFT, merge, RL 1, RL 2, evaluate, release
 	$(BIN)/pyflyte run workflows/post_training.py post_training $(ARGS)
@@ -69,15 +69,15 @@ seeds: $(STAMP) ## the pipeline with three seeds, and what each step of the ladd
 real: $(STAMP) ## the pipeline on six public data sets: make real DATA=folder
 	$(BIN)/pyflyte run workflows/post_training.py post_training --settings '$(REAL)' $(ARGS)
 
-# Seeds and variants shape what runs: make ablation SEEDS=1 VARIANTS=gspo,zv_off
-SEEDS ?= 3
-VARIANTS ?=
-
 bench-rewards: $(STAMP) ## verdicts per second, and what rewards add to a step
 	$(BIN)/python -m tasks.rewards.bench $(ARGS)
 
 bench-rl: $(STAMP) ## one step of RL beside TRL's GRPOTrainer, on the same model and prompts
 	$(BIN)/python -m tasks.rl.bench $(ARGS)
+
+# Seeds and variants shape what runs: make ablation SEEDS=1 VARIANTS=gspo,zv_off
+SEEDS ?= 3
+VARIANTS ?=
 
 ablation: $(STAMP) ## what each feature of RL is worth, on equal tokens: about 45 minutes of CPU
 	EACHPROMPT_SEEDS=$(SEEDS) EACHPROMPT_VARIANTS=$(VARIANTS) \

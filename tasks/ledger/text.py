@@ -24,7 +24,7 @@ def ledger_text(ledger: Ledger, name: str, show: int) -> RenderableType:
 
 def _prompts(title: str, prompts: Sequence[PromptAccount]) -> Table:
     table = Table(title=title, title_justify="left", box=None)
-    table.add_column("prompt", overflow="fold")
+    table.add_column("prompt", overflow="fold", min_width=20)
     for head in ("draws", "skips", "solved", "tokens", "engine s", "verifier s"):
         table.add_column(head, justify="right")
     for head in ("|A| / ktoken", "change"):
@@ -47,7 +47,7 @@ def _prompts(title: str, prompts: Sequence[PromptAccount]) -> Table:
 def _stages(ledger: Ledger) -> Table:
     table = Table(title="What became of every draw", title_justify="left", box=None)
     for head in ("stage", "fate"):
-        table.add_column(head)
+        table.add_column(head, no_wrap=True)
     for head in ("draws", "tokens", "trained", "saved (predicted)", "|advantage|"):
         table.add_column(head, justify="right")
     for row in ledger.fates:
