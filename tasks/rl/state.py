@@ -87,14 +87,13 @@ def commit(folder: Path, state: RunState, trainer: Trainer, files: Mapping[str, 
             storage.write_bytes(staged / name, payload)
         trainer.save(staged)
         storage.write_bytes(staged / storage.MANIFEST, storage.folder_manifest(staged))
-    for old in _states(folder)[:-KEPT_STATES]:
-        shutil.rmtree(old)
+    _drop_old(folder)
 
 
 def restore(folder: Path, trainer: Trainer) -> RunState:
     """Load the newest whole state into the trainer; a fresh RunState if there is none.
 
-    What a killed process left half-written, and states that are damaged, are removed.
+    What a killed process left half-written or half-removed, and damaged states, are removed.
     """
     _sweep(folder)
     path = newest_whole(folder)
@@ -103,6 +102,7 @@ def restore(folder: Path, trainer: Trainer) -> RunState:
             break
         logger.warning("state %s is damaged and passed over; the step before it is used", newer)
         shutil.rmtree(newer)
+    _drop_old(folder)
     if path is None:
         return RunState()
     trainer.restore(path)
@@ -147,6 +147,11 @@ def committed(folder: Path) -> Path:
 
 def _states(folder: Path) -> list[Path]:
     return sorted(committed(folder).glob("[0-9]*"))
+
+
+def _drop_old(folder: Path) -> None:
+    for old in _states(folder)[:-KEPT_STATES]:
+        shutil.rmtree(old)
 
 
 def _record_name(step: int) -> str:

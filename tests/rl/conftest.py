@@ -2,16 +2,20 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from data_schemas.mismatch import Decision, GateRecord
 from data_schemas.prompts import Domain, Message, Problem, Role
+from data_schemas.reports import StepReport, StepTiming
 from data_schemas.rl_settings import RLSettings
 from data_schemas.rollouts import Rollout, RouterTrace, StopReason
 from data_schemas.scoring import Finished, Scored
 from data_schemas.verdicts import Verdict, scored
 from tasks.engines.chat import load_tokenizer, response_text
+from tasks.rl import state
 from tasks.rl.run import Phase
 
 Rule = Callable[[Problem, str], Verdict]
@@ -110,3 +114,54 @@ def phase_in(tiny_moe, problems, settings):
         return Phase(settings.model_copy(update=changes), tiny_moe, problems, folder, "code-a")
 
     return build
+
+
+class Number:
+    """A trainer whose weights are one number."""
+
+    def __init__(self, value: int = 0) -> None:
+        self.value = value
+
+    def save(self, folder: Path) -> None:
+        (folder / "trainer.pt").write_text(str(self.value))
+
+    def restore(self, folder: Path) -> None:
+        self.value = int((folder / "trainer.pt").read_text())
+
+
+def step_record(step: int) -> state.StepRecord:
+    return state.StepRecord(
+        report=StepReport(step=step, policy_version=step, metrics={"reward/mean": 0.1 * step}),
+        timing=StepTiming(step=step, seconds={}),
+        ledger=(),
+        costs=(),
+        gate=GateRecord(
+            step=step,
+            decision=Decision.PROCEED,
+            reason="",
+            k3=0.0,
+            mean_abs_logprob=0.0,
+            extreme_share=0.0,
+            effective_share=1.0,
+            route_disagreement=None,
+            probe_logprob=0.0,
+        ),
+    )
+
+
+@pytest.fixture
+def number():
+    return Number()
+
+
+@pytest.fixture
+def small_phase():
+    """Do steps whose trainer is their number, and commit each."""
+
+    def run(folder: Path, first: int, last: int) -> None:
+        for step in range(first, last + 1):
+            state.write_step(folder, step_record(step))
+            now = state.RunState(step=step, updates=2 * step, code=("code-a",))
+            state.commit(folder, now, Number(step), {"inflight.npz": b"%d" % step})
+
+    return run
