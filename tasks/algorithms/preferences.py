@@ -2,7 +2,7 @@
 
 Source: CompassMax A.7. A comparison is a number in [0, 1]: 1 the row's answer wins, 0.5 a tie, 0 it
 loses; NaN stands for a comparison without verdict.
-Differs: the paper compares with a reference answer; round robin and anchor are for tasks without.
+Differs: the paper compares with a reference answer; a round robin is for tasks without.
 Letters: G answers of one prompt.
 """
 
@@ -15,6 +15,7 @@ MIN_JUDGED_SHARE = 0.5
 """Of its comparisons that an answer must have: one answer nobody can judge must not cost the group
 its verdicts, and a few comparisons must not stand for many."""
 TIE = 0.5
+"""Also what the anchor of a group gets: it ties with itself."""
 
 
 def round_robin_rewards(wins_GG: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -32,15 +33,6 @@ def round_robin_rewards(wins_GG: NDArray[np.float64]) -> NDArray[np.float64]:
     enough_G = (judged_G > 0) & (judged_G >= MIN_JUDGED_SHARE * (len(wins_GG) - 1))
     rewards_G = np.nansum(others_GG, axis=1) / np.maximum(judged_G, 1)
     return np.where(enough_G, rewards_G, np.nan)
-
-
-def anchor_rewards(wins_G: NDArray[np.float64], anchor: int) -> NDArray[np.float64]:
-    """Return what every answer gained against one of them, which ties with itself.
-
-    Args:
-        wins_G: NaN where there is no verdict; the anchor's own entry is ignored.
-    """
-    return np.where(np.arange(len(wins_G)) == anchor, TIE, wins_G)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from tasks.algorithms.preferences import (
     Inversion,
     advantage_inversion,
-    anchor_rewards,
     round_robin_rewards,
 )
 
@@ -54,14 +53,6 @@ def test_what_one_answer_gains_the_others_lose(size, data):
 
 def test_all_ties_are_flat():
     assert {0.5} == set(round_robin_rewards(np.full((4, 4), 0.5)).tolist())
-    assert {0.5} == set(anchor_rewards(np.full(4, 0.5), anchor=2).tolist())
-
-
-def test_the_anchor_ties_with_itself_and_silence_stays_silence():
-    rewards = anchor_rewards(np.array([NONE, 1.0, NONE, 0.25]), anchor=0)
-
-    assert [0.5, 1.0, 0.25] == rewards[[0, 1, 3]].tolist()
-    assert np.isnan(rewards[2])
 
 
 def test_the_advantage_inversion_vector_holds():

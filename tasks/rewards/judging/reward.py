@@ -19,7 +19,7 @@ REASONS = {1.0: "wins", 0.5: "ties", 0.0: "loses"}
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two different answers to one task; `first` is the one that is rewarded."""
+    """Two answers to one task; `first` is the one that is rewarded."""
 
     task: str
     first: str
@@ -35,17 +35,22 @@ def both_orders(as_a: Label, as_b: Label) -> float:
 def compare(judge: Judge, pairs: Sequence[Pair]) -> list[Verdict]:
     """Judge `first` against `second` in both orders, all in one question to the judge.
 
-    Abstains if either order has no reading: one order alone carries the position bias.
+    Equal texts tie without a question. Abstains if either order has no reading: one order alone
+    carries the position bias.
     """
+    unequal = [pair for pair in pairs if pair.first != pair.second]
     prompts = [
         comparison_prompt(pair.task, *answers, reference=pair.reference)
-        for pair in pairs
+        for pair in unequal
         for answers in ((pair.first, pair.second), (pair.second, pair.first))
     ]
-    if not prompts:
-        return []
-    labels = readings(judge, prompts, parse_label)
-    return [_verdict(*labels[2 * i : 2 * i + 2]) for i in range(len(pairs))]
+    labels = iter(readings(judge, prompts, parse_label) if prompts else [])
+    return [
+        scored(WORTH[Label.TIE], "ties", "equal texts")
+        if pair.first == pair.second
+        else _verdict(next(labels), next(labels))
+        for pair in pairs
+    ]
 
 
 def _verdict(as_a: Label | NoReading, as_b: Label | NoReading) -> Verdict:
