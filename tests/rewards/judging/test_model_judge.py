@@ -1,0 +1,68 @@
+"""A judge in this process, on real (untrained) weights."""
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from data_schemas.prompts import Message, Role
+from tasks.errors import SettingsError
+from tasks.rewards.judging.form import comparison_prompt
+from tasks.rewards.judging.model_judge import ModelJudge
+from tasks.rewards.judging.protocol import JudgeCalls
+
+BASE_MODEL = Path(__file__).parents[3] / "tasks/foundation/base_model"
+
+
+def prompt(text):
+    return (Message(role=Role.USER, content=text),)
+
+
+@pytest.fixture(scope="module")
+def judge(tiny_moe):
+    return ModelJudge(tiny_moe)
+
+
+def test_a_reply_does_not_depend_on_what_else_is_asked_or_by_whom(judge):
+    prompts = [prompt("a"), prompt("a longer prompt"), prompt("bb")]
+    together = judge.ask(prompts)
+    with ThreadPoolExecutor(3) as pool:
+        alone = list(pool.map(lambda one: judge.ask([one])[0], prompts))
+
+    assert together == alone
+    assert None not in together
+
+
+def test_a_prompt_without_room_for_a_reply_is_not_answered_and_counted(tiny_moe, caplog):
+    judge = ModelJudge(tiny_moe)  # 256 positions, a byte is a token
+    replies = judge.ask([prompt("x" * 200), prompt("short")])
+
+    assert replies[0] is None
+    assert isinstance(replies[1], str)
+    assert JudgeCalls(asked=2, failed=1) == judge.calls
+    assert "1 of 2 prompts are longer than 192 tokens" in caplog.text
+
+
+def test_nothing_asked_is_nothing_answered(judge):
+    assert [] == judge.ask([])
+
+
+def test_the_shipped_base_has_room_for_a_comparison_in_the_marketplace():
+    judge = ModelJudge(BASE_MODEL)
+    asked = comparison_prompt("Tidy up: SHOES red Acme x3", "Acme red shoes x3", "shoes red Acme")
+
+    assert isinstance(judge.ask([asked])[0], str)
+
+
+def test_a_folder_without_a_model_is_refused(tmp_path):
+    with pytest.raises(SettingsError, match=r"judge\.address .* no model directory"):
+        ModelJudge(tmp_path)
+
+
+def test_a_dense_model_is_sent_to_an_endpoint(tmp_path):
+    config = {"model_type": "qwen3", "max_position_embeddings": 512}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+
+    with pytest.raises(SettingsError, match=r"qwen3; .*`vllm serve`"):
+        ModelJudge(tmp_path)
