@@ -14,6 +14,7 @@ import logging
 import math
 import os
 import tempfile
+import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -52,6 +53,7 @@ class StageRecord:
         self._spool = spool
         self._catalogue = Catalogue(store.tracking_uri)
         self._shipped = time.monotonic()
+        self._beside: threading.Thread | None = None
         self._inputs: list[Input] = []
         self._outputs: dict[str, Output] = {}
         self._linked: set[str] = set()
@@ -116,10 +118,15 @@ class StageRecord:
         self._rows = (rows_in, rows_out)
 
     def metrics(self, step: int, values: Mapping[str, float]) -> None:
-        """Put the metrics of one step on the spool; MLflow gets them within seconds."""
+        """Put the metrics of one step on the spool; MLflow gets them within seconds.
+
+        A thread sends them: a server that takes the connection and says nothing holds nobody up.
+        """
         self._spool.append({"kind": "metrics", "step": step, "values": dict(values)})
-        if time.monotonic() - self._shipped > _SHIP_EVERY_S:
-            self._ship()
+        sending = self._beside is not None and self._beside.is_alive()
+        if time.monotonic() - self._shipped > _SHIP_EVERY_S and not sending:
+            self._beside = threading.Thread(target=self._send, name="to-mlflow", daemon=True)
+            self._beside.start()
 
     def ref(self, role: str, kind: type[Ref]) -> Ref:
         """Return the reference to an output and close the statement."""
@@ -190,6 +197,11 @@ class StageRecord:
             self._end("FAILED", {"eachprompt.error": reason[:500]}, reachable=True)
 
     def _ship(self) -> bool:
+        if self._beside is not None:
+            self._beside.join()
+        return self._send()
+
+    def _send(self) -> bool:
         shipped = self._spool.ship(self._catalogue)
         # After a refusal too, so that an outage costs one attempt per period.
         self._shipped = time.monotonic()
