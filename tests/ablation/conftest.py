@@ -63,6 +63,16 @@ def make_row():
 
 
 @pytest.fixture
+def make_sample():
+    return sample
+
+
+@pytest.fixture
+def metrics():
+    return METRICS
+
+
+@pytest.fixture
 def make_cell():
     """A cell from what its steps measured and what its exam solved, problem by problem."""
 

@@ -1,7 +1,14 @@
 import pytest
 
-from data_schemas.ledger import PromptCost
+from data_schemas.arrow import write_table
+from data_schemas.ledger import LedgerRow, PromptCost
+from data_schemas.reports import StepReport, StepTiming
+from data_schemas.samples import SampleResult
+from tasks.ablation.measures import read_cell
 from tasks.errors import DataError
+from tasks.evaluation import runner
+from tasks.rl import run
+from tasks.storage import canonical_json
 
 
 def test_a_phase_is_measured_as_the_docstring_defines(make_cell, make_row):
@@ -47,3 +54,18 @@ def test_a_response_without_verdict_is_no_zero(make_cell):
 def test_a_phase_without_steps_is_refused(make_cell):
     with pytest.raises(DataError, match="'gspo' with seed 1 has no step; raise max_tokens"):
         make_cell("gspo", 1, steps=())
+
+
+def test_a_cell_is_read_from_the_files_that_phase_and_exam_leave(
+    make_cell, make_row, make_sample, metrics, tmp_path
+):
+    report = StepReport(step=1, policy_version=1, metrics=metrics)
+    timing = StepTiming(step=1, seconds={"collect": 3.0, "reward": 0.25})
+    (tmp_path / run.STEPS_FILE).write_bytes(canonical_json(report) + b"\n")
+    (tmp_path / run.TIMING_FILE).write_bytes(canonical_json(timing) + b"\n")
+    write_table(tmp_path / run.LEDGER_FILE, LedgerRow, [make_row(1, "a")])
+    write_table(tmp_path / run.COSTS_FILE, PromptCost, [])
+    samples = [make_sample("p0", 0, 1.0), make_sample("p0", 1, 0.0)]
+    write_table(tmp_path / runner.SAMPLES_FILE, SampleResult, samples)
+
+    assert make_cell("full", 4, solved=((1, 0),)) == read_cell("full", 4, tmp_path, tmp_path)
