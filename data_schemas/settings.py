@@ -34,7 +34,6 @@ class PretrainSettings(BaseModel):
     steps: int = Field(default=6000, ge=1, description="optimizer updates")
     batch_rows: int = Field(default=16, ge=1, description="packed rows per update")
     row_tokens: int = Field(default=128, ge=16, description="tokens per packed row")
-    warmup_share: float = Field(default=0.03, ge=0.0, lt=1.0)
     vocabulary: int = Field(default=768, ge=272, description="256 bytes, 7 added tokens, merges")
     seed: int = 0
 
@@ -77,6 +76,9 @@ class GradingSettings(BaseModel):
     )
     drop_at_or_below: float = Field(
         default=-0.01, ge=-0.01, lt=1.0, description="too hard; below 0 keeps unsolved prompts"
+    )
+    screen_model: str = Field(
+        default="", description="folder of a smaller model: what it nearly always solves is dropped"
     )
     max_problems: int = Field(default=1024, ge=1, description="graded per run, drawn with the seed")
     weights: dict[Domain, float] = Field(

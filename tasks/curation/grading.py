@@ -4,14 +4,16 @@ A seeded mixture of problems is answered several times each; the share of solved
 puts a problem into a difficulty band. Prompts a model always solves (or, if asked for,
 never solves) give no contrast to learn from and are dropped.
 Source: CompassMax-V3-Thinking's rollout-stage elimination of zero-variance prompts, and
-Ring-lite's rule to drop all-correct prompts. Differs: graded by the start model itself,
-with thresholds from the settings; the papers use several models and print none.
+Ring-lite's rule to drop all-correct prompts. The start model itself is graded; a smaller
+model may screen the problems before (CompassMax drops what smaller models consistently
+solve). Differs: thresholds are ours, the papers print none.
 """
 
 import json
 import logging
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from transformers import PreTrainedTokenizerBase
@@ -34,9 +36,21 @@ from tasks.storage import write_bytes
 _LOG = logging.getLogger(__name__)
 
 STAGE = "grade"
+SCREEN_SAMPLES = 8
+SCREEN_PASS_RATE = 0.9
+"""A smaller model that solves this share of so many responses does so consistently."""
 GRADED = "graded.parquet"
 QUARANTINE = "quarantine.parquet"
 REPORT = "report.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Screen:
+    """A smaller model, with its own tokenizer."""
+
+    engine: RolloutEngine
+    tokenizer: PreTrainedTokenizerBase
+
 
 Score = Callable[[Sequence[Problem], Sequence[str]], Sequence[Verdict]]
 """Judge responses[i] as an answer to problems[i]."""
@@ -49,30 +63,30 @@ def grade(
     tokenizer: PreTrainedTokenizerBase,
     score: Score,
     out: Path,
+    screen: Screen | None = None,
 ) -> dict[str, float | int | str]:
     """Write graded.parquet, what was dropped and the report to `out`.
+
+    Args:
+        settings: how many samples, what is too easy or too hard.
+        problems: offered; a seeded draw of them is graded.
+        engine: holds the start model.
+        tokenizer: of the start model.
+        score: judges responses.
+        out: folder of the three files.
+        screen: a smaller model; what it consistently solves is dropped ungraded.
 
     Raises:
         DataError: nothing is left; the message says which bound took it.
         EngineError: the engine did not answer every request.
     """
     chosen = draw(problems, settings.weights, settings.max_problems, settings.seed)
-    rollouts = _answer(settings, chosen, engine, tokenizer)
-    verdicts = iter(
-        score(
-            [problem for problem in chosen for _ in rollouts[problem.id]],
-            [
-                response_text(tokenizer, rollout.response_tokens.tolist())
-                for problem in chosen
-                for rollout in rollouts[problem.id]
-            ],
-        )
-    )
-    graded = [
-        _graded(problem, rollouts[problem.id], [next(verdicts) for _ in rollouts[problem.id]])
-        for problem in chosen
-    ]
-    refused = [found for problem in graded if (found := _unfit(settings, problem)) is not None]
+    screened = _screened(settings, chosen, screen, score) if screen else []
+    mastered = {refusal.key for refusal in screened}
+    chosen = [problem for problem in chosen if problem.id not in mastered]
+    graded = _measured(settings, chosen, engine, tokenizer, score)
+    unfit = [found for problem in graded if (found := _unfit(settings, problem)) is not None]
+    refused = [*screened, *unfit]
     lost = {refusal.key for refusal in refused}
     kept = [problem for problem in graded if problem.id not in lost]
     if not kept:
@@ -89,6 +103,7 @@ def grade(
         "graded": len(graded),
         "kept": len(kept),
         "too_easy": reasons["too_easy"],
+        "small_model_solves": reasons["small_model_solves"],
         "too_hard": reasons["too_hard"],
         "ungraded": sum(problem.band is Band.UNGRADED for problem in graded),
         "mean_pass_rate": sum(rates) / len(rates) if rates else 0.0,
@@ -104,6 +119,50 @@ def band_of(pass_rate: float | None) -> Band:
     if pass_rate < 1 / 3:
         return Band.HARD
     return Band.EASY if pass_rate > 2 / 3 else Band.MEDIUM
+
+
+def _measured(
+    settings: GradingSettings,
+    problems: Sequence[Problem],
+    engine: RolloutEngine,
+    tokenizer: PreTrainedTokenizerBase,
+    score: Score,
+) -> list[GradedProblem]:
+    """Answer every problem and give it its pass rate."""
+    rollouts = _answer(settings, problems, engine, tokenizer)
+    verdicts = iter(
+        score(
+            [problem for problem in problems for _ in rollouts[problem.id]],
+            [
+                response_text(tokenizer, rollout.response_tokens.tolist())
+                for problem in problems
+                for rollout in rollouts[problem.id]
+            ],
+        )
+    )
+    return [
+        _graded(problem, rollouts[problem.id], [next(verdicts) for _ in rollouts[problem.id]])
+        for problem in problems
+    ]
+
+
+def _screened(
+    settings: GradingSettings, problems: Sequence[Problem], screen: Screen, score: Score
+) -> list[Quarantined]:
+    """Refuse what a smaller model consistently solves."""
+    enough = settings.model_copy(update={"samples": SCREEN_SAMPLES})
+    rated = _measured(enough, problems, screen.engine, screen.tokenizer, score)
+    return [
+        refuse(
+            Item(problem, problem.prompt_text),
+            STAGE,
+            Outcome.DROPPED,
+            "small_model_solves",
+            f"pass rate {problem.pass_rate:.2f} of the smaller model, bound {SCREEN_PASS_RATE:.2f}",
+        )
+        for problem in rated
+        if problem.pass_rate is not None and problem.pass_rate >= SCREEN_PASS_RATE
+    ]
 
 
 def _answer(
@@ -174,8 +233,8 @@ def _nothing_left(
             "there is no problem to grade in the domains of grading.weights "
             f"({', '.join(settings.weights) or 'any'}). Name a domain that has problems."
         )
-    easy = sum(refusal.reason == "too_easy" for refusal in refused)
-    hard = len(refused) - easy
+    hard = sum(refusal.reason == "too_hard" for refusal in refused)
+    easy = len(refused) - hard
     advice = (
         f"Give harder problems or raise grading.drop_at_or_above ({settings.drop_at_or_above})."
         if easy >= hard

@@ -1,5 +1,7 @@
 """Flyte shells of stage 1: list raw files, curate them, grade what is left."""
 
+from pathlib import Path
+
 from data_schemas.arrow import read_table
 from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, StoreRef
 from data_schemas.demonstrations import MERGED, Demonstration
@@ -90,8 +92,15 @@ def grade(
         rows = record.read("curated", curated) / curation.PROBLEMS
         problems, folder = read_table(rows, Problem), record.read("start", start)
         engine, tokenizer = open_rollout(RolloutKind.HF, folder), load_tokenizer(folder)
+        screen = None
+        if settings.screen_model:
+            small = Path(settings.screen_model).expanduser().resolve()
+            record.source("screen", small)
+            screen = grading.Screen(open_rollout(RolloutKind.HF, small), load_tokenizer(small))
         with record.output("graded") as out:
-            facts = grading.grade(settings, problems, engine, tokenizer, checked_scorer(), out)
+            facts = grading.grade(
+                settings, problems, engine, tokenizer, checked_scorer(), out, screen
+            )
         record.facts(facts)
         record.rows(int(facts["offered"]), int(facts["kept"]))
         resources.deck_of_facts("grade", facts)

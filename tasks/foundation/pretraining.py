@@ -30,6 +30,7 @@ _IGNORED = -100
 """Label that transformers leaves out of the loss."""
 _LOG_EVERY = 100
 PEAK_LEARNING_RATE = 2e-3
+WARMUP_SHARE = 0.03
 WEIGHT_DECAY = 0.1
 LOAD_BALANCE = 0.05
 """Weight of the loss that keeps all experts in use."""
@@ -119,7 +120,7 @@ def packed_rows(
 
 def rate_share(step: int, settings: PretrainSettings) -> float:
     """Share of the peak learning rate at a step: linear warm-up, cosine to a tenth."""
-    warmup = max(1, round(settings.warmup_share * settings.steps))
+    warmup = max(1, round(WARMUP_SHARE * settings.steps))
     if step < warmup:
         return (step + 1) / warmup
     done = (step - warmup) / max(1, settings.steps - warmup)

@@ -4,6 +4,7 @@ import io
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from tasks.ledger.accounts import Ledger
 
@@ -47,5 +48,7 @@ def _fates(axes: Axes, ledger: Ledger) -> None:
         [account.generated_tokens + account.saved_tokens for account in seen],
         color=[_COLOURS[account.stage] for account in seen],
     )
+    axes.xaxis.set_major_locator(MaxNLocator(5))
+    axes.xaxis.set_major_formatter("{x:,.0f}")
     axes.set_xlabel("tokens generated, or not generated (skipped)")
     axes.grid(alpha=0.25, axis="x")

@@ -14,7 +14,7 @@ from data_schemas.quarantine import Quarantined
 from data_schemas.rollouts import Rollout
 from data_schemas.settings import GradingSettings
 from data_schemas.verdicts import Verdict, abstain, scored
-from tasks.curation.grading import GRADED, QUARANTINE, REPORT, band_of, grade
+from tasks.curation.grading import GRADED, QUARANTINE, REPORT, Screen, band_of, grade
 from tasks.curation.items import Item
 from tasks.engines.protocols import Request, Sampling
 from tasks.engines.scripted import ScriptedRolloutEngine
@@ -66,6 +66,7 @@ def test_pass_rates_bands_and_drops(
         "graded": 6,
         "kept": 5,
         "too_easy": 1,
+        "small_model_solves": 0,
         "too_hard": 0,
         "ungraded": 1,
         "mean_pass_rate": 0.5,
@@ -98,6 +99,31 @@ def test_mean_tokens_count_the_end_token(
     # Digits are single tokens: 1, 2, 3 and 4 of them, and an end token each.
     (problem,) = read_table(tmp_path / GRADED, GradedProblem)
     assert 3.5 == problem.mean_tokens
+
+
+def test_what_a_smaller_model_consistently_solves_is_not_graded(
+    tmp_path: Path, tokenizer: PreTrainedTokenizerBase, problems: list[Problem]
+):
+    """The smaller model solves 'solved 4 times' always, the start model is not even asked."""
+    asked: list[str] = []
+
+    class Watched(ScriptedRolloutEngine):
+        def generate(self, requests: Sequence[Request], sampling: Sampling) -> Iterator[Rollout]:
+            asked.extend(request.problem_id for request in requests)
+            return super().generate(requests, sampling)
+
+    def always(prompt: str, _: int) -> str:
+        return "yes" if "solved 4 times" in prompt else "no"
+
+    screen = Screen(ScriptedRolloutEngine(tokenizer, always), tokenizer)
+    engine = Watched(tokenizer, solve)
+
+    facts = grade(SETTINGS, problems, engine, tokenizer, judge, tmp_path, screen)
+
+    refusals = read_table(tmp_path / QUARANTINE, Quarantined)
+    assert {"test/4": "small_model_solves"} == {r.key: r.reason for r in refusals}
+    assert "test/4" not in asked
+    assert (1, 0) == (facts["small_model_solves"], facts["too_easy"])
 
 
 def test_at_most_max_problems_are_graded_by_domain_weight(

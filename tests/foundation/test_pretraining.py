@@ -24,12 +24,12 @@ def test_rows_hold_whole_documents_and_padding_at_the_end():
 
 
 def test_the_learning_rate_rises_then_falls_to_a_tenth():
-    settings = PretrainSettings(steps=110, warmup_share=10 / 110)
+    settings = PretrainSettings(steps=200)  # of which 6 warm up
 
-    assert 0.1 == pytest.approx(rate_share(0, settings))
-    assert 1.0 == pytest.approx(rate_share(10, settings))
-    assert 0.55 == pytest.approx(rate_share(60, settings))
-    assert 0.1 == pytest.approx(rate_share(110, settings))
+    assert 1 / 6 == pytest.approx(rate_share(0, settings))
+    assert 1.0 == pytest.approx(rate_share(6, settings))
+    assert 0.55 == pytest.approx(rate_share(103, settings))
+    assert 0.1 == pytest.approx(rate_share(200, settings))
 
 
 def test_a_short_run_repeats_bit_for_bit_and_learns(tmp_path):
