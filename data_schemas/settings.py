@@ -11,7 +11,7 @@ from typing import Any, Self, cast
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from data_schemas.prompts import Domain
-from data_schemas.rl_settings import RLSettings
+from data_schemas.rl_settings import JudgeSettings, RLSettings
 
 
 class Source(BaseModel):
@@ -84,6 +84,7 @@ class GradingSettings(BaseModel):
     weights: dict[Domain, float] = Field(
         default_factory=dict, description="mixture weight per domain; empty = as they come"
     )
+    judge: JudgeSettings = JudgeSettings()
     seed: int = 0
 
     @model_validator(mode="after")
@@ -165,6 +166,7 @@ class EvaluationSettings(BaseModel):
     temperature: float = Field(default=1.0, ge=0.0, description="0 = greedy")
     max_new_tokens: int = Field(default=64, ge=1)
     resamples: int = Field(default=2000, ge=100, description="bootstrap resamples over problems")
+    judge: JudgeSettings = JudgeSettings()
     seed: int = 0
 
 

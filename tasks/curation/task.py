@@ -99,7 +99,7 @@ def grade(
             screen = grading.Screen(open_rollout(RolloutKind.HF, small), load_tokenizer(small))
         with record.output("graded") as out:
             facts = grading.grade(
-                settings, problems, engine, tokenizer, checked_scorer(), out, screen
+                settings, problems, engine, tokenizer, checked_scorer(settings.judge), out, screen
             )
         record.facts(facts)
         record.rows(int(facts["offered"]), int(facts["kept"]))

@@ -44,8 +44,9 @@ def evaluate(
         problems = read_table(record.read("curated", curated) / HELD_OUT, Problem)
         engine, tokenizer = open_rollout(RolloutKind.HF, folder), load_tokenizer(folder)
         candidate = runner.Candidate(name, model.digest, engine, tokenizer)
+        scorer = checked_scorer(settings.judge)
         with record.output("report") as out:
-            report = runner.evaluate(settings, candidate, problems, checked_scorer(), out)
+            report = runner.evaluate(settings, candidate, problems, scorer, out)
         facts = {f"accuracy/{score.suite}": score.accuracy for score in report.suites}
         record.facts(facts)
         resources.deck_of_facts(f"evaluate/{name}", facts)

@@ -7,11 +7,13 @@ learned nothing.
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from data_schemas.prompts import Domain, Message, Problem, Role
+from data_schemas.rl_settings import JudgeKind, JudgeSettings, RewardSettings
 from data_schemas.verdicts import Verdict
 from tasks.errors import EngineError
-from tasks.rewards.table import VERIFIERS, score_batch
+from tasks.rewards.table import JUDGED, VERIFIERS, entries, score_batch, score_groups
 from tasks.storage import canonical_json
 
 Score = Callable[[Sequence[Problem], Sequence[str]], list[Verdict]]
@@ -80,6 +82,21 @@ CANARIES = (
         "```python\nprint(2 * int(input()))\n```",
         "```python\nimport os\nos._exit(0)\n```",
     ),
+    Canary(
+        "generative_judge",
+        {"mode": "reference", "reference": "Shoes."},
+        "Red leather shoes for women, sizes 36 to 41, with a soft sole.",
+        "qwrt zzxk qwrt",
+    ),
+    Canary(
+        "rubric",
+        {
+            "criteria": [{"criterion": "The text names a price in dollars.", "points": 1.0}],
+            "aggregation": "ruscarl",
+        },
+        "Red shoes for 20 dollars.",
+        "Red shoes.",
+    ),
     Canary("reference_text", {"reference": "Red shoes"}, "red  shoes", "blue bags"),
 )
 """At least one per verifier."""
@@ -108,22 +125,31 @@ def check(score: Score, verifiers: Collection[str]) -> None:
 
 
 def check_canaries() -> None:
-    """Judge every canary in this process.
+    """Judge every canary that needs no judge, in this process.
 
     Raises:
         EngineError: as `check`.
     """
-    check(score_batch, VERIFIERS)
+    check(score_batch, VERIFIERS.keys() - set(JUDGED))
 
 
-def checked_scorer() -> Score:
+def checked_scorer(judge: JudgeSettings | None = None) -> Score:
     """The batch scorer, handed out only after every verifier judged its canaries right.
 
+    Args:
+        judge: of open text; without one, problems that need it are refused.
+
     Raises:
         EngineError: as `check`.
+        SettingsError: the judge cannot be opened.
     """
     check_canaries()
-    return score_batch
+    if judge is None or judge.kind is JudgeKind.NONE:
+        return score_batch
+    bound = entries(RewardSettings(judge=judge))
+    score = partial(score_groups, bound)
+    check(score, JUDGED)
+    return score
 
 
 def _problem(canary: Canary) -> Problem:

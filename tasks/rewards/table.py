@@ -8,10 +8,11 @@ import logging
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import partial
+from itertools import groupby
 from typing import TypeVar
 
 from data_schemas.prompts import Problem
-from data_schemas.rl_settings import RewardSettings
+from data_schemas.rl_settings import JudgeKind, RewardSettings
 from data_schemas.verdicts import Verdict
 from tasks.errors import SettingsError
 from tasks.rewards import (
@@ -20,11 +21,15 @@ from tasks.rewards import (
     code_tests,
     extraction,
     final_answer,
+    generative_judge,
     instruction_rules,
     reference_text,
+    rubric,
     rule_answer,
     tool_calls,
 )
+from tasks.rewards.judging.opening import NoJudge, open_judge
+from tasks.rewards.metering import MeteredJudge
 from tasks.rewards.protocol import Entry, Verifier
 from tasks.rewards.responses import failed
 
@@ -33,6 +38,8 @@ ResultT = TypeVar("ResultT")
 
 JUDGED = ("generative_judge", "rubric")
 """Verifiers that exist only where RewardSettings.judge names a judge."""
+QUESTIONS = 8
+"""Time-outs of a judge that a response or its group may take: two orders, asked twice, in waves."""
 
 _ENTRIES = {
     "final_answer": Entry(
@@ -49,18 +56,48 @@ _ENTRIES = {
     "reference_text": Entry(reference_text.verify),
 }
 
-VERIFIERS: dict[str, Verifier] = {name: entry.verify for name, entry in _ENTRIES.items()}
+_PLAIN: dict[str, Verifier] = {name: entry.verify for name, entry in _ENTRIES.items()}
+
+VERIFIERS: dict[str, Verifier] = {
+    **_PLAIN,
+    "generative_judge": generative_judge.verifier(NoJudge()),
+    "rubric": rubric.verifier(NoJudge(), _PLAIN),
+}
 """With default settings; what a problem may name."""
 
 
 def entries(settings: RewardSettings) -> dict[str, Entry]:
-    """Bind every verifier to the settings."""
+    """Bind every verifier to the settings; those that need a judge only where there is one.
+
+    Raises:
+        SettingsError: the judge cannot be opened.
+    """
     code = Entry(
         partial(code_tests.verify, reward=settings.code),
         _ENTRIES["code_tests"].timeout_s,
         in_worker=False,
     )
-    return {**_ENTRIES, "code_tests": code}
+    bound = {**_ENTRIES, "code_tests": code}
+    if settings.judge.kind is JudgeKind.NONE:
+        return bound
+    return bound | _judged(MeteredJudge(open_judge(settings.judge)), settings.judge.timeout_s)
+
+
+def _judged(judge: MeteredJudge, timeout_s: float) -> dict[str, Entry]:
+    """Bind a judge; a response costs several questions, some of them twice."""
+    patience = QUESTIONS * timeout_s
+    return {
+        "generative_judge": Entry(
+            generative_judge.verifier(judge),
+            patience,
+            in_worker=False,
+            verify_group=generative_judge.group_verifier(judge),
+            calls=judge.asked_here,
+        ),
+        "rubric": Entry(
+            rubric.verifier(judge, _PLAIN), patience, in_worker=False, calls=judge.asked_here
+        ),
+    }
 
 
 def verifiers(settings: RewardSettings) -> Mapping[str, Verifier]:
@@ -87,6 +124,29 @@ def found(table: Mapping[str, ResultT], problem: Problem) -> ResultT:
     return table[problem.verifier]
 
 
+def score_groups(
+    bound: Mapping[str, Entry], problems: Sequence[Problem], responses: Sequence[str]
+) -> list[Verdict]:
+    """Judge in this process with bound verifiers; responses to one problem in a row are a group.
+
+    Raises:
+        SettingsError: as `score_batch`.
+    """
+    for problem in problems:
+        found(bound, problem)
+    verdicts: list[Verdict] = []
+    rows = zip(problems, responses, strict=True)
+    for _, group in groupby(rows, key=lambda row: row[0].id):
+        members = list(group)
+        problem, texts = members[0][0], [text for _, text in members]
+        entry = bound[problem.verifier]
+        if entry.verify_group is None:
+            verdicts += [_guarded(entry.verify, problem, text) for text in texts]
+        else:
+            verdicts += entry.verify_group(problem, texts)
+    return verdicts
+
+
 def score_batch(problems: Sequence[Problem], responses: Sequence[str]) -> list[Verdict]:
     """Judge `responses[i]` as an answer to `problems[i]`, in order, in this process.
 
@@ -97,7 +157,8 @@ def score_batch(problems: Sequence[Problem], responses: Sequence[str]) -> list[V
     for problem in problems:
         found(VERIFIERS, problem)
     return [
-        _score(problem, response) for problem, response in zip(problems, responses, strict=True)
+        _guarded(VERIFIERS[problem.verifier], problem, response)
+        for problem, response in zip(problems, responses, strict=True)
     ]
 
 
@@ -113,9 +174,9 @@ def close() -> None:
     final_answer.close()
 
 
-def _score(problem: Problem, response: str) -> Verdict:
+def _guarded(verify: Verifier, problem: Problem, response: str) -> Verdict:
     try:
-        return VERIFIERS[problem.verifier](problem, response)
+        return verify(problem, response)
     except SettingsError:
         raise
     except Exception as error:  # noqa: BLE001 - the one boundary: our failure is not the model's

@@ -4,8 +4,10 @@ import pytest
 
 from data_schemas.verdicts import scored
 from tasks.errors import EngineError, SettingsError
-from tasks.rewards import canaries, table
+from tasks.rewards import canaries, generative_judge, table
 from tasks.rewards.canaries import CANARIES, check_canaries
+from tasks.rewards.judging.scripted import ScriptedJudge, preferring
+from tasks.rewards.protocol import Entry
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -91,3 +93,23 @@ def test_the_table_can_be_used_again_after_closing(problem) -> None:
     table.close()
 
     assert 1.0 == table.score_batch([one], ["def f(): return 1"])[0].score
+
+
+def test_a_problem_that_needs_a_judge_says_how_to_get_one(problem) -> None:
+    gold = {"mode": "reference", "reference": "Red shoes"}
+    with pytest.raises(SettingsError, match=r"needs a judge and rewards\.judge\.kind is none"):
+        table.score_batch([problem("generative_judge", gold)], ["Blue shoes"])
+
+
+def test_responses_to_one_problem_in_a_row_are_compared_with_each_other(problem) -> None:
+    judge = ScriptedJudge(preferring(len))
+    bound = {
+        "generative_judge": Entry(
+            generative_judge.verifier(judge), verify_group=generative_judge.group_verifier(judge)
+        )
+    }
+    one = problem("generative_judge", {"mode": "round_robin"})
+
+    verdicts = table.score_groups(bound, [one] * 3, ["a", "a long one", "short"])
+
+    assert [0.0, 1.0, 0.5] == [verdict.score for verdict in verdicts]
