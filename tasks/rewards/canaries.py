@@ -28,6 +28,8 @@ class Canary:
     gold: dict[str, object]
     right: str
     wrong: str
+    prompt: str = "canary"
+    """What was asked; only a judge reads it."""
 
 
 CANARIES = (
@@ -84,9 +86,10 @@ CANARIES = (
     ),
     Canary(
         "generative_judge",
-        {"mode": "reference", "reference": "Shoes."},
-        "Red leather shoes for women, sizes 36 to 41, with a soft sole.",
-        "qwrt zzxk qwrt",
+        {"mode": "reference", "reference": "RED!!! shoes shoes"},
+        "Red shoes for kids",
+        "I don't know",
+        prompt="Tidy up this product title: shoes RED!!! kids RED",
     ),
     Canary(
         "rubric",
@@ -96,6 +99,7 @@ CANARIES = (
         },
         "Red shoes for 20 dollars.",
         "Red shoes.",
+        prompt="Advertise red shoes",
     ),
     Canary("reference_text", {"reference": "Red shoes"}, "red  shoes", "blue bags"),
 )
@@ -157,7 +161,7 @@ def _problem(canary: Canary) -> Problem:
         id=f"canary/{canary.verifier}",
         domain=Domain.OPEN_TEXT,
         language="en",
-        messages=(Message(role=Role.USER, content="canary"),),
+        messages=(Message(role=Role.USER, content=canary.prompt),),
         verifier=canary.verifier,
         answer=canonical_json(canary.gold).decode(),
         source="canary",
