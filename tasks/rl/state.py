@@ -168,10 +168,11 @@ def _record_digests(folder: Path, last: int) -> dict[str, str]:
 
 def _sweep(folder: Path) -> None:
     """Remove temporary files and folders of a process that was killed while it wrote them."""
-    for path in committed(folder).glob(".*"):
-        shutil.rmtree(path, ignore_errors=True)
-    for path in (folder / "steps").glob(".*"):
-        path.unlink(missing_ok=True)
+    for path in folder.glob("*/.*"):
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
 
 
 def _is_whole(folder: Path, path: Path) -> bool:
