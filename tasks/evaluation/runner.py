@@ -6,7 +6,7 @@ Written into `out`: samples.parquet (one SampleResult per response) and report.j
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,22 +17,20 @@ from data_schemas.prompts import Problem
 from data_schemas.reports import EvaluationReport
 from data_schemas.rollouts import Rollout, StopReason
 from data_schemas.samples import SampleResult
+from data_schemas.scoring import Finished, Scored
 from data_schemas.settings import EvaluationSettings
-from data_schemas.verdicts import Verdict
-from tasks.engines.chat import render_prompts, response_text
+from tasks.engines.chat import render_prompts
 from tasks.engines.protocols import Request, RolloutEngine, Sampling
 from tasks.errors import DataError, EngineError, JudgeError
 from tasks.evaluation.suites import suite_scores
 from tasks.progress import progress
+from tasks.rewards.protocol import Scorer
 from tasks.storage import write_bytes
 
 logger = logging.getLogger(__name__)
 
 SAMPLES_FILE = "samples.parquet"
 REPORT_FILE = "report.json"
-
-ScoreBatch = Callable[[Sequence[Problem], Sequence[str]], Sequence[Verdict]]
-"""Judge responses, one problem per response, in order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +49,12 @@ def evaluate(
     settings: EvaluationSettings,
     candidate: Candidate,
     problems: Sequence[Problem],
-    score_batch: ScoreBatch,
+    scorer: Scorer,
     out: Path,
 ) -> EvaluationReport:
     """Answer every problem `settings.samples` times and report every suite.
+
+    Responses are judged while others are still generated.
 
     Raises:
         DataError: there is no problem, or two share an id.
@@ -62,14 +62,13 @@ def evaluate(
         JudgeError: no response at all has a verdict.
     """
     _check_problems(problems)
-    rollouts = _sample(settings, candidate, problems)
     by_id = {problem.id: problem for problem in problems}
-    asked = [by_id[rollout.problem_id] for rollout in rollouts]
-    texts = [
-        response_text(candidate.tokenizer, rollout.response_tokens.tolist()) for rollout in rollouts
+    rollouts = _sample(settings, candidate, by_id, scorer)
+    scored = scorer.gather()
+    samples = [
+        _sample_result(by_id[name], rollout, scored[name, rollout.sample])
+        for name, rollout in ((rollout.problem_id, rollout) for rollout in rollouts)
     ]
-    verdicts = score_batch(asked, texts)
-    samples = [_sample_result(*row) for row in zip(asked, rollouts, texts, verdicts, strict=True)]
     report = summarise(settings, candidate.name, candidate.checkpoint, samples)
     write_table(out / SAMPLES_FILE, SampleResult, samples)
     write_bytes(out / REPORT_FILE, report.model_dump_json(indent=2).encode() + b"\n")
@@ -119,13 +118,16 @@ def _check_problems(problems: Sequence[Problem]) -> None:
 
 
 def _sample(
-    settings: EvaluationSettings, candidate: Candidate, problems: Sequence[Problem]
+    settings: EvaluationSettings,
+    candidate: Candidate,
+    problems: Mapping[str, Problem],
+    scorer: Scorer,
 ) -> list[Rollout]:
     """Generate all responses, ordered by problem and sample whatever order they finish in."""
-    prompts = render_prompts(candidate.tokenizer, [problem.messages for problem in problems])
+    turns = [problem.messages for problem in problems.values()]
     requests = [
-        Request(problem_id=problem.id, prompt_tokens=prompt, num_samples=settings.samples)
-        for problem, prompt in zip(problems, prompts, strict=True)
+        Request(problem_id=name, prompt_tokens=prompt, num_samples=settings.samples)
+        for name, prompt in zip(problems, render_prompts(candidate.tokenizer, turns), strict=True)
     ]
     sampling = Sampling(
         max_new_tokens=settings.max_new_tokens,
@@ -135,28 +137,42 @@ def _sample(
     )
     total = len(problems) * settings.samples
     stream = candidate.engine.generate(requests, sampling)
-    rollouts = list(progress(stream, f"evaluate {candidate.name}", total))
-    finished = {(rollout.problem_id, rollout.sample): rollout for rollout in rollouts}
-    expected = [(problem.id, sample) for problem in problems for sample in range(settings.samples)]
+    finished: dict[tuple[str, int], Rollout] = {}
+    came = 0
+    for rollout in progress(stream, f"evaluate {candidate.name}", total):
+        came += 1
+        key = (rollout.problem_id, rollout.sample)
+        if key not in finished:
+            scorer.submit(
+                Finished(
+                    problem=problems[rollout.problem_id],
+                    group=rollout.problem_id,
+                    sample=rollout.sample,
+                    group_size=settings.samples,
+                    tokens=rollout.response_tokens,
+                )
+            )
+        finished[key] = rollout
+    expected = [(name, sample) for name in problems for sample in range(settings.samples)]
     lost = [key for key in expected if key not in finished]
-    if lost or len(rollouts) != total:
+    if lost or came != total:
         raise EngineError(
-            f"the rollout engine returned {len(rollouts)} responses where {total} were asked for; "
+            f"the rollout engine returned {came} responses where {total} were asked for; "
             f"first missing: {lost[0] if lost else 'none'}"
         )
     return [finished[key] for key in expected]
 
 
-def _sample_result(problem: Problem, rollout: Rollout, text: str, verdict: Verdict) -> SampleResult:
+def _sample_result(problem: Problem, rollout: Rollout, scored: Scored) -> SampleResult:
     return SampleResult(
         problem_id=problem.id,
         domain=problem.domain,
         language=problem.language,
         source=problem.source,
         sample=rollout.sample,
-        text=text,
-        score=verdict.score,
-        reason=verdict.reason,
+        text=scored.text,
+        score=scored.verdict.score,
+        reason=scored.verdict.reason,
         tokens=len(rollout.response_tokens),
         truncated=rollout.stop_reason is StopReason.LENGTH,
         surprisal_nats=-float(rollout.logprobs.sum(dtype="float64")),

@@ -6,7 +6,7 @@ from rich.console import Console
 from data_schemas.arrow import read_table
 from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, ReportRef, StoreRef
 from data_schemas.prompts import Problem
-from data_schemas.rl_settings import RolloutKind
+from data_schemas.rl_settings import RewardSettings, RolloutKind
 from data_schemas.settings import EvaluationSettings
 from tasks import location, remote, resources
 from tasks.engines.chat import load_tokenizer
@@ -23,7 +23,7 @@ from tasks.evaluation.agreement import (
 )
 from tasks.lineage.stage import stage
 from tasks.rewards import table
-from tasks.rewards.canaries import checked_scorer
+from tasks.rewards.service import ScoringService
 
 HELD_OUT = "held_out.parquet"
 
@@ -44,8 +44,9 @@ def evaluate(
         problems = read_table(record.read("curated", curated) / HELD_OUT, Problem)
         engine, tokenizer = open_rollout(RolloutKind.HF, folder), load_tokenizer(folder)
         candidate = runner.Candidate(name, model.digest, engine, tokenizer)
-        scorer = checked_scorer(settings.judge)
-        with record.output("report") as out:
+        rewards = RewardSettings(judge=settings.judge)
+        with ScoringService(folder, rewards) as scorer, record.output("report") as out:
+            scorer.check_canaries()
             report = runner.evaluate(settings, candidate, problems, scorer, out)
         facts = {f"accuracy/{score.suite}": score.accuracy for score in report.suites}
         record.facts(facts)

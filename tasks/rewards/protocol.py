@@ -11,6 +11,7 @@ from typing import Protocol, TypeVar
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from data_schemas.prompts import Problem
+from data_schemas.scoring import Finished, Scored
 from data_schemas.verdicts import Verdict, abstain, scored
 
 THINK_OPEN = "<think>"
@@ -42,6 +43,22 @@ class GroupVerifier(Protocol):
     """Judges all responses to one problem relative to each other, one verdict each, in order."""
 
     def __call__(self, problem: Problem, responses: Sequence[str]) -> list[Verdict]: ...
+
+
+class Scorer(Protocol):
+    """Judges responses as they finish; `tasks.rewards.service.ScoringService` in production."""
+
+    def submit(self, item: Finished) -> None:
+        """Take one finished response; may block while too many wait."""
+        ...
+
+    def gather(self) -> dict[tuple[str, int], Scored]:
+        """Wait for everything submitted and return it by (group, sample)."""
+        ...
+
+    def check_canaries(self) -> None:
+        """Judge answers whose verdict is known; a surprise is an EngineError."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,6 @@ is plain data (CollectorState), so that a committed step can be taken up exactly
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Protocol
 
 from transformers import PreTrainedTokenizerBase
 
@@ -21,6 +20,7 @@ from tasks.algorithms.routing import check_trace
 from tasks.engines.chat import render_prompt
 from tasks.engines.protocols import Request, RolloutEngine, Sampling
 from tasks.errors import DataError, EngineError
+from tasks.rewards.protocol import Scorer
 from tasks.rl.collected import (
     Collected,
     CollectorState,
@@ -36,22 +36,6 @@ from tasks.rl.history import MAX_SKIPS, History
 from tasks.rl.schedule import Forecast, forecast, ordered, schedule_metrics
 from tasks.rl.segments import OpenGroup, requests_of, updated
 from tasks.rl.shaping import penalties
-
-
-class Scorer(Protocol):
-    """Judges responses as they finish; `tasks.rewards.service.ScoringService` in production."""
-
-    def submit(self, item: Finished) -> None:
-        """Take one finished response; may block while too many wait."""
-        ...
-
-    def gather(self) -> dict[tuple[str, int], Scored]:
-        """Wait for everything submitted and return it by (group, sample)."""
-        ...
-
-    def check_canaries(self) -> None:
-        """Judge answers whose verdict is known; a surprise is an EngineError."""
-        ...
 
 
 class Collector:

@@ -19,8 +19,9 @@ from tasks.algorithms import group_size
 from tasks.engines.chat import load_tokenizer, render_prompt
 from tasks.engines.select import open_rollout, open_trainer
 from tasks.errors import Preempted
-from tasks.rl import inflight, loop, state
-from tasks.rl.collect import Collector, Scorer
+from tasks.rewards.protocol import Scorer
+from tasks.rl import capsule, inflight, loop, state
+from tasks.rl.collect import Collector
 from tasks.rl.history import History
 from tasks.rl.preemption import GRACE_S, Termination, listening
 
@@ -197,6 +198,8 @@ def finish(phase: Phase, model_out: Path, report_out: Path) -> dict[str, float |
     storage.write_bytes(report_out / TIMING_FILE, _lines(timings))
     rows = [row for record in records for row in record.ledger]
     write_table(report_out / LEDGER_FILE, LedgerRow, rows)
+    for path in capsule.kept(phase.state, last.step):
+        storage.copy_file(path, report_out / capsule.FOLDER / path.name)
     costs = [cost for record in records for cost in record.costs]
     write_table(report_out / COSTS_FILE, PromptCost, costs)
     return {

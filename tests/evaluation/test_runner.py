@@ -8,14 +8,37 @@ import pytest
 from data_schemas.arrow import read_table
 from data_schemas.reports import EvaluationReport
 from data_schemas.samples import SampleResult
+from data_schemas.scoring import Scored
 from data_schemas.settings import EvaluationSettings
 from data_schemas.verdicts import abstain, scored
+from tasks.engines.chat import response_text
 from tasks.engines.scripted import ScriptedRolloutEngine
 from tasks.errors import DataError, EngineError, JudgeError
 from tasks.evaluation.runner import Candidate, evaluate, summarise
 from tasks.rewards.table import score_batch
 
 SETTINGS = EvaluationSettings(samples=2, resamples=200, max_new_tokens=24)
+
+
+class _Serial:
+    """A scorer that judges one response after the other."""
+
+    def __init__(self, tokenizer, judge):
+        self._tokenizer, self._judge, self._items = tokenizer, judge, []
+
+    def submit(self, item):
+        self._items.append(item)
+
+    def gather(self):
+        texts = [response_text(self._tokenizer, item.tokens.tolist()) for item in self._items]
+        verdicts = self._judge([item.problem for item in self._items], texts)
+        return {
+            (item.group, item.sample): Scored(text, verdict, 0.0, 0)
+            for item, text, verdict in zip(self._items, texts, verdicts, strict=True)
+        }
+
+    def check_canaries(self):
+        pass
 
 
 class _Altered(ScriptedRolloutEngine):
@@ -37,9 +60,8 @@ def run(tokenizer, tmp_path):
         engine = _Altered(tokenizer, script, change)
         folder = tmp_path / name
         folder.mkdir()
-        return evaluate(
-            SETTINGS, Candidate(name, "c" * 64, engine, tokenizer), problems, judge, folder
-        )
+        candidate = Candidate(name, "c" * 64, engine, tokenizer)
+        return evaluate(SETTINGS, candidate, problems, _Serial(tokenizer, judge), folder)
 
     return run
 
