@@ -125,7 +125,7 @@ class MoeForward:
             values_STGD[rows_B, position_B] = value_BGD
             # The query heads of one key head stand where the tokens of a longer query would.
             grouped = query_BAD.unflatten(1, (self._num_groups, -1))
-            # Two products: torch's fused kernel is made for long queries, and slower for these.
+            # Two products: for one query torch's fused kernel is not faster.
             scores = grouped @ keys_STGD[:count, :width].permute(0, 2, 3, 1)
             weights = (scores.float() * self._scale + bias_BT[:, None, None]).softmax(dim=3)
             mixed = weights.to(scores.dtype) @ values_STGD[:count, :width].transpose(1, 2)

@@ -195,8 +195,7 @@ def _without_places(like_PT: torch.Tensor, size: int) -> torch.Tensor:
 
 def _with_places(buffer_ST: torch.Tensor, width: int, live: int) -> torch.Tensor:
     # Zeros: a place that is masked must still hold a number, for 0 * NaN is NaN.
-    # Places lie inside the next axis: the keys of a head then stand side by side in memory,
-    # where attention reads them (measured: five times faster than token by token).
+    # Places lie inside the next axis: the keys of a head then stand side by side in memory.
     rest = buffer_ST.shape[2:]
     wider = buffer_ST.new_zeros((buffer_ST.shape[0], *rest[:1], width, *rest[1:]))
     wider = wider.transpose(1, 2) if rest else wider
