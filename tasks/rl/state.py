@@ -80,13 +80,13 @@ def commit(folder: Path, state: RunState, trainer: Trainer, files: Mapping[str, 
     """
     target = committed(folder) / f"{state.step:06d}"
     records = _record_digests(folder, state.step)
-    with storage.staged_folder(target) as staged:
-        storage.write_bytes(staged / "run.json", storage.canonical_json(state))
-        storage.write_bytes(staged / RECORDS_FILE, storage.canonical_json(records))
+    with storage.staged_folder(target) as staged:  # made durable as a whole when the block ends
+        (staged / "run.json").write_bytes(storage.canonical_json(state))
+        (staged / RECORDS_FILE).write_bytes(storage.canonical_json(records))
         for name, payload in files.items():
-            storage.write_bytes(staged / name, payload)
+            (staged / name).write_bytes(payload)
         trainer.save(staged)
-        storage.write_bytes(staged / storage.MANIFEST, storage.folder_manifest(staged))
+        (staged / storage.MANIFEST).write_bytes(storage.folder_manifest(staged))
     _drop_old(folder)
 
 

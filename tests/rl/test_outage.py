@@ -1,12 +1,15 @@
 """The shell of RL while what it reports to is away: nobody waits, no row is lost."""
 
 import json
+import os
 import shutil
+import signal
 import socket
 import time
 from pathlib import Path
 
 import pytest
+from flytekit.exceptions.user import FlyteRecoverableException
 
 from data_schemas.arrow import write_table
 from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, StoreRef
@@ -17,6 +20,7 @@ from tasks.lineage.stage import stage, sync
 from tasks.lineage.statements import load_statement
 from tasks.rl.run import PROBLEMS_FILE
 from tasks.rl.task import rl
+from tasks.rl.upload import fetch_newest
 
 STEPS = 3
 
@@ -132,6 +136,23 @@ def test_a_phase_whose_machine_is_lost_goes_on_from_the_store(
 
     assert f"state of step {STEPS} was downloaded" in caplog.text
     assert [1, 2, 3] == spooled(store)
+
+
+def test_a_pod_told_to_stop_uploads_its_step_and_asks_for_another_try(
+    store, phase, tmp_path, monkeypatch
+):
+    def telling(steps, *_):
+        for number, step in enumerate(steps):
+            if number == 0:
+                os.kill(os.getpid(), signal.SIGTERM)
+            yield step
+
+    monkeypatch.setattr("tasks.rl.task.progress", telling)
+    with pytest.raises(FlyteRecoverableException, match="SIGTERM after committed step 2"):
+        phase("http://127.0.0.1:9")
+
+    (uri,) = (tmp_path / "store/state").iterdir()
+    assert 2 == fetch_newest(str(uri), tmp_path / "another disk")
 
 
 def no_finish(*_: object) -> None:
