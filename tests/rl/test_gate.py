@@ -1,5 +1,6 @@
 import math
 
+import numpy as np
 import pytest
 import torch
 
@@ -9,7 +10,7 @@ from tasks.engines.chat import load_tokenizer
 from tasks.engines.rollout_hf import HFRolloutEngine
 from tasks.engines.trainer_torch import TorchTrainer
 from tasks.errors import EngineError
-from tasks.rl.gate import PROBE_TOLERANCE, decide, enforce, probe
+from tasks.rl.gate import PROBE_TOLERANCE, decide, enforce, probe, trainer_logprobs
 
 SETTINGS = MismatchSettings(correct_above=1e-2, pause_above=1e-1)
 
@@ -76,3 +77,17 @@ def test_an_engine_that_computes_with_other_weights_is_caught(tiny_moe, canaries
 
     with pytest.raises(EngineError, match="other weights than it was sent"):
         probe(engine, trainer, canaries, precision)
+
+
+def test_one_token_whose_route_was_flipped_is_no_sign_of_other_weights(tiny_moe):
+    class Flipped:
+        """Right but for one token in twenty, as a phase with bf16 rollouts has shown."""
+
+        def probe(self, sequences):
+            right = trainer_logprobs(trainer, sequences)
+            return [right - 10.0 * (np.arange(len(right)) % 20 == 19)]
+
+    trainer = TorchTrainer(tiny_moe)
+    canaries = [np.arange(1, 42, dtype=np.int32)]
+
+    assert 0.05 == pytest.approx(probe(Flipped(), trainer, canaries, Precision.BF16), abs=1e-6)
