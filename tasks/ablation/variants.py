@@ -77,8 +77,8 @@ VARIANTS = (
     Variant("c3po", "C3PO: about half the tokens train", {"loss": {"token_budget": 1100}}),
     Variant(
         "curriculum",
-        "what is solved at times; after a plateau the harder half",
-        {"zero_variance": {"curriculum": ((0.2, 1.01), (0.0, 0.6))}},
+        "pass rates of 0.4 and more first; 20 steps without gain until the next band",
+        {"zero_variance": {"curriculum": ((0.4, 0.9), (0.15, 0.6), (0.0, 0.3))}},
     ),
     Variant("one_step_off", "rollouts one version behind", {"engines": {"staleness": 1}}),
     Variant("segments", "24 tokens of a response per step", {"engines": {"segment_tokens": 24}}),
