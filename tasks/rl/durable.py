@@ -13,6 +13,7 @@ from typing import Protocol
 from pydantic import ValidationError
 
 from tasks import remote, storage
+from tasks.errors import EngineError
 from tasks.rl.upload import Counts, Pointer, Uploader, fetch_newest, newest_step
 
 logger = logging.getLogger(__name__)
@@ -60,7 +61,10 @@ class Keeper:
     def clear(self) -> None:
         """Remove what was uploaded: the phase's results are committed artifacts by now."""
         self._uploader.close()
-        remote.delete_folder(self._uri)
+        try:
+            remote.delete_folder(self._uri)
+        except EngineError as error:  # no reason to do the phase again
+            logger.warning("the uploaded states at %s are left behind: %s", self._uri, error)
 
     def _point(self) -> None:
         newest = self._uploader.newest
