@@ -47,6 +47,7 @@ def test_only_what_looks_outside_is_never_served_from_the_cache():
         "summary",
         "audit",
         "ledger",
+        "replay",
         "fit_settings",
         "find_start",
         "watch",

@@ -103,7 +103,7 @@ def _collected_out(collected: Collected, rollouts: list[Rollout]) -> dict[str, A
     return {
         "step": collected.step,
         "policy_version": collected.policy_version,
-        "groups": [_group_out(entry, rollouts) for entry in collected.groups],
+        "groups": [group_out(entry, rollouts) for entry in collected.groups],
         "skipped": [
             [entry.problem.id, entry.round, entry.fate.value, entry.saved_tokens]
             for entry in collected.skipped
@@ -133,7 +133,7 @@ def _collected_in(
     return Collected(
         step=item["step"],
         policy_version=item["policy_version"],
-        groups=[_group_in(entry, problems, rollouts) for entry in item["groups"]],
+        groups=[group_in(entry, problems, rollouts) for entry in item["groups"]],
         skipped=[
             Skipped(problems[problem], draw, Fate(fate), saved)
             for problem, draw, fate, saved in item["skipped"]
@@ -149,7 +149,8 @@ def _collected_in(
     )
 
 
-def _group_out(entry: CollectedGroup, rollouts: list[Rollout]) -> dict[str, Any]:
+def group_out(entry: CollectedGroup, rollouts: list[Rollout]) -> dict[str, Any]:
+    """Turn a finished group into JSON; its rollouts go to the end of the list."""
     rollouts.extend(item.rollout for item in entry.group.rollouts)
     return {
         "problem": entry.group.problem.id,
@@ -165,9 +166,10 @@ def _group_out(entry: CollectedGroup, rollouts: list[Rollout]) -> dict[str, Any]
     }
 
 
-def _group_in(
+def group_in(
     item: dict[str, Any], problems: Mapping[str, Problem], rollouts: Iterator[Rollout]
 ) -> CollectedGroup:
+    """Turn what `group_out` made back into a group; its rollouts come from the iterator."""
     scored = tuple(
         ScoredRollout(next(rollouts), text, Verdict.model_validate(verdict), penalty)
         for text, verdict, penalty in item["items"]

@@ -18,23 +18,20 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from data_schemas.mismatch import Decision, GateRecord
 from data_schemas.reports import StepReport, StepTiming
-from data_schemas.rl_settings import Correction, RLSettings, RouterReplay
-from tasks.algorithms.corrections import correction_weights
+from data_schemas.rl_settings import RLSettings, RouterReplay
 from tasks.algorithms.digests import weight_digest
-from tasks.algorithms.losses import table
-from tasks.algorithms.losses.kl import kl_penalty
-from tasks.algorithms.losses.surrogate import Plan, clipped_objective
+from tasks.algorithms.losses.surrogate import Plan
 from tasks.algorithms.schedules import warmup_constant
-from tasks.engines.protocols import LossFn, RolloutEngine, TokenBatch, TokenScores, Trainer
+from tasks.engines.protocols import RolloutEngine, TokenBatch, TokenScores, Trainer
 from tasks.errors import EngineError
-from tasks.rl import gate, inflight, state
+from tasks.rl import capsule, gate, inflight, state
 from tasks.rl.batch import StepBatch, build, token_advantages
 from tasks.rl.collect import Collector
 from tasks.rl.collected import Collected
 from tasks.rl.ledger import ledger_rows, prompt_costs
 from tasks.rl.metrics import collect_metrics, mismatch_of, policy_metrics
+from tasks.rl.objective import corrections, loss_columns, policy_loss, policy_plan, split
 from tasks.rl.producer import Producer
 
 WARMUP_UPDATES = 4
@@ -90,17 +87,18 @@ def steps(
         last_step=settings.steps,
         waiting=waiting,
     )
-    probe = hand_over(run, version=now.step)
+    weights, probe = hand_over(run, version=now.step)
     with closing(producer):
         for step in range(now.step + 1, settings.steps + 1):
             clock = Clock()
             collected = producer.take(step)
             clock.lap("collect")
-            record, updates = one_step(run, collected, now.updates, probe, clock)
+            record, updates, seen = one_step(run, collected, now.updates, probe, clock)
             producer.settle()
             clock.lap("wait_for_rollouts")
-            probe = hand_over(run, version=step)
+            before, (weights, probe) = weights, hand_over(run, version=step)
             clock.lap("hand_over")
+            capsule.keep(run.folder, replace(seen, weights_before=before, weights_after=weights))
             now = now.model_copy(update={"step": step, "updates": updates})
             record = record.model_copy(update={"timing": timing(collected, clock)})
             state.write_step(run.folder, record)
@@ -114,8 +112,8 @@ def steps(
 
 def one_step(
     run: Run, collected: Collected, updates: int, probe: float, clock: Clock
-) -> tuple[state.StepRecord, int]:
-    """Train on a step's rollouts. Returns its record and the updates done so far."""
+) -> tuple[state.StepRecord, int, capsule.Capsule]:
+    """Train on a step's rollouts. Returns its record, the updates done so far and its capsule."""
     settings = run.settings
     batch = build(settings, collected.trained)
     rows = split(settings, len(batch.owners), collected.step)
@@ -127,10 +125,13 @@ def one_step(
     advantages_NT = token_advantages(settings, batch, old)
     weights_NT, corrected = corrections(settings, decision, batch, old)
     losses: list[dict[str, float]] = []
+    watch, plan = capsule.Watch(batch), None
     if rows:  # a step whose groups are all flat or on their way has nothing to train on
-        plan = policy_plan(run, batch, old, rows, collected.step)
+        plan = policy_plan(
+            settings, batch, old, rows, vocabulary=run.vocabulary, step=collected.step
+        )
         training = replaying_batch(run, batch, old, advantages_NT * weights_NT, plan)
-        losses = update(run, training, batch.num_sequences, rows, updates)
+        losses = update(run, watch.numbered(training), batch.num_sequences, rows, updates, watch)
     clock.lap("update")
     metrics = (
         collect_metrics(collected)
@@ -146,7 +147,9 @@ def one_step(
         costs=tuple(prompt_costs(collected)),
         gate=decision,
     )
-    return record, updates + len(losses)
+    given = capsule.Given(settings, run.vocabulary, tuple(collected.trained), decision)
+    made = capsule.Made(batch, rows, advantages_NT, weights_NT, plan)
+    return record, updates + len(losses), capsule.seal(given, old, watch, made)
 
 
 def old_scores(run: Run, batch: StepBatch) -> TokenScores:
@@ -155,51 +158,6 @@ def old_scores(run: Run, batch: StepBatch) -> TokenScores:
         batch.tokens,
         temperature=run.settings.temperature,
         record_routes=run.settings.router_replay is not RouterReplay.R3,
-    )
-
-
-def split(settings: RLSettings, num_rows: int, step: int) -> tuple[torch.Tensor, ...]:
-    """Rows of every update of the step: a seeded shuffle in equal parts, none of them empty."""
-    generator = torch.Generator().manual_seed(settings.seed * 1_000_003 + step)
-    parts = torch.randperm(num_rows, generator=generator).tensor_split(settings.mini_batches)
-    return tuple(part for part in parts if len(part))
-
-
-def corrections(
-    settings: RLSettings, decision: GateRecord, batch: StepBatch, old: TokenScores
-) -> tuple[torch.Tensor, dict[str, float]]:
-    """Importance weights [N, T] as the gate decided: 1 where it lets the step proceed."""
-    chosen = settings.engines.mismatch
-    correction = Correction.OFF
-    if decision.decision is Decision.CORRECT:
-        off = chosen.correction is Correction.OFF
-        correction = Correction.TIS if off else chosen.correction
-    return correction_weights(
-        old.logprobs_NT,
-        batch.tokens.columns["rollout_logprobs"],
-        batch.tokens.response_NT,
-        correction=correction,
-        cap=chosen.cap,
-    )
-
-
-def policy_plan(
-    run: Run, batch: StepBatch, old: TokenScores, rows: tuple[torch.Tensor, ...], step: int
-) -> Plan:
-    """Groups, ranges and weights of every token, fixed before the first update."""
-    totals = table.StepTotals(
-        num_sequences=batch.num_sequences,
-        num_tokens=batch.num_tokens,
-        max_new_tokens=run.settings.max_new_tokens,
-        updates=rows,
-        seed=run.settings.seed + step,
-    )
-    return table.plan(
-        run.settings.loss,
-        old.entropy_NT,
-        batch.tokens.response_NT,
-        vocabulary=run.vocabulary,
-        step=totals,
     )
 
 
@@ -212,13 +170,14 @@ def replaying_batch(
         RouterReplay.R2: old.experts_NTLK,
         RouterReplay.R3: batch.tokens.experts_NTLK,
     }[run.settings.router_replay]
-    columns = {"old_logprobs": old.logprobs_NT, "advantages": advantages_NT} | plan.columns()
+    reference_NT = None
     if run.reference is not None:
         # With its own routes: replaying the policy's would hide how far it has moved.
         plain = replace(batch.tokens, experts_NTLK=None)
         temperature = run.settings.temperature
         scores = run.reference.score(plain, temperature=temperature, record_routes=False)
-        columns["reference_logprobs"] = scores.logprobs_NT
+        reference_NT = scores.logprobs_NT
+    columns = loss_columns(old, advantages_NT, plan, reference_NT)
     return replace(batch.tokens, experts_NTLK=experts_NTLK, columns=columns)
 
 
@@ -228,9 +187,10 @@ def update(
     num_sequences: int,
     rows: tuple[torch.Tensor, ...],
     updates: int,
+    watch: capsule.Watch,
 ) -> list[dict[str, float]]:
     """Do the updates of the step, one per part of its rows."""
-    loss = policy_loss(run.settings, num_sequences / max(1, len(rows)))
+    loss = watch.watched(policy_loss(run.settings, num_sequences / max(1, len(rows))))
     return [
         run.trainer.update(
             training.select(part),
@@ -245,36 +205,11 @@ def update(
     ]
 
 
-def policy_loss(settings: RLSettings, num_sequences: float) -> LossFn:
-    """The policy loss of a mini-batch, as the trainer wants it."""
-    mode, beta = table.ratio_mode(settings.loss), settings.loss.auxiliary.kl
-
-    def loss(logprobs_NT: torch.Tensor, batch: TokenBatch) -> tuple[torch.Tensor, dict[str, float]]:
-        column = batch.columns
-        plan = Plan(column["groups"], column["weights"], column["clip_low"], column["clip_high"])
-        old_NT = column["old_logprobs"]
-        objective_N, clipped_NT = clipped_objective(
-            logprobs_NT, old_NT, column["advantages"], plan, ratio_mode=mode
-        )
-        counts = {
-            "clipped_tokens": float(clipped_NT.sum()),
-            "tokens": float((plan.weights_NT > 0).sum()),
-        }
-        if beta > 0.0:
-            reference_NT = column["reference_logprobs"]
-            drift_N = kl_penalty(logprobs_NT, old_NT, reference_NT, plan.weights_NT)
-            objective_N = objective_N - beta * drift_N
-            counts["kl"] = float(drift_N.detach().sum()) / num_sequences
-        return -objective_N.sum() / num_sequences, counts
-
-    return loss
-
-
-def hand_over(run: Run, version: int) -> float:
+def hand_over(run: Run, version: int) -> tuple[str, float]:
     """Give the rollout engine the trainer's weights; check that it has and uses exactly those.
 
     Returns:
-        Mean |dlogp| between the engines on the canary sequences, nats.
+        The digest, and the mean |dlogp| between the engines on the canary sequences, nats.
 
     Raises:
         EngineError: the digests differ, or the log-probabilities do.
@@ -286,7 +221,7 @@ def hand_over(run: Run, version: int) -> float:
             f"weight hand-over of version {version}: the engine has {installed[:12]}, "
             f"the trainer sent {sent[:12]}; no rollout was made with the wrong weights"
         )
-    return gate.probe(run.engine, run.trainer, run.canaries, run.settings.engines.precision)
+    return sent, gate.probe(run.engine, run.trainer, run.canaries, run.settings.engines.precision)
 
 
 def timing(collected: Collected, clock: Clock) -> StepTiming:

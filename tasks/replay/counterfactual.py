@@ -1,0 +1,107 @@
+"""What another loss would have made of the same step: same rollouts, same log-probs.
+
+Ranges are those of the loss's paper, since a range of one loss says nothing in another.
+The weight of a token is |d objective / d log-prob|: its advantage, its share of the mean, and 0
+where the clip cuts it off. Letters: N sequences, T tokens.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import torch
+
+from data_schemas.rl_settings import PolicyLoss, RLSettings
+from tasks.algorithms.losses.table import scales_by_std
+from tasks.replay.recompute import Repeated, repeat, total
+from tasks.rl.capsule import Capsule
+
+CLIP_RANGES = {
+    PolicyLoss.GSPO: (3e-4, 4e-4),
+    PolicyLoss.GRPO: (0.2, 0.2),
+    PolicyLoss.DR_GRPO: (0.2, 0.2),
+    PolicyLoss.DAPO: (0.2, 0.28),
+    PolicyLoss.CISPO: (0.2, 0.28),
+}
+"""(below, above) of each paper; ESPO makes its own from the entropy; CISPO has no lower end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """What a loss made of a step."""
+
+    loss: str
+    objective: float
+    """Summed over the updates."""
+    clip_share: float
+    tokens: int
+    """With any weight in the gradient."""
+    weight: float
+    """Sum of all tokens' weights."""
+    domains: Mapping[str, float]
+    """Share of the weight."""
+    fates: Mapping[str, float]
+    cosine: float
+    """Of the tokens' signed weights with those of the step as it was; 0 if one has none."""
+
+
+def with_loss(settings: RLSettings, kind: PolicyLoss) -> RLSettings:
+    """Change the loss, with its own paper's range; the step's own loss stays as it was set."""
+    if kind is settings.loss.kind:
+        return settings
+    changes: dict[str, object] = {"kind": kind}
+    if kind in CLIP_RANGES:
+        changes["clip_low"], changes["clip_high"] = CLIP_RANGES[kind]
+    return settings.model_copy(update={"loss": settings.loss.model_copy(update=changes)})
+
+
+def side_by_side(capsule: Capsule, kind: PolicyLoss) -> tuple[Effect, Effect]:
+    """Measure the step as it was, and under another loss.
+
+    Raises:
+        DataError: other sequences would be trained than the capsule has log-probs of.
+    """
+    own = repeat(capsule, capsule.settings)
+    settings = with_loss(capsule.settings, kind)
+    other = repeat(capsule, settings)
+    return (
+        effect(capsule, own, own, _name(capsule.settings)),
+        effect(capsule, other, own, _name(settings)),
+    )
+
+
+def effect(capsule: Capsule, step: Repeated, own: Repeated, name: str) -> Effect:
+    """Summarise a repeated step."""
+    weight_N = step.gradient_NT.abs().sum(dim=1).double()
+    domains: dict[str, float] = {}
+    fates: dict[str, float] = {}
+    whole = float(weight_N.sum())
+    for (place, _), weight in zip(step.made.batch.owners, weight_N.tolist(), strict=True):
+        entry, share = capsule.groups[place], weight / whole if whole else 0.0
+        domain = entry.group.problem.domain.value
+        domains[domain] = domains.get(domain, 0.0) + share
+        fates[entry.fate.value] = fates.get(entry.fate.value, 0.0) + share
+    tokens = total(step.calls, "tokens")
+    return Effect(
+        loss=name,
+        objective=-sum(float(call.value) for call in step.calls),
+        clip_share=total(step.calls, "clipped_tokens") / max(1.0, tokens),
+        tokens=int((step.gradient_NT != 0).sum()),
+        weight=whole,
+        domains=domains,
+        fates=fates,
+        cosine=_cosine(step.gradient_NT, own.gradient_NT),
+    )
+
+
+def _cosine(left_NT: torch.Tensor, right_NT: torch.Tensor) -> float:
+    left, right = left_NT.double().flatten(), right_NT.double().flatten()
+    size = float(left.norm() * right.norm())
+    return float(left @ right) / size if size else 0.0
+
+
+def _name(settings: RLSettings) -> str:
+    loss = settings.loss
+    if loss.kind is PolicyLoss.ESPO:
+        return f"espo ({loss.ratio.value})"
+    spread = "" if scales_by_std(loss) else ", no std"
+    return f"{loss.kind.value} (-{loss.clip_low:g}, +{loss.clip_high:g}{spread})"

@@ -1,0 +1,68 @@
+"""The capsule of a step: by the chain of statements behind a model, or as a given file."""
+
+from pathlib import Path
+
+from data_schemas.statements import Output
+from tasks import remote
+from tasks.errors import DataError, SettingsError
+from tasks.lineage.lookup import Lookup
+from tasks.lineage.statements import chain
+from tasks.rl.capsule import FOLDER, Capsule, decode, name_of
+
+
+def capsule_behind(
+    model_uri: str, tracking_uri: str, store: str, cache: Path, *, phase: str, step: int
+) -> Capsule:
+    """Read the capsule of a step that led to a registered model.
+
+    Args:
+        model_uri: 'models:/NAME@released' or 'models:/NAME/3'.
+        tracking_uri: of MLflow.
+        store: folder or s3:// prefix the artifacts lie in.
+        cache: where objects of a remote store are kept.
+        phase: 'rl/two'; '' takes the last one.
+        step: 0 takes the newest of which there is a capsule.
+
+    Raises:
+        SettingsError: there is no such model, phase or step; names those there are.
+        DataError: the report is gone.
+        TamperError: a statement or the report was changed.
+    """
+    version = Lookup(tracking_uri).version(model_uri)
+    tags = [version.tags, *([version.model.tags] if version.model else [])]
+    roots = [tag["statement"] for tag in tags if tag.get("statement")]
+    reports = reports_of_rl(store, roots)
+    chosen = phase or next(reversed(reports), "")
+    if chosen not in reports:
+        known = ", ".join(reports) or "none"
+        raise SettingsError(f"no phase {chosen!r} of RL led to {model_uri}; there is: {known}")
+    report = reports[chosen]
+    folder = remote.localise(report.uri, report.digest, cache) / FOLDER
+    steps = sorted(int(path.stem) for path in folder.glob("[0-9]*.npz"))
+    wanted = step or (steps[-1] if steps else 0)
+    if wanted not in steps:
+        known = ", ".join(map(str, steps)) or "none"
+        raise SettingsError(f"no capsule of step {wanted} of {chosen} was kept; there is: {known}")
+    return read(folder / name_of(wanted))
+
+
+def reports_of_rl(store: str, roots: list[str]) -> dict[str, Output]:
+    """Find what every RL phase in a chain of statements reported, first phase first."""
+    return {
+        statement.stage: output
+        for statement in chain(store, roots).values()
+        for output in statement.outputs
+        if statement.stage.startswith("rl/") and output.role == "report"
+    }
+
+
+def read(path: Path) -> Capsule:
+    """Read one file.
+
+    Raises:
+        DataError: it cannot be read, or is no capsule.
+    """
+    try:
+        return decode(path.read_bytes())
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {error.strerror}") from error

@@ -1,0 +1,152 @@
+"""Repeat a step from its capsule with the functions that trained it, and compare the bytes.
+
+Nothing here computes anything of its own: batch.py, gate.py, metrics.py and objective.py do. No
+model is needed: the log-probs that every loss was computed with are in the capsule.
+Letters: N sequences, T tokens, M sequences of a micro-batch.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from data_schemas.rl_settings import RLSettings
+from tasks.engines.protocols import TokenBatch
+from tasks.errors import DataError
+from tasks.rl import capsule as capsules
+from tasks.rl import gate, objective
+from tasks.rl.batch import StepBatch, build, token_advantages
+from tasks.rl.capsule import Call, Capsule, Made
+from tasks.rl.metrics import mismatch_of
+from tasks.storage import canonical_json
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """One thing a step made, recorded and repeated."""
+
+    name: str
+    shape: str
+    difference: str
+    """'' if every byte is equal."""
+
+
+@dataclass(frozen=True, slots=True)
+class Repeated:
+    """A step, computed again."""
+
+    made: Made
+    calls: list[Call]
+    gradient_NT: torch.Tensor
+    """d objective / d log-prob of every token: what a token weighs in the policy gradient."""
+
+
+def compare(capsule: Capsule) -> list[Compared]:
+    """Repeat a step under its own settings and compare all it made."""
+    repeated = repeat(capsule, capsule.settings)
+    arrays = capsules.output_arrays(repeated.made, repeated.calls)
+    names = [*arrays, *(name for name in capsule.outputs if name not in arrays)]
+    return [
+        _gate(capsule, repeated.made.batch),
+        *(_compared(name, capsule.outputs.get(name), arrays.get(name)) for name in names),
+    ]
+
+
+def repeat(capsule: Capsule, settings: RLSettings) -> Repeated:
+    """Compute a step again, under the settings it had or others.
+
+    Raises:
+        DataError: other sequences would be trained than the capsule has log-probs of.
+    """
+    batch, old = build(settings, capsule.groups), capsules.old_scores(capsule)
+    if batch.tokens.tokens_NT.shape != old.logprobs_NT.shape:
+        raise DataError(
+            f"step {capsule.step}: {tuple(batch.tokens.tokens_NT.shape)} tokens would be trained, "
+            f"the capsule has log-probs of {tuple(old.logprobs_NT.shape)}; take another step"
+        )
+    rows = objective.split(settings, len(batch.owners), capsule.step)
+    advantages_NT = token_advantages(settings, batch, old)
+    correction_NT, _ = objective.corrections(settings, capsule.gate, batch, old)
+    made = Made(batch, rows, advantages_NT, correction_NT, None)
+    if not rows:
+        return Repeated(made, [], torch.zeros(advantages_NT.shape))
+    plan = objective.policy_plan(
+        settings, batch, old, rows, vocabulary=capsule.vocabulary, step=capsule.step
+    )
+    reference = capsule.inputs.get("reference_logprobs_NT")
+    columns = objective.loss_columns(
+        old,
+        advantages_NT * correction_NT,
+        plan,
+        None if reference is None else torch.from_numpy(reference),
+    )
+    training = replace(batch.tokens, experts_NTLK=None, columns=columns)
+    calls, gradient_NT = _losses(capsule, settings, training, batch.num_sequences / len(rows))
+    return Repeated(replace(made, plan=plan), calls, gradient_NT)
+
+
+def _losses(
+    capsule: Capsule, settings: RLSettings, training: TokenBatch, num_sequences: float
+) -> tuple[list[Call], torch.Tensor]:
+    """Ask for every loss the trainer asked for, on the same micro-batches."""
+    loss = objective.policy_loss(settings, num_sequences)
+    logprobs_NT = torch.from_numpy(capsule.inputs["logprobs_NT"])
+    gradient_NT = torch.zeros(logprobs_NT.shape)
+    sizes = capsule.inputs["call_sizes"].tolist()
+    calls = []
+    for rows_M in torch.from_numpy(capsule.inputs["call_rows"]).split(sizes):
+        micro = training.select(rows_M)
+        width = micro.tokens_NT.shape[1]
+        mine_MT = logprobs_NT[rows_M, :width].requires_grad_()
+        value, metrics = loss(mine_MT, micro)
+        (slope_MT,) = torch.autograd.grad(-value, mine_MT)
+        gradient_NT[rows_M, :width] = slope_MT
+        calls.append(Call(rows_M, value.detach(), metrics))
+    return calls, gradient_NT
+
+
+def _gate(capsule: Capsule, batch: StepBatch) -> Compared:
+    """Decide again; the probe on the canaries needs both engines, so it is taken as given."""
+    again = gate.decide(
+        capsule.step,
+        mismatch_of(batch, capsules.old_scores(capsule)),
+        capsule.gate.probe_logprob,
+        capsule.settings.engines.mismatch,
+    )
+    same = canonical_json(again) == canonical_json(capsule.gate)
+    difference = "" if same else f"recorded {capsule.gate}, repeated {again}"
+    return Compared("gate", "1 record", difference)
+
+
+def _compared(name: str, recorded: NDArray | None, repeated: NDArray | None) -> Compared:
+    if recorded is None or repeated is None:
+        return Compared(name, "-", "not recorded" if recorded is None else "not repeated")
+    shape = " x ".join(map(str, recorded.shape))
+    return Compared(name, f"{recorded.dtype} {shape}", first_difference(recorded, repeated))
+
+
+def first_difference(recorded: NDArray, repeated: NDArray) -> str:
+    """Say where two arrays differ first in their bytes; '' if nowhere."""
+    if (recorded.shape, recorded.dtype) != (repeated.shape, repeated.dtype):
+        return f"repeated as {repeated.dtype} {repeated.shape}"
+    width = recorded.dtype.itemsize
+    left, right = (
+        np.frombuffer(np.ascontiguousarray(array).tobytes(), np.uint8).reshape(-1, width)
+        for array in (recorded, repeated)
+    )
+    places = np.flatnonzero((left != right).any(axis=1))
+    if not len(places):
+        return ""
+    at = np.unravel_index(places[0], recorded.shape)
+    where = ", ".join(str(int(index)) for index in at)
+    return (
+        f"{len(places)} differ, first [{where}]: {recorded[at]} recorded, {repeated[at]} repeated"
+    )
+
+
+def total(calls: Sequence[Call], name: str) -> float:
+    """Add up a metric of all calls; 0 where the loss has none of that name."""
+    metrics: list[Mapping[str, float]] = [call.metrics for call in calls]
+    return sum(metric.get(name, 0.0) for metric in metrics)

@@ -1,0 +1,65 @@
+"""Flyte shells of the replay: a step repeated from its capsule, and the mismatch table."""
+
+import os
+from pathlib import Path
+
+from rich.console import Console
+
+from data_schemas.artifacts import StoreRef
+from data_schemas.rl_settings import PolicyLoss
+from tasks import location, resources
+from tasks.errors import SettingsError, TamperError
+from tasks.lineage.stage import workplace
+from tasks.replay import counterfactual, find, recompute
+from tasks.replay.text import compared_table, effects_table
+from tasks.rl.capsule import Capsule
+
+
+@resources.shell("replay")
+def replay(model: str, phase: str, step: int, loss: str, store: str, file: str) -> list[str]:
+    """Repeat a step of RL from its capsule, print what is equal, and measure another loss.
+
+    Args:
+        model: 'models:/NAME@released' or 'models:/NAME/3'.
+        phase: 'rl/two'; '' takes the last one.
+        step: 0 takes the newest of which there is a capsule.
+        loss: 'gspo', 'grpo' ...: measure it on the same step; '' = only compare.
+        store: folder or s3:// prefix the artifacts lie in.
+        file: a capsule; read instead of looking for the model's.
+
+    Returns:
+        Names of all that was equal.
+
+    Raises:
+        TamperError: something is not what the step recorded.
+    """
+    kind = _kind(loss) if loss else None
+    capsule = find.read(Path(file)) if file else _behind(model, phase, step, store)
+    rows = recompute.compare(capsule)
+    console = Console(highlight=False)
+    console.print(compared_table(capsule, rows))
+    if kind is not None:
+        console.print(effects_table(*counterfactual.side_by_side(capsule, kind)))
+    shown = {row.name: row.difference or "equal" for row in rows}
+    resources.deck_of_facts(f"replay of step {capsule.step}", shown)
+    wrong = [f"{row.name}: {row.difference}" for row in rows if row.difference]
+    if wrong:
+        raise TamperError(
+            f"step {capsule.step} does not repeat: {'; '.join(wrong)}. The capsule was changed, or "
+            "other code or another torch made it: check out the version its statement names."
+        )
+    return [row.name for row in rows]
+
+
+def _behind(model: str, phase: str, step: int, store: str) -> Capsule:
+    uri = location.absolute_store(store)
+    tracking = location.tracking_uri(uri, os.environ.get("MLFLOW_TRACKING_URI", ""))
+    cache = workplace(StoreRef(uri=uri, id="replay", tracking_uri=tracking))
+    return find.capsule_behind(model, tracking, uri, cache, phase=phase, step=step)
+
+
+def _kind(name: str) -> PolicyLoss:
+    if name not in set(PolicyLoss):
+        known = ", ".join(kind.value for kind in PolicyLoss)
+        raise SettingsError(f"--loss {name!r} is none of: {known}")
+    return PolicyLoss(name)

@@ -1,0 +1,107 @@
+"""The arithmetic of a step between its scores and its loss: pure, and so repeatable from a capsule.
+
+Advantages are made in batch.py. Letters: N sequences, T tokens.
+"""
+
+import torch
+
+from data_schemas.mismatch import Decision, GateRecord
+from data_schemas.rl_settings import Correction, RLSettings
+from tasks.algorithms.corrections import correction_weights
+from tasks.algorithms.losses import table
+from tasks.algorithms.losses.kl import kl_penalty
+from tasks.algorithms.losses.surrogate import Plan, clipped_objective
+from tasks.engines.protocols import LossFn, TokenBatch, TokenScores
+from tasks.rl.batch import StepBatch
+
+
+def split(settings: RLSettings, num_rows: int, step: int) -> tuple[torch.Tensor, ...]:
+    """Rows of every update of the step: a seeded shuffle in equal parts, none of them empty."""
+    generator = torch.Generator().manual_seed(settings.seed * 1_000_003 + step)
+    parts = torch.randperm(num_rows, generator=generator).tensor_split(settings.mini_batches)
+    return tuple(part for part in parts if len(part))
+
+
+def corrections(
+    settings: RLSettings, decision: GateRecord, batch: StepBatch, old: TokenScores
+) -> tuple[torch.Tensor, dict[str, float]]:
+    """Importance weights [N, T] as the gate decided: 1 where it lets the step proceed."""
+    chosen = settings.engines.mismatch
+    correction = Correction.OFF
+    if decision.decision is Decision.CORRECT:
+        off = chosen.correction is Correction.OFF
+        correction = Correction.TIS if off else chosen.correction
+    return correction_weights(
+        old.logprobs_NT,
+        batch.tokens.columns["rollout_logprobs"],
+        batch.tokens.response_NT,
+        correction=correction,
+        cap=chosen.cap,
+    )
+
+
+def policy_plan(
+    settings: RLSettings,
+    batch: StepBatch,
+    old: TokenScores,
+    rows: tuple[torch.Tensor, ...],
+    *,
+    vocabulary: int,
+    step: int,
+) -> Plan:
+    """Groups, ranges and weights of every token, fixed before the first update."""
+    totals = table.StepTotals(
+        num_sequences=batch.num_sequences,
+        num_tokens=batch.num_tokens,
+        max_new_tokens=settings.max_new_tokens,
+        updates=rows,
+        seed=settings.seed + step,
+    )
+    return table.plan(
+        settings.loss,
+        old.entropy_NT,
+        batch.tokens.response_NT,
+        vocabulary=vocabulary,
+        step=totals,
+    )
+
+
+def loss_columns(
+    old: TokenScores,
+    advantages_NT: torch.Tensor,
+    plan: Plan,
+    reference_NT: torch.Tensor | None,
+) -> dict[str, torch.Tensor]:
+    """Name what the loss reads of a batch beside the log-probs in training.
+
+    Args:
+        advantages_NT: times the correction weights.
+        reference_NT: log-probs of the phase's start model, where the loss asks for a KL to it.
+    """
+    columns = {"old_logprobs": old.logprobs_NT, "advantages": advantages_NT} | plan.columns()
+    return columns if reference_NT is None else columns | {"reference_logprobs": reference_NT}
+
+
+def policy_loss(settings: RLSettings, num_sequences: float) -> LossFn:
+    """The policy loss of a mini-batch, as the trainer wants it."""
+    mode, beta = table.ratio_mode(settings.loss), settings.loss.auxiliary.kl
+
+    def loss(logprobs_NT: torch.Tensor, batch: TokenBatch) -> tuple[torch.Tensor, dict[str, float]]:
+        column = batch.columns
+        plan = Plan(column["groups"], column["weights"], column["clip_low"], column["clip_high"])
+        old_NT = column["old_logprobs"]
+        objective_N, clipped_NT = clipped_objective(
+            logprobs_NT, old_NT, column["advantages"], plan, ratio_mode=mode
+        )
+        counts = {
+            "clipped_tokens": float(clipped_NT.sum()),
+            "tokens": float((plan.weights_NT > 0).sum()),
+        }
+        if beta > 0.0:
+            reference_NT = column["reference_logprobs"]
+            drift_N = kl_penalty(logprobs_NT, old_NT, reference_NT, plan.weights_NT)
+            objective_N = objective_N - beta * drift_N
+            counts["kl"] = float(drift_N.detach().sum()) / num_sequences
+        return -objective_N.sum() / num_sequences, counts
+
+    return loss

@@ -1,0 +1,47 @@
+"""Another loss on the same step, against gradients worked by hand."""
+
+import pytest
+import torch
+
+from data_schemas.rl_settings import LossSettings, PolicyLoss
+from tasks.replay.counterfactual import side_by_side, with_loss
+from tasks.replay.recompute import repeat
+
+
+def test_a_step_is_itself_under_its_own_loss(capsule):
+    own, other = side_by_side(capsule(), PolicyLoss.ESPO)
+
+    assert own == other
+    assert pytest.approx(1.0) == own.cosine
+    assert pytest.approx(1.0) == sum(own.domains.values())
+    assert pytest.approx(1.0) == sum(own.fates.values())
+
+
+def test_another_loss_weighs_the_same_tokens_otherwise(capsule):
+    own, other = side_by_side(capsule(), PolicyLoss.GSPO)
+
+    assert "gspo (-0.0003, +0.0004)" == other.loss
+    assert own.domains.keys() == other.domains.keys()
+    assert 0.0 < other.cosine < 1.0
+
+
+def test_before_the_first_update_a_token_weighs_its_advantage_over_the_length(capsule):
+    # One update per step: the policy is pi_old, every ratio is 1 and nothing is clipped.
+    step = capsule(mini_batches=1, loss=LossSettings(kind=PolicyLoss.GRPO))
+    repeated = repeat(step, step.settings)
+    mask_NT = repeated.made.batch.tokens.response_NT
+    length_N = mask_NT.sum(dim=1, keepdim=True)
+    expected_NT = repeated.made.advantages_NT / length_N / repeated.made.batch.num_sequences
+
+    assert torch.allclose(expected_NT, repeated.gradient_NT, rtol=1e-3, atol=1e-7)
+
+
+def test_a_loss_brings_the_range_of_its_paper_and_the_own_one_keeps_what_was_set(capsule):
+    settings = capsule().settings
+    wide = settings.model_copy(update={"loss": LossSettings(kind=PolicyLoss.GRPO, clip_low=0.9)})
+
+    assert (3e-4, 4e-4) == (
+        with_loss(settings, PolicyLoss.GSPO).loss.clip_low,
+        with_loss(settings, PolicyLoss.GSPO).loss.clip_high,
+    )
+    assert 0.9 == with_loss(wide, PolicyLoss.GRPO).loss.clip_low

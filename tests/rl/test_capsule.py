@@ -1,0 +1,93 @@
+import itertools
+
+import numpy as np
+import pytest
+
+from tasks.errors import DataError
+from tasks.rl import capsule
+from tasks.rl.codec import pack
+from tasks.rl.run import finish, train
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("phase")
+
+
+@pytest.fixture
+def phase(phase_in, scorer, folder):
+    """Four steps, done once for all tests."""
+    phase = phase_in(folder)
+    if not (folder / capsule.FOLDER).exists():
+        list(train(phase, scorer()))
+    return phase
+
+
+def steps(paths) -> list[int]:
+    return [int(path.stem) for path in paths]
+
+
+def test_the_newest_three_and_every_twentieth_are_kept(tmp_path):
+    (tmp_path / capsule.FOLDER).mkdir()
+    for step in range(1, 46):
+        (tmp_path / capsule.FOLDER / capsule.name_of(step)).touch()
+
+    assert [20, 40, 43, 44, 45] == steps(capsule.kept(tmp_path, 45))
+    assert [20, 39, 40, 41] == steps(capsule.kept(tmp_path, 41))
+    assert [1, 2] == steps(capsule.kept(tmp_path, 2))
+
+
+def test_a_phase_keeps_capsules_beside_its_state_and_in_its_report(phase, tmp_path):
+    (tmp_path / "model").mkdir()
+    finish(phase, tmp_path / "model", tmp_path / "report")
+
+    assert [2, 3, 4] == steps(sorted((phase.state / "capsules").iterdir()))
+    for path in (tmp_path / "report/capsules").iterdir():
+        assert (phase.state / "capsules" / path.name).read_bytes() == path.read_bytes()
+    assert [2, 3, 4] == steps(sorted((tmp_path / "report/capsules").iterdir()))
+
+
+def test_reading_and_writing_again_gives_the_same_bytes(phase):
+    path = phase.state / "capsules" / capsule.name_of(4)
+
+    assert path.read_bytes() == capsule.encode(capsule.decode(path.read_bytes()))
+
+
+def test_weights_are_handed_from_one_capsule_to_the_next(phase):
+    two, three = (
+        capsule.decode((phase.state / "capsules" / capsule.name_of(step)).read_bytes())
+        for step in (2, 3)
+    )
+
+    assert 64 == len(two.weights_after)
+    assert two.weights_after == three.weights_before
+    assert three.weights_before != three.weights_after
+
+
+def test_a_resumed_phase_writes_the_same_capsules(phase, phase_in, scorer, tmp_path):
+    # When states are saved is no part of a step.
+    cut = phase_in(tmp_path, commit_every=3)
+    list(itertools.islice(train(cut, scorer()), 2))
+    list(train(cut, scorer()))
+
+    for name in map(capsule.name_of, (2, 3, 4)):
+        whole = phase.state / capsule.FOLDER / name
+        assert whole.read_bytes() == (tmp_path / capsule.FOLDER / name).read_bytes()
+
+
+def test_every_sequence_is_in_exactly_one_call_of_the_loss(phase):
+    sealed = capsule.decode((phase.state / "capsules" / capsule.name_of(4)).read_bytes())
+    rows = sealed.inputs["call_rows"]
+
+    assert list(range(len(sealed.outputs["tokens_NT"]))) == sorted(rows.tolist())
+    assert len(rows) == sealed.inputs["call_sizes"].sum()
+    mask_NT = sealed.outputs["response_NT"]
+    assert (sealed.inputs["logprobs_NT"][mask_NT] < 0.0).all()
+    assert not sealed.inputs["logprobs_NT"][~mask_NT].any()
+
+
+def test_other_bytes_are_refused():
+    with pytest.raises(DataError, match="not a file of packed arrays"):
+        capsule.decode(b"nonsense")
+    with pytest.raises(DataError, match="not the capsule of a step"):
+        capsule.decode(pack({"a": np.zeros(1)}, {"settings": {}}))
