@@ -33,3 +33,17 @@ class GateRecord(BaseModel):
     probe_logprob: float = Field(
         description="mean |dlogp| on canary sequences after the newest weight hand-over"
     )
+
+
+class PhaseGates(BaseModel):
+    """What the gate decided in a whole phase of RL."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    stage: str = Field(description="'rl/one', 'rl/two' ...")
+    steps: int = Field(ge=0, description="with a record; 0 = nothing is known")
+    proceeded: int
+    corrected: int
+    paused: int
+    max_k3: float
+    max_probe: float = Field(description="largest mean |dlogp| on canaries, nats")

@@ -6,6 +6,8 @@ the step must reproduce; wall-clock seconds travel beside it in StepTiming.
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from data_schemas.mismatch import PhaseGates
+
 
 class StepReport(BaseModel):
     """What one training step did. Deterministic given code, settings and inputs."""
@@ -90,3 +92,6 @@ class ReleaseManifest(BaseModel):
     objects: tuple[str, ...] = Field(description="digests of every artifact in the chain")
     raw_files: dict[str, str] = Field(description="uri to sha256 of every raw source file")
     gate: GateDecision
+    mismatch: tuple[PhaseGates, ...] = Field(
+        default=(), description="what the mismatch gate decided in every RL phase of the chain"
+    )

@@ -44,6 +44,7 @@ def model_card(
         "## Why it was released\n\n" if manifest.gate.released else "## Why it was not released\n",
         "\n".join(f"- {reason}" for reason in manifest.gate.reasons),
         f"## What it was made of\n\n{_made_of(chain)}",
+        f"### Train-inference mismatch\n\n{_mismatch(manifest)}",
         f"### Raw files\n\n{_raw_files(manifest)}",
         f"## Limits\n\n{_limits(manifest, ladder)}",
         f"## How to check it\n\n{_how_to_check(manifest)}",
@@ -150,6 +151,18 @@ def _made_of(chain: Mapping[str, Statement]) -> str:
         code = " ".join(f"`{part[:12]}`" for part in statement.code)
         lines.append(f"| {statement.stage} | `{digest[:12]}` | {code} | {shown} |")
     return "\n".join(lines)
+
+
+def _mismatch(manifest: ReleaseManifest) -> str:
+    """What the gate between rollout engine and trainer decided, phase by phase."""
+    head = "| phase | steps | corrected | paused | largest k3 | largest probe (nats) |"
+    lines = [head, "| --- | --- | --- | --- | --- | --- |"]
+    lines += [
+        f"| {phase.stage} | {phase.steps} | {phase.corrected} | {phase.paused} "
+        f"| {phase.max_k3:.1e} | {phase.max_probe:.1e} |"
+        for phase in manifest.mismatch
+    ]
+    return "\n".join(lines) if manifest.mismatch else "No phase of RL led to it."
 
 
 def _raw_files(manifest: ReleaseManifest) -> str:

@@ -7,8 +7,10 @@ be shown has failed: a missing comparison, a suite without problems, a NaN.
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from data_schemas.mismatch import PhaseGates
 from data_schemas.reports import Comparison, EvaluationReport, GateDecision, SuiteScore
 from data_schemas.settings import ReleaseSettings
+from tasks.release import mismatch
 
 MERGED = "merged"
 ALL = "all"
@@ -24,6 +26,7 @@ def decide(
     candidate: EvaluationReport,
     parents: Mapping[str, EvaluationReport],
     comparisons: Sequence[Comparison],
+    gates: tuple[PhaseGates, ...] = (),
 ) -> GateDecision:
     """Apply all rules; the model passes if every one of them does.
 
@@ -32,6 +35,7 @@ def decide(
         candidate: its held-out scores.
         parents: name on the ladder -> scores of what it was made from.
         comparisons: candidate minus parent on the same problems.
+        gates: of every RL phase that led to the candidate; empty if none did.
     """
     references = [MERGED] if MERGED in parents else sorted(parents)
     found = {(comparison.parent, comparison.suite): comparison for comparison in comparisons}
@@ -43,6 +47,7 @@ def decide(
         rules += _gain(settings, name, found.get((name, ALL)))
         rules += _domains(settings, name, suites, found)
     rules += _answers(settings, candidate, suites.get(ALL))
+    rules += mismatch.rules(gates)
     return GateDecision(
         released=all(passed for passed, _ in rules),
         reasons=tuple(f"{'passed' if passed else 'FAILED'}: {text}" for passed, text in rules),

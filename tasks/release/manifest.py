@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from data_schemas.artifacts import CheckpointRef
+from data_schemas.mismatch import PhaseGates
 from data_schemas.reports import GateDecision, ReleaseManifest
 from data_schemas.statements import Statement
 from tasks.errors import DataError
@@ -15,6 +16,7 @@ def release_manifest(
     chain: Mapping[str, Statement],
     store: str,
     decision: GateDecision,
+    gates: tuple[PhaseGates, ...] = (),
 ) -> ReleaseManifest:
     """Collect the manifest of a candidate from the statements that led to it.
 
@@ -26,6 +28,7 @@ def release_manifest(
         chain: from `tasks.lineage.statements.chain`, by digest.
         store: where the chain's objects lie.
         decision: of the gate.
+        gates: of the mismatch gate in every RL phase of the chain.
 
     Raises:
         DataError: the chain does not contain the candidate.
@@ -47,4 +50,5 @@ def release_manifest(
         objects=tuple(sorted(objects)),
         raw_files=origins.all_raw_files(store, chain.values()),
         gate=decision,
+        mismatch=gates,
     )

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from data_schemas.artifacts import CheckpointRef
+from data_schemas.mismatch import PhaseGates
 from data_schemas.reports import EvaluationReport, GateDecision
 from data_schemas.settings import ReleaseSettings
 from tasks import storage
@@ -28,6 +29,8 @@ class Candidate:
     ladder: Sequence[EvaluationReport]
     """Every evaluated model in the order they were made, the candidate last."""
     decision: GateDecision
+    gates: tuple[PhaseGates, ...] = ()
+    """Of the mismatch gate in every RL phase that led to it."""
 
 
 def release(
@@ -46,7 +49,12 @@ def release(
         )
     statements = chain(store, [candidate.checkpoint.statement, *candidate.evidence])
     manifest = release_manifest(
-        settings.name, candidate.checkpoint, statements, store, candidate.decision
+        settings.name,
+        candidate.checkpoint,
+        statements,
+        store,
+        candidate.decision,
+        candidate.gates,
     )
     shutil.copytree(candidate.folder, out, dirs_exist_ok=True)
     (out / storage.MANIFEST).unlink(missing_ok=True)

@@ -5,8 +5,9 @@ from data_schemas.settings import ReleaseSettings
 from tasks import resources
 from tasks.ladder import read_comparisons, read_ladder
 from tasks.lineage.catalogue import MANIFEST_TAG
-from tasks.lineage.stage import stage
-from tasks.release import gate
+from tasks.lineage.stage import stage, workplace
+from tasks.lineage.statements import chain
+from tasks.release import gate, mismatch
 from tasks.release import release as releasing
 
 
@@ -31,8 +32,9 @@ def release(
         folder, compared = record.read("candidate", candidate), record.read("ladder", ladder)
         rungs = read_ladder(compared)
         parents = {rung.model: rung for rung in rungs[:-1]}
-        decision = gate.decide(settings, rungs[-1], parents, read_comparisons(compared))
-        known = releasing.Candidate(candidate, folder, [ladder.statement], rungs, decision)
+        gates = mismatch.gates_behind(chain(store.uri, [candidate.statement]), workplace(store))
+        decision = gate.decide(settings, rungs[-1], parents, read_comparisons(compared), gates)
+        known = releasing.Candidate(candidate, folder, [ladder.statement], rungs, decision, gates)
         with record.output("model") as out:
             facts = releasing.release(settings, known, store.uri, out)
         record.facts(facts)
