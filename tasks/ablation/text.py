@@ -85,7 +85,8 @@ def words(report: AblationReport) -> list[str]:
         "problems (mean over the seeds).",
         "The reward is that of the prompts a variant draws: where prompts are skipped or staged "
         "it rises without any learning, so the held-out accuracy decides.",
-        f"Certain (interval off 0, every seed of one sign): {', '.join(sure) or 'nothing'}.",
+        f"Certain (interval off 0, every seed of one sign): {', '.join(sure) or 'nothing'}. "
+        f"Of {len(compared)} intervals {len(compared) / 20:.1f} are off 0 by chance alone.",
         f"Nothing shows at this size: {', '.join(open_) or 'none'}.",
         *(
             f"Zero-variance rate of {fall.rate}: {fall.without:.1%} with all stages off, "

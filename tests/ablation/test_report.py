@@ -66,6 +66,7 @@ def test_the_words_name_what_is_certain_and_what_is_not(study):
     said = "\n".join(words(study))
 
     assert "one sign): zv_off (-50.0 [-50.0, -50.0])." in said
+    assert "Of 2 intervals 0.1 are off 0 by chance alone." in said
     assert "Nothing shows at this size: gspo." in said
     assert "first draws: 40.0% with all stages off, 20.0% with all on: it falls by 50%" in said
     assert "the paper's 17% is exceeded for certain" in said
