@@ -129,6 +129,7 @@ STAGES = {
     "audit": Stage("audit", LARGE, "cpu", hours=12, retries=2, cached=False),
     "ledger": Stage("ledger", SMALL, "cpu", hours=2, retries=2, cached=False),
     "replay": Stage("replay", SMALL, "cpu", hours=1, retries=2, cached=False),
+    "mismatch": Stage("replay", LARGE, "cpu", hours=2, retries=2, cached=False),
     "find_start": Stage("retraining", SMALL, "cpu", hours=1, retries=2, cached=False),
     "watch": Stage("retraining", LARGE, "cpu", hours=12, retries=2, cached=False),
     "leave": Stage("retraining", SMALL, "cpu", hours=0.5, retries=2, cached=False),

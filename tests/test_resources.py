@@ -48,6 +48,7 @@ def test_only_what_looks_outside_is_never_served_from_the_cache():
         "audit",
         "ledger",
         "replay",
+        "mismatch",
         "fit_settings",
         "find_start",
         "watch",

@@ -9,9 +9,10 @@ from data_schemas.artifacts import StoreRef
 from data_schemas.rl_settings import PolicyLoss
 from tasks import location, resources
 from tasks.errors import SettingsError, TamperError
+from tasks.foundation.base import check_model_folder, shipped_base
 from tasks.lineage.stage import workplace
-from tasks.replay import counterfactual, find, recompute
-from tasks.replay.text import compared_table, effects_table
+from tasks.replay import counterfactual, find, numerics, recompute
+from tasks.replay.text import compared_table, effects_table, gaps_table
 from tasks.rl.capsule import Capsule
 
 
@@ -49,6 +50,29 @@ def replay(model: str, phase: str, step: int, loss: str, store: str, file: str) 
             "other code or another torch made it: check out the version its statement names."
         )
     return [row.name for row in rows]
+
+
+@resources.shell("mismatch")
+def mismatch(model_folder: str, prompts: int, max_new_tokens: int, seeds: list[int]) -> list[float]:
+    """Print what bf16 and fp32 rollouts do under replay off, R2 and R3.
+
+    Args:
+        model_folder: Hugging Face directory of a mixture of experts; '' for the shipped one.
+        prompts: of the sample world.
+        max_new_tokens: of an answer.
+        seeds: of the sampling.
+
+    Returns:
+        k3 of every row of the table.
+    """
+    folder = Path(model_folder) if model_folder else shipped_base()
+    check_model_folder(folder)
+    problems = numerics.sample_problems(0, prompts)
+    rows = numerics.gaps(folder, problems, max_new_tokens, seeds)
+    Console(highlight=False).print(gaps_table(rows, len(problems)))
+    facts = {f"{row.precision.value} {row.replay.value}: k3": row.k3 for row in rows}
+    resources.deck_of_facts("mismatch", facts)
+    return [row.k3 for row in rows]
 
 
 def _behind(model: str, phase: str, step: int, store: str) -> Capsule:

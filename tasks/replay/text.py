@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from rich.table import Table
 
 from tasks.replay.counterfactual import Effect
+from tasks.replay.numerics import Gap
 from tasks.replay.recompute import Compared
 from tasks.rl.capsule import Capsule
 
@@ -36,6 +37,32 @@ def effects_table(own: Effect, other: Effect) -> Table:
     _shares(table, own.domains, other.domains)
     _shares(table, own.fates, other.fates)
     table.add_row("cosine of weights", f"{own.cosine:.4f}", f"{other.cosine:.4f}")
+    return table
+
+
+def gaps_table(gaps: Sequence[Gap], prompts: int) -> Table:
+    """One line per precision and way of replay."""
+    title = f"fp32 trainer against the rollout engine, {prompts} prompts"
+    table = Table(title=title, title_justify="left", box=None)
+    for head in ("rollout", "replay"):
+        table.add_column(head)
+    heads = ["tokens", "mean |dlogp|", "95% over prompts", "k3", "max |dlogp|", "beyond 2x"]
+    for head in [*heads, "routes differ", "tokens differ", "effective"]:
+        table.add_column(head, justify="right")
+    for gap in gaps:
+        table.add_row(
+            gap.precision.value,
+            gap.replay.value,
+            f"{gap.tokens:,}",
+            f"{gap.mean_abs:.2e}",
+            f"{gap.low:.2e} .. {gap.high:.2e}",
+            f"{gap.k3:.2e}",
+            f"{gap.largest:.2e}",
+            f"{gap.extreme_share:.3%}",
+            f"{gap.route_share:.3%}",
+            f"{gap.token_share:.2%}",
+            f"{gap.effective_share:.6f}",
+        )
     return table
 
 
