@@ -86,8 +86,9 @@ ablation: $(STAMP) ## what each feature of RL is worth, on equal tokens: about 4
 audit: $(STAMP) ## walk back from the released model to the raw files, re-hashing everything
 	$(BIN)/pyflyte run workflows/audit.py audit $(ARGS)
 
+# trl asks for torch, which stands apart: the override leaves it, and its CUDA packages, out.
 lock: $(STAMP) ## resolve the lock files anew from pyproject.toml, keeping pins that still fit
-	$(COMPILE) --extra dev --universal --output-file lock_cpu.txt
+	echo 'torch; python_version < "3"' | $(COMPILE) --overrides /dev/stdin --extra dev --universal --output-file lock_cpu.txt
 	$(COMPILE) --extra vllm --python-platform $(CLUSTER) --output-file lock_rollout.txt
 	$(COMPILE) --extra vllm --extra megatron --python-platform $(CLUSTER) --output-file lock_trainer.txt
 

@@ -22,7 +22,7 @@ WORDS: dict[str, dict[str, str]] = {
             "four five six seven eight nine ten week month year years gets takes makes needs "
             "wants loves sells runs costs gives says buys plays works total dollars bags book "
             "books dog dogs car food home night money best love better next left right morning "
-            "today"
+            "today blue green black white big large cheap soft light strong fresh bag shirt"
         ),
         "de": (
             "der die und in den von zu das mit sich des auf für ist im dem nicht ein eine als "
