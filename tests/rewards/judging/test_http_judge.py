@@ -213,7 +213,8 @@ def test_a_judge_that_is_down_is_not_waited_for_once_per_prompt(caplog):
         took = time.monotonic() - start
 
         assert 200 == judge.calls.failed
-    assert took < 2.0
+    # One prompt after the other would take 20 s or more.
+    assert took < 10.0
     assert "no text for 200 of 200 prompts" in caplog.text
     assert "refused" in caplog.text
 

@@ -85,7 +85,8 @@ def test_nothing_outlives_a_parent_that_is_killed(level: Level) -> None:
         "from tasks.rewards.sandbox.runner import Limits, Sandbox\n"
         "one = Sandbox(Limits(cpu_s=60, wall_s=60.0), Level(os.environ['LEVEL']))\n"
         "run = threading.Thread(target=one.run, args=('while True: pass', ['f()']))\n"
-        "run.start(); time.sleep(0.7)\n"
+        "run.start()\n"
+        "while not one._all: time.sleep(0.02)\n"
         "print(one._all[0].process.pid, flush=True)\n"
     )
     parent = subprocess.Popen(
@@ -98,10 +99,11 @@ def test_nothing_outlives_a_parent_that_is_killed(level: Level) -> None:
     assert parent.stdout is not None
     with parent.stdout:
         zygote = int(parent.stdout.readline())
-        below = {
-            zygote,
-            *map(int, Path(f"/proc/{zygote}/task/{zygote}/children").read_text().split()),
-        }
+        children = Path(f"/proc/{zygote}/task/{zygote}/children")
+        started = time.monotonic() + 60
+        while not children.read_text().split() and time.monotonic() < started:
+            time.sleep(0.05)
+        below = {zygote, *map(int, children.read_text().split())}
         parent.kill()
         parent.wait()
     deadline = time.monotonic() + 10
