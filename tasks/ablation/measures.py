@@ -52,7 +52,9 @@ class Cell(BaseModel):
     verify_s: float
     step_s: float
     makespans: Makespans
-    accuracy: dict[str, float] = Field(description="held-out problem -> share solved")
+    accuracy: dict[str, float | None] = Field(
+        description="held-out problem -> share of its judged responses that solved it, if any"
+    )
 
     @property
     def steps(self) -> int:
@@ -118,13 +120,12 @@ def cell_of(
     )
 
 
-def accuracy_by_problem(samples: Sequence[SampleResult]) -> dict[str, float]:
-    """Share of judged responses that solved a problem; one without any verdict is left out."""
+def accuracy_by_problem(samples: Sequence[SampleResult]) -> dict[str, float | None]:
+    """Share of judged responses that solved a problem; None where no response has a verdict."""
     solved: dict[str, list[bool]] = defaultdict(list)
     for sample in samples:
-        if sample.judged:
-            solved[sample.problem_id].append(sample.solved)
-    return {name: _mean(found) for name, found in solved.items()}
+        solved[sample.problem_id] += [sample.solved] if sample.judged else []
+    return {name: _mean(found) if found else None for name, found in solved.items()}
 
 
 def _whole(timing: StepTiming) -> float:

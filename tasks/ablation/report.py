@@ -1,8 +1,9 @@
 """From cells to the lines of the table, with what is certain and what is not.
 
 The problem is the unit of the accuracy's interval (bootstrap, as in evaluation): a problem's value
-is its mean over the seeds. Problems say nothing of how much a training varies from seed to seed, so
-a difference is called certain only if its interval is off 0 and every seed has its sign.
+is its mean over the seeds, where it has a verdict. Problems say nothing of how much a training
+varies from seed to seed, so a difference is called certain only if its interval is off 0 and every
+seed has its sign.
 """
 
 from collections.abc import Callable, Sequence
@@ -137,7 +138,7 @@ def report_of(
 def _line(
     settings: EvaluationSettings, variant: Variant, mine: Sequence[Cell], other: Sequence[Cell]
 ) -> Line:
-    ours_P, theirs_P = _over_seeds(mine), _over_seeds(other)
+    ours_P, theirs_P = _paired(mine, other)
     draw = {"resamples": settings.resamples, "confidence": CONFIDENCE, "seed": settings.seed}
     return Line(
         variant=variant.name,
@@ -145,10 +146,10 @@ def _line(
         against=variant.against,
         steps=_mean(mine, lambda cell: cell.steps),
         reward=_mean(mine, lambda cell: cell.reward),
-        accuracy=bootstrap_mean(ours_P, **draw),
+        accuracy=bootstrap_mean(list(_over_seeds(mine).values()), **draw),
         difference=paired_difference(ours_P, theirs_P, **draw),
         seed_differences=tuple(
-            float(np.mean(_over_seeds([one])) - np.mean(_over_seeds([two])))
+            float(np.mean(np.subtract(*_paired([one], [two]))))
             for one, two in zip(mine, other, strict=True)
         ),
         reward_differences=tuple(
@@ -168,12 +169,20 @@ def _line(
     )
 
 
-def _over_seeds(cells: Sequence[Cell]) -> list[float]:
-    """Mean accuracy of every problem over the cells, in one order for all variants."""
-    return [
-        sum(cell.accuracy[name] for cell in cells) / len(cells)
-        for name in sorted(cells[0].accuracy)
-    ]
+def _over_seeds(cells: Sequence[Cell]) -> dict[str, float]:
+    """Mean accuracy of every problem over the cells that have a verdict on it."""
+    found = {
+        name: [value for cell in cells if (value := cell.accuracy[name]) is not None]
+        for name in cells[0].accuracy
+    }
+    return {name: sum(values) / len(values) for name, values in found.items() if values}
+
+
+def _paired(mine: Sequence[Cell], other: Sequence[Cell]) -> tuple[list[float], list[float]]:
+    """Accuracies of the problems on which both sides have a verdict, in one order."""
+    ours, theirs = _over_seeds(mine), _over_seeds(other)
+    shared = [name for name in ours if name in theirs]
+    return [ours[name] for name in shared], [theirs[name] for name in shared]
 
 
 def _falls(settings: EvaluationSettings, by_name: dict[str, list[Cell]]) -> tuple[Fall, ...]:

@@ -48,7 +48,7 @@ def test_only_the_last_ten_steps_speak_for_the_reward(make_cell):
 def test_a_response_without_verdict_is_no_zero(make_cell):
     found = make_cell("full", 0, solved=((1, None), (None, None), (1, 0)))
 
-    assert {"p0": 1.0, "p2": 0.5} == found.accuracy
+    assert {"p0": 1.0, "p1": None, "p2": 0.5} == found.accuracy
 
 
 def test_a_phase_without_steps_is_refused(make_cell):

@@ -83,6 +83,19 @@ def test_the_page_and_the_markdown_hold_every_variant(study):
     assert "| zv_off | all four stages below off | 3 | 0.500 | 40.0%" in markdown(study)
 
 
+def test_a_problem_without_verdict_on_one_side_is_in_no_difference(make_cell):
+    unjudged = (None, None)
+    cells = [
+        make_cell("full", 0, solved=(ALL, NONE, unjudged)),
+        make_cell("gspo", 0, solved=(HALF, unjudged, ALL)),
+    ]
+
+    _, gspo = report_of(SETTINGS, chosen("gspo"), cells, max_tokens=1).lines
+
+    assert (0.75, -0.5) == (gspo.accuracy.mean, gspo.difference.mean)
+    assert (-0.5,) == gspo.seed_differences
+
+
 def test_a_cell_that_is_missing_is_named(make_cell):
     cells = [make_cell("full", 0), make_cell("full", 1), make_cell("gspo", 0)]
 
