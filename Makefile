@@ -79,7 +79,7 @@ bench-rl: $(STAMP) ## one step of RL beside TRL's GRPOTrainer, on the same model
 SEEDS ?= 3
 VARIANTS ?=
 
-ablation: $(STAMP) ## what each feature of RL is worth, on equal tokens: about 45 minutes of CPU
+ablation: $(STAMP) ## what each feature of RL is worth, on equal tokens: about 30 minutes of CPU
 	EACHPROMPT_SEEDS=$(SEEDS) EACHPROMPT_VARIANTS=$(VARIANTS) \
 		$(BIN)/pyflyte run workflows/ablation.py ablation $(ARGS)
 
