@@ -1,5 +1,6 @@
 """The code of the pipeline, in floors. An arrow points down only.
 
+    replay       repeats a step of RL with that stage's own functions
     stages       one folder each: intake, foundation, curation, sft, merge, rl, evaluation,
                  release, audit, ledger, retraining, report
     shells       lineage | resources | progress   (meant for task.py)

@@ -18,6 +18,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from data_schemas.mismatch import Decision
 from data_schemas.reports import StepReport, StepTiming
 from data_schemas.rl_settings import RLSettings, RouterReplay
 from tasks.algorithms.digests import weight_digest
@@ -121,6 +122,8 @@ def one_step(
     clock.lap("old_logprobs")
     mismatch = mismatch_of(batch, old)
     decision = gate.decide(collected.step, mismatch, probe, settings.engines.mismatch)
+    if decision.decision is Decision.PAUSE:  # the step has no record: this is all that is kept
+        state.write_pause(run.folder, decision)
     gate.enforce(decision)
     advantages_NT = token_advantages(settings, batch, old)
     weights_NT, corrected = corrections(settings, decision, batch, old)

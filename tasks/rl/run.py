@@ -191,7 +191,7 @@ def finish(phase: Phase, model_out: Path, report_out: Path) -> dict[str, float |
     trainer.export(model_out)
     records = list(state.read_steps(phase.state, last.step))
     reports = [record.report for record in records]
-    gates = [record.gate for record in records]
+    gates = [*state.read_pauses(phase.state), *(record.gate for record in records)]
     storage.write_bytes(report_out / STEPS_FILE, _lines(reports))
     storage.write_bytes(report_out / GATES_FILE, _lines(gates))
     timings = [record.timing for record in records]

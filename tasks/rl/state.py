@@ -62,6 +62,18 @@ def write_step(folder: Path, record: StepRecord) -> None:
     storage.write_bytes(path, storage.canonical_json(record))
 
 
+def write_pause(folder: Path, record: GateRecord) -> None:
+    """Keep the record of a step that the mismatch gate stopped, also if it is done again later."""
+    path = folder / "pauses" / f"{record.step:06d}.json"
+    storage.write_bytes(path, storage.canonical_json(record))
+
+
+def read_pauses(folder: Path) -> list[GateRecord]:
+    """Read the records of all stopped steps, in order."""
+    paths = sorted((folder / "pauses").glob("[0-9]*.json"))
+    return [GateRecord.model_validate_json(path.read_bytes()) for path in paths]
+
+
 def read_steps(folder: Path, last: int) -> Iterator[StepRecord]:
     """Yield the records of steps 1 to `last`."""
     for step in range(1, last + 1):

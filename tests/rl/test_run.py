@@ -212,6 +212,28 @@ def test_the_gate_stops_a_run_whose_engines_disagree(phase_in, tmp_path, scorer,
         list(train(phase_in(tmp_path), scorer()))
 
 
+def test_a_pause_is_kept_even_if_the_step_succeeds_later(phase_in, tmp_path, scorer, monkeypatch):
+    generate = HFRolloutEngine.generate
+
+    def other_numbers(self, requests, sampling):
+        for rollout in generate(self, requests, sampling):
+            yield dataclasses.replace(rollout, logprobs=rollout.logprobs - 3.0)
+
+    phase = phase_in(tmp_path / "a", steps=1)
+    with monkeypatch.context() as broken:
+        broken.setattr(HFRolloutEngine, "generate", other_numbers)
+        with pytest.raises(EngineError, match="step 1: k3"):
+            list(train(phase, scorer()))
+    list(train(phase, scorer()))
+    (tmp_path / "model").mkdir()
+    (tmp_path / "report").mkdir()
+    finish(phase, tmp_path / "model", tmp_path / "report")
+
+    lines = (tmp_path / "report" / GATES_FILE).read_text().splitlines()
+    decisions = [GateRecord.model_validate_json(line).decision for line in lines]
+    assert [Decision.PAUSE, Decision.PROCEED] == decisions
+
+
 def test_a_large_mismatch_is_corrected_and_the_decision_is_kept(phase_in, tmp_path, results):
     strict = MismatchSettings(correct_above=1e-12, pause_above=1.0)
     engines = EngineSettings(precision=Precision.BF16, mismatch=strict)
