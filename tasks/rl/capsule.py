@@ -194,7 +194,11 @@ def encode(capsule: Capsule) -> bytes:
         "vocabulary": capsule.vocabulary,
         "gate": capsule.gate.model_dump(mode="json"),
         "weights": [capsule.weights_before, capsule.weights_after],
-        "problems": [problem.model_dump(mode="json") for problem in problems.values()],
+        # What grading found is not needed to repeat a step.
+        "problems": [
+            problem.model_dump(mode="json", include=set(Problem.model_fields))
+            for problem in problems.values()
+        ],
         "groups": groups,
         "rollouts": rows,
     }

@@ -1,8 +1,10 @@
+import dataclasses
 import itertools
 
 import numpy as np
 import pytest
 
+from data_schemas.graded import Band, GradedProblem
 from tasks.errors import DataError
 from tasks.rl import capsule
 from tasks.rl.codec import pack
@@ -16,8 +18,11 @@ def folder(tmp_path_factory):
 
 @pytest.fixture
 def phase(phase_in, scorer, folder):
-    """Four steps, done once for all tests."""
+    """Four steps on graded problems, done once for all tests."""
     phase = phase_in(folder)
+    found = {"pass_rate": 0.5, "mean_tokens": 5.0, "band": Band.MEDIUM}
+    graded = tuple(GradedProblem(**(dict(problem) | found)) for problem in phase.problems)
+    phase = dataclasses.replace(phase, problems=graded)
     if not (folder / capsule.FOLDER).exists():
         list(train(phase, scorer()))
     return phase
