@@ -64,5 +64,6 @@ def tabulate(
         record.facts({f"accuracy/{line.variant}": line.accuracy.mean for line in report.lines})
         record.rows(len(cells), len(report.lines))
         resources.deck(text.page(report, drawn))
-        Console().print(text.screen(report))
+        # On a narrow terminal lines wrap, which is ugly; cells that were cut would be lost.
+        Console(width=max(Console().width, text.SCREEN_WIDTH)).print(text.screen(report))
         return record.ref("report", ReportRef)

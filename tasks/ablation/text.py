@@ -27,6 +27,8 @@ COST = (
     "wait s/step",
     "step s",
 )
+SCREEN_WIDTH = 132
+"""Columns that the tables need."""
 _STYLE = (
     "body{font:15px system-ui,sans-serif;margin:2rem;max-width:72rem}img{max-width:100%}"
     "table{border-collapse:collapse}td,th{padding:.3rem .8rem;border-bottom:1px solid #ddd;"
