@@ -148,11 +148,11 @@ def test_a_pod_told_to_stop_uploads_its_step_and_asks_for_another_try(
             yield step
 
     monkeypatch.setattr("tasks.rl.task.progress", telling)
-    with pytest.raises(FlyteRecoverableException, match="SIGTERM after committed step 2"):
+    with pytest.raises(FlyteRecoverableException, match="SIGTERM after committed step 1"):
         phase("http://127.0.0.1:9")
 
     (uri,) = (tmp_path / "store/state").iterdir()
-    assert 2 == fetch_newest(str(uri), tmp_path / "another disk")
+    assert 1 == fetch_newest(str(uri), tmp_path / "another disk")
 
 
 def no_finish(*_: object) -> None:
