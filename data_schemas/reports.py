@@ -8,6 +8,13 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from data_schemas.mismatch import PhaseGates
 
+STEPS_FILE = "steps.jsonl"
+TIMING_FILE = "timing.jsonl"
+LEDGER_FILE = "ledger.parquet"
+COSTS_FILE = "costs.parquet"
+GATES_FILE = "mismatch.jsonl"
+"""Files of an RL phase's report: StepReport, StepTiming, LedgerRow, PromptCost, GateRecord."""
+
 
 class StepReport(BaseModel):
     """What one training step did. Deterministic given code, settings and inputs."""

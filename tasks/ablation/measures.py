@@ -22,7 +22,14 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from data_schemas.arrow import read_table
 from data_schemas.ledger import LedgerRow, PromptCost
-from data_schemas.reports import StepReport, StepTiming
+from data_schemas.reports import (
+    COSTS_FILE,
+    LEDGER_FILE,
+    STEPS_FILE,
+    TIMING_FILE,
+    StepReport,
+    StepTiming,
+)
 from data_schemas.samples import SampleResult
 from tasks.ablation.schedules import Makespans, makespans
 from tasks.errors import DataError
@@ -71,10 +78,10 @@ def read_cell(variant: str, seed: int, training: Path, exam: Path) -> Cell:
     return cell_of(
         variant,
         seed,
-        steps=_lines(training / "steps.jsonl", StepReport),
-        timings=_lines(training / "timing.jsonl", StepTiming),
-        rows=read_table(training / "ledger.parquet", LedgerRow),
-        costs=read_table(training / "costs.parquet", PromptCost),
+        steps=_lines(training / STEPS_FILE, StepReport),
+        timings=_lines(training / TIMING_FILE, StepTiming),
+        rows=read_table(training / LEDGER_FILE, LedgerRow),
+        costs=read_table(training / COSTS_FILE, PromptCost),
         samples=read_table(exam / "samples.parquet", SampleResult),
     )
 

@@ -5,10 +5,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from data_schemas.mismatch import Decision, GateRecord, PhaseGates
+from data_schemas.reports import GATES_FILE
 from data_schemas.statements import Statement
 from tasks import remote
-
-GATES_FILE = "mismatch.jsonl"
 
 
 def gates_behind(chain: Mapping[str, Statement], cache: Path) -> tuple[PhaseGates, ...]:

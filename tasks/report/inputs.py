@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from data_schemas.artifacts import Execution
 from data_schemas.reports import (
+    STEPS_FILE,
     Comparison,
     EvaluationReport,
     GateDecision,
@@ -73,7 +74,7 @@ def read_steps(folder: Path) -> list[StepReport]:
     Raises:
         DataError: the file is gone or a line is not a step report; names the line.
     """
-    path = folder / "steps.jsonl"
+    path = folder / STEPS_FILE
     reports = []
     for number, line in enumerate(read(path).splitlines(), start=1):
         if line.strip():

@@ -13,7 +13,8 @@ from data_schemas.prompts import Domain, Message, Problem, Role
 from data_schemas.rl_settings import JudgeKind, JudgeSettings, RewardSettings
 from data_schemas.verdicts import Verdict
 from tasks.errors import EngineError
-from tasks.rewards.table import JUDGED, VERIFIERS, entries, score_batch, score_groups
+from tasks.rewards.protocol import JUDGED
+from tasks.rewards.table import VERIFIERS, entries, score_batch, score_groups
 from tasks.storage import canonical_json
 
 Score = Callable[[Sequence[Problem], Sequence[str]], list[Verdict]]

@@ -14,6 +14,8 @@ from data_schemas.prompts import Problem
 from data_schemas.scoring import Finished, Scored
 from data_schemas.verdicts import Verdict, abstain, scored
 
+JUDGED = ("generative_judge", "rubric")
+"""Verifiers that need a judge; equal scores of theirs say 'alike', not 'right' or 'wrong'."""
 THINK_OPEN = "<think>"
 THINK_CLOSE = "</think>"
 MAX_ANSWER_CHARACTERS = 200_000

@@ -30,14 +30,12 @@ from tasks.rewards import (
 )
 from tasks.rewards.judging.opening import NoJudge, open_judge
 from tasks.rewards.metering import MeteredJudge
-from tasks.rewards.protocol import Entry, Verifier
+from tasks.rewards.protocol import JUDGED, Entry, Verifier
 from tasks.rewards.responses import failed
 
 _LOG = logging.getLogger(__name__)
 ResultT = TypeVar("ResultT")
 
-JUDGED = ("generative_judge", "rubric")
-"""Verifiers that exist only where RewardSettings.judge names a judge."""
 QUESTIONS = 8
 """Time-outs of a judge that a response or its group may take: two orders, asked twice, in waves."""
 

@@ -11,9 +11,7 @@ from data_schemas.rl_settings import RLSettings
 from data_schemas.rollouts import RolloutGroup
 from data_schemas.verdicts import SOLVED_TOLERANCE
 from tasks.errors import EngineError
-
-JUDGED = ("generative_judge", "rubric")
-"""Verifiers whose equal scores say 'alike', not 'right' or 'wrong'."""
+from tasks.rewards.protocol import JUDGED
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from data_schemas.graded import GradedProblem
 from data_schemas.ledger import LedgerRow, PromptCost
 from data_schemas.mismatch import Decision
 from data_schemas.prompts import Problem
+from data_schemas.reports import COSTS_FILE, GATES_FILE, LEDGER_FILE, STEPS_FILE, TIMING_FILE
 from data_schemas.rl_settings import RLSettings
 from tasks import storage
 from tasks.algorithms import group_size
@@ -25,11 +26,6 @@ from tasks.rl.collect import Collector
 from tasks.rl.history import History
 from tasks.rl.preemption import GRACE_S, Termination, listening
 
-STEPS_FILE = "steps.jsonl"
-LEDGER_FILE = "ledger.parquet"
-COSTS_FILE = "costs.parquet"
-GATES_FILE = "mismatch.jsonl"
-TIMING_FILE = "timing.jsonl"
 PROBLEMS_FILE = "graded.parquet"
 NUM_CANARIES = 4
 """Prompts on which rollout engine and trainer are compared after every weight hand-over."""

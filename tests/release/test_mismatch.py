@@ -3,9 +3,10 @@
 import pytest
 
 from data_schemas.mismatch import Decision, GateRecord
+from data_schemas.reports import GATES_FILE
 from data_schemas.statements import Output, Statement
 from tasks import storage
-from tasks.release.mismatch import GATES_FILE, gates_behind, rules, summary
+from tasks.release.mismatch import gates_behind, rules, summary
 
 
 def record(step: int, decision: Decision = Decision.PROCEED, k3: float = 1e-6) -> GateRecord:

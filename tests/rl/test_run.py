@@ -10,6 +10,7 @@ from data_schemas.arrow import read_table
 from data_schemas.graded import Band, GradedProblem
 from data_schemas.ledger import LedgerRow, PromptCost
 from data_schemas.mismatch import Decision, GateRecord
+from data_schemas.reports import COSTS_FILE, GATES_FILE, TIMING_FILE
 from data_schemas.rl_settings import (
     AuxiliarySettings,
     EngineSettings,
@@ -24,7 +25,7 @@ from data_schemas.rl_settings import (
 from tasks.engines.rollout_hf import HFRolloutEngine
 from tasks.errors import EngineError, Preempted
 from tasks.rl import state
-from tasks.rl.run import COSTS_FILE, GATES_FILE, TIMING_FILE, finish, train, with_group_size
+from tasks.rl.run import finish, train, with_group_size
 from tasks.storage import folder_manifest
 
 
