@@ -89,6 +89,8 @@ audit: $(STAMP) ## walk back from the released model to the raw files, re-hashin
 # trl asks for torch, which stands apart: the override leaves it, and its CUDA packages, out.
 lock: $(STAMP) ## resolve the lock files anew from pyproject.toml, keeping pins that still fit
 	echo 'torch; python_version < "3"' | $(COMPILE) --overrides /dev/stdin --extra dev --universal --output-file lock_cpu.txt
+	printf '%s; python_version < "3"\n' torch torchvision torchaudio torchcodec triton \
+		| $(COMPILE) --overrides /dev/stdin --extra dev --extra engines-cpu --python-platform $(CLUSTER) --output-file lock_engines.txt
 	$(COMPILE) --extra vllm --python-platform $(CLUSTER) --output-file lock_rollout.txt
 	$(COMPILE) --extra vllm --extra megatron --python-platform $(CLUSTER) --output-file lock_trainer.txt
 

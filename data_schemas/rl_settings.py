@@ -8,6 +8,7 @@ from typing import Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from data_schemas.machine_settings import MachineSettings, RolloutKind, TrainerKind
 from data_schemas.prompts import Domain
 
 
@@ -187,20 +188,6 @@ class RouterReplay(StrEnum):
     """Recorded by the rollout engine, replayed in both passes."""
 
 
-class RolloutKind(StrEnum):
-    """Which rollout engine answers prompts."""
-
-    HF = "hf"
-    VLLM = "vllm"
-
-
-class TrainerKind(StrEnum):
-    """Which trainer updates the policy."""
-
-    TORCH = "torch"
-    MEGATRON = "megatron"
-
-
 class Correction(StrEnum):
     """What a token weighs whose probability differs between trainer and rollout engine."""
 
@@ -232,23 +219,9 @@ class MismatchSettings(BaseModel):
         return self
 
 
-class Precision(StrEnum):
-    """Numbers the rollout engine computes with."""
-
-    FP32 = "fp32"
-    BF16 = "bf16"
-    FP8 = "fp8"
-    """vLLM only: quantised experts and projections, all else in bf16."""
-
-
-class EngineSettings(BaseModel):
+class EngineSettings(MachineSettings):
     """Which machines run RL, and how they take turns. The loop is the same for all."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    rollout: RolloutKind = RolloutKind.HF
-    trainer: TrainerKind = TrainerKind.TORCH
-    precision: Precision = Precision.FP32
     staleness: int = Field(
         default=0, ge=0, description="versions a rollout may be behind; 0 = wait, 1 = one step off"
     )
@@ -258,6 +231,16 @@ class EngineSettings(BaseModel):
         description="tokens of a response per step, the rest later; 0 = all now",
     )
     mismatch: MismatchSettings = MismatchSettings()
+
+    @model_validator(mode="after")
+    def _asynchrony_needs_engines_of_their_own(self) -> Self:
+        both = self.trainer is TrainerKind.MEGATRON and self.rollout is RolloutKind.VLLM
+        if both and self.staleness > 0 and self.layout.rollout_apart == 0:
+            raise ValueError(
+                "engines.staleness lets rollouts and updates run at once, but they share their "
+                "GPUs; set layout.rollout_apart"
+            )
+        return self
 
 
 class RLSettings(BaseModel):

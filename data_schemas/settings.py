@@ -10,6 +10,7 @@ from typing import Any, Self, cast
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from data_schemas.machine_settings import MachineSettings
 from data_schemas.prompts import Domain
 from data_schemas.rl_settings import JudgeSettings, RLSettings
 
@@ -85,6 +86,7 @@ class GradingSettings(BaseModel):
         default_factory=dict, description="mixture weight per domain; empty = as they come"
     )
     judge: JudgeSettings = JudgeSettings()
+    engines: MachineSettings = MachineSettings()
     seed: int = 0
 
     @model_validator(mode="after")
@@ -116,6 +118,7 @@ class SFTSettings(BaseModel):
     entropy_prompts: int = Field(
         default=64, ge=1, description="fixed prompts the entropy is measured on"
     )
+    engines: MachineSettings = MachineSettings()
     seed: int = 0
 
 
@@ -167,6 +170,7 @@ class EvaluationSettings(BaseModel):
     max_new_tokens: int = Field(default=64, ge=1)
     resamples: int = Field(default=2000, ge=100, description="bootstrap resamples over problems")
     judge: JudgeSettings = JudgeSettings()
+    engines: MachineSettings = MachineSettings()
     seed: int = 0
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from data_schemas.rl_settings import RolloutKind
+from data_schemas.machine_settings import RolloutKind
 from data_schemas.settings import PipelineSettings, RetrainSettings, Source
 from tasks import location
 from tasks.errors import SettingsError
@@ -153,7 +153,7 @@ def test_a_mistake_on_the_command_line_is_named(tmp_path, settings, message):
         ),
         (
             {"rl_two": {"domains": {"maths": 1}, "engines": {"rollout": "vllm"}}},
-            r"engines\.rollout 'vllm' has no adapter in this installation; use 'hf'",
+            r"engines\.rollout 'vllm' is not installed here",
         ),
     ],
     ids=["missing file", "unknown adapter", "missing engine"],

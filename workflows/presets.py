@@ -1,5 +1,6 @@
 """Named settings, as plain values. Every one of them is validated by a test."""
 
+from data_schemas.machine_settings import RolloutKind, TrainerKind
 from data_schemas.prompts import Domain
 from data_schemas.rl_settings import (
     AuxiliarySettings,
@@ -9,9 +10,7 @@ from data_schemas.rl_settings import (
     PolicyLoss,
     RewardSettings,
     RLSettings,
-    RolloutKind,
     RouterReplay,
-    TrainerKind,
     ZeroVarianceSettings,
 )
 from data_schemas.settings import (

@@ -6,7 +6,6 @@ from data_schemas.arrow import read_table
 from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, StoreRef
 from data_schemas.demonstrations import MERGED, Demonstration
 from data_schemas.prompts import Problem
-from data_schemas.rl_settings import RolloutKind
 from data_schemas.settings import CurationSettings, GradingSettings, PipelineSettings
 from tasks import remote, resources
 from tasks.curation import curate as curation
@@ -91,12 +90,12 @@ def grade(
     with stage("grade", settings, store, execution, resources.code_digest("grade")) as record:
         rows = record.read("curated", curated) / curation.PROBLEMS
         problems, folder = read_table(rows, Problem), record.read("start", start)
-        engine, tokenizer = open_rollout(RolloutKind.HF, folder), load_tokenizer(folder)
+        engine, tokenizer = open_rollout(settings.engines, folder), load_tokenizer(folder)
         screen = None
         if settings.screen_model:
             small = Path(settings.screen_model).expanduser().resolve()
             record.source("screen", small)
-            screen = grading.Screen(open_rollout(RolloutKind.HF, small), load_tokenizer(small))
+            screen = grading.Screen(open_rollout(settings.engines, small), load_tokenizer(small))
         with record.output("graded") as out:
             facts = grading.grade(
                 settings, problems, engine, tokenizer, checked_scorer(settings.judge), out, screen

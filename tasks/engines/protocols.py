@@ -49,6 +49,8 @@ class Request:
     first_sample: int = 0
     response_tokens: NDArray[np.int32] = field(default_factory=_no_tokens)
     """Generated earlier: every sample goes on behind them."""
+    expected_tokens: float = 1.0
+    """Predicted length of a response: what requests are spread over several engines by."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +118,14 @@ class RolloutEngine(Protocol):
         Raises:
             EngineError: a tensor is missing, unknown or of the wrong shape.
         """
+        ...
+
+    def rest(self) -> None:
+        """Give the GPU's memory to others until the next call, which takes it back by itself."""
+        ...
+
+    def close(self) -> None:
+        """Free everything; the engine cannot be used any more."""
         ...
 
 
@@ -208,4 +218,8 @@ class Trainer(Protocol):
 
     def export(self, folder: Path) -> None:
         """Write the policy as a Hugging Face directory with its tokenizer."""
+        ...
+
+    def close(self) -> None:
+        """Free everything; the trainer cannot be used any more."""
         ...

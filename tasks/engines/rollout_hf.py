@@ -20,7 +20,7 @@ import torch
 from numpy.typing import NDArray
 from transformers import PreTrainedModel
 
-from data_schemas.rl_settings import Precision
+from data_schemas.machine_settings import Precision
 from data_schemas.rollouts import Rollout
 from tasks.algorithms.digests import weight_digest
 from tasks.engines.chat import end_and_pad, load_tokenizer
@@ -107,6 +107,12 @@ class HFRolloutEngine:
         self._forward.refresh()
         self._version = version
         return weight_digest(incoming.items())
+
+    def rest(self) -> None:
+        """Nothing: there is no memory here that others could not take."""
+
+    def close(self) -> None:
+        """Nothing: the model goes with the last reference to it."""
 
     @torch.inference_mode()
     def generate(self, requests: Sequence[Request], sampling: Sampling) -> Iterator[Rollout]:

@@ -86,6 +86,12 @@ class ScriptedRolloutEngine:
         self._version = version
         return weight_digest(weights)
 
+    def rest(self) -> None:
+        """A script never tires."""
+
+    def close(self) -> None:
+        """Nothing to free."""
+
     def _count(self, sequences: int = 0, generated_tokens: int = 0, prompt_tokens: int = 0) -> None:
         before = self._counters
         self._counters = EngineCounters(

@@ -155,6 +155,9 @@ class TorchTrainer:
         self._model.save_pretrained(folder)
         self._tokenizer.save_pretrained(folder)
 
+    def close(self) -> None:
+        """Nothing: the model goes with the last reference to it."""
+
     def _head(self) -> torch.Tensor:
         return self._model.get_parameter("lm_head.weight")
 

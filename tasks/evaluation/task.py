@@ -6,7 +6,7 @@ from rich.console import Console
 from data_schemas.arrow import read_table
 from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, ReportRef, StoreRef
 from data_schemas.prompts import Problem
-from data_schemas.rl_settings import RewardSettings, RolloutKind
+from data_schemas.rl_settings import RewardSettings
 from data_schemas.settings import EvaluationSettings
 from tasks import location, remote, resources
 from tasks.engines.chat import load_tokenizer
@@ -42,7 +42,7 @@ def evaluate(
     with stage(f"evaluate/{name}", settings, store, execution, code) as record:
         folder = record.read("model", model)
         problems = read_table(record.read("curated", curated) / HELD_OUT, Problem)
-        engine, tokenizer = open_rollout(RolloutKind.HF, folder), load_tokenizer(folder)
+        engine, tokenizer = open_rollout(settings.engines, folder), load_tokenizer(folder)
         candidate = runner.Candidate(name, model.digest, engine, tokenizer)
         rewards = RewardSettings(judge=settings.judge)
         with ScoringService(folder, rewards) as scorer, record.output("report") as out:

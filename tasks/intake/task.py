@@ -29,6 +29,8 @@ def check_settings(settings: PipelineSettings, sources: str) -> PipelineSettings
     """
     require(settings.rl_one.engines)
     require(settings.rl_two.engines)
+    for stage in (settings.sft, settings.grading, settings.evaluation):
+        require(stage.engines)
     return options.with_sources(settings, sources)
 
 

@@ -14,8 +14,9 @@ from pathlib import Path
 
 import torch
 
+from data_schemas.machine_settings import MachineSettings, Precision
 from data_schemas.prompts import Problem
-from data_schemas.rl_settings import Precision, RolloutKind, RouterReplay, TrainerKind
+from data_schemas.rl_settings import RouterReplay
 from data_schemas.rollouts import MISSING_ROUTE, Rollout, ScoredRollout
 from data_schemas.verdicts import abstain
 from tasks.algorithms.estimators import bootstrap_mean
@@ -65,7 +66,7 @@ def gaps(
         max_new_tokens: of an answer.
         seeds: of the sampling; their answers are taken together.
     """
-    trainer = open_trainer(TrainerKind.TORCH, model)
+    trainer = open_trainer(MachineSettings(), model)
     found = []
     for precision in (Precision.BF16, Precision.FP32):
         rollouts = answers(model, problems, precision, max_new_tokens, seeds)
@@ -109,7 +110,7 @@ def answers(
     seeds: Sequence[int],
 ) -> list[Rollout]:
     """Answer every problem with every seed, routes recorded."""
-    engine = open_rollout(RolloutKind.HF, model, precision)
+    engine = open_rollout(MachineSettings(precision=precision), model)
     prompts = render_prompts(load_tokenizer(model), [problem.messages for problem in problems])
     requests = [
         Request(problem.id, prompt, SAMPLES)

@@ -14,8 +14,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from data_schemas.machine_settings import Precision
 from data_schemas.mismatch import Decision, GateRecord
-from data_schemas.rl_settings import Correction, MismatchSettings, Precision
+from data_schemas.rl_settings import Correction, MismatchSettings
 from tasks.algorithms.packing import pad_rows
 from tasks.engines.protocols import RolloutEngine, TokenBatch, Trainer
 from tasks.errors import EngineError

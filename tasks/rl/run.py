@@ -96,7 +96,7 @@ def train(
         return
     settings = with_group_size(phase.settings, phase.problems)
     engines = settings.engines
-    trainer = open_trainer(engines.trainer, phase.start)
+    trainer = open_trainer(engines, phase.start)
     now = state.restore(phase.state, trainer)
     between = None
     if now.step:
@@ -110,14 +110,14 @@ def train(
     if phase.code not in now.code:
         now = now.model_copy(update={"code": (*now.code, phase.code)})
     tokenizer = load_tokenizer(phase.start)
-    engine = open_rollout(engines.rollout, phase.start, precision=engines.precision)
+    engine = open_rollout(engines, phase.start)
     start = between.collector if between else None
     penalised = settings.loss.auxiliary.kl > 0.0
     run = loop.Run(
         settings=settings,
         engine=engine,
         trainer=trainer,
-        reference=open_trainer(engines.trainer, phase.start) if penalised else None,
+        reference=open_trainer(engines, phase.start) if penalised else None,
         collector=Collector(settings, engine, tokenizer, scorer, phase.problems, start),
         vocabulary=len(tokenizer),
         canaries=[
@@ -182,7 +182,7 @@ def finish(phase: Phase, model_out: Path, report_out: Path) -> dict[str, float |
     The model is read back from the committed state, so what is exported is what a
     resumed run would have had.
     """
-    trainer = open_trainer(phase.settings.engines.trainer, phase.start)
+    trainer = open_trainer(phase.settings.engines, phase.start)
     last = state.restore(phase.state, trainer)
     trainer.export(model_out)
     records = list(state.read_steps(phase.state, last.step))

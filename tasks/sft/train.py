@@ -17,7 +17,6 @@ from pydantic import BaseModel, ConfigDict
 
 from data_schemas.arrow import read_table
 from data_schemas.demonstrations import Demonstration, Parent
-from data_schemas.rl_settings import RolloutKind, TrainerKind
 from data_schemas.settings import SFTSettings
 from tasks import storage
 from tasks.algorithms.schedules import warmup_cosine
@@ -62,8 +61,8 @@ def epochs(course: Course) -> Iterator[EpochReport]:
     tokenizer = load_tokenizer(course.base)
     encoded = encode(tokenizer, course.rows)
     train_rows, val_rows = split_validation(len(encoded), settings.seed)
-    trainer = open_trainer(TrainerKind.TORCH, course.base, weight_decay=WEIGHT_DECAY)
-    engine = open_rollout(RolloutKind.HF, course.base)
+    trainer = open_trainer(settings.engines, course.base, weight_decay=WEIGHT_DECAY)
+    engine = open_rollout(settings.engines, course.base)
     prompts = [
         render_prompt(tokenizer, course.rows[row].messages)
         for row in val_rows[: settings.entropy_prompts]

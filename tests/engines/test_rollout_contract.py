@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from data_schemas.rl_settings import Precision, RolloutKind
+from data_schemas.machine_settings import MachineSettings, Precision
 from data_schemas.rollouts import StopReason
 from tasks.algorithms.digests import weight_digest
 from tasks.algorithms.routing import check_trace
@@ -194,7 +194,7 @@ def test_a_probe_says_what_the_trainer_says_of_the_same_weights(engine, tiny_moe
 
 
 def test_bf16_is_another_numeric_of_the_same_weights(engine, tiny_moe):
-    half = open_rollout(RolloutKind.HF, tiny_moe, precision=Precision.BF16)
+    half = open_rollout(MachineSettings(precision=Precision.BF16), tiny_moe)
     trainer = TorchTrainer(tiny_moe)
     tokens = [request.prompt_tokens for request in prompts(30)]
 
@@ -206,4 +206,4 @@ def test_bf16_is_another_numeric_of_the_same_weights(engine, tiny_moe):
 
 def test_a_precision_the_engine_lacks_is_refused_by_name(tiny_moe):
     with pytest.raises(SettingsError, match=r"precision 'fp8' needs engines\.rollout 'vllm'"):
-        open_rollout(RolloutKind.HF, tiny_moe, precision=Precision.FP8)
+        open_rollout(MachineSettings(precision=Precision.FP8), tiny_moe)

@@ -2,7 +2,8 @@
 
 import pytest
 
-from data_schemas.rl_settings import Precision, RouterReplay
+from data_schemas.machine_settings import Precision
+from data_schemas.rl_settings import RouterReplay
 from tasks.replay.numerics import gaps, sample_problems
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from data_schemas.ledger import Fate
+from data_schemas.machine_settings import Precision
 from data_schemas.rl_settings import (
     AuxiliarySettings,
     Correction,
@@ -13,7 +14,6 @@ from data_schemas.rl_settings import (
     LossSettings,
     MismatchSettings,
     PolicyLoss,
-    Precision,
     RouterReplay,
 )
 from tasks.replay.recompute import compare, first_difference

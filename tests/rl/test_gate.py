@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 import torch
 
+from data_schemas.machine_settings import Precision
 from data_schemas.mismatch import Decision
-from data_schemas.rl_settings import Correction, MismatchSettings, Precision
+from data_schemas.rl_settings import Correction, MismatchSettings
 from tasks.engines.chat import load_tokenizer
 from tasks.engines.rollout_hf import HFRolloutEngine
 from tasks.engines.trainer_torch import TorchTrainer

@@ -9,6 +9,7 @@ import pytest
 from data_schemas.arrow import read_table
 from data_schemas.graded import Band, GradedProblem
 from data_schemas.ledger import LedgerRow, PromptCost
+from data_schemas.machine_settings import Precision
 from data_schemas.mismatch import Decision, GateRecord
 from data_schemas.reports import COSTS_FILE, GATES_FILE, TIMING_FILE
 from data_schemas.rl_settings import (
@@ -17,7 +18,6 @@ from data_schemas.rl_settings import (
     LossSettings,
     MismatchSettings,
     PolicyLoss,
-    Precision,
     RewardSettings,
     RouterReplay,
     ZeroVarianceSettings,
