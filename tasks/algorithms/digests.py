@@ -1,16 +1,32 @@
-"""One digest of a model's weights: the handshake after a weight hand-over."""
+"""One digest of a model's weights: the handshake after a weight hand-over.
+
+The digest is a hash over (name, hash of the tensor) in name order. So either side can compute it
+while tensors stream by in any order, holding one of them at a time.
+"""
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import torch
 
 
-def weight_digest(weights: Iterable[tuple[str, torch.Tensor]]) -> str:
-    """sha256 over names, dtypes, shapes and bytes, in name order."""
-    digest = hashlib.sha256()
-    for name, tensor in sorted(weights, key=lambda item: item[0]):
-        flat = tensor.detach().to("cpu").contiguous()
-        digest.update(f"{name}:{flat.dtype}:{tuple(flat.shape)}".encode())
-        digest.update(flat.view(torch.uint8).numpy().tobytes())
+def tensor_digest(tensor: torch.Tensor) -> str:
+    """sha256 over dtype, shape and bytes."""
+    flat = tensor.detach().to("cpu").contiguous()
+    digest = hashlib.sha256(f"{flat.dtype}:{tuple(flat.shape)}".encode())
+    # Flattened first: a tensor without axes cannot be seen as bytes.
+    digest.update(flat.reshape(-1).view(torch.uint8).numpy())
     return digest.hexdigest()
+
+
+def joint_digest(tensor_digests: Mapping[str, str]) -> str:
+    """sha256 over names and tensor digests, in name order."""
+    digest = hashlib.sha256()
+    for name in sorted(tensor_digests):
+        digest.update(f"{name}:{tensor_digests[name]}\n".encode())
+    return digest.hexdigest()
+
+
+def weight_digest(weights: Iterable[tuple[str, torch.Tensor]]) -> str:
+    """Digest of tensors that arrive one by one, in any order; none of them is kept."""
+    return joint_digest({name: tensor_digest(tensor) for name, tensor in weights})
