@@ -1,0 +1,1 @@
+"""Training with Megatron-core: many GPUs, or gloo processes on a laptop."""

@@ -1,0 +1,161 @@
+# pyright: reportMissingImports=false
+"""Megatron-core on a machine without CUDA.
+
+Megatron 0.16.1 asks for CUDA by name in its Python code (`torch.cuda.current_device()`,
+`device="cuda"`, `tensor.cuda()`, `param.type() == "torch.cuda.FloatTensor"`). Here these words
+are respelt in the compiled functions of megatron.core: `torch.cuda` becomes `torch.cpu`, torch's
+own stand-in for code that does not care about the device. torch itself stays untouched, so
+whatever else runs in the process (transformers, vLLM) sees nothing of it.
+
+A newer Megatron (0.17 to 0.19) needs Python 3.12, and a torch wheel for it: `SPELLINGS` and the
+replaced functions have to be read again there, and VERSION set.
+"""
+
+import importlib
+import sys
+import warnings
+from types import CodeType, FunctionType, ModuleType
+
+import torch
+
+from tasks.errors import SettingsError
+
+VERSION = "0.16.1"
+SPELLINGS = {
+    "cuda": "cpu",
+    "torch.cuda.FloatTensor": "torch.FloatTensor",
+    "torch.cuda.HalfTensor": "torch.HalfTensor",
+    "torch.cuda.BFloat16Tensor": "torch.BFloat16Tensor",
+}
+AREAS = (
+    "parallel_state",
+    "models.gpt",
+    "distributed",
+    "optimizer",
+    "pipeline_parallel",
+    "dist_checkpointing.serialization",
+    "dist_checkpointing.strategies.fully_parallel",
+    "dist_checkpointing.strategies.torch",
+)
+"""What is imported before respelling; what is imported later stays as it is."""
+
+
+class _Moment:
+    """An event or a stream of the one CPU thread: everything has happened already."""
+
+    def wait_stream(self, stream: object) -> None:
+        """Nothing to wait for."""
+
+    def record_event(self) -> "_Moment":
+        """This moment."""
+        return self
+
+    def synchronize(self) -> None:
+        """Nothing to wait for."""
+
+
+def install() -> bool:
+    """Make megatron.core run on the CPU; do nothing where CUDA is. Safe to call again.
+
+    Returns:
+        Whether Megatron runs on the CPU now.
+
+    Raises:
+        SettingsError: another version of megatron-core is installed.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that neither Transformer Engine nor Apex is here
+        core = importlib.import_module("megatron.core")
+        for area in AREAS:
+            importlib.import_module(f"megatron.core.{area}")
+    if core.__version__ != VERSION:
+        raise SettingsError(
+            f"megatron-core {core.__version__} is installed; engines.trainer 'megatron' is "
+            f"built for {VERSION}: build the environment of lock_engines.txt"
+        )
+    if torch.cuda.is_available():
+        return False
+    for name, module in list(sys.modules.items()):
+        if name.startswith("megatron.core"):
+            _respell_module(module)
+    _replace_random_states()
+    _mend_moe()
+    return True
+
+
+def _respell_module(module: ModuleType) -> None:
+    for member in list(vars(module).values()):
+        owned = vars(member).values() if isinstance(member, type) else [member]
+        for one in owned:
+            function = _plain(one)
+            if function is not None and function.__module__ == module.__name__:
+                function.__code__ = _respelt(function.__code__)
+
+
+def _plain(member: object) -> FunctionType | None:
+    """The function in a method, property or decorated function; None if there is none."""
+    if isinstance(member, staticmethod | classmethod):
+        member = member.__func__
+    if isinstance(member, property):
+        member = member.fget
+    while hasattr(member, "__wrapped__"):
+        member = member.__wrapped__
+    return member if isinstance(member, FunctionType) else None
+
+
+def _respelt(code: CodeType) -> CodeType:
+    return code.replace(
+        co_names=tuple("cpu" if name == "cuda" else name for name in code.co_names),
+        co_consts=tuple(_respelt_constant(constant) for constant in code.co_consts),
+    )
+
+
+def _respelt_constant(constant: object) -> object:
+    match constant:
+        case str():
+            return SPELLINGS.get(constant, constant)
+        case tuple():
+            return tuple(_respelt_constant(one) for one in constant)
+        case CodeType():
+            return _respelt(constant)
+    return constant
+
+
+def seed(number: int) -> None:
+    """Give Megatron's named random streams their states, as it does on a GPU."""
+    random = importlib.import_module("megatron.core.tensor_parallel.random")
+    state = torch.Generator().manual_seed(number).get_state()
+    names = (
+        random._DATA_PARALLEL_RNG_TRACKER_NAME,
+        random._MODEL_PARALLEL_RNG_TRACKER_NAME,
+        random._EXPERT_PARALLEL_RNG_TRACKER_NAME,
+    )
+    random.get_cuda_rng_tracker().set_states(dict.fromkeys(names, state))
+
+
+def _replace_random_states() -> None:
+    """Let Megatron's named random streams be states of the CPU's generator."""
+    random = importlib.import_module("megatron.core.tensor_parallel.random")
+
+    def get(*_: object, **__: object) -> torch.Tensor:
+        return torch.get_rng_state()
+
+    def put(state: torch.Tensor, *_: object, **__: object) -> None:
+        torch.set_rng_state(state)
+
+    random._get_cuda_rng_state = get
+    random._set_cuda_rng_state = put
+
+
+def _mend_moe() -> None:
+    """Three places of the MoE layer that only ever ran with CUDA and Transformer Engine."""
+    moe = importlib.import_module("megatron.core.transformer.moe.moe_utils")
+    moe.te_general_gemm = None  # a NameError without Transformer Engine
+    dispatcher = importlib.import_module("megatron.core.transformer.moe.token_dispatcher")
+    dispatcher.MoEAlltoAllTokenDispatcher.cuda_dtoh_stream = _Moment()
+
+    def to_cpu(tensor: object, as_numpy: bool = False, record_stream: bool = False) -> object:
+        """Splits must be numbers; Megatron converts them only if they come from a GPU."""
+        return tensor.numpy() if as_numpy and isinstance(tensor, torch.Tensor) else tensor
+
+    dispatcher.maybe_move_tensor_to_cpu = to_cpu

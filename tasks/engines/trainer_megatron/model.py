@@ -1,0 +1,178 @@
+# pyright: reportMissingImports=false
+"""Megatron's GPTModel for a geometry and a layout, and the inputs of packed rows.
+
+Weights are left unset: convert.load fills all of them.
+"""
+
+from collections.abc import Sequence
+from itertools import accumulate
+from typing import TypedDict
+
+import torch
+from megatron.core.models.gpt import GPTModel
+from megatron.core.models.gpt.gpt_layer_specs import (
+    get_gpt_decoder_block_spec,
+    get_gpt_layer_local_spec,
+)
+from megatron.core.packed_seq_params import PackedSeqParams
+from megatron.core.transformer.transformer_block import TransformerBlockSubmodules
+from megatron.core.transformer.transformer_config import TransformerConfig
+
+from data_schemas.machine_settings import LayoutSettings, Precision
+from tasks.engines.trainer_megatron.geometry import Geometry
+from tasks.engines.trainer_megatron.local_layers import PackedAttention, RMSNorm
+from tasks.engines.trainer_megatron.parallel import Ranks
+
+DTYPES = {Precision.FP32: torch.float32, Precision.BF16: torch.bfloat16}
+
+
+class AttentionInputs(TypedDict):
+    """Keyword arguments of GPTModel.forward beside the tokens."""
+
+    position_ids: None
+    attention_mask: None
+    packed_seq_params: PackedSeqParams
+
+
+def build(
+    geometry: Geometry, layout: LayoutSettings, ranks: Ranks, *, trainable: bool = True
+) -> list[GPTModel]:
+    """Build this rank's part of the model: one chunk, its weights not set yet.
+
+    Logits stay divided over the tensor ranks, columns beyond the vocabulary included.
+
+    Args:
+        trainable: False = evaluation mode without gradients, as for a reference.
+
+    Raises:
+        SettingsError: the layout does not divide the model.
+    """
+    geometry.check(layout)
+    config = transformer_config(geometry, layout, ranks)
+    model = GPTModel(
+        config,
+        _layers(config, ranks),
+        vocab_size=geometry.padded_vocab(layout.tensor),
+        max_sequence_length=geometry.positions,
+        pre_process=ranks.is_first_stage,
+        post_process=ranks.is_last_stage,
+        parallel_output=True,
+        share_embeddings_and_output_weights=geometry.tied,
+        position_embedding_type="rope",
+        rotary_base=geometry.rope_theta,
+    )
+    model.requires_grad_(trainable)
+    return [model.train(trainable)]
+
+
+def attention_inputs(lengths: Sequence[int], width: int, device: torch.device) -> AttentionInputs:
+    """Say where sequences lie in a packed row of tokens [1, width].
+
+    Args:
+        lengths: tokens of every sequence, in order; none is empty.
+        width: rows with padding, which becomes a last sequence of its own: a multiple of
+            layout.tensor, because sequence parallelism divides the rows.
+    """
+    parts = [*lengths, width - sum(lengths)] if width > sum(lengths) else list(lengths)
+    bounds = torch.tensor([0, *accumulate(parts)], dtype=torch.int32, device=device)
+    packed = PackedSeqParams(
+        qkv_format="thd",
+        cu_seqlens_q=bounds,
+        cu_seqlens_kv=bounds,
+        max_seqlen_q=max(parts),
+        max_seqlen_kv=max(parts),
+    )
+    return AttentionInputs(position_ids=None, attention_mask=None, packed_seq_params=packed)
+
+
+def transformer_config(
+    geometry: Geometry, layout: LayoutSettings, ranks: Ranks
+) -> TransformerConfig:
+    """Megatron's settings; what differs between CPU and GPU is kernels only."""
+    dtype = DTYPES[layout.precision]
+    on_gpu = ranks.device.type == "cuda"
+    recompute = (
+        {"recompute_granularity": "full", "recompute_method": "uniform", "recompute_num_layers": 1}
+        if layout.recompute
+        else {}
+    )
+    return TransformerConfig(
+        num_layers=geometry.layers,
+        hidden_size=geometry.hidden,
+        num_attention_heads=geometry.heads,
+        num_query_groups=geometry.groups,
+        kv_channels=geometry.head_size,
+        ffn_hidden_size=geometry.dense_size or geometry.expert_size,
+        normalization="RMSNorm",
+        layernorm_epsilon=geometry.norm_epsilon,
+        qk_layernorm=geometry.qk_norm,
+        gated_linear_unit=True,
+        activation_func=torch.nn.functional.silu,
+        add_bias_linear=False,
+        add_qkv_bias=geometry.qkv_bias,
+        hidden_dropout=0.0,
+        attention_dropout=0.0,
+        params_dtype=dtype,
+        bf16=layout.precision is Precision.BF16,
+        pipeline_dtype=dtype,
+        variable_seq_lengths=layout.pipeline > 1,
+        tensor_model_parallel_size=layout.tensor,
+        sequence_parallel=layout.tensor > 1,
+        pipeline_model_parallel_size=layout.pipeline,
+        context_parallel_size=layout.context,
+        expert_model_parallel_size=layout.expert,
+        expert_tensor_parallel_size=1,
+        perform_initialization=False,
+        apply_rope_fusion=on_gpu,
+        bias_activation_fusion=on_gpu,
+        bias_dropout_fusion=False,
+        masked_softmax_fusion=False,
+        cuda_graph_scope=[],
+        gradient_accumulation_fusion=False,
+        **_moe_settings(geometry, on_gpu=on_gpu),
+        **recompute,
+    )
+
+
+def _moe_settings(geometry: Geometry, *, on_gpu: bool) -> dict[str, object]:
+    """Routers as transformers computes them; nothing in a dense model.
+
+    Top-k of the logits and a softmax over the chosen is the softmax over all, renormalised.
+    Balancing stays off: Megatron's counts the router's own choice, not the replayed one.
+    """
+    if not geometry.experts:
+        return {}
+    return {
+        "num_moe_experts": geometry.experts,
+        "moe_router_topk": geometry.top_k,
+        "moe_ffn_hidden_size": geometry.expert_size,
+        "moe_router_pre_softmax": not geometry.renormalised,
+        "moe_router_score_function": "softmax",
+        "moe_router_dtype": "fp32",
+        "moe_router_load_balancing_type": "none",
+        "moe_aux_loss_coeff": 0.0,
+        "moe_enable_routing_replay": True,
+        "moe_router_fusion": False,  # it would skip the replay without a word
+        "moe_token_dispatcher_type": "alltoall",
+        "moe_grouped_gemm": on_gpu,
+    }
+
+
+def _layers(config: TransformerConfig, ranks: Ranks) -> TransformerBlockSubmodules:
+    """The layers of this stage: Transformer Engine on a GPU, plain torch on a CPU."""
+    if ranks.device.type == "cuda":
+        return get_gpt_decoder_block_spec(config, use_transformer_engine=True)
+    layer = get_gpt_layer_local_spec(
+        num_experts=config.num_moe_experts,
+        moe_grouped_gemm=False,
+        qk_layernorm=config.qk_layernorm,
+        normalization="RMSNorm",
+    )
+    parts = layer.submodules
+    parts.input_layernorm = parts.pre_mlp_layernorm = RMSNorm
+    attention = parts.self_attention.submodules
+    attention.core_attention = PackedAttention
+    if config.qk_layernorm:
+        attention.q_layernorm = attention.k_layernorm = RMSNorm
+    count = config.num_layers // config.pipeline_model_parallel_size
+    return TransformerBlockSubmodules(layer_specs=[layer] * count, layer_norm=RMSNorm)
