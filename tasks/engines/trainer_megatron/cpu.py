@@ -12,6 +12,7 @@ replaced functions have to be read again there, and VERSION set.
 """
 
 import importlib
+import inspect
 import sys
 import warnings
 from types import CodeType, FunctionType, ModuleType
@@ -98,8 +99,7 @@ def _plain(member: object) -> FunctionType | None:
         member = member.__func__
     if isinstance(member, property):
         member = member.fget
-    while hasattr(member, "__wrapped__"):
-        member = member.__wrapped__
+    member = inspect.unwrap(member) if callable(member) else member
     return member if isinstance(member, FunctionType) else None
 
 
@@ -143,14 +143,13 @@ def _replace_random_states() -> None:
     def put(state: torch.Tensor, *_: object, **__: object) -> None:
         torch.set_rng_state(state)
 
-    random._get_cuda_rng_state = get
-    random._set_cuda_rng_state = put
+    vars(random).update(_get_cuda_rng_state=get, _set_cuda_rng_state=put)
 
 
 def _mend_moe() -> None:
     """Three places of the MoE layer that only ever ran with CUDA and Transformer Engine."""
     moe = importlib.import_module("megatron.core.transformer.moe.moe_utils")
-    moe.te_general_gemm = None  # a NameError without Transformer Engine
+    vars(moe).update(te_general_gemm=None)  # a NameError without Transformer Engine
     dispatcher = importlib.import_module("megatron.core.transformer.moe.token_dispatcher")
     dispatcher.MoEAlltoAllTokenDispatcher.cuda_dtoh_stream = _Moment()
 
@@ -158,4 +157,4 @@ def _mend_moe() -> None:
         """Splits must be numbers; Megatron converts them only if they come from a GPU."""
         return tensor.numpy() if as_numpy and isinstance(tensor, torch.Tensor) else tensor
 
-    dispatcher.maybe_move_tensor_to_cpu = to_cpu
+    vars(dispatcher).update(maybe_move_tensor_to_cpu=to_cpu)

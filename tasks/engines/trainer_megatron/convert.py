@@ -1,0 +1,295 @@
+"""Weights between a Hugging Face directory and Megatron's ranks, bit for bit.
+
+Every rank reads only what it holds, and gives back everything: `export` is a collective call
+that yields all tensors on all ranks, one at a time (of experts, one layer's at a time).
+Tensors come in the numbers the model trains in: with precision fp32 these are the master
+weights; with bf16 they are what Megatron computes with, its fp32 copies are the optimizer's.
+
+Letters: E experts, F inner size of an expert, H hidden.
+"""
+
+import json
+import shutil
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import torch
+from safetensors import safe_open
+from safetensors.torch import save_file
+from torch import distributed
+
+from tasks.engines.chat import load_tokenizer
+from tasks.engines.trainer_megatron.geometry import Geometry
+from tasks.engines.trainer_megatron.names import (
+    Naming,
+    Part,
+    Slot,
+    all_parts,
+    canonical,
+    embedding_slot,
+    expert_parts,
+    expert_slots,
+    final_norm_slot,
+    fuse,
+    head_slot,
+    layer_slots,
+    split,
+)
+from tasks.engines.trainer_megatron.parallel import Ranks
+from tasks.errors import EngineError, SettingsError
+
+INDEX = "model.safetensors.index.json"
+SHARD_BYTES = 5 * 10**9
+
+
+@torch.no_grad()
+def load(model: torch.nn.Module, folder: Path, geometry: Geometry, ranks: Ranks) -> None:
+    """Fill this rank's parameters from *.safetensors, cast to the numbers of the model.
+
+    Raises:
+        SettingsError: the files lack a tensor, have one too many or one of another shape.
+    """
+    own = _parameters(model)
+    with ExitStack() as stack:
+        files = _Files(folder, geometry, stack)
+        for slot, is_expert in _held_slots(geometry, ranks):
+            rank, size = (0, 1) if is_expert else (ranks.tensor_rank, ranks.tensor)
+            parts = [files.read(part, slot.divided, rank, size) for part in slot.parts]
+            own.pop(slot.parameter).copy_(fuse(slot.fusion, parts, geometry.head_size))
+    if own:
+        raise EngineError(f"no tensor of {folder} belongs to {sorted(own)[:3]}")
+
+
+def export(
+    model: torch.nn.Module, geometry: Geometry, ranks: Ranks, *, naming: Naming = Naming.FUSED
+) -> Iterator[tuple[str, torch.Tensor]]:
+    """Yield the whole model under Hugging Face names, on every rank.
+
+    A collective call: every rank takes every tensor. Some tensors are views of live weights;
+    use or copy each before the next update.
+    """
+    own = _parameters(model)
+    first, last = 0, ranks.pipeline - 1
+    per_stage = geometry.layers // ranks.pipeline
+    yield from _export_slot(own, embedding_slot(geometry), geometry, ranks, first)
+    for layer in range(geometry.layers):
+        stage, place = divmod(layer, per_stage)
+        for slot in layer_slots(geometry, layer, place):
+            yield from _export_slot(own, slot, geometry, ranks, stage)
+        if geometry.experts:
+            yield from _export_experts(own, geometry, ranks, layer, naming)
+    yield from _export_slot(own, final_norm_slot(geometry), geometry, ranks, last)
+    if not geometry.tied:
+        yield from _export_slot(own, head_slot(geometry), geometry, ranks, last)
+
+
+def save(
+    model: torch.nn.Module,
+    geometry: Geometry,
+    ranks: Ranks,
+    *,
+    source: Path,
+    folder: Path,
+    shard_bytes: int = SHARD_BYTES,
+) -> None:
+    """Write a Hugging Face directory; a collective call, and rank 0 writes.
+
+    Args:
+        source: directory the policy came from: its config, generation settings, tokenizer.
+        shard_bytes: files are cut at this size, and listed in an index if there are several.
+    """
+    dtype = next(model.parameters()).dtype
+    names = _shard_names(geometry, dtype, shard_bytes)
+    shard: dict[str, torch.Tensor] = {}
+    open_file = ""
+    for name, tensor in export(model, geometry, ranks, naming=Naming.PER_EXPERT):
+        if ranks.rank != 0:
+            continue
+        if names[name] != open_file:
+            _write_shard(shard, folder / open_file)
+            shard, open_file = {}, names[name]
+        shard[name] = tensor.cpu().contiguous()
+    if ranks.rank == 0:
+        _write_shard(shard, folder / open_file)
+        _write_index(names, geometry, dtype, folder)
+        _copy_settings(source, folder, dtype)
+    distributed.barrier()
+
+
+def _parameters(model: torch.nn.Module) -> dict[str, torch.Tensor]:
+    return {canonical(name): parameter.detach() for name, parameter in model.named_parameters()}
+
+
+def _held_slots(geometry: Geometry, ranks: Ranks) -> Iterator[tuple[Slot, bool]]:
+    """What this rank holds, and whether it is an expert's."""
+    per_stage = geometry.layers // ranks.pipeline
+    per_rank = geometry.experts // ranks.expert
+    if ranks.is_first_stage:
+        yield embedding_slot(geometry), False
+    for place in range(per_stage):
+        layer = ranks.pipeline_rank * per_stage + place
+        for slot in layer_slots(geometry, layer, place):
+            yield slot, False
+        for seat in range(per_rank):
+            expert = ranks.expert_rank * per_rank + seat
+            for slot in expert_slots(geometry, layer, place, expert, seat):
+                yield slot, True
+    if ranks.is_last_stage:
+        yield final_norm_slot(geometry), False
+        # Tied, the head is a parameter of its own only where the embedding is elsewhere.
+        if not geometry.tied or not ranks.is_first_stage:
+            yield head_slot(geometry), False
+
+
+class _Files:
+    """The tensors of a folder, read slice by slice."""
+
+    def __init__(self, folder: Path, geometry: Geometry, stack: ExitStack) -> None:
+        self._folder = folder
+        self._at: dict[str, safe_open] = {}
+        for path in sorted(folder.glob("*.safetensors")):
+            opened = stack.enter_context(safe_open(path, framework="pt"))
+            self._at |= dict.fromkeys(opened.keys(), opened)
+        expected = {part.name for part in all_parts(geometry, Naming.PER_EXPERT)}
+        given = set(self._at) - ({"lm_head.weight"} if geometry.tied else set())
+        if wrong := sorted(expected ^ given):
+            raise SettingsError(
+                f"{folder} does not hold the tensors of its config.json: {len(wrong)} are "
+                f"missing or unknown, the first is {wrong[0]}"
+            )
+
+    def read(self, part: Part, axis: int | None, rank: int, size: int) -> torch.Tensor:
+        """This rank's shard of a tensor, zeros where a vocabulary was padded."""
+        view = self._at[part.name].get_slice(part.name)
+        if tuple(view.get_shape()) != part.shape:
+            raise SettingsError(
+                f"{part.name} of {self._folder} is {view.get_shape()}, and {list(part.shape)} "
+                "by its config.json"
+            )
+        if axis is None or size == 1:
+            return view[:]
+        width = -(-part.shape[axis] // size)
+        start, stop = rank * width, min((rank + 1) * width, part.shape[axis])
+        shard = view[start:stop] if axis == 0 else view[:, start:stop]
+        missing = width - (stop - start)
+        if missing:
+            shard = torch.cat([shard, shard.new_zeros(missing, *shard.shape[1:])])
+        return shard
+
+
+def _export_slot(
+    own: dict[str, torch.Tensor], slot: Slot, geometry: Geometry, ranks: Ranks, stage: int
+) -> Iterator[tuple[str, torch.Tensor]]:
+    """Gather one parameter over the tensor ranks and give its parts to all stages."""
+    shards: list[torch.Tensor | None] = [None] * len(slot.parts)
+    if ranks.pipeline_rank == stage:
+        shards = list(split(slot.fusion, own[slot.parameter], geometry))
+    for part, shard in zip(slot.parts, shards, strict=True):
+        whole = shard
+        if shard is not None and slot.divided is not None and ranks.tensor > 1:
+            gathered = _gather(shard, ranks.tensor_group, slot.divided)
+            whole = gathered.narrow(slot.divided, 0, part.shape[slot.divided])
+        yield part.name, _from_stage(whole, part.shape, own, ranks, stage)
+
+
+def _export_experts(
+    own: dict[str, torch.Tensor], geometry: Geometry, ranks: Ranks, layer: int, naming: Naming
+) -> Iterator[tuple[str, torch.Tensor]]:
+    """Gather a layer's experts: all gates and ups as one tensor, then all downs."""
+    stage, place = divmod(layer, geometry.layers // ranks.pipeline)
+    per_rank = geometry.experts // ranks.expert
+    fused = [part.shape for (part,) in expert_parts(geometry, layer, Naming.FUSED)]
+    named = expert_parts(geometry, layer, naming)
+    for matrix, (shape, parts) in enumerate(zip(fused, named, strict=True)):
+        whole = None
+        if ranks.pipeline_rank == stage:
+            names = [
+                expert_slots(geometry, layer, place, 0, seat)[matrix].parameter
+                for seat in range(per_rank)
+            ]
+            local = torch.stack([own[name] for name in names])
+            whole = _gather(local, ranks.expert_group, 0) if ranks.expert > 1 else local
+        whole_EFH = _from_stage(whole, shape, own, ranks, stage)
+        if naming is Naming.FUSED:
+            yield parts[0].name, whole_EFH
+            continue
+        flat = whole_EFH.flatten(0, 1).split([part.shape[0] for part in parts])
+        for part, tensor in zip(parts, flat, strict=True):
+            yield part.name, tensor
+
+
+def _gather(shard: torch.Tensor, group: distributed.ProcessGroup, axis: int) -> torch.Tensor:
+    """All shards of a group's ranks, joined."""
+    shard = shard.contiguous()
+    shards = [torch.empty_like(shard) for _ in range(distributed.get_world_size(group))]
+    distributed.all_gather(shards, shard, group=group)
+    return torch.cat(shards, dim=axis)
+
+
+def _from_stage(
+    tensor: torch.Tensor | None,
+    shape: tuple[int, ...],
+    own: dict[str, torch.Tensor],
+    ranks: Ranks,
+    stage: int,
+) -> torch.Tensor:
+    """A stage's tensor on the ranks of all stages."""
+    if ranks.pipeline == 1:
+        assert tensor is not None
+        return tensor
+    if tensor is None:
+        like = next(iter(own.values()))
+        tensor = torch.empty(shape, dtype=like.dtype, device=like.device)
+    tensor = tensor.contiguous()
+    source = distributed.get_global_rank(ranks.pipeline_group, stage)
+    distributed.broadcast(tensor, source, group=ranks.pipeline_group)
+    return tensor
+
+
+def _shard_names(geometry: Geometry, dtype: torch.dtype, shard_bytes: int) -> dict[str, str]:
+    """File of every tensor, cut in the order of export."""
+    shards: list[list[str]] = [[]]
+    filled = 0
+    for part in all_parts(geometry, Naming.PER_EXPERT):
+        size = torch.Size(part.shape).numel() * dtype.itemsize
+        if shards[-1] and filled + size > shard_bytes:
+            shards.append([])
+            filled = 0
+        shards[-1].append(part.name)
+        filled += size
+    if len(shards) == 1:
+        return dict.fromkeys(shards[0], "model.safetensors")
+    return {
+        name: f"model-{number:05d}-of-{len(shards):05d}.safetensors"
+        for number, shard in enumerate(shards, start=1)
+        for name in shard
+    }
+
+
+def _write_shard(shard: dict[str, torch.Tensor], path: Path) -> None:
+    if shard:
+        save_file(shard, path, metadata={"format": "pt"})
+
+
+def _write_index(
+    names: dict[str, str], geometry: Geometry, dtype: torch.dtype, folder: Path
+) -> None:
+    """List which file holds what, if there are several."""
+    if len(set(names.values())) == 1:
+        return
+    numbers = sum(torch.Size(part.shape).numel() for part in all_parts(geometry, Naming.PER_EXPERT))
+    total = {"total_parameters": numbers, "total_size": numbers * dtype.itemsize}
+    index = {"metadata": total, "weight_map": dict(sorted(names.items()))}
+    (folder / INDEX).write_text(json.dumps(index, indent=2, sort_keys=True) + "\n")
+
+
+def _copy_settings(source: Path, folder: Path, dtype: torch.dtype) -> None:
+    """Config with the numbers of the new files, generation settings, tokenizer."""
+    config = json.loads((source / "config.json").read_text())
+    config["dtype"] = str(dtype).removeprefix("torch.")
+    config.pop("torch_dtype", None)  # the older name of the same
+    (folder / "config.json").write_text(json.dumps(config, indent=2, sort_keys=True) + "\n")
+    if (source / "generation_config.json").exists():
+        shutil.copy(source / "generation_config.json", folder)
+    load_tokenizer(source).save_pretrained(folder)

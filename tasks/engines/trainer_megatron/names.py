@@ -1,0 +1,228 @@
+"""One model under two sets of names: Hugging Face's tensors and Megatron's parameters.
+
+A slot is one Megatron parameter and the Hugging Face tensors it is made of, fused along the
+first axis:
+
+    WHOLE    one tensor as it is
+    QKV      per key-value head: its query heads, its key, its value
+    GATE_UP  gate, then up; of every tensor-parallel rank's own part
+
+Megatron names are those of its local spec; `canonical` turns Transformer Engine's into them.
+Nothing here needs Megatron.
+
+Letters: E experts, F inner size of an expert, H hidden.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+import torch
+
+from tasks.engines.trainer_megatron.geometry import Geometry
+
+_ENGINE_NAMES = (
+    (re.compile(r"self_attention\.linear_qkv\.layer_norm_weight$"), "input_layernorm.weight"),
+    (re.compile(r"mlp\.linear_fc1\.layer_norm_weight$"), "pre_mlp_layernorm.weight"),
+    (
+        re.compile(r"mlp\.experts\.linear_fc([12])\.weight(\d+)$"),
+        r"mlp.experts.local_experts.\2.linear_fc\1.weight",
+    ),
+)
+
+
+class Naming(StrEnum):
+    """How a MoE's experts are named outside."""
+
+    PER_EXPERT = "per_expert"
+    """`experts.3.up_proj.weight`, as in files."""
+    FUSED = "fused"
+    """`experts.gate_up_proj` [E, 2F, H] and `experts.down_proj` [E, H, F], as transformers
+    holds them in memory."""
+
+
+class Fusion(StrEnum):
+    """How a slot's tensors make one parameter."""
+
+    WHOLE = "whole"
+    QKV = "qkv"
+    GATE_UP = "gate_up"
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A Hugging Face tensor."""
+
+    name: str
+    shape: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """A Megatron parameter of the whole model, before anything is divided."""
+
+    parameter: str
+    parts: tuple[Part, ...]
+    fusion: Fusion = Fusion.WHOLE
+    divided: int | None = None
+    """Axis of the parts that tensor-parallel ranks divide; None = every rank has all."""
+
+
+def canonical(name: str) -> str:
+    """Megatron's local-spec name of a parameter, whatever wraps or spells it."""
+    while name.startswith("module."):
+        name = name.removeprefix("module.")
+    for pattern, local in _ENGINE_NAMES:
+        name = pattern.sub(local, name)
+    return name
+
+
+def embedding_slot(geometry: Geometry) -> Slot:
+    """The token embedding of the first stage."""
+    part = Part("model.embed_tokens.weight", (geometry.vocab, geometry.hidden))
+    return Slot("embedding.word_embeddings.weight", (part,), divided=0)
+
+
+def final_norm_slot(geometry: Geometry) -> Slot:
+    """The norm behind the last layer."""
+    part = Part("model.norm.weight", (geometry.hidden,))
+    return Slot("decoder.final_layernorm.weight", (part,))
+
+
+def head_slot(geometry: Geometry) -> Slot:
+    """The head; tied, it is made of the embedding's tensor."""
+    name = "model.embed_tokens.weight" if geometry.tied else "lm_head.weight"
+    part = Part(name, (geometry.vocab, geometry.hidden))
+    return Slot("output_layer.weight", (part,), divided=0)
+
+
+def layer_slots(geometry: Geometry, layer: int, place: int) -> Iterator[Slot]:
+    """All of a layer but its experts, in transformers' order.
+
+    Args:
+        layer: number in the model, from 0.
+        place: number in the stage that holds it, from 0.
+    """
+    theirs, ours = f"model.layers.{layer}.", f"decoder.layers.{place}."
+    hidden = geometry.hidden
+    queries, keys = geometry.heads * geometry.head_size, geometry.groups * geometry.head_size
+    rows = {"q": queries, "k": keys, "v": keys}
+    yield Slot(
+        f"{ours}self_attention.linear_qkv.weight",
+        tuple(Part(f"{theirs}self_attn.{x}_proj.weight", (rows[x], hidden)) for x in "qkv"),
+        Fusion.QKV,
+        divided=0,
+    )
+    if geometry.qkv_bias:
+        yield Slot(
+            f"{ours}self_attention.linear_qkv.bias",
+            tuple(Part(f"{theirs}self_attn.{x}_proj.bias", (rows[x],)) for x in "qkv"),
+            Fusion.QKV,
+            divided=0,
+        )
+    output = Part(f"{theirs}self_attn.o_proj.weight", (hidden, queries))
+    yield Slot(f"{ours}self_attention.linear_proj.weight", (output,), divided=1)
+    if geometry.qk_norm:
+        for x in "qk":
+            norm = Part(f"{theirs}self_attn.{x}_norm.weight", (geometry.head_size,))
+            yield Slot(f"{ours}self_attention.{x}_layernorm.weight", (norm,))
+    yield from _feed_forward_slots(geometry, theirs, ours)
+    for norm, name in (
+        ("input_layernorm", "input_layernorm"),
+        ("pre_mlp_layernorm", "post_attention_layernorm"),
+    ):
+        yield Slot(f"{ours}{norm}.weight", (Part(f"{theirs}{name}.weight", (hidden,)),))
+
+
+def _feed_forward_slots(geometry: Geometry, theirs: str, ours: str) -> Iterator[Slot]:
+    """The router of a MoE, or a dense feed-forward."""
+    if geometry.experts:
+        gate = Part(f"{theirs}mlp.gate.weight", (geometry.experts, geometry.hidden))
+        yield Slot(f"{ours}mlp.router.weight", (gate,))
+        return
+    inner, outer = (geometry.dense_size, geometry.hidden), (geometry.hidden, geometry.dense_size)
+    yield Slot(
+        f"{ours}mlp.linear_fc1.weight",
+        tuple(Part(f"{theirs}mlp.{x}_proj.weight", inner) for x in ("gate", "up")),
+        Fusion.GATE_UP,
+        divided=0,
+    )
+    yield Slot(
+        f"{ours}mlp.linear_fc2.weight",
+        (Part(f"{theirs}mlp.down_proj.weight", outer),),
+        divided=1,
+    )
+
+
+def expert_slots(
+    geometry: Geometry, layer: int, place: int, expert: int, seat: int
+) -> tuple[Slot, Slot]:
+    """Gate and up, then down, of one expert, which is never divided.
+
+    Args:
+        expert: number in the layer.
+        seat: number on the rank that holds it.
+    """
+    theirs = f"model.layers.{layer}.mlp.experts.{expert}."
+    ours = f"decoder.layers.{place}.mlp.experts.local_experts.{seat}."
+    inner, outer = (geometry.expert_size, geometry.hidden), (geometry.hidden, geometry.expert_size)
+    return (
+        Slot(
+            f"{ours}linear_fc1.weight",
+            tuple(Part(f"{theirs}{x}_proj.weight", inner) for x in ("gate", "up")),
+            Fusion.GATE_UP,
+        ),
+        Slot(f"{ours}linear_fc2.weight", (Part(f"{theirs}down_proj.weight", outer),)),
+    )
+
+
+def expert_parts(geometry: Geometry, layer: int, naming: Naming) -> tuple[list[Part], list[Part]]:
+    """Outside names of a layer's experts: those of all gates and ups, those of all downs."""
+    if naming is Naming.FUSED:
+        experts, inner, hidden = geometry.experts, geometry.expert_size, geometry.hidden
+        theirs = f"model.layers.{layer}.mlp.experts."
+        return (
+            [Part(f"{theirs}gate_up_proj", (experts, 2 * inner, hidden))],
+            [Part(f"{theirs}down_proj", (experts, hidden, inner))],
+        )
+    pairs = [expert_slots(geometry, layer, 0, expert, 0) for expert in range(geometry.experts)]
+    return (
+        [part for first, _ in pairs for part in first.parts],
+        [part for _, second in pairs for part in second.parts],
+    )
+
+
+def all_parts(geometry: Geometry, naming: Naming) -> Iterator[Part]:
+    """Every tensor of the model under Hugging Face names, in the order of export."""
+    yield from embedding_slot(geometry).parts
+    for layer in range(geometry.layers):
+        for slot in layer_slots(geometry, layer, 0):
+            yield from slot.parts
+        if geometry.experts:
+            for parts in expert_parts(geometry, layer, naming):
+                yield from parts
+    yield from final_norm_slot(geometry).parts
+    if not geometry.tied:
+        yield from head_slot(geometry).parts
+
+
+def fuse(fusion: Fusion, parts: list[torch.Tensor], head_size: int) -> torch.Tensor:
+    """Make the parameter of one rank from its shards of the parts."""
+    if fusion is not Fusion.QKV:
+        return parts[0] if len(parts) == 1 else torch.cat(parts)
+    groups = parts[1].shape[0] // head_size
+    by_group = [part.unflatten(0, (groups, -1)) for part in parts]
+    return torch.cat(by_group, dim=1).flatten(0, 1)
+
+
+def split(fusion: Fusion, fused: torch.Tensor, geometry: Geometry) -> list[torch.Tensor]:
+    """Take a rank's parameter apart again: the inverse of fuse. Views where they can be."""
+    if fusion is Fusion.WHOLE:
+        return [fused]
+    if fusion is Fusion.GATE_UP:
+        return list(fused.chunk(2))
+    size = geometry.head_size
+    queries = geometry.heads // geometry.groups * size
+    by_group = fused.unflatten(0, (-1, queries + 2 * size))
+    return [part.flatten(0, 1) for part in by_group.split([queries, size, size], dim=1)]
