@@ -46,7 +46,7 @@ REAL := {"curation": {"max_prompt_tokens": 448, "max_response_tokens": 192, "sou
 	"rl_one": {"steps": 6, "prompts_per_step": 12, "domains": {"maths": 1, "code": 1, "instruction": 1}}, \
 	"rl_two": {"steps": 6, "prompts_per_step": 12, "domains": {"choice": 1, "extraction": 1, "tool_use": 1}}}
 
-.PHONY: help run test lint seeds real ablation bench-rewards bench-rl audit lock clean
+.PHONY: help run test lint seeds real ablation bench-rewards bench-rl audit budget lock clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 22
@@ -85,6 +85,12 @@ ablation: $(STAMP) ## what each feature of RL is worth, on equal tokens: about 3
 
 audit: $(STAMP) ## walk back from the released model to the raw files, re-hashing everything
 	$(BIN)/pyflyte run workflows/audit.py audit $(ARGS)
+
+# make budget TARGET=single_node, or a model directory: make budget TARGET=my/model ARGS="--gpus 8"
+TARGET ?= full_scale
+
+budget: $(STAMP) ## does a layout fit its GPUs? memory of one GPU, part by part
+	$(BIN)/python -m workflows.capacity $(TARGET) $(ARGS)
 
 # trl asks for torch, which stands apart: the override leaves it, and its CUDA packages, out.
 lock: $(STAMP) ## resolve the lock files anew from pyproject.toml, keeping pins that still fit

@@ -1,0 +1,277 @@
+"""The shape of a Qwen3-like model and what of it lies on one rank of a trainer.
+
+Source: megatron-core 0.16.1. Attention and vocabulary are divided by tensor parallelism, whole
+experts by expert parallelism (expert tensor parallelism is 1), layers by pipeline stages in equal
+numbers; norms and routers lie on every rank of a stage. Gradients and optimizer states lie in
+buffers that are padded for the data-parallel group (`_ParamAndGradBuffer`).
+
+Sizes are in elements, not bytes; see memory.py for those.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from data_schemas.machine_settings import LayoutSettings
+from tasks.errors import DataError, SettingsError
+
+
+@dataclass(frozen=True, slots=True)
+class ModelShape:
+    """A decoder of the Qwen2, Qwen3 or Qwen3-MoE family: grouped-query attention, gated experts."""
+
+    layers: int
+    hidden: int
+    heads: int
+    key_value_heads: int
+    head_size: int
+    vocabulary: int
+    width: int
+    """Of one expert, or of the dense feed-forward."""
+    experts: int = 0
+    """Per layer; 0 = dense."""
+    chosen: int = 0
+    """Experts per token."""
+    tied: bool = False
+    """The output head is the embedding."""
+    head_norms: bool = True
+    """Query and key are normalised (Qwen3)."""
+    biases: bool = False
+    """At query, key and value (Qwen2)."""
+
+    @property
+    def query_size(self) -> int:
+        """Outputs of the query projection."""
+        return self.heads * self.head_size
+
+    @property
+    def key_value_size(self) -> int:
+        """Outputs of the key projection; the value projection has as many."""
+        return self.key_value_heads * self.head_size
+
+    @property
+    def expert_parameters(self) -> int:
+        """Of one expert in one layer (of the feed-forward, if dense): gate, up, down."""
+        return 3 * self.hidden * self.width
+
+    @property
+    def parameters(self) -> int:
+        """Of the whole model."""
+        return self._outside_experts + self.layers * max(1, self.experts) * self.expert_parameters
+
+    @property
+    def active_parameters(self) -> int:
+        """That one token passes, embedding and head included."""
+        active = self.chosen if self.experts else 1
+        return self._outside_experts + self.layers * active * self.expert_parameters
+
+    @property
+    def small(self) -> int:
+        """Norms and biases of a layer's attention heads."""
+        norms = 2 * self.head_size if self.head_norms else 0
+        return norms + (self.query_size + 2 * self.key_value_size if self.biases else 0)
+
+    @property
+    def _outside_experts(self) -> int:
+        attention = self.hidden * 2 * (self.query_size + self.key_value_size)
+        layer = attention + 2 * self.hidden + self.small + self.experts * self.hidden
+        tables = (1 if self.tied else 2) * self.vocabulary * self.hidden
+        return self.layers * layer + tables + self.hidden
+
+
+COMPASSMAX = ModelShape(
+    layers=72,
+    hidden=8192,
+    heads=64,
+    key_value_heads=8,
+    head_size=128,
+    vocabulary=151_936,
+    width=8192,
+    experts=16,
+    chosen=4,
+)
+"""CompassMax-V3: published are 245B parameters, 71B active, 16 experts and top-4.
+
+All else is inferred: 12 unused experts of every layer are the 174B between the two numbers, so all
+experts are 232B and the rest 13B; 72 layers of width 8192 with Qwen3's attention and vocabulary
+give both. Multi-token prediction is left out.
+"""
+QWEN3_30B_A3B = ModelShape(
+    layers=48,
+    hidden=2048,
+    heads=32,
+    key_value_heads=4,
+    head_size=128,
+    vocabulary=151_936,
+    width=768,
+    experts=128,
+    chosen=8,
+)
+QWEN3_15B_A2B = ModelShape(
+    layers=24,
+    hidden=2048,
+    heads=32,
+    key_value_heads=4,
+    head_size=128,
+    vocabulary=151_936,
+    width=768,
+    experts=128,
+    chosen=8,
+)
+"""What transformers' Qwen3MoeConfig describes by default."""
+
+
+def shape_of(config: Mapping[str, object]) -> ModelShape:
+    """Read the shape from a config.json of one of these families.
+
+    Raises:
+        DataError: a size is missing, or dense and expert layers are mixed.
+    """
+
+    def size(*names: str) -> int:
+        for name in names:
+            value = config.get(name)
+            if isinstance(value, int):
+                return value
+        raise DataError(f"config.json has no whole number {' or '.join(names)}")
+
+    experts = 0
+    if "num_experts_per_tok" in config:
+        experts = size("num_experts", "num_local_experts")
+        if config.get("mlp_only_layers") or config.get("decoder_sparse_step", 1) != 1:
+            raise DataError("config.json mixes dense and expert layers; only one kind is known")
+    heads = size("num_attention_heads")
+    head_size = config.get("head_dim")
+    return ModelShape(
+        layers=size("num_hidden_layers"),
+        hidden=size("hidden_size"),
+        heads=heads,
+        key_value_heads=size("num_key_value_heads"),
+        head_size=head_size if isinstance(head_size, int) else size("hidden_size") // heads,
+        vocabulary=size("vocab_size"),
+        width=size("moe_intermediate_size") if experts else size("intermediate_size"),
+        experts=experts,
+        chosen=size("num_experts_per_tok") if experts else 0,
+        tied=config.get("tie_word_embeddings") is True,
+        head_norms=config.get("model_type") != "qwen2",
+        biases=config.get("model_type") == "qwen2",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class RankTensors:
+    """Sizes of a rank's tensors in the order the model names them."""
+
+    shared: tuple[int, ...]
+    """Their gradients are summed over all data- and context-parallel ranks."""
+    expert: tuple[int, ...]
+    """Their gradients are summed over all ranks that have the same experts."""
+
+    @property
+    def total(self) -> int:
+        """All of them."""
+        return sum(self.shared) + sum(self.expert)
+
+
+@dataclass(frozen=True, slots=True)
+class Ranks:
+    """How many ranks share what."""
+
+    data: int
+    """Gradients of what is not an expert, context-parallel ranks included."""
+    expert_data: int
+    """Gradients of an expert."""
+
+
+def ranks_of(layout: LayoutSettings, world: int) -> Ranks:
+    """Divide the ranks that train into groups.
+
+    Raises:
+        SettingsError: they do not divide.
+    """
+    model = layout.tensor * layout.pipeline
+    if world % (model * layout.context) or world % (layout.expert * layout.pipeline):
+        raise SettingsError(
+            f"{world} training GPUs are not a multiple of layout.tensor {layout.tensor} x pipeline "
+            f"{layout.pipeline} x context {layout.context}, or of expert {layout.expert} x pipeline"
+        )
+    return Ranks(data=world // model, expert_data=world // (layout.expert * layout.pipeline))
+
+
+def rank_tensors(model: ModelShape, layout: LayoutSettings, stage: int) -> RankTensors:
+    """List what one rank of a pipeline stage holds.
+
+    Args:
+        stage: 0 has the embedding, the last one the final norm and the head; a tied head is a
+            copy of its own unless there is one stage only.
+
+    Raises:
+        SettingsError: the model cannot be divided so.
+    """
+    _check_divides(model, layout)
+    tensor, last = layout.tensor, layout.pipeline - 1
+    projected = (model.query_size + 2 * model.key_value_size) // tensor
+    attention = [model.hidden, model.query_size * model.hidden // tensor, projected * model.hidden]
+    attention += [projected] if model.biases else []
+    attention += [model.head_size] * 2 if model.head_norms else []
+    attention += [model.hidden]
+    up_and_down = [2 * model.hidden * model.width, model.hidden * model.width]
+    shared: list[int] = []
+    expert: list[int] = []
+    table = -(-model.vocabulary // tensor) * model.hidden  # the last rank's is filled up
+    if stage == 0:
+        shared.append(table)
+    for _ in range(model.layers // layout.pipeline):
+        shared.extend(attention)
+        if not model.experts:
+            shared.extend(size // tensor for size in up_and_down)
+            continue
+        shared.append(model.experts * model.hidden)
+        expert.extend(up_and_down * (model.experts // layout.expert))
+    if stage == last:
+        shared.append(model.hidden)
+        if not model.tied or last > 0:
+            shared.append(table)
+    return RankTensors(tuple(shared), tuple(expert))
+
+
+def buffer_elements(sizes: Sequence[int], ranks: int) -> int:
+    """Elements of the buffer that holds these tensors, padding included; 0 for none.
+
+    Every tensor starts at a multiple of 64, the buffer ends at one of 128 and of the ranks.
+    """
+    return _places(sizes, ranks)[1]
+
+
+def owned_elements(sizes: Sequence[int], ranks: int) -> list[int]:
+    """How many elements every rank's optimizer has: its equal part of the buffer, less padding."""
+    places, end = _places(sizes, ranks)
+    owned = [0] * ranks
+    for start, stop in places:
+        for rank in range(start * ranks // end, min(ranks, stop * ranks // end + 1)):
+            low, high = rank * end // ranks, (rank + 1) * end // ranks
+            owned[rank] += max(0, min(stop, high) - max(start, low))
+    return owned
+
+
+def _places(sizes: Sequence[int], ranks: int) -> tuple[list[tuple[int, int]], int]:
+    """Start and stop of every tensor, last one first, and the end of the buffer."""
+    places, stop = [], 0
+    for size in reversed(sizes):
+        start = -(-stop // 64) * 64
+        stop = start + size
+        places.append((start, stop))
+    divisor = math.lcm(ranks, 128)
+    return places, -(-stop // divisor) * divisor
+
+
+def _check_divides(model: ModelShape, layout: LayoutSettings) -> None:
+    asked = {
+        "tensor (heads)": (model.heads, layout.tensor),
+        "tensor (key-value heads)": (model.key_value_heads, layout.tensor),
+        "pipeline (layers)": (model.layers, layout.pipeline),
+        "expert (experts)": (model.experts or 1, layout.expert),
+    }
+    for name, (size, parts) in asked.items():
+        if size % parts:
+            raise SettingsError(f"layout.{name}: {size} is not a multiple of {parts}")
