@@ -1,0 +1,152 @@
+# pyright: reportMissingImports=false
+"""Router losses of one update inside Megatron's layers, from the native logits.
+
+The terms are those of tasks/engines/router_terms.py. They join the graph where the router is:
+a pipeline stage that never sees the loss still trains its routers, and so does a layer whose
+activations are computed again.
+
+Letters: M packed rows of this rank, L MoE layers of this pipeline stage, E experts.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+from megatron.core.transformer.moe.router import TopKRouter
+from torch import distributed
+
+from data_schemas.rl_settings import AuxiliarySettings
+from tasks.algorithms.router_losses import balance_loss, expert_loads, z_loss
+from tasks.engines.trainer_megatron.replay import ModelReplay
+
+RouterOutput = tuple[torch.Tensor, torch.Tensor]
+"""(probabilities_ME, routing map_ME)"""
+
+
+class RouterTerms:
+    """The router losses of one update on one rank.
+
+    Args:
+        num_tokens: of the whole update, padding not counted.
+        places_L: which of the model's MoE layers those of this stage are.
+        num_layers: MoE layers of the whole model.
+    """
+
+    def __init__(
+        self,
+        replay: ModelReplay,
+        auxiliary: AuxiliarySettings,
+        *,
+        num_tokens: int,
+        places_L: list[int],
+        num_layers: int,
+    ) -> None:
+        self._replay, self._auxiliary = replay, auxiliary
+        self._num_tokens, self._places_L = max(1, num_tokens), places_L
+        self._num_layers = num_layers
+        self._counts_LE: torch.Tensor | None = None
+        self._sums = {"auxiliary/balance": 0.0, "auxiliary/router_z": 0.0}
+
+    @property
+    def needs_counts(self) -> bool:
+        """Whether a pass of its own must count loads first: balance is a product of two means."""
+        return self._auxiliary.balance > 0.0
+
+    @contextmanager
+    def counting(self) -> Iterator[None]:
+        """Count, over all ranks, how often each expert is chosen in the passes in the block."""
+        routers, layers = self._replay.routers, self._replay.layers
+        num_experts = routers[0].num_experts if routers else 0
+        counts_LE = torch.zeros(self._num_layers, num_experts)
+
+        def count(router: TopKRouter, layer: int, rows: torch.Tensor) -> None:
+            routes = layers[layer].current
+            assert routes is not None
+            loads_E = expert_loads(_logits(router, rows), routes.real_M, router.topk)
+            counts_LE[self._places_L[layer]] += loads_E.cpu()
+
+        with self._hooked(lambda router, layer, rows, _: count(router, layer, rows)):
+            yield
+        distributed.all_reduce(counts_LE)
+        self._counts_LE = counts_LE
+
+    @contextmanager
+    def attached(self) -> Iterator[None]:
+        """Add the losses to the graph of the training passes in the block."""
+        if self._auxiliary.balance == 0.0 and self._auxiliary.router_z == 0.0:
+            yield
+            return
+
+        def attach(
+            router: TopKRouter, layer: int, rows: torch.Tensor, output: RouterOutput
+        ) -> RouterOutput | None:
+            if not torch.is_grad_enabled():  # checkpointed: it runs again with a graph
+                return None
+            loss = self._loss(_logits(router, rows), layer)
+            return _Attach.apply(output[0], loss), output[1]
+
+        with self._hooked(attach):
+            yield
+
+    def metrics(self) -> dict[str, float]:
+        """This rank's part of the unweighted losses that are on."""
+        on = {
+            "auxiliary/balance": self._auxiliary.balance,
+            "auxiliary/router_z": self._auxiliary.router_z,
+        }
+        return {name: self._sums[name] for name, weight in on.items() if weight > 0.0}
+
+    def _loss(self, logits_ME: torch.Tensor, layer: int) -> torch.Tensor:
+        routes = self._replay.layers[layer].current
+        assert routes is not None
+        total = torch.zeros((), device=logits_ME.device)
+        if self._auxiliary.balance > 0.0:
+            assert self._counts_LE is not None
+            counts_E = self._counts_LE[self._places_L[layer]].to(logits_ME.device)
+            term = balance_loss(logits_ME, routes.real_M, counts_E, self._num_tokens)
+            total = total + self._weighed("auxiliary/balance", term, self._auxiliary.balance)
+        if self._auxiliary.router_z > 0.0:
+            term = z_loss(logits_ME, routes.real_M, self._num_tokens)
+            total = total + self._weighed("auxiliary/router_z", term, self._auxiliary.router_z)
+        return total
+
+    def _weighed(self, name: str, term: torch.Tensor, weight: float) -> torch.Tensor:
+        mean = term / self._num_layers
+        self._sums[name] += float(mean.detach())
+        return weight * mean
+
+    @contextmanager
+    def _hooked(self, hook) -> Iterator[None]:
+        def hook_of(layer: int):
+            return lambda router, args, output: hook(router, layer, args[0], output)
+
+        handles = [
+            router.register_forward_hook(hook_of(layer))
+            for layer, router in enumerate(self._replay.routers)
+        ]
+        try:
+            yield
+        finally:
+            for handle in handles:
+                handle.remove()
+
+
+class _Attach(torch.autograd.Function):
+    """Pass a tensor through, and let a loss have its gradient of 1 whenever it has one."""
+
+    @staticmethod
+    def forward(ctx, tensor, loss):
+        ctx.save_for_backward(loss)
+        return tensor.view_as(tensor)
+
+    @staticmethod
+    def backward(  # pyright: ignore[reportIncompatibleMethodOverride]
+        ctx, slope
+    ):
+        (loss,) = ctx.saved_tensors
+        return slope, torch.ones_like(loss)
+
+
+def _logits(router: TopKRouter, rows: torch.Tensor) -> torch.Tensor:
+    """The router's own logits [M, E], before any replay."""
+    return router.gating(rows).flatten(0, -2)

@@ -1,0 +1,189 @@
+# pyright: reportMissingImports=false
+"""A trainer's state as a Megatron distributed checkpoint, which any layout can take up.
+
+    trainer.json              which architecture and numbers the state is of
+    trainer_state/            weights and optimizer state, written by all ranks side by side
+
+Weights and optimizer state are stored by parameter, not by rank, so that another number of
+pipeline, tensor, expert or data-parallel ranks reads its own shares.
+
+Megatron's writer forks processes, which wait for each other forever where one of them fails, and
+spawns one that imports the caller's main module again. Here torch's own writer writes the same
+format in this process.
+"""
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from megatron.core import dist_checkpointing
+from megatron.core.dist_checkpointing.strategies.torch import (
+    MCoreSavePlanner,
+    TorchDistSaveShardedStrategy,
+    _replace_state_dict_keys_with_sharded_keys,
+    mcore_to_pyt_state_dict,
+)
+from megatron.core.models.gpt import GPTModel
+from megatron.core.optimizer import ChainedOptimizer, MegatronOptimizer
+from megatron.core.optimizer.distrib_optimizer import DistributedOptimizer
+from torch import distributed
+from torch.distributed.checkpoint.filesystem import FileSystemWriter
+from torch.distributed.checkpoint.state_dict_saver import save as write_shares
+
+from data_schemas.machine_settings import LayoutSettings
+from tasks.engines.trainer_megatron.geometry import Geometry
+from tasks.engines.trainer_megatron.parallel import Ranks
+from tasks.errors import DataError, EngineError
+
+DESCRIPTION = "trainer.json"
+STATE = "trainer_state"
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What is saved, in place, and what it is of."""
+
+    gpt: GPTModel
+    optimizer: MegatronOptimizer
+    geometry: Geometry
+    layout: LayoutSettings
+    ranks: Ranks
+
+
+def save(folder: Path, state: State) -> None:
+    """Write the state; a collective call with the same folder on all ranks.
+
+    Raises:
+        EngineError: the folder is another one on another machine.
+    """
+    target = folder / STATE
+    if state.ranks.rank == 0:
+        target.mkdir(parents=True)
+        (folder / DESCRIPTION).write_text(json.dumps(_description(state), sort_keys=True))
+    distributed.barrier()
+    _check_shared(target)
+    for one in _optimizers(state.optimizer):
+        _prime(one)
+    dist_checkpointing.save(
+        _sharded(state, loading=False), str(target), sharded_strategy=_Writer("torch_dist", 1)
+    )
+
+
+def restore(folder: Path, state: State) -> None:
+    """Take up a saved state; a collective call.
+
+    Raises:
+        DataError: it is not there, or of another architecture or of other numbers.
+    """
+    _check_fits(folder, state)
+    for one in _optimizers(state.optimizer):
+        _prime(one)
+    loaded = dist_checkpointing.load(_sharded(state, loading=True), str(folder / STATE))
+    assert isinstance(loaded, dict)
+    state.gpt.load_state_dict(loaded["model"], strict=False)
+    for number, one in enumerate(_optimizers(state.optimizer)):
+        _take_up(one, loaded["optimizer"][number])
+
+
+class _Writer(TorchDistSaveShardedStrategy):
+    """Writes the shares of this rank in this process, and makes them durable."""
+
+    def save(self, sharded_state_dict: dict[str, Any], checkpoint_dir: str | Path) -> None:
+        """Write; every tensor by the one rank that Megatron holds for its owner."""
+        keyed, _, _ = _replace_state_dict_keys_with_sharded_keys(sharded_state_dict, True)
+        write_shares(
+            mcore_to_pyt_state_dict(keyed, False),
+            storage_writer=FileSystemWriter(checkpoint_dir),
+            planner=MCoreSavePlanner(dedup_replicated_tensors=False, flatten_state_dict=False),
+        )
+
+
+def _sharded(state: State, *, loading: bool) -> dict[str, Any]:
+    """Name every tensor and this rank's share of it."""
+    weights = state.gpt.sharded_state_dict()
+    metadata = {
+        "distrib_optim_sharding_type": "fully_reshardable",
+        # Else all data-parallel ranks get a copy of the whole optimizer state, on the GPU.
+        "distrib_optim_fully_reshardable_mem_efficient": state.ranks.device.type == "cuda",
+    }
+    # Not the chain's own sharded_state_dict: its names would count the optimizers.
+    optimizers = {
+        number: one.sharded_state_dict(weights, is_loading=loading, metadata=metadata)
+        for number, one in enumerate(_optimizers(state.optimizer))
+    }
+    return {"model": weights, "optimizer": optimizers}
+
+
+def _optimizers(optimizer: MegatronOptimizer) -> list[DistributedOptimizer]:
+    """The optimizers of dense and of expert parameters; one alone in a dense model."""
+    assert isinstance(optimizer, ChainedOptimizer)
+    chain = optimizer.chained_optimizers
+    return [one for one in chain if isinstance(one, DistributedOptimizer)]
+
+
+def _prime(optimizer: DistributedOptimizer) -> None:
+    """Make the state that AdamW makes in its first step, where that has not come yet."""
+    inner = optimizer.optimizer
+    for group in inner.param_groups:
+        for parameter in group["params"]:
+            state = inner.state[parameter]
+            if state:
+                continue
+            if isinstance(inner, torch.optim.AdamW):  # Transformer Engine's has it per group
+                state["step"] = torch.tensor(0.0)
+            state["exp_avg"] = torch.zeros_like(parameter.data)
+            state["exp_avg_sq"] = torch.zeros_like(parameter.data)
+
+
+def _take_up(optimizer: DistributedOptimizer, loaded: dict[str, Any]) -> None:
+    """Install loaded optimizer state.
+
+    Megatron 0.16.1 with torch's AdamW gives all parameters the same `step` tensor, which every
+    parameter would advance; and it fails on `step` when it copies the other tensors.
+    """
+    tensors = loaded.pop("param_state")
+    loaded.pop("param_state_sharding_type")
+    optimizer.load_state_dict(loaded)
+    states = [state for state in optimizer.optimizer.state.values() if "step" in state]
+    steps = [state.pop("step").clone() for state in states]
+    optimizer.load_parameter_state_from_fully_reshardable(tensors)
+    for state, step in zip(states, steps, strict=True):
+        state["step"] = step
+
+
+def _description(state: State) -> dict[str, Any]:
+    """What two trainers must share so that one can take up the other's state."""
+    geometry = asdict(state.geometry)
+    del geometry["dtype"], geometry["positions"]  # of the files it was read from
+    return {"geometry": geometry, "precision": state.layout.precision.value}
+
+
+def _check_fits(folder: Path, state: State) -> None:
+    path, expected = folder / DESCRIPTION, _description(state)
+    try:
+        found = json.loads(path.read_text())
+    except (OSError, ValueError) as error:
+        raise DataError(f"{folder} holds no state of engines.trainer 'megatron'") from error
+    if found.get("geometry") != expected["geometry"]:
+        raise DataError(
+            f"{folder} holds the state of another architecture: {found.get('geometry')}"
+        )
+    if found.get("precision") != expected["precision"]:
+        raise DataError(
+            f"{folder} holds a state in {found.get('precision')}, but layout.precision is "
+            f"{expected['precision']}; set it back, or start from the exported model"
+        )
+
+
+def _check_shared(target: Path) -> None:
+    """Refuse a folder that not all ranks see.
+
+    Raises:
+        EngineError: on all ranks alike.
+    """
+    seen = torch.tensor([float(target.is_dir())])
+    distributed.all_reduce(seen, distributed.ReduceOp.MIN)
+    if not seen.item():
+        raise EngineError(f"{target} is not on a disk that all ranks share")

@@ -1,0 +1,95 @@
+"""Complete results on every rank, from parts that each rank has computed.
+
+Tensors travel on the CPU: they are small beside what was computed for them.
+
+Letters: N sequences, T tokens, C tokens of all sequences end to end, R response positions,
+M packed rows of one rank, L MoE layers, K experts per token.
+"""
+
+from collections.abc import Sequence
+
+import torch
+from torch import distributed
+
+from data_schemas.rollouts import MISSING_ROUTE
+from tasks.engines.protocols import TokenBatch
+from tasks.engines.trainer_megatron.micro_batches import MicroBatch
+
+Metrics = dict[str, float]
+
+
+class ResponseValues:
+    """Values of response positions, filled in by whoever computes them. Zero elsewhere."""
+
+    def __init__(self, batch: TokenBatch) -> None:
+        self._response_NT = batch.response_NT
+        self._values_NT = torch.zeros(batch.tokens_NT.shape)
+
+    def put(self, micro: MicroBatch, values_R: torch.Tensor) -> None:
+        """Set those of a micro-batch."""
+        sequence_R, position_R = micro.at
+        self._values_NT[micro.rows_N[sequence_R], position_R] = values_R.detach()
+
+    def gathered(self) -> torch.Tensor:
+        """All of them [N, T]; no two ranks may have set the same."""
+        values_R = self._values_NT[self._response_NT]
+        distributed.all_reduce(values_R)
+        self._values_NT[self._response_NT] = values_R
+        return self._values_NT
+
+
+def gathered_routes(
+    batch: TokenBatch,
+    parts: Sequence[tuple[MicroBatch, slice, torch.Tensor]],
+    *,
+    places_L: Sequence[int],
+    num_layers: int,
+    k: int,
+) -> torch.Tensor:
+    """Put expert choices together, one layer at a time.
+
+    Args:
+        parts: micro-batches of this rank, the packed rows it had, and what it chose in them
+            int32 [M, L, K].
+        places_L: which of the model's MoE layers this rank's are.
+
+    Returns:
+        int64 [N, T, num_layers, K]; MISSING_ROUTE behind the end of a sequence.
+    """
+    real_NT = torch.arange(batch.tokens_NT.shape[1]) < batch.lengths_N[:, None]
+    experts_NTLK = torch.full((*real_NT.shape, num_layers, k), MISSING_ROUTE)
+    for layer in range(num_layers):
+        choice_CK = torch.full((int(real_NT.sum()), k), MISSING_ROUTE, dtype=torch.int32)
+        if layer in places_L:
+            for micro, rows, choice_MLK in parts:
+                cells_M = _cells(batch, micro)[rows]  # padding has no cell
+                choice_CK[cells_M] = choice_MLK[: len(cells_M), places_L.index(layer)]
+        distributed.all_reduce(choice_CK, distributed.ReduceOp.MAX)
+        experts_NTLK[:, :, layer][real_NT] = choice_CK.long()
+    return experts_NTLK
+
+
+def summed(metrics: Metrics) -> Metrics:
+    """Add up the metrics of all ranks, in the order of the ranks; names may differ."""
+    gathered: list[Metrics] = [{} for _ in range(distributed.get_world_size())]
+    distributed.all_gather_object(gathered, metrics)
+    totals: Metrics = {}
+    for one in gathered:
+        add(totals, one)
+    return totals
+
+
+def add(totals: Metrics, metrics: Metrics) -> None:
+    """Add metrics to totals, in place."""
+    for name, amount in metrics.items():
+        totals[name] = totals.get(name, 0.0) + amount
+
+
+def _cells(batch: TokenBatch, micro: MicroBatch) -> torch.Tensor:
+    """Which token of all sequences end to end stands in each packed row; padding left out."""
+    first_N = batch.lengths_N.cumsum(0) - batch.lengths_N
+    spans = [
+        torch.arange(int(first_N[row]), int(first_N[row] + batch.lengths_N[row]))
+        for row in micro.rows_N.tolist()
+    ]
+    return torch.cat(spans) if spans else torch.zeros(0, dtype=torch.int64)

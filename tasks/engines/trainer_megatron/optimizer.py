@@ -1,0 +1,115 @@
+# pyright: reportMissingImports=false
+"""AdamW over Megatron's distributed optimizer: data-parallel ranks share its state out.
+
+In bf16 the optimizer holds fp32 master weights and gradients are added up in fp32.
+"""
+
+import math
+from typing import Any
+
+import torch
+from megatron.core.distributed import (
+    DistributedDataParallel,
+    DistributedDataParallelConfig,
+    finalize_model_grads,
+)
+from megatron.core.models.gpt import GPTModel
+from megatron.core.optimizer import MegatronOptimizer, OptimizerConfig, get_megatron_optimizer
+from megatron.core.tensor_parallel.layers import (
+    ColumnParallelLinear,
+    RowParallelLinear,
+    VocabParallelEmbedding,
+)
+from megatron.core.transformer.moe.moe_layer import MoELayer
+
+from tasks.engines.trainer_torch import ADAM_BETAS, GRAD_CLIP
+from tasks.errors import EngineError
+
+ADAM_EPSILON = 1e-8
+
+
+def replicate(gpt: GPTModel) -> DistributedDataParallel:
+    """Give a model the buffers its gradients are added up in, over micro-batches and ranks.
+
+    Megatron would divide gradients by the number of ranks; our losses are parts of a sum.
+    """
+    config = gpt.config
+    config.calculate_per_token_loss = True  # Megatron's name for: do not divide
+    _mark(gpt)
+    replica = DistributedDataParallel(
+        config,
+        DistributedDataParallelConfig(
+            grad_reduce_in_fp32=True,
+            overlap_grad_reduce=False,
+            use_distributed_optimizer=True,
+        ),
+        gpt,
+    )
+
+    def finalise(model: list[torch.nn.Module], _num_tokens: object, **groups: Any) -> None:
+        finalize_model_grads(model, None, **groups)
+
+    config.finalize_model_grads_func = finalise
+    return replica
+
+
+def _mark(gpt: GPTModel) -> None:
+    """Tell Megatron which ranks hold what, where 0.16.1 does not know by itself.
+
+    Experts are never divided by tensor parallelism: the tensor ranks hold different ones or are
+    replicas of each other, and in both cases see different tokens. Without the mark their
+    gradients would not be added up over tensor ranks when expert parallel is 1. What tensor
+    ranks divide is marked by Megatron's random initialisation only, which is not run here;
+    without the mark the gradient norm would leave out all shares but the first.
+    """
+    divided = (ColumnParallelLinear, RowParallelLinear, VocabParallelEmbedding)
+    for module in gpt.modules():
+        if isinstance(module, divided):
+            for parameter in module.parameters(recurse=False):
+                vars(parameter)["tensor_model_parallel"] = True
+        if isinstance(module, MoELayer):
+            for parameter in module.get_submodule("experts").parameters():
+                vars(parameter)["allreduce"] = False
+                vars(parameter)["tensor_model_parallel"] = True
+
+
+def make_optimizer(
+    gpt: GPTModel, replica: DistributedDataParallel, weight_decay: float
+) -> MegatronOptimizer:
+    """Make the optimizer of a model and its replica; norms and biases do not decay."""
+    config = gpt.config
+    optimizer = get_megatron_optimizer(
+        OptimizerConfig(
+            optimizer="adam",
+            lr=0.0,
+            min_lr=0.0,
+            weight_decay=weight_decay,
+            adam_beta1=ADAM_BETAS[0],
+            adam_beta2=ADAM_BETAS[1],
+            adam_eps=ADAM_EPSILON,
+            clip_grad=GRAD_CLIP,
+            bf16=config.bf16,
+            params_dtype=config.params_dtype,
+            use_distributed_optimizer=True,
+        ),
+        [replica],
+    )
+    for group in optimizer.param_groups:  # else done by Megatron's scheduler, which we do not use
+        group["weight_decay"] = weight_decay * group["wd_mult"]
+    return optimizer
+
+
+def apply(optimizer: MegatronOptimizer, learning_rate: float) -> float:
+    """Clip the gradients and take a step; returns the norm before clipping.
+
+    Raises:
+        EngineError: the norm is not finite, on all ranks alike; no weight was changed.
+    """
+    optimizer.prepare_grads()
+    norm = float(optimizer.get_grad_norm())
+    if not math.isfinite(norm):
+        raise EngineError(f"gradient norm is {norm}; the update was not applied")
+    for group in optimizer.param_groups:
+        group["lr"] = learning_rate
+    optimizer.step()
+    return norm

@@ -1,0 +1,241 @@
+# pyright: reportMissingImports=false
+"""Training with Megatron-core: the Trainer of a cluster, and of a laptop that wants to see it.
+
+SPMD: every rank makes the same calls with the same whole batch, computes its part, and gets the
+same complete result. A rank alone is a world of one.
+
+Letters: N sequences, T tokens, R response positions, L MoE layers, K experts per token.
+"""
+
+from collections.abc import Iterator
+from contextlib import nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from megatron.core.distributed import DistributedDataParallel
+from megatron.core.optimizer import MegatronOptimizer
+
+from data_schemas.machine_settings import LayoutSettings
+from data_schemas.rl_settings import AuxiliarySettings
+from tasks.engines.protocols import NO_AUXILIARY, LossFn, TokenBatch, TokenScores
+from tasks.engines.trainer_megatron import checkpoint, convert, model, optimizer, parallel
+from tasks.engines.trainer_megatron.auxiliary import RouterTerms
+from tasks.engines.trainer_megatron.gathering import ResponseValues, add, gathered_routes, summed
+from tasks.engines.trainer_megatron.geometry import read_geometry
+from tasks.engines.trainer_megatron.micro_batches import MicroBatch, cut, divide, missing_rows
+from tasks.engines.trainer_megatron.passes import Passes, Scores
+from tasks.engines.trainer_megatron.replay import ModelReplay
+from tasks.errors import DataError, SettingsError
+
+
+@dataclass(frozen=True, slots=True)
+class _Training:
+    """What only an update needs; a reference model never makes it."""
+
+    replica: DistributedDataParallel
+    optimizer: MegatronOptimizer
+    passes: Passes
+
+
+class MegatronTrainer:
+    """A Trainer on this rank's part of a GPTModel.
+
+    Args:
+        folder: a Hugging Face model directory, the same on all ranks.
+
+    Raises:
+        SettingsError: the layout fits neither the model nor the number of ranks, or the model
+            is none that is built here.
+    """
+
+    def __init__(self, folder: Path, *, layout: LayoutSettings, weight_decay: float = 0.0) -> None:
+        self._source, self._layout, self._weight_decay = folder, layout, weight_decay
+        self._ranks = parallel.initialise(layout)
+        self._geometry = read_geometry(folder)
+        self._gpt = model.build(self._geometry, layout, self._ranks)[0]
+        convert.load(self._gpt, folder, self._geometry, self._ranks)
+        self._replay = ModelReplay(self._gpt)
+        self._passes = self._passes_of(self._gpt)
+        self._training: _Training | None = None
+
+    def score(
+        self, batch: TokenBatch, *, temperature: float, record_routes: bool = False
+    ) -> TokenScores:
+        """Log-probabilities, entropies and native routes without gradient."""
+        self._check(batch, record_routes=record_routes)
+        logprobs, entropies = ResponseValues(batch), ResponseValues(batch)
+        if not len(batch.tokens_NT):
+            return TokenScores(logprobs.gathered(), entropies.gathered(), None)
+
+        def keep(micro: MicroBatch, scores: Scores) -> torch.Tensor:
+            if self._ranks.tensor_rank == 0:  # all tensor ranks have the same
+                logprobs.put(micro, scores[0])
+                entropies.put(micro, scores[1])
+            return torch.zeros(())
+
+        micros = self._micro_batches(batch)
+        recorded = self._passes.run(
+            micros, keep, temperature=temperature, training=False, record=record_routes
+        )
+        experts_NTLK = None
+        if record_routes:
+            rows = [self._passes.rows(micro) for micro in micros]
+            experts_NTLK = gathered_routes(
+                batch,
+                list(zip(micros, rows, recorded, strict=True)),
+                places_L=self._passes.places_L,
+                num_layers=self._passes.num_layers,
+                k=self._geometry.top_k,
+            )
+        return TokenScores(logprobs.gathered(), entropies.gathered(), experts_NTLK)
+
+    def update(
+        self,
+        batch: TokenBatch,
+        loss: LossFn,
+        *,
+        temperature: float,
+        learning_rate: float,
+        auxiliary: AuxiliarySettings = NO_AUXILIARY,
+    ) -> dict[str, float]:
+        """One optimizer step on the whole batch.
+
+        Returns:
+            Summed metrics, 'grad_norm', and 'replay/missing_rows' if routes are replayed.
+
+        Raises:
+            EngineError: the loss or the gradient is not finite; no weight was changed.
+        """
+        self._check(batch, record_routes=auxiliary.balance > 0.0 or auxiliary.router_z > 0.0)
+        training = self._for_training()
+        training.replica.zero_grad_buffer()
+        training.optimizer.zero_grad()
+        micros = self._micro_batches(batch)
+        terms = self._counted_terms(batch, micros, auxiliary, temperature)
+        totals: dict[str, float] = {}
+        num_responses = max(1, int(batch.response_NT.sum()))
+
+        def lose(micro: MicroBatch, scores: Scores) -> torch.Tensor:
+            logprobs_R, entropy_R = scores
+            if micro.is_filler:
+                return logprobs_R.sum()
+            shape = micro.batch.tokens_NT.shape
+            logprobs_NT = torch.zeros(shape).index_put(micro.at, logprobs_R)
+            value, metrics = loss(logprobs_NT, micro.batch)
+            metrics = {"loss": float(value.detach())} | metrics
+            if auxiliary.entropy > 0.0:
+                mean = entropy_R.sum() / num_responses
+                value = value - auxiliary.entropy * mean
+                metrics["auxiliary/entropy_nats"] = float(mean.detach())
+            if self._ranks.tensor_rank == 0:
+                add(totals, metrics)
+            return value
+
+        with terms.attached():
+            training.passes.run(
+                micros,
+                lose,
+                temperature=temperature,
+                training=True,
+                with_entropy=auxiliary.entropy > 0.0,
+            )
+        add(totals, terms.metrics())
+        totals = {"loss": 0.0} | summed(totals)
+        if batch.experts_NTLK is not None:
+            totals["replay/missing_rows"] = float(missing_rows(batch))
+        return totals | {"grad_norm": optimizer.apply(training.optimizer, learning_rate)}
+
+    def weights(self) -> Iterator[tuple[str, torch.Tensor]]:
+        """The policy's tensors under Hugging Face names; all ranks iterate to the end."""
+        yield from convert.export(self._gpt, self._geometry, self._ranks)
+
+    def save(self, folder: Path) -> None:
+        """Write weights and optimizer state; all ranks write to the same folder."""
+        training = self._for_training()
+        checkpoint.save(folder, self._state(training))
+
+    def restore(self, folder: Path) -> None:
+        """Take up exactly where `save` left off, on this layout or another."""
+        training = self._for_training()
+        checkpoint.restore(folder, self._state(training))
+
+    def export(self, folder: Path) -> None:
+        """Write the policy as a Hugging Face directory with its tokenizer."""
+        convert.save(self._gpt, self._geometry, self._ranks, source=self._source, folder=folder)
+
+    def close(self) -> None:
+        """Nothing: the model goes with the last reference to it."""
+
+    def _state(self, training: _Training) -> checkpoint.State:
+        return checkpoint.State(
+            self._gpt, training.optimizer, self._geometry, self._layout, self._ranks
+        )
+
+    def _passes_of(self, runs: torch.nn.Module) -> Passes:
+        return Passes(self._gpt, runs, self._geometry, self._ranks, self._replay)
+
+    def _for_training(self) -> _Training:
+        """Make gradient buffers and the optimizer when they are first needed."""
+        if self._training is None:
+            replica = optimizer.replicate(self._gpt)
+            made = optimizer.make_optimizer(self._gpt, replica, self._weight_decay)
+            self._training = _Training(replica, made, self._passes_of(replica))
+        return self._training
+
+    def _micro_batches(self, batch: TokenBatch) -> list[MicroBatch]:
+        """This data-parallel rank's micro-batches, as many as every other's."""
+        dealt = divide(
+            batch.lengths_N.tolist(),
+            num_ranks=self._ranks.data,
+            max_tokens=self._layout.micro_batch_tokens,
+        )
+        mine = dealt[self._ranks.data_rank]
+        return [cut(batch, sequences, multiple=self._ranks.tensor) for sequences in mine]
+
+    def _counted_terms(
+        self,
+        batch: TokenBatch,
+        micros: list[MicroBatch],
+        auxiliary: AuxiliarySettings,
+        temperature: float,
+    ) -> RouterTerms:
+        """The router losses of an update, their loads counted in a pass of its own if needed."""
+        terms = RouterTerms(
+            self._replay,
+            auxiliary,
+            num_tokens=int(batch.lengths_N.sum()),
+            places_L=self._passes.places_L,
+            num_layers=self._passes.num_layers,
+        )
+        with terms.counting() if terms.needs_counts else nullcontext():
+            if terms.needs_counts:
+                self._passes.run(
+                    micros,
+                    lambda *_: torch.zeros(()),
+                    temperature=temperature,
+                    training=False,
+                    with_entropy=False,
+                )
+        return terms
+
+    def _check(self, batch: TokenBatch, *, record_routes: bool) -> None:
+        """Refuse what this model has no routers for.
+
+        Raises:
+            SettingsError: it has none at all.
+            DataError: it has others than the routes are of.
+        """
+        if not self._geometry.experts:
+            if record_routes or batch.experts_NTLK is not None:
+                raise SettingsError(
+                    "the model has no MoE router; set router_replay to 'off', "
+                    "and loss.auxiliary.balance and router_z to 0"
+                )
+        elif batch.experts_NTLK is not None:
+            shape = (self._passes.num_layers, self._geometry.top_k)
+            if tuple(batch.experts_NTLK.shape[2:]) != shape:
+                raise DataError(
+                    f"routes are {tuple(batch.experts_NTLK.shape)}, the model needs "
+                    f"[sequences, tokens, {shape[0]}, {shape[1]}]"
+                )

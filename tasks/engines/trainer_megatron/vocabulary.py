@@ -1,0 +1,148 @@
+"""Token log-probabilities and entropies where every rank holds a slice of the vocabulary.
+
+The same arithmetic as tasks/algorithms/logprobs.py; maxima and sums go over the ranks that share
+a head. Gradients of hidden states are this rank's share: whoever gathered the hidden states adds
+them up. No logits of more than CHUNK_LOGITS are held.
+
+Letters: R positions, H hidden size, V this rank's columns of the vocabulary.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import distributed
+from torch.autograd.function import once_differentiable
+
+from tasks.algorithms.logprobs import CHUNK_LOGITS
+
+_NEVER = -1e30
+"""Logit of a column that only fills up the last slice; its probability is exactly 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class VocabularySlice:
+    """The columns of the vocabulary that a rank holds."""
+
+    first: int
+    """Token of the first column."""
+    real: int
+    """Columns that stand for a token; those behind them are padding."""
+    group: distributed.ProcessGroup | None
+    """Ranks that hold the other columns; None if there are none."""
+
+
+def vocabulary_slice(
+    vocabulary: int, columns: int, rank: int, group: distributed.ProcessGroup | None
+) -> VocabularySlice:
+    """Describe the rank-th slice of `columns` columns of a vocabulary of that many tokens."""
+    first = rank * columns
+    return VocabularySlice(first, max(0, min(columns, vocabulary - first)), group)
+
+
+def sharded_scores(
+    hidden_RH: torch.Tensor,
+    head_VH: torch.Tensor,
+    tokens_R: torch.Tensor,
+    temperature: float,
+    share: VocabularySlice,
+    *,
+    with_entropy: bool,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Log-probabilities of tokens and entropies [R] in float32, both differentiable.
+
+    Args:
+        hidden_RH: the same on all ranks of the group.
+        with_entropy: False returns zeros as entropies and computes none.
+    """
+    logprobs_R, entropy_R = _ShardedScores.apply(
+        hidden_RH, head_VH, tokens_R, temperature, share, with_entropy
+    )
+    return logprobs_R, entropy_R
+
+
+class _ShardedScores(torch.autograd.Function):
+    """With p the distribution, H its entropy, z the scaled logits and y the token:
+    d log p_y / dz = [y] - p, and dH / dz = -p (log p + H).
+    """
+
+    @staticmethod
+    def forward(ctx, hidden_RH, head_VH, tokens_R, temperature, share, with_entropy):
+        size = len(tokens_R)
+        logprobs_R = torch.zeros(size, dtype=torch.float32, device=hidden_RH.device)
+        entropy_R, normaliser_R = torch.zeros_like(logprobs_R), torch.zeros_like(logprobs_R)
+        parts = _parts(size, len(head_VH))
+        ctx.kept_RV = None
+        for part in parts:
+            logits_RV = _logits(hidden_RH[part], head_VH, temperature, share)
+            normaliser_R[part] = _logsumexp(logits_RV, share)
+            logprobs_RV = logits_RV.sub_(normaliser_R[part, None])
+            own_R, column_R = _columns(tokens_R[part], share)
+            picked_R = logprobs_RV.gather(1, column_R[:, None])[:, 0]
+            logprobs_R[part] = _summed(torch.where(own_R, picked_R, 0.0), share)
+            if with_entropy:
+                entropy_R[part] = _summed(-logprobs_RV.exp().mul_(logprobs_RV).sum(dim=1), share)
+            if len(parts) == 1:
+                ctx.kept_RV = logprobs_RV
+        ctx.save_for_backward(hidden_RH, head_VH, tokens_R, entropy_R, normaliser_R)
+        ctx.temperature, ctx.share, ctx.with_entropy = temperature, share, with_entropy
+        return logprobs_R, entropy_R
+
+    @staticmethod
+    @once_differentiable
+    def backward(  # pyright: ignore[reportIncompatibleMethodOverride]
+        ctx, slope_R, entropy_slope_R
+    ):
+        hidden_RH, head_VH, tokens_R, entropy_R, normaliser_R = ctx.saved_tensors
+        hidden_slope_RH, head_slope_VH = torch.zeros_like(hidden_RH), torch.zeros_like(head_VH)
+        logprobs_RV, ctx.kept_RV = ctx.kept_RV, None  # used up below
+        for part in _parts(len(tokens_R), len(head_VH)):
+            if logprobs_RV is None:
+                logits_RV = _logits(hidden_RH[part], head_VH, ctx.temperature, ctx.share)
+                logprobs_RV = logits_RV.sub_(normaliser_R[part, None])
+            pull_R1 = slope_R[part, None]
+            pull_RV = -pull_R1
+            if ctx.with_entropy:
+                gap_RV = logprobs_RV + entropy_R[part, None]
+                pull_RV = pull_RV - gap_RV.mul_(entropy_slope_R[part, None])
+            slope_RV = logprobs_RV.exp_().mul_(pull_RV)
+            own_R, column_R = _columns(tokens_R[part], ctx.share)
+            slope_RV.scatter_add_(1, column_R[:, None], pull_R1 * own_R[:, None])
+            slope_RV = slope_RV.div_(ctx.temperature).to(head_VH.dtype)
+            hidden_slope_RH[part] = slope_RV @ head_VH
+            head_slope_VH.addmm_(slope_RV.T, hidden_RH[part])
+            logprobs_RV = None
+        return hidden_slope_RH, head_slope_VH, None, None, None, None
+
+
+def _parts(num_rows: int, columns: int) -> list[slice]:
+    rows = max(1, CHUNK_LOGITS // columns)
+    return [slice(start, start + rows) for start in range(0, num_rows, rows)]
+
+
+def _logits(
+    hidden_RH: torch.Tensor, head_VH: torch.Tensor, temperature: float, share: VocabularySlice
+) -> torch.Tensor:
+    logits_RV = (hidden_RH @ head_VH.T).float().div_(temperature)
+    logits_RV[:, share.real :] = _NEVER
+    return logits_RV
+
+
+def _logsumexp(logits_RV: torch.Tensor, share: VocabularySlice) -> torch.Tensor:
+    if share.group is None:
+        return logits_RV.logsumexp(dim=1)
+    largest_R = logits_RV.amax(dim=1)
+    distributed.all_reduce(largest_R, distributed.ReduceOp.MAX, group=share.group)
+    return largest_R + _summed((logits_RV - largest_R[:, None]).exp_().sum(dim=1), share).log()
+
+
+def _columns(tokens_R: torch.Tensor, share: VocabularySlice) -> tuple[torch.Tensor, torch.Tensor]:
+    """Whether this rank holds a token's column, and which one; 0 where it does not."""
+    column_R = tokens_R - share.first
+    own_R = (column_R >= 0) & (column_R < share.real)
+    return own_R, torch.where(own_R, column_R, 0)
+
+
+def _summed(values_R: torch.Tensor, share: VocabularySlice) -> torch.Tensor:
+    if share.group is not None:
+        distributed.all_reduce(values_R, group=share.group)
+    return values_R
