@@ -6,6 +6,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 TORCH := 2.13.0
 UV := 0.13.8
+# Of the trainer image; megatron-core 0.16.1 asks for 2.9 or newer, below 2.12.
+TRANSFORMER_ENGINE := 2.11.0
 STAMP := $(VENV)/.ready-torch-$(TORCH)-lock-$(firstword $(shell cksum lock_cpu.txt))
 
 # The first of these that is 3.11 or 3.12; or say which: make run PYTHON=/path/to/python3.11
@@ -99,6 +101,8 @@ lock: $(STAMP) ## resolve the lock files anew from pyproject.toml, keeping pins 
 		| $(COMPILE) --overrides /dev/stdin --extra dev --extra engines-cpu --python-platform $(CLUSTER) --output-file lock_engines.txt
 	$(COMPILE) --extra vllm --python-platform $(CLUSTER) --output-file lock_rollout.txt
 	$(COMPILE) --extra vllm --extra megatron --python-platform $(CLUSTER) --output-file lock_trainer.txt
+	printf '%s\n' transformer-engine==$(TRANSFORMER_ENGINE) transformer-engine-cu13==$(TRANSFORMER_ENGINE) einops onnx onnxscript \
+		| $(subst pyproject.toml,-,$(COMPILE)) --constraint lock_trainer.txt --python-platform $(CLUSTER) --output-file lock_transformer_engine.txt
 
 clean: ## remove the environment and the tools' caches; runs/ stays
 	rm -rf $(VENV) .pytest_cache .ruff_cache .import_linter_cache .hypothesis

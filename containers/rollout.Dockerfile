@@ -19,6 +19,8 @@ COPY data_schemas data_schemas
 COPY tasks tasks
 COPY workflows workflows
 
+# What is compiled when it is first used finds the CUDA 13 compiler and headers of the wheels.
+ENV CUDA_HOME=/usr/local/lib/python3.11/site-packages/nvidia/cu13
 ENV PYTHONPATH=/root HOME=/root PYTHONUNBUFFERED=1 DO_NOT_TRACK=1 MLFLOW_DISABLE_TELEMETRY=true \
     VLLM_NO_USAGE_STATS=1 NVIDIA_VISIBLE_DEVICES=all NVIDIA_DRIVER_CAPABILITIES=compute,utility
 RUN useradd --uid 1000 --home-dir /root --no-create-home flyte && chown -R flyte:flyte /root

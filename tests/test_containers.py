@@ -31,7 +31,9 @@ def test_an_image_runs_our_code_as_nobody_in_particular(path):
 
 @pytest.mark.parametrize("path", IMAGES, ids=lambda path: path.stem)
 def test_an_image_installs_only_what_is_pinned(path):
-    for words in re.findall(r"pip install (.*?)(?:&&|\n[A-Z]|\Z)", path.read_text(), re.DOTALL):
+    for words in re.findall(
+        r"pip install (.*?)(?:&&|\n\n|\n[A-Z]|\Z)", path.read_text(), re.DOTALL
+    ):
         arguments = words.replace("\\", " ").split()
         named = [word for word in arguments if not word.startswith(("-", "lock", "$"))]
         assert all("==" in word for word in named), words
@@ -52,7 +54,31 @@ def test_the_engines_are_the_versions_their_adapters_were_made_for():
     rollout, trainer = pins("lock_rollout.txt"), pins("lock_trainer.txt")
 
     assert ("2.13.0", "0.30.0") == (rollout["torch"], rollout["vllm"])
-    assert trainer == rollout | {"megatron-core": "0.16.1"}
+    assert trainer == rollout | {
+        "megatron-core": "0.16.1",
+        "flytekitplugins-kfpytorch": pins("lock_cpu.txt")["flytekit"],
+    }
+
+
+def test_transformer_engine_is_what_megatron_allows_and_of_one_version():
+    engine, trainer = pins("lock_transformer_engine.txt"), pins("lock_trainer.txt")
+    makefile = (ROOT / "Makefile").read_text()
+    image = (ROOT / "containers" / "trainer.Dockerfile").read_text()
+    version = engine["transformer-engine"]
+
+    assert (2, 9) <= tuple(map(int, version.split(".")[:2])) < (2, 12)
+    assert version == engine["transformer-engine-cu13"]
+    assert f"transformer-engine-torch=={version}" in image
+    assert f"TRANSFORMER_ENGINE := {version}\n" in makefile
+    # What both name is installed once: the second lock must not move the first one's pins.
+    assert not {name for name in engine.keys() & trainer.keys() if engine[name] != trainer[name]}
+
+
+def test_the_cuda_of_transformer_engine_is_the_one_torch_was_built_with():
+    trainer = pins("lock_trainer.txt")
+
+    assert {"13"} == {trainer[f"nvidia-cuda-{part}"].split(".")[0] for part in ("runtime", "nvcc")}
+    assert "transformer-engine-cu13" in pins("lock_transformer_engine.txt")
 
 
 def test_the_locks_agree_wherever_vllm_leaves_it_free():
