@@ -1,16 +1,78 @@
 """What every trainer promises, checked on those installed here."""
 
+import importlib.util
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
+from transformers import AutoConfig, AutoModelForCausalLM
 
+from data_schemas.machine_settings import LayoutSettings
+from data_schemas.rl_settings import AuxiliarySettings
 from data_schemas.rollouts import ScoredRollout
 from data_schemas.verdicts import scored
-from tasks.engines.protocols import Request, Sampling, TokenBatch
+from tasks.algorithms.digests import weight_digest
+from tasks.engines.chat import load_tokenizer
+from tasks.engines.hf_model import load_model
+from tasks.engines.protocols import Request, Sampling, TokenBatch, Trainer
 from tasks.engines.rollout_hf import HFRolloutEngine
 from tasks.engines.trainer_torch import TorchTrainer
 from tasks.errors import DataError, EngineError
 from tasks.rl.batch import token_batch
+from tests.engines.losses_of_contract import broken, likelihood
+from tests.engines.trainer_megatron.world_of_trainers import RemoteTrainer, trainer_world
+
+SMALLEST = 64
+"""Tokens of the smallest micro-batch that a layout allows: several for the batch here."""
+MEGATRON = {
+    "megatron": (1, LayoutSettings()),
+    "megatron_data2": (2, LayoutSettings()),
+    "megatron_pipeline2_recompute": (2, LayoutSettings(pipeline=2, recompute=True)),
+    "megatron_expert2": (2, LayoutSettings(expert=2)),
+}
+Open = Callable[..., Trainer]
+
+
+@contextmanager
+def torch_trainers() -> Iterator[Open]:
+    with pytest.MonkeyPatch.context() as patch:
+
+        def open_one(folder: Path, micro_batch_tokens: int = 8192) -> Trainer:
+            # Of all trainers from now on: a test opens the one with small parts last.
+            name = "tasks.engines.trainer_torch.MICRO_BATCH_TOKENS"
+            patch.setattr(name, micro_batch_tokens)
+            return TorchTrainer(folder)
+
+        yield open_one
+
+
+@contextmanager
+def megatron_trainers(size: int, layout: LayoutSettings) -> Iterator[Open]:
+    with trainer_world(size) as ranks:
+
+        def open_one(folder: Path, micro_batch_tokens: int = 8192) -> Trainer:
+            asked = layout.model_copy(update={"micro_batch_tokens": micro_batch_tokens})
+            return RemoteTrainer(ranks, folder, asked)
+
+        yield open_one
+
+
+@pytest.fixture(
+    scope="module",
+    params=["torch", *(pytest.param(name, marks=pytest.mark.engines) for name in MEGATRON)],
+)
+def opened(request) -> Iterator[Open]:
+    """A function that opens a trainer on a model directory, micro-batch size as asked."""
+    if request.param != "torch" and importlib.util.find_spec("megatron") is None:
+        pytest.skip("megatron-core is not installed")
+    one_process = request.param == "torch"
+    kind = torch_trainers() if one_process else megatron_trainers(*MEGATRON[request.param])
+    with kind as open_one:
+        yield open_one
 
 
 @pytest.fixture(scope="module")
@@ -25,79 +87,102 @@ def batch(rollouts) -> TokenBatch:
     return token_batch(scored_ones, use_routes=True)
 
 
-def likelihood(logprobs_NT, batch):
-    return -(logprobs_NT * batch.response_NT).sum() / 100, {
-        "tokens": float(batch.response_NT.sum())
-    }
+def other_routes(batch) -> TokenBatch:
+    experts_NTLK = torch.where(batch.experts_NTLK >= 0, (batch.experts_NTLK + 3) % 8, -1)
+    return TokenBatch(
+        batch.tokens_NT, batch.lengths_N, batch.response_NT, experts_NTLK, batch.columns
+    )
 
 
-def test_scores_equal_the_rollout_engines_log_probs(tiny_moe, batch):
-    scores = TorchTrainer(tiny_moe).score(batch, temperature=1.0)
+def gates(trainer) -> dict[str, torch.Tensor]:
+    return {n: t.clone() for n, t in trainer.weights() if n.endswith("gate.weight")}
+
+
+def test_scores_equal_the_rollout_engines_log_probs(opened, tiny_moe, batch):
+    scores = opened(tiny_moe).score(batch, temperature=1.0, record_routes=False)
 
     assert torch.allclose(batch.columns["rollout_logprobs"], scores.logprobs_NT, atol=2e-4)
     assert not scores.logprobs_NT[~batch.response_NT].any()
 
 
-def test_entropy_is_that_of_the_whole_vocabulary(tiny_moe, batch):
-    trainer = TorchTrainer(tiny_moe)
-    scores = trainer.score(batch, temperature=1.0)
+def test_entropy_is_that_of_the_whole_vocabulary(opened, tiny_moe, batch):
+    scores = opened(tiny_moe).score(batch, temperature=1.0, record_routes=False)
     row, at = 0, int(batch.response_NT[0].nonzero()[0])
     with torch.inference_mode():
-        logits = trainer._model(input_ids=batch.tokens_NT[row : row + 1, :at]).logits[0, -1]
+        logits = load_model(tiny_moe)(input_ids=batch.tokens_NT[row : row + 1, :at]).logits[0, -1]
     expected = torch.distributions.Categorical(logits=logits).entropy()
 
     assert float(expected) == pytest.approx(float(scores.entropy_NT[row, at]), abs=1e-4)
 
 
-def test_native_routes_equal_the_recorded_ones_before_any_update(tiny_moe, batch):
-    scores = TorchTrainer(tiny_moe).score(batch, temperature=1.0, record_routes=True)
+def test_a_temperature_flattens_the_distribution(opened, tiny_moe, batch):
+    trainer = opened(tiny_moe)
+    cold = trainer.score(batch, temperature=0.5, record_routes=False)
+    hot = trainer.score(batch, temperature=2.0, record_routes=False)
+
+    assert (cold.entropy_NT < hot.entropy_NT)[batch.response_NT].all()
+
+
+def test_native_routes_equal_the_recorded_ones_before_any_update(opened, tiny_moe, batch):
+    scores = opened(tiny_moe).score(batch, temperature=1.0, record_routes=True)
     recorded = batch.experts_NTLK
     present = (recorded >= 0).all(dim=3)
     same = scores.experts_NTLK.sort(dim=3).values == recorded.sort(dim=3).values
+    real_NT = torch.arange(batch.tokens_NT.shape[1]) < batch.lengths_N[:, None]
 
     assert same.all(dim=3)[present].all()
+    assert (scores.experts_NTLK >= 0).all(dim=3).all(dim=2).equal(real_NT)
 
 
-def test_replay_changes_what_other_routes_would_give(tiny_moe, batch):
-    trainer = TorchTrainer(tiny_moe)
-    turned = TokenBatch(
-        batch.tokens_NT,
-        batch.lengths_N,
-        batch.response_NT,
-        torch.where(batch.experts_NTLK >= 0, (batch.experts_NTLK + 3) % 8, -1),
-        batch.columns,
-    )
+def test_replay_changes_what_other_routes_would_give(opened, tiny_moe, batch):
+    trainer = opened(tiny_moe)
 
-    native = trainer.score(batch, temperature=1.0).logprobs_NT
-    replayed = trainer.score(turned, temperature=1.0).logprobs_NT
+    native = trainer.score(batch, temperature=1.0, record_routes=False).logprobs_NT
+    replayed = trainer.score(other_routes(batch), temperature=1.0, record_routes=False).logprobs_NT
 
     assert (native - replayed).abs().max() > 1e-3
 
 
-def test_replay_lets_gradient_into_the_routers(tiny_moe, batch):
-    trainer = TorchTrainer(tiny_moe)
-    trainer.update(batch, likelihood, temperature=1.0, learning_rate=0.0)
-    gates = [p for n, p in trainer._model.named_parameters() if n.endswith("gate.weight")]
+def test_all_trainers_compute_the_same_under_replay(opened, tiny_moe, batch):
+    turned = other_routes(batch)
+    expected = TorchTrainer(tiny_moe).score(turned, temperature=0.7, record_routes=True)
+    found = opened(tiny_moe).score(turned, temperature=0.7, record_routes=True)
 
-    assert gates
-    assert all(gate.grad.abs().sum() > 0 for gate in gates)
-
-
-def test_micro_batches_give_the_gradient_of_the_whole_batch(tiny_moe, batch, monkeypatch):
-    whole, split = TorchTrainer(tiny_moe), TorchTrainer(tiny_moe)
-    first = whole.update(batch, likelihood, temperature=1.0, learning_rate=0.0)
-    monkeypatch.setattr("tasks.engines.trainer_torch.MICRO_BATCH_TOKENS", 40)
-    second = split.update(batch, likelihood, temperature=1.0, learning_rate=0.0)
-
-    assert first == pytest.approx(second, rel=1e-4)
-    for (_, one), (_, other) in zip(
-        whole._model.named_parameters(), split._model.named_parameters(), strict=True
-    ):
-        assert torch.allclose(one.grad, other.grad, atol=1e-5)
+    assert torch.allclose(expected.logprobs_NT, found.logprobs_NT, atol=1e-5)
+    assert torch.allclose(expected.entropy_NT, found.entropy_NT, atol=1e-4)
+    assert torch.equal(expected.experts_NTLK.sort(3).values, found.experts_NTLK.sort(3).values)
 
 
-def test_training_on_a_sequence_makes_it_likelier(tiny_moe, batch):
-    trainer = TorchTrainer(tiny_moe)
+def test_replay_lets_gradient_into_the_routers(opened, tiny_moe, batch):
+    trainer = opened(tiny_moe)
+    before = gates(trainer)
+    trainer.update(other_routes(batch), likelihood, temperature=1.0, learning_rate=1e-3)
+    after = gates(trainer)
+
+    assert before
+    assert all((after[name] - before[name]).abs().max() > 1e-4 for name in before)
+
+
+def test_micro_batches_give_the_gradient_of_the_whole_batch(opened, tiny_moe, batch):
+    auxiliary = AuxiliarySettings(entropy=0.01, balance=0.01, router_z=1e-3)
+    changed = []
+    for tokens in (8192, SMALLEST):
+        trainer = opened(tiny_moe, micro_batch_tokens=tokens)
+        metrics = [
+            trainer.update(
+                batch, likelihood, temperature=1.0, learning_rate=1e-3, auxiliary=auxiliary
+            )
+            for _ in range(2)
+        ]
+        changed.append((metrics, dict(trainer.weights())))
+    (whole, one), (split, other) = changed
+
+    assert [pytest.approx(step, rel=1e-4) for step in whole] == split
+    assert all(torch.allclose(one[name], other[name], atol=2e-5) for name in one)
+
+
+def test_training_on_a_sequence_makes_it_likelier(opened, tiny_moe, batch):
+    trainer = opened(tiny_moe)
     losses = [
         trainer.update(batch, likelihood, temperature=1.0, learning_rate=1e-2)["loss"]
         for _ in range(5)
@@ -106,8 +191,21 @@ def test_training_on_a_sequence_makes_it_likelier(tiny_moe, batch):
     assert losses == sorted(losses, reverse=True)
 
 
-def test_a_restored_trainer_makes_the_same_next_update(tiny_moe, batch, tmp_path):
-    trainer, resumed = TorchTrainer(tiny_moe), TorchTrainer(tiny_moe)
+def test_an_empty_batch_has_empty_scores(opened, tiny_moe, batch):
+    nothing = batch.select(torch.zeros(0, dtype=torch.int64))
+    scores = opened(tiny_moe).score(nothing, temperature=1.0, record_routes=True)
+
+    assert (0, 0) == tuple(scores.logprobs_NT.shape)
+
+
+def test_untouched_weights_have_the_digest_of_the_directory(opened, tiny_moe):
+    expected = weight_digest(TorchTrainer(tiny_moe).weights())
+
+    assert expected == weight_digest(opened(tiny_moe).weights())
+
+
+def test_a_restored_trainer_makes_the_same_next_update(opened, tiny_moe, batch, tmp_path):
+    trainer, resumed = opened(tiny_moe), opened(tiny_moe)
     trainer.update(batch, likelihood, temperature=1.0, learning_rate=1e-3)
     trainer.save(tmp_path)
     resumed.restore(tmp_path)
@@ -118,36 +216,39 @@ def test_a_restored_trainer_makes_the_same_next_update(tiny_moe, batch, tmp_path
         assert torch.equal(one, other), name
 
 
-def test_a_loss_that_is_not_finite_changes_no_weight(tiny_moe, batch):
-    trainer = TorchTrainer(tiny_moe)
+def test_a_loss_that_is_not_finite_changes_no_weight(opened, tiny_moe, batch):
+    trainer = opened(tiny_moe)
     before = {name: tensor.clone() for name, tensor in trainer.weights()}
 
     with pytest.raises(EngineError, match="the update was not applied"):
-        trainer.update(
-            batch,
-            lambda logprobs, _: (logprobs.sum() * float("nan"), {}),
-            temperature=1.0,
-            learning_rate=1.0,
-        )
+        trainer.update(batch, broken, temperature=1.0, learning_rate=1.0)
 
     assert all(torch.equal(before[name], tensor) for name, tensor in trainer.weights())
+    assert np.isfinite(
+        trainer.update(batch, likelihood, temperature=1.0, learning_rate=0.0)["grad_norm"]
+    )
 
 
-def test_the_state_of_another_architecture_is_refused(tiny_moe, tmp_path):
-    trainer = TorchTrainer(tiny_moe)
-    trainer.save(tmp_path)
-    state = torch.load(tmp_path / "trainer.pt", weights_only=True)
-    torch.save(state | {"config": "other"}, tmp_path / "trainer.pt")
+def test_the_state_of_another_architecture_is_refused(opened, tiny_moe, tmp_path):
+    narrow, saved = tmp_path / "narrow", tmp_path / "saved"
+    config = AutoConfig.from_pretrained(tiny_moe)
+    config.moe_intermediate_size //= 2
+    AutoModelForCausalLM.from_config(config, dtype=torch.float32).save_pretrained(narrow)
+    load_tokenizer(tiny_moe).save_pretrained(narrow)
+    saved.mkdir()
+    opened(narrow).save(saved)
 
     with pytest.raises(DataError, match="another architecture"):
-        trainer.restore(tmp_path)
+        opened(tiny_moe).restore(saved)
 
 
-def test_an_exported_policy_opens_as_the_same_model(tiny_moe, batch, tmp_path):
-    trainer = TorchTrainer(tiny_moe)
+def test_an_exported_policy_opens_as_the_same_model(opened, tiny_moe, batch, tmp_path):
+    trainer = opened(tiny_moe)
     trainer.update(batch, likelihood, temperature=1.0, learning_rate=1e-2)
     trainer.export(tmp_path)
-    opened = TorchTrainer(tmp_path)
+    expected = dict(trainer.weights())
+    found = dict(TorchTrainer(tmp_path).weights())
 
-    for (name, one), (_, other) in zip(trainer.weights(), opened.weights(), strict=True):
-        assert torch.equal(one, other), name
+    assert expected.keys() == found.keys()
+    assert all(torch.equal(expected[name], found[name]) for name in expected)
+    assert json.loads((tmp_path / "config.json").read_text())["model_type"] == "qwen3_moe"
