@@ -69,11 +69,7 @@ def install() -> bool:
         core = importlib.import_module("megatron.core")
         for area in AREAS:
             importlib.import_module(f"megatron.core.{area}")
-    if core.__version__ != VERSION:
-        raise SettingsError(
-            f"megatron-core {core.__version__} is installed; engines.trainer 'megatron' is "
-            f"built for {VERSION}: build the environment of lock_engines.txt"
-        )
+    check_version(core.__version__)
     if torch.cuda.is_available():
         return False
     for name, module in list(sys.modules.items()):
@@ -82,6 +78,19 @@ def install() -> bool:
     _replace_random_states()
     _mend_moe()
     return True
+
+
+def check_version(found: str) -> None:
+    """Refuse a megatron-core whose code was not read for what is respelt here.
+
+    Raises:
+        SettingsError: names both versions.
+    """
+    if found != VERSION:
+        raise SettingsError(
+            f"megatron-core {found} is installed; engines.trainer 'megatron' is "
+            f"built for {VERSION}: build the environment of lock_engines.txt"
+        )
 
 
 def _respell_module(module: ModuleType) -> None:

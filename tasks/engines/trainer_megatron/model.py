@@ -128,6 +128,8 @@ def transformer_config(
         bias_dropout_fusion=False,
         masked_softmax_fusion=False,
         cuda_graph_scope=[],
+        calculate_per_token_loss=True,  # gradients are summed: losses come already scaled
+        moe_token_dispatcher_type="alltoall",
         gradient_accumulation_fusion=False,
         **_moe_settings(geometry, on_gpu=on_gpu),
         **recompute,
@@ -151,9 +153,9 @@ def _moe_settings(geometry: Geometry, *, on_gpu: bool) -> dict[str, object]:
         "moe_router_dtype": "fp32",
         "moe_router_load_balancing_type": "none",
         "moe_aux_loss_coeff": 0.0,
-        "moe_enable_routing_replay": True,
-        "moe_router_fusion": False,  # it would skip the replay without a word
-        "moe_token_dispatcher_type": "alltoall",
+        # Replays are objects of ours (replay.py), not Megatron's list shared by all models.
+        "moe_enable_routing_replay": False,
+        "moe_router_fusion": False,  # it would skip a replay without a word
         "moe_grouped_gemm": on_gpu,
     }
 

@@ -1,0 +1,12 @@
+"""The ways a model is divided in these tests."""
+
+from data_schemas.machine_settings import LayoutSettings
+
+LAYOUTS = {
+    "one process": LayoutSettings(),
+    "experts over 2": LayoutSettings(expert=2),
+    "2 stages": LayoutSettings(pipeline=2),
+    "tensors over 2": LayoutSettings(tensor=2),
+    "tensors and experts over 2": LayoutSettings(tensor=2, expert=2),
+    "2 stages of 2": LayoutSettings(tensor=2, pipeline=2, expert=2),
+}

@@ -1,0 +1,130 @@
+# pyright: reportMissingImports=false
+"""What one rank of a world computes, reads and writes with a model: run by gloo_world.
+
+Letters: M packed rows, V vocabulary."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import torch
+from megatron.core.pipeline_parallel import get_forward_backward_func
+from torch import distributed
+
+from data_schemas.machine_settings import LayoutSettings
+from tasks.algorithms.digests import weight_digest
+from tasks.engines.trainer_megatron import convert, model, parallel
+from tasks.engines.trainer_megatron.geometry import Geometry, read_geometry
+from tasks.engines.trainer_megatron.names import Naming
+from tasks.errors import SettingsError
+from tests.engines.trainer_megatron.small_models import LENGTHS, packed_tokens, row_loss
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """Of one model on one rank."""
+
+    logits_MV: torch.Tensor | None
+    """Of the whole vocabulary; None on ranks that hold no head."""
+    fused: str
+    """Digest of the export under transformers' names in memory."""
+    per_expert: str
+    held: int
+    """Numbers in this rank's parameters."""
+
+
+def find(folders: dict[str, Path], layout: LayoutSettings, out: Path) -> dict[str, Findings]:
+    """Load, run, export and save every model on this rank."""
+    ranks = parallel.initialise(layout)
+    found = {}
+    for name, folder in folders.items():
+        geometry = read_geometry(folder)
+        (chunk,) = model.build(geometry, layout, ranks, trainable=False)
+        convert.load(chunk, folder, geometry, ranks)
+        target = out / name
+        target.mkdir(parents=True, exist_ok=True)
+        convert.save(chunk, geometry, ranks, source=folder, folder=target)
+        found[name] = Findings(
+            logits_MV=_logits(chunk, geometry, ranks),
+            fused=weight_digest(convert.export(chunk, geometry, ranks)),
+            per_expert=weight_digest(
+                convert.export(chunk, geometry, ranks, naming=Naming.PER_EXPERT)
+            ),
+            held=sum(parameter.numel() for parameter in chunk.parameters()),
+        )
+    parallel.dissolve()
+    return found
+
+
+def gradients(
+    folders: dict[str, Path], layout: LayoutSettings
+) -> dict[str, tuple[dict[str, torch.Tensor]]]:
+    """Gradients of the packed loss under Hugging Face names, of every model."""
+    ranks = parallel.initialise(layout)
+    found = {}
+    for name, folder in folders.items():
+        geometry = read_geometry(folder)
+        (chunk,) = model.build(geometry, layout, ranks)
+        convert.load(chunk, folder, geometry, ranks)
+        tokens_1M = packed_tokens(geometry.vocab)
+        inputs = model.attention_inputs(LENGTHS, sum(LENGTHS), ranks.device)
+        logits_MV = chunk(tokens_1M, **inputs)[0]
+        row_loss(logits_MV, tokens_1M[0]).backward()
+        for parameter in chunk.parameters():
+            parameter.data = parameter.grad
+        found[name] = (dict(convert.export(chunk, geometry, ranks)),)
+    parallel.dissolve()
+    return found
+
+
+def save_in_pieces(source: Path, layout: LayoutSettings, folder: Path) -> None:
+    """Save with a limit per file that only one or two tensors keep."""
+    ranks = parallel.initialise(layout)
+    geometry = read_geometry(source)
+    (chunk,) = model.build(geometry, layout, ranks)
+    convert.load(chunk, source, geometry, ranks)
+    folder.mkdir(exist_ok=True)
+    convert.save(chunk, geometry, ranks, source=source, folder=folder, shard_bytes=50_000)
+    parallel.dissolve()
+
+
+def refusal_to_load(folder: Path) -> str:
+    """What is said about a folder that does not hold its model."""
+    layout = LayoutSettings()
+    ranks = parallel.initialise(layout)
+    geometry = read_geometry(folder)
+    (chunk,) = model.build(geometry, layout, ranks)
+    with pytest.raises(SettingsError) as refusal:
+        convert.load(chunk, folder, geometry, ranks)
+    return str(refusal.value)
+
+
+def _logits(
+    chunk: torch.nn.Module, geometry: Geometry, ranks: parallel.Ranks
+) -> torch.Tensor | None:
+    """One packed row through all stages."""
+    width = -(-sum(LENGTHS) // ranks.tensor) * ranks.tensor
+    tokens_1M = torch.zeros(1, width, dtype=torch.int64)
+    tokens_1M[:, : sum(LENGTHS)] = packed_tokens(geometry.vocab)
+    inputs = model.attention_inputs(LENGTHS, width, ranks.device)
+
+    def step(_: object, stage: torch.nn.Module) -> tuple[torch.Tensor, object]:
+        return stage(tokens_1M, **inputs), lambda output, non_loss_data: output
+
+    with torch.no_grad():
+        outputs = get_forward_backward_func()(
+            forward_step_func=step,
+            data_iterator=None,
+            model=[chunk],
+            num_microbatches=1,
+            seq_length=width,
+            micro_batch_size=1,
+            forward_only=True,
+            collect_non_loss_data=True,
+        )
+    if not ranks.is_last_stage:
+        return None
+    local = outputs[0].contiguous()
+    parts = [torch.empty_like(local) for _ in range(ranks.tensor)]
+    distributed.all_gather(parts, local, group=ranks.tensor_group)
+    return torch.cat(parts, dim=2)[0, : sum(LENGTHS), : geometry.vocab]

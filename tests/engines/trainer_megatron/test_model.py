@@ -1,0 +1,86 @@
+"""Megatron's logits are those of transformers, however the model is divided."""
+
+from pathlib import Path
+
+import pytest
+import torch
+
+pytest.importorskip("megatron.core.models.gpt.gpt_layer_specs")
+
+from data_schemas.machine_settings import LayoutSettings, Precision
+from tests.engines.trainer_megatron.gloo_world import run_world
+from tests.engines.trainer_megatron.layouts import LAYOUTS
+from tests.engines.trainer_megatron.model_ranks import find, gradients
+from tests.engines.trainer_megatron.small_models import expected_logits, open_model, packed_loss
+
+pytestmark = pytest.mark.engines
+
+BASE_MODEL = Path("tasks/foundation/base_model").absolute()
+
+
+@pytest.fixture(scope="module")
+def expected(small_models) -> dict[str, torch.Tensor]:
+    return {name: expected_logits(folder) for name, folder in small_models.items()}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS.keys())
+def test_packed_logits_are_those_of_transformers_one_by_one(world, layout, expected):
+    found = world(layout)
+
+    for name in found.sources:
+        logits = [rank[name].logits_MV for rank in found.ranks]
+        held = [one for one in logits if one is not None]
+        assert len(held) * layout.pipeline == len(logits)
+        for logits_MV in held:
+            assert (expected[name] - logits_MV).abs().max() <= 1e-5, name
+
+
+def test_probabilities_that_are_not_renormalised_give_other_logits(expected):
+    # The two share every weight: equal logits would mean that the setting is lost on both sides.
+    renormalised, plain = expected["moe"], expected["moe_not_renormalised"]
+
+    assert (renormalised - plain).abs().max() > 0.01
+
+
+def test_the_shipped_base_model_is_the_same_model(tmp_path):
+    (rank,) = run_world(find, 1, {"base": BASE_MODEL}, LayoutSettings(), tmp_path)
+    expected_MV = expected_logits(BASE_MODEL).log_softmax(dim=1)
+
+    logprobs_MV = rank["base"].logits_MV.log_softmax(dim=1)
+    torch.testing.assert_close(expected_MV, logprobs_MV, atol=1e-5, rtol=0.0)
+
+
+@pytest.mark.parametrize("recompute", [False, True])
+def test_gradients_are_those_of_transformers(small_models, recompute):
+    layout = LayoutSettings(recompute=recompute)
+    for name, (found,) in run_world(gradients, 1, small_models, layout)[0].items():
+        model = open_model(small_models[name])
+        packed_loss(model).backward()
+
+        wanted = {name: parameter.grad for name, parameter in model.named_parameters()}
+        assert wanted.keys() == found.keys()
+        for tensor, gradient in wanted.items():
+            assert gradient.abs().max() > 1e-5, tensor
+            assert (gradient - found[tensor]).abs().max() <= 1e-6, tensor
+
+
+@pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS.keys())
+def test_ranks_share_what_their_layout_divides(world, layout):
+    held = [rank["moe"].held for rank in world(layout).ranks]
+    whole = world(LayoutSettings()).ranks[0]["moe"].held
+
+    # Norms and routers are on every rank; all else must not be.
+    assert max(held) < whole * (1.0 if len(held) == 1 else 0.8) + (len(held) == 1)
+    assert sum(held) >= whole
+
+
+def test_bf16_is_transformers_in_bf16(small_models, tmp_path):
+    layout = LayoutSettings(precision=Precision.BF16, expert=2, tensor=2)
+    sources = {"moe": small_models["moe"]}
+    ranks = run_world(find, 2, sources, layout, tmp_path)
+    whole = expected_logits(small_models["moe"])
+
+    for rank in ranks:
+        logits_MV = rank["moe"].logits_MV
+        assert torch.bfloat16 == logits_MV.dtype
+        assert (logits_MV.float() - whole).abs().mean() < 0.02 * whole.std()
