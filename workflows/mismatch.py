@@ -1,6 +1,9 @@
-"""What a bf16 rollout does to an fp32 trainer, with router replay off and on.
+"""What a rollout in other numbers does to a trainer, with router replay off and on.
 
-COLUMNS=160 pyflyte run workflows/mismatch.py mismatch
+    COLUMNS=170 pyflyte run workflows/mismatch.py mismatch
+    COLUMNS=170 pyflyte run workflows/mismatch.py mismatch --engines real --out mismatch
+
+The first needs nothing but the embedded engines; the second vLLM and Megatron-core.
 """
 
 from flytekit import workflow
@@ -14,18 +17,28 @@ def mismatch(
     prompts: int = 48,
     max_new_tokens: int = 64,
     seeds: list[int] = [0, 1, 2],  # noqa: B006 - flytekit copies it
+    engines: str = "embedded",
+    out: str = "",
 ) -> list[float]:
-    """Answer prompts in bf16 and fp32 and score them in fp32 with replay off, R2 and R3.
+    """Answer prompts and score the answers with replay off, R2 and R3.
 
     Args:
         model_folder: Hugging Face directory of a mixture of experts; '' for the shipped one.
         prompts: of the sample world, four answers each.
         max_new_tokens: of an answer.
         seeds: of the sampling.
+        engines: 'embedded': bf16 and fp32 rollouts against the fp32 trainer; 'real': vLLM in bf16
+            against Megatron in bf16 and fp32, and both in fp32.
+        out: folder for the table as mismatch.md and mismatch.json; '' writes none.
 
     Returns:
         k3 of every row of the table.
     """
     return measure(
-        model_folder=model_folder, prompts=prompts, max_new_tokens=max_new_tokens, seeds=seeds
+        model_folder=model_folder,
+        prompts=prompts,
+        max_new_tokens=max_new_tokens,
+        seeds=seeds,
+        engines=engines,
+        out=out,
     )

@@ -1,20 +1,28 @@
 """What a rollout in other numbers than the trainer's does, and what router replay takes of it.
 
-Prompts are answered once in every precision; the fp32 trainer, with the same weights, scores the
-answers with its own routes, and with those the rollout recorded (R3). R2 replays the trainer's own
-routes of its first pass: before an update its log-probs are those without replay, but for rounding.
+Prompts are answered once per rollout engine and precision; every trainer, with the same weights,
+scores the answers with its own routes, and with those the rollout recorded (R3). R2 replays the
+trainer's own routes of its first pass: before an update its log-probs are those without replay, but
+for rounding, so its row says what R2 leaves of the mismatch, which is all.
 Letters: N sequences, T tokens, L MoE layers, K experts per token.
 """
 
 import tempfile
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 
 import torch
 
-from data_schemas.machine_settings import MachineSettings, Precision
+from data_schemas.machine_settings import (
+    LayoutSettings,
+    MachineSettings,
+    Precision,
+    RolloutKind,
+    TrainerKind,
+)
 from data_schemas.prompts import Problem
 from data_schemas.rl_settings import RouterReplay
 from data_schemas.rollouts import MISSING_ROUTE, Rollout, ScoredRollout
@@ -29,13 +37,35 @@ from tasks.rl.batch import token_batch
 
 SAMPLES = 4
 """Answers to a prompt."""
+WIDE_NATS = 0.1
+"""A token whose log-probs differ by more has a probability about a tenth off."""
+
+
+def real(rollout: Precision, trainer: Precision) -> MachineSettings:
+    """vLLM in one precision against Megatron in another."""
+    return MachineSettings(
+        rollout=RolloutKind.VLLM,
+        trainer=TrainerKind.MEGATRON,
+        precision=rollout,
+        layout=LayoutSettings(precision=trainer),
+    )
+
+
+EMBEDDED = (MachineSettings(precision=Precision.BF16), MachineSettings(precision=Precision.FP32))
+REAL = (
+    real(Precision.BF16, Precision.BF16),
+    real(Precision.BF16, Precision.FP32),
+    real(Precision.FP32, Precision.FP32),
+)
+PAIRS = {"embedded": EMBEDDED, "real": REAL}
+"""By name: pairs of engines that one table compares."""
 
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """Trainer against rollout engine, one precision under one way of replay."""
+    """Trainer against rollout engine, one pair under one way of replay."""
 
-    precision: Precision
+    engines: MachineSettings
     replay: RouterReplay
     tokens: int
     mean_abs: float
@@ -46,6 +76,8 @@ class Gap:
     k3: float
     largest: float
     """|dlogp|, nats."""
+    wide_share: float
+    """Tokens with |dlogp| beyond WIDE_NATS."""
     extreme_share: float
     """Tokens whose probability differs more than twofold."""
     effective_share: float
@@ -54,41 +86,64 @@ class Gap:
     token_share: float
     """Tokens with such a choice in any layer; both 0 where the rollout's own are replayed."""
 
+    @property
+    def rollout(self) -> str:
+        """Engine and precision that answered."""
+        return f"{self.engines.rollout.value} {self.engines.precision.value}"
+
+    @property
+    def trainer(self) -> str:
+        """Engine and precision that scored; the embedded trainer is fp32 always."""
+        return f"{self.engines.trainer.value} {self.engines.layout.precision.value}"
+
 
 def gaps(
-    model: Path, problems: Sequence[Problem], max_new_tokens: int, seeds: Sequence[int]
+    model: Path,
+    problems: Sequence[Problem],
+    max_new_tokens: int,
+    seeds: Sequence[int],
+    pairs: Sequence[MachineSettings] = EMBEDDED,
 ) -> list[Gap]:
-    """Measure bf16 and fp32 rollouts with replay off, R2 and R3.
+    """Measure every pair of engines with replay off, R2 and R3.
 
     Args:
         model: directory of the policy.
         problems: to answer.
         max_new_tokens: of an answer.
         seeds: of the sampling; their answers are taken together.
+        pairs: those with the same rollout engine and precision share their answers.
+
+    Raises:
+        SettingsError: an engine is not installed here.
     """
-    trainer = open_trainer(MachineSettings(), model)
+    answered: dict[tuple[RolloutKind, Precision], list[Rollout]] = {}
+    for pair in pairs:
+        key = pair.rollout, pair.precision
+        if key not in answered:
+            answered[key] = answers(model, problems, pair, max_new_tokens, seeds)
     found = []
-    for precision in (Precision.BF16, Precision.FP32):
-        rollouts = answers(model, problems, precision, max_new_tokens, seeds)
-        batch = token_batch(
-            [ScoredRollout(rollout, "", abstain("not_asked"), 0.0) for rollout in rollouts],
-            use_routes=True,
-        )
-        own = _score(trainer, replace(batch, experts_NTLK=None), record_routes=True)
-        # R2 is a second pass of the trainer with what it recorded in the first.
-        again = _score(trainer, replace(batch, experts_NTLK=own.experts_NTLK))
-        theirs = _score(trainer, batch)
-        routes_NTL = _differing(own, batch)
-        for replay, scores in (
-            (RouterReplay.OFF, own),
-            (RouterReplay.R2, again),
-            (RouterReplay.R3, theirs),
-        ):
-            differing_NTL = (
-                torch.zeros_like(routes_NTL) if replay is RouterReplay.R3 else routes_NTL
-            )
-            found.append(measure(precision, replay, scores, batch, rollouts, differing_NTL))
+    for pair in pairs:
+        rollouts = answered[pair.rollout, pair.precision]
+        with closing(open_trainer(pair, model)) as trainer:
+            found.extend(_measured(pair, trainer, rollouts))
     return found
+
+
+def _measured(pair: MachineSettings, trainer: Trainer, rollouts: Sequence[Rollout]) -> list[Gap]:
+    batch = token_batch(
+        [ScoredRollout(rollout, "", abstain("not_asked"), 0.0) for rollout in rollouts],
+        use_routes=True,
+    )
+    own = _score(trainer, replace(batch, experts_NTLK=None), record_routes=True)
+    # R2 is a second pass of the trainer with what it recorded in the first.
+    again = _score(trainer, replace(batch, experts_NTLK=own.experts_NTLK))
+    theirs = _score(trainer, batch)
+    routes_NTL = _differing(own, batch)
+    return [
+        measure(pair, RouterReplay.OFF, own, batch, rollouts, routes_NTL),
+        measure(pair, RouterReplay.R2, again, batch, rollouts, routes_NTL),
+        measure(pair, RouterReplay.R3, theirs, batch, rollouts, torch.zeros_like(routes_NTL)),
+    ]
 
 
 def sample_problems(seed: int, count: int) -> list[Problem]:
@@ -105,26 +160,26 @@ def sample_problems(seed: int, count: int) -> list[Problem]:
 def answers(
     model: Path,
     problems: Sequence[Problem],
-    precision: Precision,
+    engines: MachineSettings,
     max_new_tokens: int,
     seeds: Sequence[int],
 ) -> list[Rollout]:
     """Answer every problem with every seed, routes recorded."""
-    engine = open_rollout(MachineSettings(precision=precision), model)
     prompts = render_prompts(load_tokenizer(model), [problem.messages for problem in problems])
     requests = [
         Request(problem.id, prompt, SAMPLES)
         for problem, prompt in zip(problems, prompts, strict=True)
     ]
-    return [
-        rollout
-        for seed in seeds
-        for rollout in engine.generate(requests, Sampling(max_new_tokens, 1.0, seed))
-    ]
+    with closing(open_rollout(engines, model)) as engine:
+        return [
+            rollout
+            for seed in seeds
+            for rollout in engine.generate(requests, Sampling(max_new_tokens, 1.0, seed))
+        ]
 
 
 def measure(
-    precision: Precision,
+    engines: MachineSettings,
     replay: RouterReplay,
     scores: TokenScores,
     batch: TokenBatch,
@@ -148,7 +203,7 @@ def measure(
     interval = bootstrap_mean(means, resamples=2000, confidence=0.95, seed=0)
     tokens = int(mask_NT.sum())
     return Gap(
-        precision=precision,
+        engines=engines,
         replay=replay,
         tokens=tokens,
         mean_abs=metrics["mismatch/mean_abs_logprob"],
@@ -156,6 +211,7 @@ def measure(
         high=interval.high,
         k3=metrics["mismatch/k3"],
         largest=float(gap_NT.max()),
+        wide_share=int((gap_NT > WIDE_NATS).sum()) / max(1, tokens),
         extreme_share=metrics["mismatch/extreme_share"],
         effective_share=metrics["mismatch/effective_share"],
         route_share=int(differing_NTL.sum()) / max(1, tokens * differing_NTL.shape[2]),

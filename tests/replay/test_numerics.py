@@ -9,7 +9,7 @@ from tasks.replay.numerics import gaps, sample_problems
 
 def test_bf16_shows_and_what_replays_the_trainers_own_routes_changes_nothing(tiny_moe):
     rows = gaps(tiny_moe, sample_problems(0, 3), max_new_tokens=8, seeds=[0])
-    found = {(row.precision, row.replay): row for row in rows}
+    found = {(row.engines.precision, row.replay): row for row in rows}
     bf16_off = found[Precision.BF16, RouterReplay.OFF]
 
     assert 6 == len(found)
