@@ -1,20 +1,26 @@
 """What every rollout engine promises, checked on those installed here."""
 
 import dataclasses
+import importlib.util
+import warnings
 
 import numpy as np
 import pytest
 import torch
 
-from data_schemas.machine_settings import MachineSettings, Precision
+from data_schemas.machine_settings import (
+    LayoutSettings,
+    MachineSettings,
+    Precision,
+    RolloutKind,
+)
 from data_schemas.rollouts import StopReason
 from tasks.algorithms.digests import weight_digest
 from tasks.algorithms.routing import check_trace
 from tasks.engines.protocols import Request, Sampling
-from tasks.engines.rollout_hf import HFRolloutEngine
 from tasks.engines.select import open_rollout
 from tasks.engines.trainer_torch import TorchTrainer
-from tasks.errors import DataError, EngineError, SettingsError
+from tasks.errors import DataError, EngineError
 
 SAMPLING = Sampling(max_new_tokens=12, temperature=1.0, seed=3)
 
@@ -27,14 +33,68 @@ def prompts(*lengths):
     ]
 
 
+KINDS = [
+    "hf",
+    pytest.param("vllm", marks=pytest.mark.engines),
+    pytest.param("vllm in a process of its own", marks=pytest.mark.engines),
+]
+
+
+def open_engine(kind, folder, precision=Precision.FP32):
+    if kind == "hf":
+        return open_rollout(MachineSettings(precision=precision), folder)
+    if importlib.util.find_spec("vllm") is None:
+        pytest.skip("vLLM is not installed")
+    layout = LayoutSettings(rollout_apart=0 if kind == "vllm" else 1)
+    with warnings.catch_warnings():
+        # What vLLM's own modules do while they are imported is not ours to mend.
+        warnings.simplefilter("ignore")
+        return open_rollout(
+            MachineSettings(rollout=RolloutKind.VLLM, precision=precision, layout=layout), folder
+        )
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def engine(request, served_moe):
+    engine = open_engine(request.param, served_moe)
+    yield engine
+    engine.close()
+
+
+@pytest.fixture
+def own_weights(engine, served_moe):
+    """Let a test install weights; afterwards the engine is as it was opened."""
+    yield
+    engine.load_weights(TorchTrainer(served_moe).weights(), version=0)
+
+
 @pytest.fixture(scope="module")
-def engine(tiny_moe):
-    return HFRolloutEngine(tiny_moe)
+def trainer(served_moe):
+    return TorchTrainer(served_moe)
 
 
 @pytest.fixture(scope="module")
 def rollouts(engine):
     return list(engine.generate(prompts(5, 9, 2), SAMPLING))
+
+
+def model_logprobs(trainer, tokens):
+    """Log-probabilities of tokens 1..T-1, by transformers on that sequence alone."""
+    whole = torch.from_numpy(np.asarray(tokens, dtype=np.int64))
+    with torch.inference_mode():
+        logprobs = trainer._model(input_ids=whole[None]).logits[0, :-1].log_softmax(1)
+    return logprobs.gather(1, whole[1:, None])[:, 0].tolist()
+
+
+def model_routes(trainer, tokens):
+    whole = torch.from_numpy(np.asarray(tokens, dtype=np.int64))
+    with torch.inference_mode():
+        logits = trainer._model(input_ids=whole[None], output_router_logits=True).router_logits
+    return np.stack([layer.topk(2, dim=1).indices.numpy() for layer in logits], axis=1)
+
+
+def by_key(rollouts):
+    return {(r.problem_id, r.sample): r.response_tokens.tolist() for r in rollouts}
 
 
 def test_every_request_comes_back_exactly_as_often_as_asked(rollouts):
@@ -44,15 +104,26 @@ def test_every_request_comes_back_exactly_as_often_as_asked(rollouts):
 
 
 def test_the_same_seed_gives_the_same_tokens_and_another_seed_others(engine, rollouts):
-    again = list(engine.generate(prompts(5, 9, 2), SAMPLING))
-    other = list(engine.generate(prompts(5, 9, 2), dataclasses.replace(SAMPLING, seed=4)))
+    again = by_key(engine.generate(prompts(5, 9, 2), SAMPLING))
+    other = by_key(engine.generate(prompts(5, 9, 2), dataclasses.replace(SAMPLING, seed=4)))
 
-    assert [r.response_tokens.tolist() for r in rollouts] == [
-        r.response_tokens.tolist() for r in again
-    ]
-    assert [r.response_tokens.tolist() for r in rollouts] != [
-        r.response_tokens.tolist() for r in other
-    ]
+    assert by_key(rollouts) == again
+    assert by_key(rollouts) != other
+
+
+def test_neither_order_nor_company_changes_what_is_drawn(engine, rollouts):
+    strangers = [dataclasses.replace(one, problem_id=f"x{one.problem_id}") for one in prompts(7, 3)]
+    backwards = by_key(engine.generate([*strangers, *prompts(5, 9, 2)[::-1]], SAMPLING))
+    (one,) = engine.generate(
+        [dataclasses.replace(prompts(5)[0], num_samples=1, first_sample=2)], SAMPLING
+    )
+
+    assert by_key(rollouts) == {key: backwards[key] for key in by_key(rollouts)}
+    assert by_key(rollouts)["p0", 2] == one.response_tokens.tolist()
+
+
+def test_samples_of_a_prompt_differ(rollouts):
+    assert 9 == len({tuple(tokens) for tokens in by_key(rollouts).values()})
 
 
 def test_traces_have_a_row_per_fed_token_and_distinct_experts(engine, rollouts):
@@ -61,7 +132,21 @@ def test_traces_have_a_row_per_fed_token_and_distinct_experts(engine, rollouts):
         check_trace(rollout.trace, length, engine.num_experts)
 
 
-def test_a_response_ends_with_its_end_token_or_at_the_limit(engine, tiny_moe):
+def test_traces_name_the_experts_that_transformers_chooses(rollouts, trainer):
+    for rollout in rollouts:
+        fed = np.concatenate([rollout.prompt_tokens, rollout.response_tokens])[:-1]
+        expected = np.sort(model_routes(trainer, fed), axis=2)
+
+        assert np.array_equal(expected, np.sort(rollout.trace.experts_TLK, axis=2))
+
+
+def test_routes_are_left_out_when_nobody_asks_for_them(engine):
+    without = dataclasses.replace(SAMPLING, record_routes=False)
+
+    assert [None] * 3 == [rollout.trace for rollout in engine.generate(prompts(4), without)]
+
+
+def test_a_response_ends_with_its_end_token_or_at_the_limit(engine):
     many = list(engine.generate(prompts(*[4] * 60), Sampling(40, 2.0, seed=0)))
     end = {r.response_tokens[-1] for r in many if r.stop_reason is StopReason.END}
 
@@ -70,95 +155,130 @@ def test_a_response_ends_with_its_end_token_or_at_the_limit(engine, tiny_moe):
     assert {StopReason.END, StopReason.LENGTH} == {r.stop_reason for r in many}
 
 
-def test_batching_does_not_change_what_a_prompt_is_worth(engine, tiny_moe):
+def test_batching_does_not_change_what_a_prompt_is_worth(engine, trainer):
     """Log-probs of a sampled response are those of the model on that sequence alone."""
-    trainer = TorchTrainer(tiny_moe)
-    many = list(engine.generate(prompts(3, 17, 8, 30), Sampling(30, 1.0, seed=1)))
-    for rollout in many:
+    for rollout in engine.generate(prompts(3, 17, 8, 30), Sampling(30, 1.0, seed=1)):
         tokens = np.concatenate([rollout.prompt_tokens, rollout.response_tokens])
-        with torch.inference_mode():
-            logits = trainer._model(
-                input_ids=torch.from_numpy(tokens[None].astype(np.int64))
-            ).logits
-        logprobs = torch.log_softmax(logits[0], dim=1)
-        start = len(rollout.prompt_tokens)
-        alone = [float(logprobs[i - 1, tokens[i]]) for i in range(start, len(tokens))]
+        alone = model_logprobs(trainer, tokens)[len(rollout.prompt_tokens) - 1 :]
 
         assert alone == pytest.approx(rollout.logprobs.tolist(), abs=2e-4)
 
 
-def test_greedy_takes_the_likeliest_token(engine):
+def test_log_probs_are_those_of_the_distribution_that_was_drawn_from(engine, trainer):
+    (request,) = prompts(6)
+    for rollout in engine.generate([request], Sampling(1, 1.7, seed=1)):
+        whole = torch.from_numpy(request.prompt_tokens.astype(np.int64))
+        with torch.inference_mode():
+            logits = trainer._model(input_ids=whole[None]).logits[0, -1]
+        expected = float((logits / 1.7).log_softmax(0)[rollout.response_tokens[0]])
+
+        assert expected == pytest.approx(rollout.logprobs[0], abs=1e-4)
+
+
+def test_greedy_takes_the_likeliest_token_and_says_its_log_prob_at_temperature_one(engine, trainer):
     first, second, *_ = engine.generate(prompts(6), Sampling(8, 0.0, seed=1))
+    tokens = np.concatenate([first.prompt_tokens, first.response_tokens])
+    with torch.inference_mode():
+        whole = torch.from_numpy(tokens.astype(np.int64))
+        best = trainer._model(input_ids=whole[None]).logits[0, 5:-1].argmax(dim=1)
 
-    assert first.response_tokens.tolist() == second.response_tokens.tolist()
+    assert best.tolist() == first.response_tokens.tolist() == second.response_tokens.tolist()
+    assert model_logprobs(trainer, tokens)[5:] == pytest.approx(first.logprobs.tolist(), abs=1e-4)
 
 
-def test_new_weights_are_installed_whole_and_proven_by_digest(tiny_moe):
-    engine, trainer = HFRolloutEngine(tiny_moe), TorchTrainer(tiny_moe)
+@pytest.mark.usefixtures("own_weights")
+def test_new_weights_are_installed_whole_and_proven_by_digest(engine, served_moe):
+    trainer = TorchTrainer(served_moe)
+    (tokens,) = [request.prompt_tokens for request in prompts(20)]
     with torch.no_grad():
         for _, tensor in trainer.weights():
-            tensor.add_(0.01)
+            tensor.mul_(1.3)
 
     digest = engine.load_weights(trainer.weights(), version=7)
 
     assert weight_digest(trainer.weights()) == digest
     assert 7 == engine.policy_version
+    assert [7] * 3 == [r.policy_version for r in engine.generate(prompts(4), SAMPLING)]
+    assert model_logprobs(trainer, tokens) == pytest.approx(
+        engine.probe([tokens])[0].tolist(), abs=1e-4
+    )
 
 
-def test_a_hand_over_that_does_not_fit_is_refused_by_name(tiny_moe):
-    engine, trainer = HFRolloutEngine(tiny_moe), TorchTrainer(tiny_moe)
-    weights = dict(trainer.weights())
-    weights.pop("model.norm.weight")
-
-    with pytest.raises(EngineError, match=r"model\.norm\.weight"):
-        engine.load_weights(iter(weights.items()), version=1)
-
-
-def by_key(rollouts):
-    return {(r.problem_id, r.sample): r.response_tokens.tolist() for r in rollouts}
+def broken(name, tensor):
+    """One hand-over that leaves out, one that invents, one that misshapes a tensor."""
+    return [
+        (lambda weights: weights.pop(name)),
+        (lambda weights: weights.update({f"{name}.twice": tensor})),
+        (lambda weights: weights.update({name: tensor[:-1]})),
+    ]
 
 
-@pytest.mark.parametrize("slots", [1, 4, 5])
-def test_neither_slots_nor_order_change_what_is_drawn(tiny_moe, rollouts, slots):
-    engine = HFRolloutEngine(tiny_moe, slots=slots)
+def test_a_hand_over_that_does_not_fit_is_refused_by_name_and_changes_nothing(engine, trainer):
+    (tokens,) = [request.prompt_tokens for request in prompts(20)]
+    before = engine.probe([tokens])[0].tolist()
+    name, version = "model.norm.weight", engine.policy_version
+    for spoil in broken(name, dict(trainer.weights())[name]):
+        weights = {key: tensor + 1.0 for key, tensor in trainer.weights()}
+        spoil(weights)
 
-    assert slots == engine.slots
-    assert by_key(rollouts) == by_key(engine.generate(prompts(5, 9, 2)[::-1], SAMPLING))
+        with pytest.raises(EngineError, match=r"model\.norm\.weight"):
+            engine.load_weights(iter(weights.items()), version=1)
+        assert version == engine.policy_version
+        assert before == engine.probe([tokens])[0].tolist()
 
 
-def test_a_rollout_is_yielded_while_others_are_still_waiting(tiny_moe):
-    engine = HFRolloutEngine(tiny_moe, slots=2)
-    stream = engine.generate(prompts(5, 9, 2), SAMPLING)
+def later(request, rollout):
+    return dataclasses.replace(
+        request,
+        num_samples=1,
+        first_sample=rollout.sample,
+        response_tokens=rollout.response_tokens,
+    )
+
+
+def test_a_rollout_is_yielded_while_others_are_still_decoded(engine, rollouts):
+    (request,) = prompts(5)
+    long = next(r for r in rollouts if r.problem_id == "p0" and len(r.response_tokens) == 12)
+    almost = dataclasses.replace(long, response_tokens=long.response_tokens[:11])
+    before = engine.counters.sequences
+    stream = engine.generate([*prompts(2, 9)[1:], later(request, almost)], SAMPLING)
 
     assert "p0" == next(stream).problem_id
-    assert engine.counters.sequences <= 2
-    assert 5 == engine.counters.prompt_tokens
-    assert 8 == len(list(stream))
+    assert 1 == engine.counters.sequences - before
+    assert 3 == len(list(stream))
 
 
-def test_parts_of_a_response_join_to_the_whole_of_it(engine, rollouts):
-    whole = {(r.problem_id, r.sample): r for r in rollouts}
+def test_a_stream_that_nobody_reads_to_its_end_disturbs_nothing(engine, rollouts):
+    stream = engine.generate(prompts(5, 9, 2), SAMPLING)
+    next(stream)
+    stream.close()
+
+    assert by_key(rollouts) == by_key(engine.generate(prompts(5, 9, 2), SAMPLING))
+
+
+def test_a_response_goes_on_with_the_log_probs_and_routes_of_the_whole(engine, trainer):
+    """Which tokens follow may depend on where it was cut; see test_rollout_hf for where not."""
     cut = dataclasses.replace(SAMPLING, segment_tokens=5)
     (request,) = prompts(5)
-    for first in engine.generate([request], cut):
-        if first.stop_reason is not StopReason.SEGMENT:
-            continue
-        rest = dataclasses.replace(
-            request,
-            num_samples=1,
-            first_sample=first.sample,
-            response_tokens=first.response_tokens,
+    parts = [r for r in engine.generate([request], cut) if r.stop_reason is StopReason.SEGMENT]
+    assert parts
+    for first in parts:
+        rest = [later(request, first)]
+        (second,), (again,) = engine.generate(rest, SAMPLING), engine.generate(rest, SAMPLING)
+        whole = np.concatenate(
+            [request.prompt_tokens, first.response_tokens, second.response_tokens]
         )
-        (second,) = engine.generate([rest], SAMPLING)
-        expected = whole["p0", first.sample]
-        joined = np.concatenate([first.response_tokens, second.response_tokens])
+        expected = model_logprobs(trainer, whole)
 
+        assert second.response_tokens.tolist() == again.response_tokens.tolist()
         assert 5 == len(first.response_tokens)
-        assert expected.response_tokens.tolist() == joined.tolist()
-        assert expected.stop_reason is second.stop_reason
-        assert expected.logprobs[5:].tolist() == pytest.approx(second.logprobs.tolist(), abs=1e-4)
-        assert np.array_equal(expected.trace.experts_TLK, second.trace.experts_TLK)
         assert 5 + 5 - 1 == len(first.trace.experts_TLK)
+        assert expected[4:9] == pytest.approx(first.logprobs.tolist(), abs=1e-4)
+        assert expected[9:] == pytest.approx(second.logprobs.tolist(), abs=1e-4)
+        assert len(whole) - 1 == len(second.trace.experts_TLK)
+        assert np.array_equal(first.trace.experts_TLK, second.trace.experts_TLK[:9])
+        if second.stop_reason is StopReason.LENGTH:
+            assert 12 == len(first.response_tokens) + len(second.response_tokens)
 
 
 def test_a_response_that_is_complete_cannot_go_on(engine):
@@ -171,39 +291,44 @@ def test_a_response_that_is_complete_cannot_go_on(engine):
         list(engine.generate(prompts(0), SAMPLING))
 
 
-def test_counters_are_the_sums_over_the_rollouts(tiny_moe):
-    engine = HFRolloutEngine(tiny_moe, slots=4)
+def test_counters_are_the_sums_over_the_rollouts(engine):
+    before = engine.counters
     found = list(engine.generate(prompts(5, 9, 2), SAMPLING))
+    after = engine.counters
 
-    assert len(found) == engine.counters.sequences
-    assert sum(len(r.response_tokens) for r in found) == engine.counters.generated_tokens
-    assert 5 + 9 + 2 == engine.counters.prompt_tokens
-    assert engine.counters.decode_seconds > 0 < engine.counters.prefill_seconds
+    assert len(found) == after.sequences - before.sequences
+    assert sum(len(r.response_tokens) for r in found) == (
+        after.generated_tokens - before.generated_tokens
+    )
+    assert 5 + 9 + 2 == after.prompt_tokens - before.prompt_tokens
+    assert after.decode_seconds > before.decode_seconds
+    assert after.prefill_seconds > before.prefill_seconds
 
 
-def test_a_probe_says_what_the_trainer_says_of_the_same_weights(engine, tiny_moe):
-    trainer = TorchTrainer(tiny_moe)
+def test_no_requests_give_no_rollouts(engine):
+    assert [] == list(engine.generate([], SAMPLING))
+    assert [] == engine.probe([])
+
+
+def test_a_probe_says_what_the_trainer_says_of_the_same_weights(engine, trainer):
     sequences = [request.prompt_tokens for request in prompts(7, 1, 20)]
     for tokens, found in zip(sequences, engine.probe(sequences), strict=True):
-        with torch.inference_mode():
-            whole = torch.from_numpy(tokens.astype(np.int64))
-            logprobs = trainer._model(input_ids=whole[None]).logits[0, :-1].log_softmax(1)
-        expected = logprobs.gather(1, whole[1:, None])[:, 0]
-
-        assert expected.tolist() == pytest.approx(found.tolist(), abs=1e-4)
+        assert model_logprobs(trainer, tokens) == pytest.approx(found.tolist(), abs=1e-4)
 
 
-def test_bf16_is_another_numeric_of_the_same_weights(engine, tiny_moe):
-    half = open_rollout(MachineSettings(precision=Precision.BF16), tiny_moe)
-    trainer = TorchTrainer(tiny_moe)
+def test_an_engine_that_rested_goes_on_as_before(engine, rollouts):
+    engine.rest()
+
+    assert by_key(rollouts) == by_key(engine.generate(prompts(5, 9, 2), SAMPLING))
+
+
+@pytest.mark.parametrize("kind", KINDS[:2])
+def test_bf16_is_another_numeric_of_the_same_weights(kind, trainer, served_moe):
+    half = open_engine(kind, served_moe, Precision.BF16)
     tokens = [request.prompt_tokens for request in prompts(30)]
 
     assert weight_digest(trainer.weights()) == half.load_weights(trainer.weights(), 1)
-    gap = np.abs(half.probe(tokens)[0] - engine.probe(tokens)[0])
+    gap = np.abs(half.probe(tokens)[0] - model_logprobs(trainer, tokens[0]))
     assert 0.0 < gap.max() < 0.5
     assert 3 == len(list(half.generate(prompts(4), SAMPLING)))
-
-
-def test_a_precision_the_engine_lacks_is_refused_by_name(tiny_moe):
-    with pytest.raises(SettingsError, match=r"precision 'fp8' needs engines\.rollout 'vllm'"):
-        open_rollout(MachineSettings(precision=Precision.FP8), tiny_moe)
+    half.close()

@@ -1,0 +1,181 @@
+# pyright: reportMissingImports=false
+"""From requests to vLLM's calls, and from its answers to rollouts.
+
+Every sample is a call of its own with a seed of its own: a hash of (seed, problem, sample, length
+of the earlier response). So what it draws does not depend on the other calls. The generator of a
+call starts anew: a response that goes on draws other tokens than it would have in one go, from the
+same distribution, and always the same ones.
+
+Letters: T tokens, L MoE layers, K experts per token.
+"""
+
+import hashlib
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from vllm import RequestOutput, SamplingParams
+from vllm.logprobs import FlatLogprobs
+from vllm.sampling_params import RequestOutputKind
+
+from data_schemas.rollouts import Rollout, RouterTrace, StopReason
+from tasks.algorithms.routing import check_trace
+from tasks.engines.protocols import Request, Sampling
+from tasks.engines.rollout_slots import Seat
+from tasks.engines.rollout_vllm.backend import Call
+from tasks.engines.rollout_vllm.options import ModelFacts
+from tasks.errors import DataError, EngineError, SettingsError
+
+COLDEST, HOTTEST = 0.01, 2.0
+"""vLLM raises lower temperatures to this one without a word, and refuses higher ones."""
+LARGEST_UINT8 = 256
+"""Experts whose ids fit into a byte."""
+
+
+def seats(requests: Sequence[Request], sampling: Sampling, max_tokens: int) -> list[Seat]:
+    """One seat per sample, in the order of the requests.
+
+    Raises:
+        DataError: a request has no prompt, or no token left to draw.
+        SettingsError: the temperature or the length is none that vLLM can do.
+    """
+    if sampling.temperature != 0.0 and not COLDEST <= sampling.temperature <= HOTTEST:
+        raise SettingsError(
+            f"temperature {sampling.temperature}: vLLM samples between {COLDEST} and {HOTTEST}; "
+            "0 is greedy"
+        )
+    for request in requests:
+        prompt, earlier = len(request.prompt_tokens), len(request.response_tokens)
+        if prompt == 0:
+            raise DataError(f"{request.problem_id} has no prompt token; drop it before generation")
+        if earlier >= sampling.max_new_tokens:
+            raise DataError(
+                f"{request.problem_id} already has {earlier} of "
+                f"{sampling.max_new_tokens} response tokens; it is complete, do not send it again"
+            )
+        if prompt + sampling.max_new_tokens > max_tokens:
+            raise SettingsError(
+                f"{request.problem_id}: a prompt of {prompt} tokens and max_new_tokens "
+                f"{sampling.max_new_tokens} exceed the model's {max_tokens} positions"
+            )
+    return [
+        Seat(number, request, request.first_sample + offset)
+        for number, request in enumerate(requests)
+        for offset in range(request.num_samples)
+    ]
+
+
+def call_of(number: int, seat: Seat, sampling: Sampling, end_token: int) -> Call:
+    """Ask vLLM for one sample."""
+    request = seat.request
+    allowed = sampling.max_new_tokens - len(request.response_tokens)
+    params = SamplingParams(
+        n=1,
+        temperature=sampling.temperature,
+        max_tokens=min(allowed, sampling.segment_tokens or allowed),
+        seed=call_seed(sampling.seed, seat),
+        logprobs=0,
+        flat_logprobs=True,
+        detokenize=False,
+        # Exactly one token ends a response, whatever the model's files say of others.
+        ignore_eos=True,
+        stop_token_ids=[end_token],
+        output_kind=RequestOutputKind.FINAL_ONLY,
+    )
+    tokens = np.concatenate([request.prompt_tokens, request.response_tokens]).tolist()
+    return Call(number, tokens, params)
+
+
+def call_seed(seed: int, seat: Seat) -> int:
+    """63 bits that belong to this sample, at this point of its response."""
+    request = seat.request
+    text = f"{seed}\0{seat.sample}\0{len(request.response_tokens)}\0{request.problem_id}".encode()
+    return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little") >> 1
+
+
+def rollout_of(
+    seat: Seat, output: RequestOutput, sampling: Sampling, facts: ModelFacts, version: int
+) -> Rollout:
+    """Turn an answer into a rollout.
+
+    Raises:
+        EngineError: vLLM aborted it, or it lacks log-probabilities or routes.
+    """
+    request, (answer,) = seat.request, output.outputs
+    name = f"{request.problem_id} sample {seat.sample}"
+    if answer.finish_reason not in {"stop", "length"}:
+        raise EngineError(f"vLLM ended {name} with {answer.finish_reason!r}")
+    tokens = np.asarray(answer.token_ids, dtype=np.int32)
+    trace = None
+    if sampling.record_routes and facts.num_experts:
+        fed = len(request.prompt_tokens) + len(request.response_tokens) + len(tokens) - 1
+        trace = trace_of(answer.routed_experts, fed, facts, name)
+    return Rollout(
+        problem_id=request.problem_id,
+        sample=seat.sample,
+        prompt_tokens=request.prompt_tokens,
+        response_tokens=tokens,
+        logprobs=_logprobs(answer.logprobs, tokens, name),
+        trace=trace,
+        stop_reason=_stop_reason(answer.finish_reason, request, len(tokens), sampling),
+        policy_version=version,
+    )
+
+
+def trace_of(
+    experts: NDArray[np.integer] | None, fed: int, facts: ModelFacts, name: str
+) -> RouterTrace:
+    """Check what vLLM recorded, and keep the layers that have a router.
+
+    Raises:
+        EngineError: it is not the routing of `fed` tokens, or all zeros.
+    """
+    if experts is None:
+        raise EngineError(f"vLLM returned no routed experts for {name}")
+    kept_TLK = np.ascontiguousarray(np.asarray(experts)[:, list(facts.moe_layers)])
+    kept_TLK = kept_TLK.astype(np.uint8 if facts.num_experts <= LARGEST_UINT8 else np.int16)
+    trace = RouterTrace(kept_TLK)
+    try:
+        check_trace(trace, fed + 1, facts.num_experts)
+    except DataError as error:
+        raise EngineError(f"vLLM's routed experts of {name}: {error}") from error
+    # With one expert per token no row can repeat one; zeros throughout are then the only sign.
+    if fed > 1 and not kept_TLK.any():
+        raise EngineError(f"vLLM's routed experts of {name} are all zero: nothing was recorded")
+    return trace
+
+
+def probe_call(number: int, tokens: NDArray[np.int32]) -> Call:
+    """Ask for the log-probabilities of a sequence's own tokens."""
+    params = SamplingParams(
+        max_tokens=1,
+        temperature=0.0,
+        prompt_logprobs=0,
+        flat_logprobs=True,
+        detokenize=False,
+        output_kind=RequestOutputKind.FINAL_ONLY,
+    )
+    return Call(number, tokens.tolist(), params)
+
+
+def probe_of(output: RequestOutput, tokens: NDArray[np.int32]) -> NDArray[np.float32]:
+    """Log-probabilities of tokens 1..T-1.
+
+    Raises:
+        EngineError: vLLM returned others than were asked for.
+    """
+    return _logprobs(output.prompt_logprobs, tokens[1:], "a probed sequence")
+
+
+def _logprobs(found: object, tokens: NDArray[np.int32], name: str) -> NDArray[np.float32]:
+    # One entry per place; the first place of a prompt has none.
+    if not isinstance(found, FlatLogprobs) or found.token_ids != tokens.tolist():
+        raise EngineError(f"vLLM's log-probabilities of {name} are not those of its tokens")
+    return np.asarray(found.logprobs, dtype=np.float32)
+
+
+def _stop_reason(reason: str, request: Request, new: int, sampling: Sampling) -> StopReason:
+    if reason == "stop":
+        return StopReason.END
+    whole = len(request.response_tokens) + new
+    return StopReason.LENGTH if whole == sampling.max_new_tokens else StopReason.SEGMENT

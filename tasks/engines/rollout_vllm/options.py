@@ -1,0 +1,150 @@
+# pyright: reportMissingImports=false
+"""From a model directory and the settings of a machine to the arguments of vLLM."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from vllm.config import WeightTransferConfig
+
+from data_schemas.machine_settings import LayoutSettings, Precision
+from tasks.engines.rollout_vllm.receive import BACKEND, FolderExtension
+from tasks.errors import SettingsError
+
+SLOTS = 256
+"""Sequences that decode at once."""
+CPU_CACHE_BYTES = 512 * 2**20
+"""Of keys and values, without a GPU; sequences that find no room wait."""
+PREFILL_TOKENS = 8192
+"""Per step; without chunks at least the longest sequence."""
+CPU_EXPERT_WIDTH = 32
+"""vLLM's CPU kernel pads narrower experts, and cannot update padded ones."""
+CPU_HEAD_WIDTH = 32
+"""vLLM's CPU attention is compiled for multiples of it."""
+DTYPES = {Precision.FP32: "float32", Precision.BF16: "bfloat16", Precision.FP8: "bfloat16"}
+KEPT_WHOLE = ("lm_head", "re:.*embed_tokens", "re:.*\\.mlp\\.gate$")
+"""Layers that fp8 leaves alone (norms are never quantised): head, embeddings, routers."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFacts:
+    """What the engine needs to know of a model's configuration."""
+
+    num_experts: int
+    """0 without a router."""
+    moe_layers: tuple[int, ...]
+    """Which layers have a router, in model order."""
+    max_tokens: int
+    """Longest sequence, prompt and response."""
+    expert_width: int
+    head_width: int
+
+
+def model_facts(folder: Path) -> ModelFacts:
+    """Read config.json.
+
+    Raises:
+        SettingsError: there is none.
+    """
+    path = folder / "config.json"
+    if not path.is_file():
+        raise SettingsError(f"{folder} is no model directory: it holds no config.json")
+    config: Mapping[str, Any] = json.loads(path.read_text())
+    num_experts = int(config.get("num_experts") or config.get("num_local_experts") or 0)
+    dense = set(config.get("mlp_only_layers") or ())
+    every = int(config.get("decoder_sparse_step") or 1)
+    layers = range(int(config["num_hidden_layers"]) if num_experts else 0)
+    return ModelFacts(
+        num_experts=num_experts,
+        moe_layers=tuple(one for one in layers if one not in dense and (one + 1) % every == 0),
+        max_tokens=int(config["max_position_embeddings"]),
+        expert_width=int(config.get("moe_intermediate_size") or 0),
+        head_width=int(
+            config.get("head_dim") or config["hidden_size"] // config["num_attention_heads"]
+        ),
+    )
+
+
+def engine_options(
+    folder: Path,
+    facts: ModelFacts,
+    *,
+    precision: Precision,
+    layout: LayoutSettings,
+    kept_whole: Sequence[str],
+) -> dict[str, Any]:
+    """Return the keyword arguments of vLLM's EngineArgs, the same for both placements."""
+    on_gpu = torch.cuda.is_available()
+    options: dict[str, Any] = {
+        "model": str(folder),
+        # Token ids go in and come out; nothing here reads text.
+        "skip_tokenizer_init": True,
+        # The sampling defaults of the model's authors must not change the distribution.
+        "generation_config": "vllm",
+        "use_tqdm_on_load": False,
+        "dtype": DTYPES[precision],
+        "seed": 0,
+        "max_model_len": facts.max_tokens,
+        "max_num_seqs": SLOTS,
+        "max_num_batched_tokens": max(PREFILL_TOKENS, facts.max_tokens),
+        "tensor_parallel_size": layout.rollout_tensor,
+        "enable_prefix_caching": True,
+        "enable_return_routed_experts": facts.num_experts > 0,
+        "logprobs_mode": "processed_logprobs",
+        "weight_transfer_config": WeightTransferConfig(backend=BACKEND),
+        "worker_extension_cls": f"{FolderExtension.__module__}.{FolderExtension.__qualname__}",
+    }
+    if precision is Precision.FP8:
+        options["quantization"] = "fp8_per_block"
+        options["quantization_config"] = {"ignore": [*KEPT_WHOLE, *kept_whole]}
+    return options | (_gpu_options(facts, layout) if on_gpu else _cpu_options())
+
+
+def _gpu_options(facts: ModelFacts, layout: LayoutSettings) -> dict[str, Any]:
+    options: dict[str, Any] = {
+        "gpu_memory_utilization": layout.rollout_memory,
+        "enable_sleep_mode": True,
+    }
+    if facts.num_experts:
+        # Kernels that route inside themselves have recorded nothing but zeros in some versions.
+        options["moe_backend"] = "triton"
+    return options
+
+
+def _cpu_options() -> dict[str, Any]:
+    return {
+        "enforce_eager": True,
+        "block_size": 32,
+        "kv_cache_memory_bytes": CPU_CACHE_BYTES,
+        # A prompt in chunks makes vLLM turn the generator of a seed back, which a CPU's cannot.
+        "enable_chunked_prefill": False,
+    }
+
+
+def refuse(facts: ModelFacts, precision: Precision, layout: LayoutSettings) -> None:
+    """Refuse what vLLM cannot do on this machine, before it starts.
+
+    Raises:
+        SettingsError: names the setting.
+    """
+    if torch.cuda.is_available():
+        return
+    if precision is Precision.FP8:
+        raise SettingsError(
+            "engines.precision 'fp8' needs a GPU: vLLM's fp8 kernels do not run on this machine; "
+            "use 'fp32' or 'bf16'"
+        )
+    if facts.head_width % CPU_HEAD_WIDTH:
+        raise SettingsError(
+            f"attention heads of {facts.head_width} numbers: without a GPU vLLM needs a multiple "
+            f"of {CPU_HEAD_WIDTH}; use engines.rollout 'hf'"
+        )
+    if facts.num_experts and (facts.expert_width // layout.rollout_tensor) % CPU_EXPERT_WIDTH:
+        raise SettingsError(
+            f"experts {facts.expert_width} wide over layout.rollout_tensor "
+            f"{layout.rollout_tensor}: without a GPU a share must be a multiple of "
+            f"{CPU_EXPERT_WIDTH}, or vLLM cannot update the weights"
+        )

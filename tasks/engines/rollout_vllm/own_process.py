@@ -1,0 +1,294 @@
+# pyright: reportMissingImports=false
+"""vLLM in a process of its own, watched: one that dies or falls silent is started again.
+
+Completions come one by one through a queue, from an event loop in a thread of its own. vLLM's
+engine reports every step it takes; an engine that has work and takes none for `hang_s` counts as
+hung. A new one is opened on the folder of the current weights. Before it gets any traffic, the
+digest it reads there and its log-probabilities of a fixed sequence must be those of before. Then
+the calls that were in flight are made again: the same calls, so with the same tokens.
+"""
+
+import asyncio
+import gc
+import logging
+import queue
+import threading
+import time
+from collections.abc import Callable, Coroutine, Generator, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from vllm import RequestOutput
+from vllm.config import VllmConfig
+from vllm.engine.arg_utils import AsyncEngineArgs
+from vllm.v1.engine.async_llm import AsyncLLM
+from vllm.v1.engine.exceptions import EngineDeadError, EngineGenerateError
+from vllm.v1.engine.utils import CoreEngineProcManager
+from vllm.v1.metrics.loggers import StatLoggerBase
+
+from tasks.engines.rollout_vllm.backend import Call, update_steps
+from tasks.engines.rollout_vllm.completions import probe_call, probe_of
+from tasks.engines.rollout_vllm.environment import apart_environment, changed_environment
+from tasks.errors import EngineError
+
+LOG = logging.getLogger(__name__)
+MAX_FRUITLESS_RESTARTS = 3
+"""In a row, without one completion between them."""
+CANARY_TOKENS = np.arange(2, 34, dtype=np.int32)
+"""Ids that every vocabulary has."""
+CANARY_GAP = {"float32": 1e-4, "bfloat16": 2e-2}
+"""Mean |dlogp| in nats that the same weights may show after a restart."""
+LOOKS_PER_HANG = 4
+"""How often the silence is measured while it grows to hang_s."""
+LONGEST_LOOK_S = 1.0
+
+Value = TypeVar("Value")
+Ended = tuple[int, RequestOutput | BaseException]
+
+
+class Pulse(StatLoggerBase):
+    """Hears of every step of the engine, and remembers when the last was."""
+
+    def __init__(self, vllm_config: VllmConfig | None = None, engine_index: int = 0) -> None:
+        self.beat()
+
+    def beat(self) -> None:
+        """Note a sign of life."""
+        self.last = time.monotonic()
+
+    def record(self, *stats: object, **more: object) -> None:
+        """Called by vLLM after a step."""
+        self.beat()
+
+    def log_engine_initialized(self) -> None:
+        """Called by vLLM once."""
+
+
+class OwnProcess:
+    """A Backend on vLLM's asynchronous engine."""
+
+    leads = True
+
+    def __init__(self, options: dict[str, Any], *, gpus: int, hang_s: float) -> None:
+        self.restarts = 0
+        self.reissued = 0
+        self._options: dict[str, Any] = options | {"disable_log_stats": True}
+        self._gpus = gpus
+        self._hang_s = hang_s
+        self._pulse = Pulse()
+        self._folder = Path(options["model"])
+        self._made = 0
+        self._running = 0
+        self._fruitless = 0
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        self._thread.start()
+        self._engine = self._start()
+        self._digest, self._canary = self._seen()
+
+    def run(self, calls: Sequence[Call]) -> Generator[tuple[int, RequestOutput]]:
+        """Yield answers as they end, from this engine or from those that take its place."""
+        pending = {call.number: call for call in calls}
+        self._running += 1
+        try:
+            while pending:
+                for number, answer in self._answers(list(pending.values())):
+                    del pending[number]
+                    self._fruitless = 0
+                    yield number, answer
+                if pending:
+                    self._revive(f"{len(pending)} sequences were in flight")
+                    self.reissued += len(pending)
+        finally:
+            self._running -= 1
+
+    def agreed(self, folder: Path | None) -> Path:
+        """There is nobody to agree with."""
+        assert folder is not None
+        return folder
+
+    def install(self, folder: Path) -> str:
+        """Pause, update, forget cached prefixes, go on; a failure opens a new engine on it."""
+        if self._running:
+            raise EngineError("weights came while rollouts were being generated; end those first")
+        try:
+            self._digest = self._ask(self._update(folder))
+            self._canary = self._ask(self._probe())
+            self._folder = folder
+        except (EngineDeadError, EngineGenerateError, TimeoutError) as error:
+            self._kill()
+            self._engine = self._start(folder)
+            self._folder = folder
+            self._digest, self._canary = self._seen()
+            self.restarts += 1
+            LOG.warning("vLLM failed in a weight update (%r); it was opened on them", error)
+        return self._digest
+
+    def rest(self) -> None:
+        """Nothing: its GPUs are its own."""
+
+    def close(self) -> None:
+        """End the process and the thread."""
+        self._kill()
+        asyncio.run_coroutine_threadsafe(_end_others(), self._loop).result()
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+        del self._engine
+        # Its parts refer to each other; left to the end of the process they would fail there.
+        gc.collect()
+
+    def _answers(self, calls: Sequence[Call]) -> Generator[tuple[int, RequestOutput]]:
+        """Yield what this engine completes; ends early where it died or hung.
+
+        Raises:
+            EngineError: it refuses a call, so that starting it again would not help.
+        """
+        ended: queue.SimpleQueue[Ended] = queue.SimpleQueue()
+        tasks = self._ask(self._submit(calls, ended))
+        self._pulse.beat()
+        left, lost = len(calls), False
+        try:
+            # After a death, what had been completed before it still lies in the queue.
+            while left and not (lost and ended.empty()):
+                try:
+                    number, answer = ended.get(timeout=self._look_s)
+                except queue.Empty:
+                    if time.monotonic() - self._pulse.last > self._hang_s:
+                        LOG.warning("vLLM has taken no step for %.0f s", self._hang_s)
+                        return
+                    continue
+                if isinstance(answer, RequestOutput):
+                    left -= 1
+                    yield number, answer
+                elif isinstance(answer, EngineDeadError | EngineGenerateError):
+                    lost = True
+                else:
+                    raise EngineError(f"vLLM refused a sequence: {answer}") from answer
+        finally:
+            for task in tasks:
+                self._loop.call_soon_threadsafe(task.cancel)
+
+    async def _submit(
+        self, calls: Sequence[Call], ended: queue.SimpleQueue[Ended]
+    ) -> list[asyncio.Task[RequestOutput]]:
+        tasks = []
+        for call in calls:
+            self._made += 1
+            task = asyncio.create_task(self._complete(call, str(self._made)))
+            task.add_done_callback(_deliver(call.number, ended))
+            tasks.append(task)
+        return tasks
+
+    async def _complete(self, call: Call, name: str) -> RequestOutput:
+        prompt: Any = {"prompt_token_ids": call.tokens}
+        async for output in self._engine.generate(prompt, call.params, name):
+            if output.finished:
+                return output
+        raise EngineDeadError
+
+    async def _update(self, folder: Path) -> str:
+        engine = self._engine
+        await engine.pause_generation()
+        for name, arguments in update_steps(folder):
+            await engine.collective_rpc(name, kwargs=arguments)
+        digests = await engine.collective_rpc("received_digest")
+        if not await engine.reset_prefix_cache():
+            raise EngineError("vLLM kept prefixes computed with the weights of before")
+        await engine.resume_generation()
+        return digests[0]
+
+    async def _read_digest(self, folder: Path) -> str:
+        return (await self._engine.collective_rpc("folder_digest", args=(str(folder),)))[0]
+
+    async def _probe(self) -> NDArray[np.float32]:
+        self._made += 1
+        answer = await self._complete(probe_call(0, CANARY_TOKENS), f"canary {self._made}")
+        return probe_of(answer, CANARY_TOKENS)
+
+    def _seen(self) -> tuple[str, NDArray[np.float32]]:
+        """Return the digest and the canary's log-probabilities as the process has them."""
+        return self._ask(self._read_digest(self._folder)), self._ask(self._probe())
+
+    def _revive(self, why: str) -> None:
+        """Put a new engine in place of this one, proven to hold the current weights.
+
+        Raises:
+            EngineError: several in a row completed nothing.
+        """
+        while True:
+            self._fruitless += 1
+            if self._fruitless > MAX_FRUITLESS_RESTARTS:
+                raise EngineError(
+                    f"vLLM was started again {MAX_FRUITLESS_RESTARTS} times and completed nothing"
+                )
+            LOG.warning("vLLM died or hung and is started again (%s)", why)
+            self._kill()
+            self.restarts += 1
+            try:
+                self._engine = self._start()
+                digest, canary = self._seen()
+            except (EngineDeadError, EngineGenerateError, TimeoutError, RuntimeError) as error:
+                why = repr(error)
+                continue
+            gap = float(np.abs(canary - self._canary).mean())
+            if digest == self._digest and gap <= CANARY_GAP[self._options["dtype"]]:
+                return
+            why = f"digest {digest[:12]} for {self._digest[:12]}, canary off by {gap:.2g} nats"
+
+    def _start(self, folder: Path | None = None) -> AsyncLLM:
+        options: dict[str, Any] = self._options | {"model": str(folder or self._folder)}
+
+        async def opened() -> AsyncLLM:
+            with changed_environment(apart_environment(self._gpus)):
+                return AsyncLLM.from_engine_args(
+                    AsyncEngineArgs(**options), stat_loggers=[lambda *_: self._pulse]
+                )
+
+        return asyncio.run_coroutine_threadsafe(opened(), self._loop).result()
+
+    def _kill(self) -> None:
+        """End the process at once: one that hangs does not listen."""
+        manager = self._engine.engine_core.resources.engine_manager
+        assert isinstance(manager, CoreEngineProcManager)
+        for process in manager.processes:
+            process.kill()
+        self._engine.shutdown(timeout=0)
+
+    def _ask(self, question: Coroutine[Any, Any, Value]) -> Value:
+        """Run a coroutine on the loop.
+
+        Raises:
+            TimeoutError: no answer for hang_s.
+        """
+        future = asyncio.run_coroutine_threadsafe(question, self._loop)
+        try:
+            return future.result(timeout=self._hang_s)
+        finally:
+            future.cancel()
+
+    @property
+    def _look_s(self) -> float:
+        return min(LONGEST_LOOK_S, self._hang_s / LOOKS_PER_HANG)
+
+
+async def _end_others() -> None:
+    """Cancel every task of this loop but this one, and wait for their ends."""
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in others:
+        task.cancel()
+    await asyncio.gather(*others, return_exceptions=True)
+
+
+def _deliver(
+    number: int, ended: queue.SimpleQueue[Ended]
+) -> Callable[[asyncio.Task[RequestOutput]], None]:
+    """Return what puts a task's end into the queue, unless it was called off."""
+
+    def deliver(task: asyncio.Task[RequestOutput]) -> None:
+        if not task.cancelled():
+            ended.put((number, task.exception() or task.result()))
+
+    return deliver

@@ -1,0 +1,181 @@
+# pyright: reportMissingImports=false
+"""The worker's side of a weight hand-over: read, hash and install what lies in a folder.
+
+This is a backend of vLLM's own update path (start, update per file, finish), registered when a
+worker imports this module as its extension. The digest is computed from the bytes read here.
+
+On a CPU vLLM 0.30 forgets two steps of that path, and then computes nonsense without an error:
+experts are packed for their kernel when a model is loaded, but not when it is updated; and a head
+that is tied to the embedding keeps the packed copy of the old one. `pack_experts` and `pack_heads`
+do these steps, and refuse kernels that are not known here.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from safetensors import safe_open
+from vllm import __version__ as vllm_version
+from vllm.distributed.weight_transfer.base import (
+    WeightTransferEngine,
+    WeightTransferInitInfo,
+    WeightTransferUpdateInfo,
+)
+from vllm.distributed.weight_transfer.factory import WeightTransferEngineFactory
+from vllm.model_executor.layers.fused_moe.experts.cpu_moe import CPUUnquantizedExperts
+from vllm.model_executor.layers.fused_moe.routed_experts import RoutedExperts
+from vllm.model_executor.layers.vocab_parallel_embedding import ParallelLMHead
+from vllm.model_executor.model_loader.reload import (
+    finalize_layerwise_reload,
+    initialize_layerwise_reload,
+)
+from vllm.platforms import current_platform
+
+from tasks.algorithms.digests import joint_digest, tensor_digest
+from tasks.errors import EngineError
+
+BACKEND = "folder"
+"""Name of the backend in vLLM's registry."""
+PACKED_BY_HAND = "0.30."
+"""Versions of vLLM known to forget the packing; a later one may do it, and twice is as wrong."""
+
+Loader = Callable[[Iterator[tuple[str, torch.Tensor]]], set[str]]
+"""A vLLM model's own: returns the names of the parameters it filled."""
+
+
+@dataclass
+class FolderInit(WeightTransferInitInfo):
+    """Nothing has to be agreed on beforehand."""
+
+
+@dataclass
+class FolderUpdate(WeightTransferUpdateInfo):
+    """One safetensors file."""
+
+    path: str = ""
+
+
+class FolderTransfer(WeightTransferEngine[FolderInit, FolderUpdate]):
+    """Installs safetensors files, one at a time, under Hugging Face names."""
+
+    init_info_cls = FolderInit
+    update_info_cls = FolderUpdate
+
+    def init_transfer_engine(self, init_info: FolderInit) -> None:
+        """Nothing to connect to."""
+
+    def start_weight_update(self) -> None:
+        """Give every layer its loadable form back."""
+        self.digests: dict[str, str] = {}
+        # Quantised layers have parameters, their scales, that no weights come for.
+        whole = self.model_config.quantization is None
+        names = [name for name, _ in self.model.named_parameters()] if whole else []
+        # load_weights leaves one module out of the names of experts.
+        self._left = {name.replace(".routed_experts.", ".") for name in names}
+        initialize_layerwise_reload(self.model)
+
+    def receive_weights(self, update_info: FolderUpdate) -> None:
+        """Load one file; a layer is processed as soon as all of it has come."""
+        loader: Loader = self.model.load_weights  # pyright: ignore[reportAssignmentType]
+        self._left -= loader(self._read(Path(update_info.path)))
+
+    def finish_weight_update(self) -> None:
+        """Process what is left and pack what vLLM forgets.
+
+        Raises:
+            EngineError: a parameter got nothing, or the packing is not one known here.
+        """
+        finalize_layerwise_reload(self.model, self.model_config)
+        pack_experts(self.model)
+        pack_heads(self.model)
+        if self._left:
+            raise EngineError(f"no weights came for {sorted(self._left)[:3]} of the rollout model")
+
+    def shutdown(self) -> None:
+        """Nothing is held."""
+
+    def _read(self, path: Path) -> Iterator[tuple[str, torch.Tensor]]:
+        for name, tensor in tensors_of(path):
+            self.digests[name] = tensor_digest(tensor)
+            yield name, tensor
+
+
+class FolderExtension:
+    """What a worker can be asked beside vLLM's own calls."""
+
+    weight_transfer_engine: FolderTransfer
+
+    def received_digest(self) -> str:
+        """Digest of the tensors of the last update, as they came."""
+        return joint_digest(self.weight_transfer_engine.digests)
+
+    def folder_digest(self, folder: str) -> str:
+        """Digest of the model directory that this worker was opened on."""
+        return joint_digest(
+            {
+                name: tensor_digest(tensor)
+                for path in sorted(Path(folder).glob("*.safetensors"))
+                for name, tensor in tensors_of(path)
+            }
+        )
+
+
+def tensors_of(path: Path) -> Iterator[tuple[str, torch.Tensor]]:
+    """Read a safetensors file tensor by tensor."""
+    with safe_open(path, framework="pt") as file:
+        for name in file.keys():  # noqa: SIM118, it is not a dictionary
+            yield name, file.get_tensor(name)
+
+
+def pack_experts(model: torch.nn.Module) -> int:
+    """Pack the updated experts of every layer as the CPU kernel reads them.
+
+    Returns:
+        How many layers: 0 where nothing is packed (on a GPU, or without experts).
+
+    Raises:
+        EngineError: a kernel whose packing is not known here.
+    """
+    if not current_platform.is_cpu():
+        return 0
+    layers = [module for module in model.modules() if isinstance(module, RoutedExperts)]
+    for layer in layers:
+        kernel = layer.quant_method.moe_kernel
+        experts = kernel.fused_experts if kernel is not None else None
+        if not isinstance(experts, CPUUnquantizedExperts):
+            raise EngineError(
+                f"an update of {type(experts).__name__} may leave its weights unpacked; "
+                "only CPUUnquantizedExperts of vLLM 0.30 is known to be packed here"
+            )
+        if not vllm_version.startswith(PACKED_BY_HAND):
+            raise EngineError(
+                f"vLLM {vllm_version} may pack experts on an update itself; "
+                f"packing twice corrupts them, and only {PACKED_BY_HAND}* was checked"
+            )
+        experts.process_weights_after_loading(layer)
+    return len(layers)
+
+
+def pack_heads(model: torch.nn.Module) -> int:
+    """Pack the output heads of an updated model anew; they keep their weights, so twice is fine.
+
+    Returns:
+        How many: 0 on a GPU, where nothing is packed.
+    """
+    if not current_platform.is_cpu():
+        return 0
+    heads = [module for module in model.modules() if isinstance(module, ParallelLMHead)]
+    for head in heads:
+        head.quant_method.process_weights_after_loading(head)
+    return len(heads)
+
+
+def register() -> None:
+    """Make the backend known to vLLM in this process; a second time changes nothing."""
+    if BACKEND not in WeightTransferEngineFactory._registry:
+        WeightTransferEngineFactory.register_engine(BACKEND, FolderTransfer)
+
+
+# A worker imports this module by the name of its extension, before it looks for the backend.
+register()

@@ -1,0 +1,179 @@
+"""The trainer's side of a weight hand-over: tensors go into a folder as they come.
+
+The folder is a model directory (config, tokenizer, safetensors): workers are updated from its
+files, and an engine that has to start anew opens it. Nothing is installed before all tensors are
+there, and fit. One file's worth of tensors is held at a time.
+"""
+
+import json
+import shutil
+import tempfile
+import weakref
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import torch
+from safetensors import safe_open
+from safetensors.torch import save_file
+
+from tasks.errors import EngineError, SettingsError
+
+CHUNK_BYTES = 256 * 2**20
+"""Size at which a file is written: what the hand-over holds in memory."""
+MEMORY_FOLDER = Path("/dev/shm")
+WEIGHT_FILES = (".safetensors", ".safetensors.index.json", ".bin", ".bin.index.json", ".pt")
+GATE_UP, DOWN = ".experts.gate_up_proj", ".experts.down_proj"
+
+Shape = tuple[int, ...]
+
+
+def expected_shapes(folder: Path) -> dict[str, Shape]:
+    """Names and shapes of a model directory, one entry per expert.
+
+    Raises:
+        SettingsError: there are no safetensors files.
+    """
+    shapes: dict[str, Shape] = {}
+    for path in sorted(folder.glob("*.safetensors")):
+        with safe_open(path, framework="pt") as file:
+            for name in file.keys():  # noqa: SIM118, it is not a dictionary
+                shapes |= single(name, tuple(file.get_slice(name).get_shape()))
+    if not shapes:
+        raise SettingsError(f"{folder} holds no *.safetensors; vLLM is opened on nothing else")
+    if json.loads((folder / "config.json").read_text()).get("tie_word_embeddings"):
+        shapes.pop("lm_head.weight", None)
+    return shapes
+
+
+def single(name: str, shape: Shape) -> dict[str, Shape]:
+    """Split an entry that holds all experts of a layer; any other comes back alone.
+
+    transformers holds experts as [experts, ...] and writes them one by one; both are its names.
+    """
+    if len(shape) == 3 and name.endswith(GATE_UP):
+        stem, half = name.removesuffix("gate_up_proj"), (shape[1] // 2, shape[2])
+        parts = {"gate_proj": half, "up_proj": half}
+    elif len(shape) == 3 and name.endswith(DOWN):
+        stem, parts = name.removesuffix("down_proj"), {"down_proj": shape[1:]}
+    else:
+        return {name: shape}
+    return {
+        f"{stem}{expert}.{part}.weight": one
+        for expert in range(shape[0])
+        for part, one in parts.items()
+    }
+
+
+def checked(
+    weights: Iterator[tuple[str, torch.Tensor]], expected: Mapping[str, Shape]
+) -> Iterator[tuple[str, torch.Tensor]]:
+    """Pass tensors on that fit.
+
+    Raises:
+        EngineError: names what is unknown, doubled, misshapen or, at the end, missing.
+    """
+    left = dict(expected)
+    for name, tensor in weights:
+        for part, shape in single(name, tuple(tensor.shape)).items():
+            wanted = left.pop(part, None)
+            if wanted is None:
+                known = "came twice" if part in expected else "is unknown"
+                raise EngineError(f"weight hand-over: {part} {known} to the rollout model")
+            if wanted != shape:
+                raise EngineError(f"weight hand-over: {part} is {shape}, expected {wanted}")
+        yield name, tensor
+    if left:
+        raise EngineError(f"weight hand-over: {len(left)} tensors are missing: {sorted(left)[:3]}")
+
+
+class Staging:
+    """Model directories of handed-over weights, one per version; only the last is kept."""
+
+    def __init__(self, origin: Path) -> None:
+        """Take config and tokenizer from `origin`, and the names and shapes to expect."""
+        self._origin = origin
+        self.expected = expected_shapes(origin)
+        self._root: Path | None = None
+        self._number = 0
+
+    def write(self, weights: Iterator[tuple[str, torch.Tensor]]) -> Path:
+        """Write a model directory of the tensors, which may come in any order.
+
+        Raises:
+            EngineError: they do not fit; the folder of before is still there.
+        """
+        root = self._root = self._root or self._make_root()
+        self._number += 1
+        folder = root / str(self._number)
+        folder.mkdir()
+        try:
+            names = _write_files(checked(weights, self.expected), folder)
+        except BaseException:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+        index = {"metadata": {}, "weight_map": names}
+        (folder / "model.safetensors.index.json").write_text(json.dumps(index))
+        for path in self._origin.iterdir():
+            if path.is_file() and not path.name.endswith(WEIGHT_FILES):
+                shutil.copyfile(path, folder / path.name)
+        return folder
+
+    def skip(self, weights: Iterator[tuple[str, torch.Tensor]]) -> None:
+        """Only check the tensors: another process of this replica writes them.
+
+        Raises:
+            EngineError: they do not fit.
+        """
+        for _ in checked(weights, self.expected):
+            pass
+
+    def keep_only(self, folder: Path) -> None:
+        """Remove the directories of other versions."""
+        for other in folder.parent.iterdir():
+            if other != folder:
+                shutil.rmtree(other, ignore_errors=True)
+
+    def close(self) -> None:
+        """Remove everything."""
+        if self._root is not None:
+            shutil.rmtree(self._root, ignore_errors=True)
+
+    def _make_root(self) -> Path:
+        """Memory, if it has room for two versions in fp32 twice over; else the disk."""
+        numbers = sum(torch.Size(shape).numel() for shape in self.expected.values())
+        parent = None
+        if MEMORY_FOLDER.is_dir() and shutil.disk_usage(MEMORY_FOLDER).free > 4 * 4 * numbers:
+            parent = MEMORY_FOLDER
+        root = Path(tempfile.mkdtemp(prefix="rollout_weights_", dir=parent))
+        # Memory that files hold outlives a process that forgets to close.
+        weakref.finalize(self, shutil.rmtree, root, ignore_errors=True)
+        return root
+
+
+def files_of(folder: Path) -> list[Path]:
+    """The weight files of a model directory, in the order they were written."""
+    return sorted(folder.glob("*.safetensors"))
+
+
+def _write_files(weights: Iterator[tuple[str, torch.Tensor]], folder: Path) -> dict[str, str]:
+    """Write files of about CHUNK_BYTES; return which file holds which tensor."""
+    held: dict[str, torch.Tensor] = {}
+    where: dict[str, str] = {}
+    size = 0
+    for name, tensor in weights:
+        # A copy: the trainer may reuse the memory of a tensor it has yielded.
+        held[name] = tensor.detach().to("cpu", copy=True).contiguous()
+        size += tensor.nbytes
+        if size >= CHUNK_BYTES:
+            _write(held, folder, where)
+            size = 0
+    if held:
+        _write(held, folder, where)
+    return where
+
+
+def _write(held: dict[str, torch.Tensor], folder: Path, where: dict[str, str]) -> None:
+    file = f"model-{len(set(where.values())):05d}.safetensors"
+    save_file(held, folder / file, metadata={"format": "pt"})
+    where.update(dict.fromkeys(held, file))
+    held.clear()

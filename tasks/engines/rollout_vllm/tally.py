@@ -1,0 +1,75 @@
+# pyright: reportMissingImports=false
+"""What the engine has done, counted; and how its seconds divide into prefill and decoding."""
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from vllm import RequestOutput
+from vllm.v1.metrics.stats import RequestStateStats
+
+from data_schemas.rollouts import Rollout
+from tasks.engines.protocols import EngineCounters
+
+Span = tuple[float, float]
+
+
+class Tally:
+    """Counters of one engine."""
+
+    def __init__(self) -> None:
+        self.counters = EngineCounters()
+
+    def rollout(self, rollout: Rollout, fed_first: int) -> None:
+        """Count a rollout.
+
+        Args:
+            fed_first: tokens of its prompt and earlier response; 0 if they are counted already.
+        """
+        self.counters = replace(
+            self.counters,
+            sequences=self.counters.sequences + 1,
+            generated_tokens=self.counters.generated_tokens + len(rollout.response_tokens),
+            prompt_tokens=self.counters.prompt_tokens + fed_first,
+        )
+
+    def timed(
+        self, answers: Iterator[tuple[int, RequestOutput]]
+    ) -> Iterator[tuple[int, RequestOutput]]:
+        """Pass answers on and count the seconds that the caller waited for them.
+
+        vLLM prefills some sequences while it decodes others: seconds in which any sequence was
+        between its first step and its first token are prefill. They are known at the end only.
+        """
+        spans: list[Span] = []
+        waited = 0.0
+        started = time.perf_counter()
+        for answer in answers:
+            waited += self._decoded(started)
+            if isinstance(answer[1].metrics, RequestStateStats):
+                spans.append((answer[1].metrics.scheduled_ts, answer[1].metrics.first_token_ts))
+            yield answer
+            started = time.perf_counter()
+        waited += self._decoded(started)
+        prefill = min(waited, covered(spans))
+        self.counters = replace(
+            self.counters,
+            prefill_seconds=self.counters.prefill_seconds + prefill,
+            decode_seconds=self.counters.decode_seconds - prefill,
+        )
+
+    def _decoded(self, started: float) -> float:
+        seconds = time.perf_counter() - started
+        self.counters = replace(
+            self.counters, decode_seconds=self.counters.decode_seconds + seconds
+        )
+        return seconds
+
+
+def covered(spans: Sequence[Span]) -> float:
+    """Length of the union of intervals; 0 for none."""
+    total, reached = 0.0, float("-inf")
+    for start, end in sorted(spans):
+        total += max(0.0, end - max(start, reached))
+        reached = max(reached, end)
+    return total
