@@ -1,5 +1,6 @@
 """Flyte shells of stage 1: list raw files, curate them, grade what is left."""
 
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 from data_schemas.arrow import read_table
@@ -90,15 +91,23 @@ def grade(
     with stage("grade", settings, store, execution, resources.code_digest("grade")) as record:
         rows = record.read("curated", curated) / curation.PROBLEMS
         problems, folder = read_table(rows, Problem), record.read("start", start)
-        engine, tokenizer = open_rollout(settings.engines, folder), load_tokenizer(folder)
-        screen = None
+        screen, small = None, None
         if settings.screen_model:
             small = Path(settings.screen_model).expanduser().resolve()
             record.source("screen", small)
-            screen = grading.Screen(open_rollout(settings.engines, small), load_tokenizer(small))
-        with record.output("graded") as out:
+        with ExitStack() as opened, record.output("graded") as out:
+            engine = opened.enter_context(closing(open_rollout(settings.engines, folder)))
+            if small:
+                screener = opened.enter_context(closing(open_rollout(settings.engines, small)))
+                screen = grading.Screen(screener, load_tokenizer(small))
             facts = grading.grade(
-                settings, problems, engine, tokenizer, checked_scorer(settings.judge), out, screen
+                settings,
+                problems,
+                engine,
+                load_tokenizer(folder),
+                checked_scorer(settings.judge),
+                out,
+                screen,
             )
         record.facts(facts)
         record.rows(int(facts["offered"]), int(facts["kept"]))

@@ -1,11 +1,16 @@
 """From settings to engine: the one place where a machine is chosen."""
 
+import functools
 import importlib.util
 from pathlib import Path
 
 from data_schemas.machine_settings import MachineSettings, RolloutKind, TrainerKind
 from tasks.engines.protocols import RolloutEngine, Trainer
 from tasks.engines.rollout_hf import HFRolloutEngine
+from tasks.engines.team.leader import current
+from tasks.engines.team.place import replicas
+from tasks.engines.team.rollout import TeamRollout
+from tasks.engines.team.trainer import TeamTrainer
 from tasks.engines.trainer_torch import TorchTrainer
 from tasks.errors import SettingsError
 
@@ -23,12 +28,84 @@ def require(engines: MachineSettings) -> None:
 
 
 def open_rollout(engines: MachineSettings, folder: Path) -> RolloutEngine:
-    """Open a rollout engine on a model directory.
+    """Open a rollout engine on a model directory; in a team, one per replica.
 
     Raises:
-        SettingsError: the engine is not part of this installation, or lacks the precision.
+        SettingsError: the engine is not part of this installation, lacks the precision, or the
+            processes at hand cannot be laid out so.
     """
     require(engines)
+    team = current()
+    if team is None:
+        return _rollout_here(engines, folder)
+    here, layout = team.member.place, engines.layout
+    require_fit(engines, nodes=here.size // here.local_size, processes=here.local_size)
+    apart = layout.rollout_apart > 0
+    return TeamRollout(
+        team,
+        functools.partial(_rollout_here, engines, folder),
+        replicas=replicas(here.size, here.local_size, tensor=layout.rollout_tensor, apart=apart),
+        apart=apart,
+        precision=engines.precision,
+    )
+
+
+def open_trainer(engines: MachineSettings, folder: Path, *, weight_decay: float = 0.0) -> Trainer:
+    """Open a trainer on a model directory; in a team, Megatron's spans all ranks.
+
+    Raises:
+        SettingsError: the trainer is not part of this installation, or the processes at hand
+            cannot be laid out so.
+    """
+    require(engines)
+    team = current()
+    make = functools.partial(_trainer_here, engines, folder, weight_decay)
+    if team is None or engines.trainer is TrainerKind.TORCH:
+        # The embedded trainer is one process: the leader trains, all ranks roll out.
+        return make()
+    here = team.member.place
+    require_fit(engines, nodes=here.size // here.local_size, processes=here.local_size)
+    return TeamTrainer(team, make)
+
+
+def require_fit(engines: MachineSettings, *, nodes: int, processes: int) -> None:
+    """Refuse a layout that these processes cannot form, before anything expensive.
+
+    Args:
+        engines: of a stage.
+        nodes: machines of the stage.
+        processes: per machine.
+
+    Raises:
+        SettingsError: names the setting and what would fit.
+    """
+    layout, ranks = engines.layout, nodes * processes
+    shares = {
+        "tensor * pipeline * context": layout.tensor * layout.pipeline * layout.context,
+        "expert * pipeline": layout.expert * layout.pipeline,
+    }
+    for name, share in shares.items():
+        if ranks % share:
+            raise SettingsError(
+                f"engines.layout: {name} is {share}, which does not divide the {ranks} processes "
+                f"({processes} on each of {nodes} nodes); start a multiple of {share} "
+                "(EACHPROMPT_PROCESSES, EACHPROMPT_NODES) or make the layout smaller"
+            )
+    if engines.rollout is RolloutKind.HF and layout.rollout_tensor > 1:
+        raise SettingsError(
+            f"engines.layout.rollout_tensor is {layout.rollout_tensor}, which engines.rollout "
+            "'hf' cannot; use 'vllm' or 1"
+        )
+    if not layout.rollout_apart and processes % layout.rollout_tensor:
+        raise SettingsError(
+            f"engines.layout.rollout_tensor {layout.rollout_tensor} does not divide the "
+            f"{processes} processes of a node (EACHPROMPT_PROCESSES); a rollout engine stays "
+            "inside a node"
+        )
+
+
+def _rollout_here(engines: MachineSettings, folder: Path) -> RolloutEngine:
+    """Open this process's engine, or its part of one."""
     match engines.rollout:
         case RolloutKind.HF:
             return HFRolloutEngine(folder, precision=engines.precision)
@@ -39,13 +116,8 @@ def open_rollout(engines: MachineSettings, folder: Path) -> RolloutEngine:
             return VllmRolloutEngine(folder, precision=engines.precision, layout=engines.layout)
 
 
-def open_trainer(engines: MachineSettings, folder: Path, *, weight_decay: float = 0.0) -> Trainer:
-    """Open a trainer on a model directory.
-
-    Raises:
-        SettingsError: the trainer is not part of this installation.
-    """
-    require(engines)
+def _trainer_here(engines: MachineSettings, folder: Path, weight_decay: float) -> Trainer:
+    """Open this process's trainer, or its part of one."""
     match engines.trainer:
         case TrainerKind.TORCH:
             return TorchTrainer(folder, weight_decay=weight_decay)

@@ -1,6 +1,8 @@
 """Flyte shells of stage 6: one model on the held-out suites, several runs of
 one as a whole, the last model against all before it; and two verifiers against each other."""
 
+from contextlib import closing
+
 from rich.console import Console
 
 from data_schemas.arrow import read_table
@@ -42,10 +44,13 @@ def evaluate(
     with stage(f"evaluate/{name}", settings, store, execution, code) as record:
         folder = record.read("model", model)
         problems = read_table(record.read("curated", curated) / HELD_OUT, Problem)
-        engine, tokenizer = open_rollout(settings.engines, folder), load_tokenizer(folder)
-        candidate = runner.Candidate(name, model.digest, engine, tokenizer)
         rewards = RewardSettings(judge=settings.judge)
-        with ScoringService(folder, rewards) as scorer, record.output("report") as out:
+        with (
+            closing(open_rollout(settings.engines, folder)) as engine,
+            ScoringService(folder, rewards) as scorer,
+            record.output("report") as out,
+        ):
+            candidate = runner.Candidate(name, model.digest, engine, load_tokenizer(folder))
             scorer.check_canaries()
             report = runner.evaluate(settings, candidate, problems, scorer, out)
         facts = {f"accuracy/{score.suite}": score.accuracy for score in report.suites}

@@ -13,12 +13,13 @@ import torch
 from numpy.typing import NDArray
 
 from data_schemas.rl_settings import RLSettings
+from tasks.engines.loss_calls import LossCall
 from tasks.engines.protocols import TokenBatch
 from tasks.errors import DataError
 from tasks.rl import capsule as capsules
 from tasks.rl import gate, objective
 from tasks.rl.batch import StepBatch, build, token_advantages
-from tasks.rl.capsule import Call, Capsule, Made
+from tasks.rl.capsule import Capsule, Made
 from tasks.rl.metrics import mismatch_of
 from tasks.storage import canonical_json
 
@@ -38,7 +39,7 @@ class Repeated:
     """A step, computed again."""
 
     made: Made
-    calls: list[Call]
+    calls: list[LossCall]
     gradient_NT: torch.Tensor
     """d objective / d log-prob of every token: what a token weighs in the policy gradient."""
 
@@ -89,7 +90,7 @@ def repeat(capsule: Capsule, settings: RLSettings) -> Repeated:
 
 def _losses(
     capsule: Capsule, settings: RLSettings, training: TokenBatch, num_sequences: float
-) -> tuple[list[Call], torch.Tensor]:
+) -> tuple[list[LossCall], torch.Tensor]:
     """Ask for every loss the trainer asked for, on the same micro-batches."""
     loss = objective.policy_loss(settings, num_sequences)
     logprobs_NT = torch.from_numpy(capsule.inputs["logprobs_NT"])
@@ -103,7 +104,7 @@ def _losses(
         value, metrics = loss(mine_MT, micro)
         (slope_MT,) = torch.autograd.grad(-value, mine_MT)
         gradient_NT[rows_M, :width] = slope_MT
-        calls.append(Call(rows_M, value.detach(), metrics))
+        calls.append(LossCall(rows_M, mine_MT.detach(), value.detach(), metrics))
     return calls, gradient_NT
 
 
@@ -146,7 +147,7 @@ def first_difference(recorded: NDArray, repeated: NDArray) -> str:
     )
 
 
-def total(calls: Sequence[Call], name: str) -> float:
+def total(calls: Sequence[LossCall], name: str) -> float:
     """Add up a metric of all calls; 0 where the loss has none of that name."""
     metrics: list[Mapping[str, float]] = [call.metrics for call in calls]
     return sum(metric.get(name, 0.0) for metric in metrics)

@@ -26,7 +26,8 @@ from data_schemas.rl_settings import RLSettings
 from data_schemas.rollouts import Rollout
 from tasks import storage
 from tasks.algorithms.losses.surrogate import Plan
-from tasks.engines.protocols import LossFn, TokenBatch, TokenScores
+from tasks.engines.loss_calls import ROW, LossCall
+from tasks.engines.protocols import TokenBatch, TokenScores
 from tasks.errors import DataError
 from tasks.rl import codec, inflight
 from tasks.rl.batch import StepBatch
@@ -38,7 +39,6 @@ NEWEST = 3
 EVERY = 20
 """Steps between two that are kept for good. A step of the embedded default is about 1 MB, so a
 phase of 40 steps leaves about 4; at 4096 responses of 32k tokens one is some 10 GB."""
-_ROW = "row"
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,22 +87,12 @@ class Made:
     """None: no sequence can have a gradient."""
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
-    """One time the trainer asked for a loss: a micro-batch."""
-
-    rows_M: torch.Tensor
-    """Sequences of the step's batch."""
-    value: torch.Tensor
-    metrics: Mapping[str, float]
-
-
 @dataclass(slots=True)
 class Watch:
     """Sees every call of a loss: with which log-probs, and what came out."""
 
     batch: StepBatch
-    calls: list[Call] = field(default_factory=list)
+    calls: list[LossCall] = field(default_factory=list)
     logprobs_NT: torch.Tensor = field(init=False)
     """Every sequence is in one update, so one array holds the log-probs of all of them."""
     reference_NT: torch.Tensor | None = None
@@ -113,22 +103,15 @@ class Watch:
     def numbered(self, training: TokenBatch) -> TokenBatch:
         """Give every sequence its number, so that micro-batches can be put back in place."""
         self.reference_NT = training.columns.get("reference_logprobs")
-        numbers = {_ROW: torch.arange(len(training.tokens_NT))}
+        numbers = {ROW: torch.arange(len(training.tokens_NT))}
         return replace(training, columns={**training.columns, **numbers})
 
-    def watched(self, loss: LossFn) -> LossFn:
-        """Wrap a loss; the value that is returned is its own."""
-
-        def seen(
-            logprobs_NT: torch.Tensor, batch: TokenBatch
-        ) -> tuple[torch.Tensor, dict[str, float]]:
-            value, metrics = loss(logprobs_NT, batch)
-            rows_M = batch.columns[_ROW]
-            self.logprobs_NT[rows_M, : logprobs_NT.shape[1]] = logprobs_NT.detach().cpu()
-            self.calls.append(Call(rows_M, value.detach().cpu(), dict(metrics)))
-            return value, metrics
-
-        return seen
+    def saw(self, calls: Sequence[LossCall]) -> None:
+        """Take the calls of one update."""
+        for call in calls:
+            width = call.logprobs_MT.shape[1]
+            self.logprobs_NT[call.rows_M, :width] = call.logprobs_MT
+            self.calls.append(call)
 
 
 def seal(given: Given, old: TokenScores, watch: Watch, made: Made) -> Capsule:
@@ -150,7 +133,7 @@ def seal(given: Given, old: TokenScores, watch: Watch, made: Made) -> Capsule:
     return Capsule(settings, given.vocabulary, given.groups, given.gate, inputs, outputs)
 
 
-def output_arrays(made: Made, calls: list[Call]) -> dict[str, NDArray]:
+def output_arrays(made: Made, calls: Sequence[LossCall]) -> dict[str, NDArray]:
     """Name everything a step makes; a replay has the same names."""
     batch = made.batch
     plan = {} if made.plan is None else made.plan.columns()

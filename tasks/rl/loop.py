@@ -21,9 +21,10 @@ from numpy.typing import NDArray
 from data_schemas.mismatch import Decision
 from data_schemas.reports import StepReport, StepTiming
 from data_schemas.rl_settings import RLSettings, RouterReplay
-from tasks.algorithms.digests import weight_digest
 from tasks.algorithms.losses.surrogate import Plan
 from tasks.algorithms.schedules import warmup_constant
+from tasks.engines.handover import Outgoing
+from tasks.engines.loss_calls import RecordingLoss
 from tasks.engines.protocols import RolloutEngine, TokenBatch, TokenScores, Trainer
 from tasks.errors import EngineError
 from tasks.rl import capsule, gate, inflight, state
@@ -93,6 +94,8 @@ def steps(
         for step in range(now.step + 1, settings.steps + 1):
             clock = Clock()
             collected = producer.take(step)
+            if settings.engines.staleness == 0:  # else it is rolling out already
+                run.engine.rest()
             clock.lap("collect")
             record, updates, seen = one_step(run, collected, now.updates, probe, clock)
             producer.settle()
@@ -193,9 +196,11 @@ def update(
     watch: capsule.Watch,
 ) -> list[dict[str, float]]:
     """Do the updates of the step, one per part of its rows."""
-    loss = watch.watched(policy_loss(run.settings, num_sequences / max(1, len(rows))))
-    return [
-        run.trainer.update(
+    policy = policy_loss(run.settings, num_sequences / max(1, len(rows)))
+    losses = []
+    for number, part in enumerate(rows):
+        loss = RecordingLoss(policy)
+        found = run.trainer.update(
             training.select(part),
             loss,
             temperature=run.settings.temperature,
@@ -204,8 +209,9 @@ def update(
             ),
             auxiliary=run.settings.loss.auxiliary,
         )
-        for number, part in enumerate(rows)
-    ]
+        watch.saw(loss.calls)
+        losses.append(found)
+    return losses
 
 
 def hand_over(run: Run, version: int) -> tuple[str, float]:
@@ -217,8 +223,9 @@ def hand_over(run: Run, version: int) -> tuple[str, float]:
     Raises:
         EngineError: the digests differ, or the log-probabilities do.
     """
-    sent = weight_digest(run.trainer.weights())
-    installed = run.engine.load_weights(run.trainer.weights(), version)
+    # Hashed as they pass: gathering a large model twice would take twice as long.
+    weights = Outgoing(run.trainer.weights())
+    installed, sent = run.engine.load_weights(weights, version), weights.digest()
     if installed != sent:
         raise EngineError(
             f"weight hand-over of version {version}: the engine has {installed[:12]}, "

@@ -3,15 +3,17 @@
 Advantages are made in batch.py. Letters: N sequences, T tokens.
 """
 
+from dataclasses import dataclass
+
 import torch
 
 from data_schemas.mismatch import Decision, GateRecord
-from data_schemas.rl_settings import Correction, RLSettings
+from data_schemas.rl_settings import Correction, LossSettings, RLSettings
 from tasks.algorithms.corrections import correction_weights
 from tasks.algorithms.losses import table
 from tasks.algorithms.losses.kl import kl_penalty
 from tasks.algorithms.losses.surrogate import Plan, clipped_objective
-from tasks.engines.protocols import LossFn, TokenBatch, TokenScores
+from tasks.engines.protocols import TokenBatch, TokenScores
 from tasks.rl.batch import StepBatch
 
 
@@ -82,16 +84,27 @@ def loss_columns(
     return columns if reference_NT is None else columns | {"reference_logprobs": reference_NT}
 
 
-def policy_loss(settings: RLSettings, num_sequences: float) -> LossFn:
-    """The policy loss of a mini-batch, as the trainer wants it."""
-    mode, beta = table.ratio_mode(settings.loss), settings.loss.auxiliary.kl
+@dataclass(frozen=True, slots=True)
+class PolicyLoss:
+    """The policy loss of a mini-batch, as the trainer wants it; picklable, so it crosses ranks."""
 
-    def loss(logprobs_NT: torch.Tensor, batch: TokenBatch) -> tuple[torch.Tensor, dict[str, float]]:
-        column = batch.columns
+    settings: LossSettings
+    num_sequences: float
+    """Of the mini-batch."""
+
+    def __call__(
+        self, logprobs_NT: torch.Tensor, batch: TokenBatch
+    ) -> tuple[torch.Tensor, dict[str, float]]:
+        """Return the loss of a micro-batch and its counts; those of a mini-batch add up."""
+        column, beta = batch.columns, self.settings.auxiliary.kl
         plan = Plan(column["groups"], column["weights"], column["clip_low"], column["clip_high"])
         old_NT = column["old_logprobs"]
         objective_N, clipped_NT = clipped_objective(
-            logprobs_NT, old_NT, column["advantages"], plan, ratio_mode=mode
+            logprobs_NT,
+            old_NT,
+            column["advantages"],
+            plan,
+            ratio_mode=table.ratio_mode(self.settings),
         )
         counts = {
             "clipped_tokens": float(clipped_NT.sum()),
@@ -101,7 +114,10 @@ def policy_loss(settings: RLSettings, num_sequences: float) -> LossFn:
             reference_NT = column["reference_logprobs"]
             drift_N = kl_penalty(logprobs_NT, old_NT, reference_NT, plan.weights_NT)
             objective_N = objective_N - beta * drift_N
-            counts["kl"] = float(drift_N.detach().sum()) / num_sequences
-        return -objective_N.sum() / num_sequences, counts
+            counts["kl"] = float(drift_N.detach().sum()) / self.num_sequences
+        return -objective_N.sum() / self.num_sequences, counts
 
-    return loss
+
+def policy_loss(settings: RLSettings, num_sequences: float) -> PolicyLoss:
+    """Choose the policy loss of a mini-batch."""
+    return PolicyLoss(settings.loss, num_sequences)

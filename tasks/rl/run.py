@@ -1,5 +1,6 @@
 """One phase of RL from a start model to an exported one, resumable at every step."""
 
+import contextlib
 import logging
 import shutil
 from collections.abc import Iterator, Sequence
@@ -18,11 +19,13 @@ from data_schemas.rl_settings import RLSettings
 from tasks import storage
 from tasks.algorithms import group_size
 from tasks.engines.chat import load_tokenizer, render_prompt
+from tasks.engines.protocols import Trainer
 from tasks.engines.select import open_rollout, open_trainer
 from tasks.errors import Preempted
 from tasks.rewards.protocol import Scorer
 from tasks.rl import capsule, inflight, loop, state
 from tasks.rl.collect import Collector
+from tasks.rl.collected import Collected
 from tasks.rl.history import History
 from tasks.rl.preemption import GRACE_S, Termination, listening
 
@@ -94,42 +97,67 @@ def train(
         with listening(GRACE_S) as own:
             yield from train(phase, scorer, own)
         return
+    with contextlib.closing(open_trainer(phase.settings.engines, phase.start)) as trainer:
+        now = state.restore(phase.state, trainer)
+        generated = sum(map(_generated_tokens, state.read_steps(phase.state, now.step)))
+        if not 0 < phase.max_tokens <= generated:
+            yield from _steps(phase, scorer, stop, now, trainer)
+
+
+def _steps(
+    phase: Phase, scorer: Scorer, stop: Termination, now: state.RunState, trainer: Trainer
+) -> Iterator[state.StepRecord]:
+    """Do the steps after `now`, with engines that are closed when they are done or fail."""
     settings = with_group_size(phase.settings, phase.problems)
     engines = settings.engines
-    trainer = open_trainer(engines, phase.start)
-    now = state.restore(phase.state, trainer)
     between = None
     if now.step:
         # A warning, because whoever reads the curves must know that two processes made them.
         logger.warning("continuing after committed step %d of %d", now.step, settings.steps)
         data = state.read_file(phase.state, now.step, inflight.FILE)
         between = inflight.decode(data, phase.problems)
-    generated = sum(map(_generated_tokens, state.read_steps(phase.state, now.step)))
-    if 0 < phase.max_tokens <= generated:
-        return
     if phase.code not in now.code:
         now = now.model_copy(update={"code": (*now.code, phase.code)})
     tokenizer = load_tokenizer(phase.start)
-    engine = open_rollout(engines, phase.start)
-    start = between.collector if between else None
-    penalised = settings.loss.auxiliary.kl > 0.0
-    run = loop.Run(
-        settings=settings,
-        engine=engine,
-        trainer=trainer,
-        reference=open_trainer(engines, phase.start) if penalised else None,
-        collector=Collector(settings, engine, tokenizer, scorer, phase.problems, start),
-        vocabulary=len(tokenizer),
-        canaries=[
-            render_prompt(tokenizer, problem.messages) for problem in phase.problems[:NUM_CANARIES]
-        ],
-        folder=phase.state,
-        told_to_stop=stop.told,
-    )
+    with contextlib.ExitStack() as opened:
+        engine = opened.enter_context(contextlib.closing(open_rollout(engines, phase.start)))
+        reference = None
+        if settings.loss.auxiliary.kl > 0.0:
+            held = contextlib.closing(open_trainer(engines, phase.start))
+            reference = opened.enter_context(held)
+        start = between.collector if between else None
+        run = loop.Run(
+            settings=settings,
+            engine=engine,
+            trainer=trainer,
+            reference=reference,
+            collector=Collector(settings, engine, tokenizer, scorer, phase.problems, start),
+            vocabulary=len(tokenizer),
+            canaries=[
+                render_prompt(tokenizer, problem.messages)
+                for problem in phase.problems[:NUM_CANARIES]
+            ],
+            folder=phase.state,
+            told_to_stop=stop.told,
+        )
+        yield from _committed(phase, run, now, between.waiting if between else (), scorer, stop)
+
+
+def _committed(
+    phase: Phase,
+    run: loop.Run,
+    now: state.RunState,
+    waiting: tuple[Collected, ...],
+    scorer: Scorer,
+    stop: Termination,
+) -> Iterator[state.StepRecord]:
+    """Drive the loop to its last step, to the phase's tokens, or to SIGTERM."""
+    settings = run.settings
+    generated = sum(map(_generated_tokens, state.read_steps(phase.state, now.step)))
     if stop.told.is_set() and now.step < settings.steps:
         raise Preempted(f"stopped by SIGTERM before step {now.step + 1}")
     with stop.abandoning():
-        for record in loop.steps(run, now, between.waiting if between else ()):
+        for record in loop.steps(run, now, waiting):
             yield record
             step = record.report.step
             # Told after the commit of this step: the next one commits, whatever commit_every says.
@@ -182,9 +210,9 @@ def finish(phase: Phase, model_out: Path, report_out: Path) -> dict[str, float |
     The model is read back from the committed state, so what is exported is what a
     resumed run would have had.
     """
-    trainer = open_trainer(phase.settings.engines, phase.start)
-    last = state.restore(phase.state, trainer)
-    trainer.export(model_out)
+    with contextlib.closing(open_trainer(phase.settings.engines, phase.start)) as trainer:
+        last = state.restore(phase.state, trainer)
+        trainer.export(model_out)
     records = list(state.read_steps(phase.state, last.step))
     reports = [record.report for record in records]
     gates = [*state.read_pauses(phase.state), *(record.gate for record in records)]

@@ -9,6 +9,7 @@ import json
 import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -57,12 +58,19 @@ class Course:
 
 def epochs(course: Course) -> Iterator[EpochReport]:
     """Train epoch by epoch; yield each after its checkpoint is exported and measured."""
+    engines = course.settings.engines
+    with (
+        closing(open_trainer(engines, course.base, weight_decay=WEIGHT_DECAY)) as trainer,
+        closing(open_rollout(engines, course.base)) as engine,
+    ):
+        yield from _epochs(course, trainer, engine)
+
+
+def _epochs(course: Course, trainer: Trainer, engine: RolloutEngine) -> Iterator[EpochReport]:
     settings = course.settings
     tokenizer = load_tokenizer(course.base)
     encoded = encode(tokenizer, course.rows)
     train_rows, val_rows = split_validation(len(encoded), settings.seed)
-    trainer = open_trainer(settings.engines, course.base, weight_decay=WEIGHT_DECAY)
-    engine = open_rollout(settings.engines, course.base)
     prompts = [
         render_prompt(tokenizer, course.rows[row].messages)
         for row in val_rows[: settings.entropy_prompts]
@@ -70,6 +78,8 @@ def epochs(course: Course) -> Iterator[EpochReport]:
     per_epoch = len(list(batches(encoded, train_rows, settings.batch_tokens, settings.seed)))
     done = 0
     for epoch in range(1, settings.epochs + 1):
+        # The engine has nothing to do until the epoch is measured.
+        engine.rest()
         seed = settings.seed * 1009 + epoch
         loss_sum = tokens = 0.0
         for batch in batches(encoded, train_rows, settings.batch_tokens, seed):
@@ -80,7 +90,7 @@ def epochs(course: Course) -> Iterator[EpochReport]:
                 warmup=round(settings.warmup_share * per_epoch * settings.epochs),
                 total=per_epoch * settings.epochs,
             )
-            result = trainer.update(batch, _loss(count), temperature=1.0, learning_rate=rate)
+            result = trainer.update(batch, CrossEntropy(count), temperature=1.0, learning_rate=rate)
             loss_sum, tokens, done = loss_sum + result["loss"] * count, tokens + count, done + 1
         trainer.export(course.checkpoints / str(epoch))
         yield EpochReport(
@@ -175,8 +185,14 @@ def facts(report_out: Path) -> dict[str, float | int | str]:
     }
 
 
-def _loss(num_tokens: int):
-    def loss(logprobs_NT: torch.Tensor, batch: TokenBatch) -> tuple[torch.Tensor, dict[str, float]]:
-        return response_cross_entropy(logprobs_NT, batch.response_NT, num_tokens), {}
+@dataclass(frozen=True, slots=True)
+class CrossEntropy:
+    """The loss of a batch with so many response tokens; picklable, so it crosses ranks."""
 
-    return loss
+    num_tokens: int
+
+    def __call__(
+        self, logprobs_NT: torch.Tensor, batch: TokenBatch
+    ) -> tuple[torch.Tensor, dict[str, float]]:
+        """Return the loss of a micro-batch; those of a batch add up."""
+        return response_cross_entropy(logprobs_NT, batch.response_NT, self.num_tokens), {}

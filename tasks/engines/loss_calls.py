@@ -1,0 +1,62 @@
+"""A loss that keeps what it was called with, in whichever process it is called.
+
+Data-parallel ranks see different micro-batches, tensor-parallel ones the same, pipeline stages but
+the last none: what the ranks kept is put together by the sequences' numbers.
+
+Letters: M sequences of a micro-batch, T tokens.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+import torch
+
+from tasks.engines.protocols import LossFn, TokenBatch
+
+ROW = "row"
+"""Column with the number of every sequence in the step's batch."""
+
+
+@dataclass(frozen=True, slots=True)
+class LossCall:
+    """One time a trainer asked for a loss: a micro-batch."""
+
+    rows_M: torch.Tensor
+    """Numbers of its sequences."""
+    logprobs_MT: torch.Tensor
+    value: torch.Tensor
+    metrics: Mapping[str, float]
+
+
+@dataclass(slots=True)
+class RecordingLoss:
+    """Gives the value of another loss and keeps the call. Picklable if that loss is."""
+
+    loss: LossFn
+    calls: list[LossCall] = field(default_factory=list)
+
+    def __call__(
+        self, logprobs_MT: torch.Tensor, batch: TokenBatch
+    ) -> tuple[torch.Tensor, dict[str, float]]:
+        """Compute the loss of a micro-batch whose sequences are numbered in the column ROW."""
+        value, metrics = self.loss(logprobs_MT, batch)
+        call = LossCall(
+            rows_M=batch.columns[ROW].detach().cpu(),
+            logprobs_MT=logprobs_MT.detach().cpu(),
+            value=value.detach().cpu(),
+            metrics=dict(metrics),
+        )
+        self.calls.append(call)
+        return value, metrics
+
+    def add(self, calls: Iterable[LossCall]) -> None:
+        """Take calls of other ranks, each micro-batch once."""
+        known = {_key(call) for call in self.calls}
+        for call in calls:
+            if _key(call) not in known:
+                known.add(_key(call))
+                self.calls.append(call)
+
+
+def _key(call: LossCall) -> tuple[int, ...]:
+    return tuple(call.rows_M.tolist())

@@ -1,0 +1,67 @@
+"""Rollouts of other ranks, as they arrive at the leader."""
+
+import queue
+import threading
+from collections.abc import Iterator, Sequence
+
+from data_schemas.rollouts import Rollout
+from tasks.engines.team import wire
+from tasks.engines.team.member import Member
+from tasks.errors import EngineError
+
+_LOOK_EVERY_S = 1.0
+
+
+class Inbox:
+    """One thread per sender takes rollouts in until the sender says that it has no more.
+
+    Args:
+        member: the leader's.
+        senders: ranks; every one of them ends with None.
+    """
+
+    def __init__(self, member: Member, senders: Sequence[int]) -> None:
+        self._member = member
+        self._open = len(senders)
+        self._queue: queue.SimpleQueue[Rollout | RuntimeError | None] = queue.SimpleQueue()
+        for sender in senders:
+            threading.Thread(
+                target=self._receive, args=(sender,), name=f"rollouts-of-{sender}", daemon=True
+            ).start()
+
+    def arrived(self) -> Iterator[Rollout]:
+        """Yield what has arrived, without waiting."""
+        while not self._queue.empty():
+            yield from self._taken(self._queue.get())
+
+    def rest(self) -> Iterator[Rollout]:
+        """Yield all that is still to come, waiting for it.
+
+        Raises:
+            EngineError: a sender failed.
+        """
+        while self._open:
+            try:
+                item = self._queue.get(timeout=_LOOK_EVERY_S)
+            except queue.Empty:
+                if self._member.board.is_over():
+                    raise self._member.board.failure() or EngineError("the team is over") from None
+                continue
+            yield from self._taken(item)
+
+    def _taken(self, item: Rollout | RuntimeError | None) -> Iterator[Rollout]:
+        if isinstance(item, RuntimeError):
+            raise item
+        if item is None:
+            self._open -= 1
+        else:
+            yield item
+
+    def _receive(self, sender: int) -> None:
+        try:
+            while (item := wire.receive(sender, self._member.rollouts)) is not None:
+                assert isinstance(item, Rollout)
+                self._queue.put(item)
+            self._queue.put(None)
+        except RuntimeError as error:  # a thread cannot raise to anybody
+            self._queue.put(error)

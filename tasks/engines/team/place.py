@@ -1,0 +1,47 @@
+"""Where a process stands among those of its stage, as torchrun's environment says."""
+
+import os
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """One process; alone where nothing was launched."""
+
+    rank: int
+    size: int
+    local_rank: int
+    local_size: int
+    """Processes on this node."""
+
+    @property
+    def leads(self) -> bool:
+        """True for the process that runs the stage."""
+        return self.rank == 0
+
+
+def place() -> Place:
+    """Read RANK, WORLD_SIZE, LOCAL_RANK and LOCAL_WORLD_SIZE."""
+    size = int(os.environ.get("WORLD_SIZE", "1"))
+    return Place(
+        rank=int(os.environ.get("RANK", "0")),
+        size=size,
+        local_rank=int(os.environ.get("LOCAL_RANK", "0")),
+        local_size=int(os.environ.get("LOCAL_WORLD_SIZE", size)),
+    )
+
+
+def replicas(
+    size: int, local_size: int, *, tensor: int, apart: bool
+) -> tuple[tuple[int, ...], ...]:
+    """Ranks of every rollout engine, the one that speaks for it first; rank 0 speaks first of all.
+
+    Args:
+        size: of the team.
+        local_size: processes per node.
+        tensor: tensor parallel size of an engine; a group never spans nodes.
+        apart: one engine per node in processes of its own, else one per `tensor` ranks.
+    """
+    if apart:
+        return tuple((first,) for first in range(0, size, local_size))
+    return tuple(tuple(range(first, first + tensor)) for first in range(0, size, tensor))

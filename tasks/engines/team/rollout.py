@@ -1,0 +1,295 @@
+"""Rollout engines on several ranks, seen from the leader as one.
+
+A replica is one engine: a rank, or a tensor-parallel group of ranks that make the same calls and
+of which the first speaks. Prompts are spread over the replicas by the length their responses are
+expected to have; a sequence's random stream is keyed on its name, so the answers do not depend on
+where it is generated.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from data_schemas.machine_settings import Precision
+from data_schemas.rollouts import Rollout
+from tasks.algorithms.scheduling import assign, longest_first
+from tasks.engines.handover import Outgoing
+from tasks.engines.protocols import EngineCounters, Request, RolloutEngine, Sampling
+from tasks.engines.team import wire
+from tasks.engines.team.inbox import Inbox
+from tasks.engines.team.leader import Channel, Leader
+from tasks.engines.team.member import Member
+from tasks.engines.team.trainer import TeamWeights
+from tasks.errors import EngineError
+
+Replicas = tuple[tuple[int, ...], ...]
+"""Ranks of every replica, its speaker first."""
+REPLICA_TOLERANCE = {Precision.FP32: 1e-4, Precision.BF16: 0.05, Precision.FP8: 0.1}
+"""Largest mean |dlogp| between replicas with the same weights, nats: another order of sums."""
+
+
+@dataclass(frozen=True, slots=True)
+class Open:
+    """Make this rank's part of a replica."""
+
+    number: int
+    replicas: Replicas
+    make: Callable[[], RolloutEngine]
+
+    def follow(self, member: Member) -> None:
+        if any(member.place.rank in ranks for ranks in self.replicas):
+            member.engines[self.number] = self.make()
+
+
+@dataclass(frozen=True, slots=True)
+class Generate:
+    """Answer the prompts of this rank's replica; the reply is the engine's count."""
+
+    number: int
+    replicas: Replicas
+    parts: tuple[tuple[Request, ...], ...]
+    """Of every replica."""
+    sampling: Sampling
+
+    def follow(self, member: Member) -> EngineCounters | None:
+        rank = member.place.rank
+        for ranks, part in zip(self.replicas, self.parts, strict=True):
+            if rank in ranks:
+                engine = member.engines[self.number]
+                for rollout in engine.generate(part, self.sampling) if part else ():
+                    if rank == ranks[0]:
+                        wire.send(rollout, member.rollouts)
+                if rank == ranks[0] > 0:
+                    wire.send(None, member.rollouts)
+                    return engine.counters
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """Log-probabilities from this rank's engine; its speaker replies."""
+
+    number: int
+    replicas: Replicas
+    tokens: tuple[NDArray[np.int32], ...]
+
+    def follow(self, member: Member) -> list[NDArray[np.float32]] | None:
+        rank = member.place.rank
+        if rank not in {rank for ranks in self.replicas for rank in ranks}:
+            return None
+        found = member.engines[self.number].probe(self.tokens)
+        return found if rank in {ranks[0] for ranks in self.replicas} else None
+
+
+@dataclass(frozen=True, slots=True)
+class HandOver:
+    """Every rank feeds its engine from its own trainer; the reply is what the engine received."""
+
+    number: int
+    trainer: int
+    version: int
+
+    def follow(self, member: Member) -> str | None:
+        weights = member.trainers[self.trainer].weights()
+        return _installed(member.engines.get(self.number), weights, self.version)
+
+
+@dataclass(frozen=True, slots=True)
+class Take:
+    """Install weights that the leader sends one by one."""
+
+    number: int
+    version: int
+
+    def follow(self, member: Member) -> str | None:
+        weights = wire.told_weights(member.commands)
+        return _installed(member.engines.get(self.number), weights, self.version)
+
+
+@dataclass(frozen=True, slots=True)
+class Rest:
+    """Give this rank's GPU memory back."""
+
+    number: int
+
+    def follow(self, member: Member) -> None:
+        if engine := member.engines.get(self.number):
+            engine.rest()
+
+
+@dataclass(frozen=True, slots=True)
+class Close:
+    """Free this rank's engine."""
+
+    number: int
+
+    def follow(self, member: Member) -> None:
+        if engine := member.engines.pop(self.number, None):
+            engine.close()
+
+
+def _installed(
+    engine: RolloutEngine | None, weights: Iterator[tuple[str, torch.Tensor]], version: int
+) -> str | None:
+    """Feed an engine; ranks without one take part in gathering the weights all the same."""
+    digest = None if engine is None else engine.load_weights(weights, version)
+    for _ in weights:
+        pass
+    return digest
+
+
+class TeamRollout:
+    """A RolloutEngine over all replicas.
+
+    Args:
+        leader: of the team; rank 0 speaks for the first replica.
+        make: opens a rank's part of an engine; picklable.
+        replicas: which ranks make one up.
+        apart: the engines have processes of their own, so they can work while trainers do.
+        precision: of the engines.
+    """
+
+    def __init__(
+        self,
+        leader: Leader,
+        make: Callable[[], RolloutEngine],
+        *,
+        replicas: Replicas,
+        apart: bool,
+        precision: Precision,
+    ) -> None:
+        self._leader = leader
+        self._number = leader.number()
+        self._replicas = replicas
+        self._tolerance = REPLICA_TOLERANCE[precision]
+        self._channel: Channel = leader.beside if apart else leader.commands
+        self._others: dict[int, EngineCounters] = {}
+        with leader.commands.together(Open(self._number, replicas, make)):
+            self._local = make()
+
+    @property
+    def policy_version(self) -> int:
+        """Version of the weights that every replica has."""
+        return self._local.policy_version
+
+    @property
+    def num_experts(self) -> int:
+        """Experts per MoE layer."""
+        return self._local.num_experts
+
+    @property
+    def slots(self) -> int:
+        """Sequences that all replicas together decode at once."""
+        return self._local.slots * len(self._replicas)
+
+    @property
+    def counters(self) -> EngineCounters:
+        """Work of all replicas; that of the others as of their last call."""
+        known = [asdict(one) for one in (self._local.counters, *self._others.values())]
+        return EngineCounters(**{name: sum(one[name] for one in known) for name in known[0]})
+
+    def generate(self, requests: Sequence[Request], sampling: Sampling) -> Iterator[Rollout]:
+        """Spread the requests; yield rollouts of all replicas as they end."""
+        parts = spread(requests, len(self._replicas))
+        command = Generate(self._number, self._replicas, parts, sampling)
+        with self._channel.together(command) as replies:
+            inbox = Inbox(self._leader.member, [ranks[0] for ranks in self._replicas[1:]])
+            mine = self._local.generate(parts[0], sampling) if parts[0] else iter(())
+            try:
+                for rollout in mine:
+                    yield rollout
+                    for other in inbox.arrived():
+                        yield other
+                for other in inbox.rest():
+                    yield other
+            except GeneratorExit:  # the others finish what they were asked, and so must this rank
+                for _ in mine:
+                    pass
+                for _ in inbox.rest():
+                    pass
+        for rank, counters in enumerate(replies, start=1):
+            if isinstance(counters, EngineCounters):
+                self._others[rank] = counters
+
+    def probe(self, tokens: Sequence[NDArray[np.int32]]) -> list[NDArray[np.float32]]:
+        """Log-probabilities of the first replica, after all others gave the same.
+
+        Raises:
+            EngineError: a replica computes with other weights.
+        """
+        command = Probe(self._number, self._replicas, tuple(tokens))
+        with self._channel.together(command) as replies:
+            found = self._local.probe(tokens)
+        for rank, theirs in enumerate(replies, start=1):
+            if isinstance(theirs, list):
+                self._compare(rank, np.concatenate(theirs), np.concatenate(found))
+        return found
+
+    def load_weights(self, weights: Iterator[tuple[str, torch.Tensor]], version: int) -> str:
+        """Install new weights on every replica; return the digest, the same on all of them.
+
+        Weights of this team's own trainer do not travel: every rank feeds its engine from its
+        own trainer. Others are sent one tensor at a time.
+
+        Raises:
+            EngineError: a replica received something else.
+        """
+        source = weights.source if isinstance(weights, Outgoing) else weights
+        if isinstance(source, TeamWeights):
+            mine = Outgoing(source.trainer.local.weights())
+            command = HandOver(self._number, source.trainer.number, version)
+            with self._leader.commands.together(command) as replies:
+                digest = _installed(self._local, mine, version)
+            if isinstance(weights, Outgoing):
+                weights.passed(mine.tensor_digests)
+        else:
+            with self._leader.commands.together(Take(self._number, version)) as replies:
+                digest = _installed(self._local, self._sent(weights), version)
+        assert digest is not None
+        for rank, theirs in enumerate(replies, start=1):
+            if theirs not in {None, digest}:
+                raise EngineError(
+                    f"weight hand-over of version {version}: rank {rank} has "
+                    f"{str(theirs)[:12]}, rank 0 has {digest[:12]}; no rollout was made with either"
+                )
+        return digest
+
+    def rest(self) -> None:
+        """Have every replica give its GPU's memory back until the next call."""
+        with self._channel.together(Rest(self._number)):
+            self._local.rest()
+
+    def close(self) -> None:
+        """Free every replica; after a failure the end of the processes does."""
+        if self._leader.lost:
+            return
+        with self._leader.commands.together(Close(self._number)):
+            self._local.close()
+
+    def _sent(
+        self, weights: Iterator[tuple[str, torch.Tensor]]
+    ) -> Iterator[tuple[str, torch.Tensor]]:
+        """Pass tensors through to this rank's engine, each to all other ranks first."""
+        for item in weights:
+            wire.tell(item, self._leader.member.commands)
+            yield item
+        wire.tell(None, self._leader.member.commands)
+
+    def _compare(self, rank: int, theirs: NDArray[np.float32], ours: NDArray[np.float32]) -> None:
+        gap = float(np.minimum(np.abs(theirs - ours), 1.0).mean())
+        if not gap <= self._tolerance:
+            raise EngineError(
+                f"weight hand-over: on canary sequences the engine of rank {rank} is {gap:.3g} "
+                f"nats from that of rank 0; rounding explains {self._tolerance}. One of them "
+                "computes with other weights than it was sent."
+            )
+
+
+def spread(requests: Sequence[Request], num_replicas: int) -> tuple[tuple[Request, ...], ...]:
+    """Deal requests out by the tokens they are expected to take; within a part, the order stays."""
+    tokens = [request.expected_tokens * request.num_samples for request in requests]
+    parts = assign(tokens, longest_first(tokens), num_replicas)
+    return tuple(tuple(requests[job] for job in sorted(part)) for part in parts)

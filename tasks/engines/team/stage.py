@@ -1,0 +1,28 @@
+"""A stage as every process of a team runs it."""
+
+import functools
+from collections.abc import Callable
+from typing import ParamSpec, TypeVar
+
+from tasks.engines.team.follower import serve
+from tasks.engines.team.leader import leading
+from tasks.engines.team.place import place
+
+Args = ParamSpec("Args")
+Result = TypeVar("Result")
+
+
+def in_team(function: Callable[Args, Result]) -> Callable[Args, Result | None]:
+    """Run a stage in rank 0 and have the other ranks serve its engines; they return None."""
+
+    @functools.wraps(function)
+    def run(*args: Args.args, **kwargs: Args.kwargs) -> Result | None:
+        if place().size == 1:
+            return function(*args, **kwargs)
+        if not place().leads:
+            serve()
+            return None
+        with leading():
+            return function(*args, **kwargs)
+
+    return run

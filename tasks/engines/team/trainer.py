@@ -1,0 +1,219 @@
+"""A Trainer that lives on all ranks, seen from the leader.
+
+Every rank makes the same call with the same arguments on its own trainer, which divides the work
+among the ranks; the results are complete on each of them, so the leader takes its own.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from data_schemas.rl_settings import AuxiliarySettings
+from tasks.engines.loss_calls import LossCall, RecordingLoss
+from tasks.engines.protocols import NO_AUXILIARY, LossFn, TokenBatch, TokenScores, Trainer
+from tasks.engines.team.leader import Leader
+from tasks.engines.team.member import Member
+
+
+@dataclass(frozen=True, slots=True)
+class Open:
+    """Make this rank's trainer."""
+
+    number: int
+    make: Callable[[], Trainer]
+
+    def follow(self, member: Member) -> None:
+        member.trainers[self.number] = self.make()
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """A forward pass."""
+
+    number: int
+    batch: TokenBatch
+    temperature: float
+    record_routes: bool
+
+    def follow(self, member: Member) -> None:
+        member.trainers[self.number].score(
+            self.batch, temperature=self.temperature, record_routes=self.record_routes
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """An optimizer step; the reply is what the loss was called with here."""
+
+    number: int
+    batch: TokenBatch
+    loss: LossFn
+    temperature: float
+    learning_rate: float
+    auxiliary: AuxiliarySettings
+
+    def follow(self, member: Member) -> Sequence[LossCall]:
+        member.trainers[self.number].update(
+            self.batch,
+            self.loss,
+            temperature=self.temperature,
+            learning_rate=self.learning_rate,
+            auxiliary=self.auxiliary,
+        )
+        return self.loss.calls if isinstance(self.loss, RecordingLoss) else []
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """Take part in bringing the weights together."""
+
+    number: int
+
+    def follow(self, member: Member) -> None:
+        for _ in member.trainers[self.number].weights():
+            pass
+
+
+@dataclass(frozen=True, slots=True)
+class Save:
+    """Write this rank's part of the state."""
+
+    number: int
+    folder: Path
+
+    def follow(self, member: Member) -> None:
+        member.trainers[self.number].save(self.folder)
+
+
+@dataclass(frozen=True, slots=True)
+class Restore:
+    """Read this rank's part of a state."""
+
+    number: int
+    folder: Path
+
+    def follow(self, member: Member) -> None:
+        member.trainers[self.number].restore(self.folder)
+
+
+@dataclass(frozen=True, slots=True)
+class Export:
+    """Take part in writing a model directory."""
+
+    number: int
+    folder: Path
+
+    def follow(self, member: Member) -> None:
+        member.trainers[self.number].export(self.folder)
+
+
+@dataclass(frozen=True, slots=True)
+class Close:
+    """Free this rank's trainer."""
+
+    number: int
+
+    def follow(self, member: Member) -> None:
+        member.trainers.pop(self.number).close()
+
+
+class TeamTrainer:
+    """A Trainer whose calls are made on every rank.
+
+    Args:
+        leader: of the team.
+        make: opens a rank's own trainer; picklable.
+    """
+
+    def __init__(self, leader: Leader, make: Callable[[], Trainer]) -> None:
+        self._leader = leader
+        self.number = leader.number()
+        with leader.commands.together(Open(self.number, make)):
+            self.local = make()
+
+    def score(self, batch: TokenBatch, *, temperature: float, record_routes: bool) -> TokenScores:
+        """Log-probabilities and entropies without gradient."""
+        command = Score(self.number, batch, temperature, record_routes)
+        with self._leader.commands.together(command):
+            return self.local.score(batch, temperature=temperature, record_routes=record_routes)
+
+    def update(
+        self,
+        batch: TokenBatch,
+        loss: LossFn,
+        *,
+        temperature: float,
+        learning_rate: float,
+        auxiliary: AuxiliarySettings = NO_AUXILIARY,
+    ) -> dict[str, float]:
+        """One optimizer step on the whole batch; a RecordingLoss gets the calls of all ranks."""
+        command = Update(self.number, batch, loss, temperature, learning_rate, auxiliary)
+        with self._leader.commands.together(command) as replies:
+            metrics = self.local.update(
+                batch,
+                loss,
+                temperature=temperature,
+                learning_rate=learning_rate,
+                auxiliary=auxiliary,
+            )
+        if isinstance(loss, RecordingLoss):
+            for calls in replies:
+                assert isinstance(calls, Sequence)
+                loss.add(calls)
+        return metrics
+
+    def weights(self) -> "TeamWeights":
+        """The policy's tensors under Hugging Face names."""
+        return TeamWeights(self._leader, self)
+
+    def save(self, folder: Path) -> None:
+        """Write all parts of the state; the folder is on a disk that every rank sees."""
+        with self._leader.commands.together(Save(self.number, folder)):
+            self.local.save(folder)
+
+    def restore(self, folder: Path) -> None:
+        """Take up exactly where `save` left off."""
+        with self._leader.commands.together(Restore(self.number, folder)):
+            self.local.restore(folder)
+
+    def export(self, folder: Path) -> None:
+        """Write the policy as a Hugging Face directory with its tokenizer."""
+        with self._leader.commands.together(Export(self.number, folder)):
+            self.local.export(folder)
+
+    def close(self) -> None:
+        """Free the trainers of all ranks; after a failure the end of the processes does."""
+        if self._leader.lost:
+            return
+        with self._leader.commands.together(Close(self.number)):
+            self.local.close()
+
+
+class TeamWeights(Iterator[tuple[str, torch.Tensor]]):
+    """The weights of a TeamTrainer.
+
+    Nothing is sent before the first tensor is asked for: an engine of the same team takes each
+    rank's tensors where they are and asks for none here.
+    """
+
+    def __init__(self, leader: Leader, trainer: TeamTrainer) -> None:
+        self.trainer = trainer
+        self._leader = leader
+        self._stream: Iterator[tuple[str, torch.Tensor]] | None = None
+
+    def __next__(self) -> tuple[str, torch.Tensor]:
+        if self._stream is None:
+            self._stream = self._gathered()
+        return next(self._stream)
+
+    def _gathered(self) -> Iterator[tuple[str, torch.Tensor]]:
+        with self._leader.commands.together(Weights(self.trainer.number)):
+            local = self.trainer.local.weights()
+            try:
+                for item in local:  # noqa: UP028 - `yield from` closes the trainer's generator first
+                    yield item
+            except GeneratorExit:  # the others go to the end, and so must this rank
+                for _ in local:
+                    pass

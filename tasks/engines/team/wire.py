@@ -1,0 +1,109 @@
+"""Objects between ranks: pickled but for their tensors, which travel as they are.
+
+Only processes of one stage talk here, started by one agent from one image: what is unpickled was
+pickled by the same code.
+"""
+
+import io
+import pickle
+from collections.abc import Iterator
+
+import torch
+from torch import distributed as dist
+
+
+class _Packer(pickle.Pickler):
+    """Leaves tensors out and remembers them in order."""
+
+    def __init__(self, file: io.BytesIO) -> None:
+        super().__init__(file, protocol=5)
+        self.tensors: list[torch.Tensor] = []
+
+    def persistent_id(self, obj: object) -> int | None:
+        if not isinstance(obj, torch.Tensor):
+            return None
+        self.tensors.append(obj.detach().to("cpu").contiguous())
+        return len(self.tensors) - 1
+
+
+class _Unpacker(pickle.Unpickler):
+    """Puts tensors back in their places."""
+
+    def __init__(self, file: io.BytesIO, tensors: list[torch.Tensor]) -> None:
+        super().__init__(file)
+        self._tensors = tensors
+
+    def persistent_load(self, pid: int) -> torch.Tensor:
+        return self._tensors[pid]
+
+
+def tell(item: object, group: dist.ProcessGroup) -> None:
+    """Send an object from rank 0 to all others of the group."""
+    file = io.BytesIO()
+    packer = _Packer(file)
+    packer.dump(item)
+    plan = pickle.dumps([(tensor.dtype, tuple(tensor.shape)) for tensor in packer.tensors])
+    for data in (plan, file.getvalue()):
+        _send_bytes(data, group)
+    for tensor in packer.tensors:
+        _broadcast(tensor, group)
+
+
+def hear(group: dist.ProcessGroup) -> object:
+    """Wait for the next object that rank 0 sends."""
+    plan, data = pickle.loads(_receive_bytes(group)), _receive_bytes(group)
+    tensors = [torch.empty(shape, dtype=dtype) for dtype, shape in plan]
+    for tensor in tensors:
+        _broadcast(tensor, group)
+    return _Unpacker(io.BytesIO(data), tensors).load()
+
+
+def gather(item: object, group: dist.ProcessGroup) -> list[object]:
+    """Bring small objects of all ranks to rank 0, in rank order; [] on every other rank."""
+    if dist.get_rank(group) > 0:
+        dist.gather_object(item, None, dst=0, group=group)
+        return []
+    items: list[object] = [None] * dist.get_world_size(group)
+    dist.gather_object(item, items, dst=0, group=group)
+    return items
+
+
+def send(item: object, group: dist.ProcessGroup) -> None:
+    """Send an object to rank 0 alone."""
+    data = pickle.dumps(item, protocol=5)
+    dist.send(torch.tensor([len(data)]), dst=0, group=group)
+    dist.send(torch.frombuffer(bytearray(data), dtype=torch.uint8), dst=0, group=group)
+
+
+def receive(source: int, group: dist.ProcessGroup) -> object:
+    """Wait for the next object that a rank sends to this one."""
+    size = torch.zeros(1, dtype=torch.int64)
+    dist.recv(size, src=source, group=group)
+    data = torch.empty(int(size), dtype=torch.uint8)
+    dist.recv(data, src=source, group=group)
+    return pickle.loads(data.numpy().tobytes())
+
+
+def told_weights(group: dist.ProcessGroup) -> Iterator[tuple[str, torch.Tensor]]:
+    """Yield named tensors that rank 0 sends one by one, until it sends None."""
+    while (item := hear(group)) is not None:
+        assert isinstance(item, tuple)
+        yield item
+
+
+def _send_bytes(data: bytes, group: dist.ProcessGroup) -> None:
+    dist.broadcast(torch.tensor([len(data)]), src=0, group=group)
+    dist.broadcast(torch.frombuffer(bytearray(data), dtype=torch.uint8), src=0, group=group)
+
+
+def _receive_bytes(group: dist.ProcessGroup) -> bytes:
+    size = torch.zeros(1, dtype=torch.int64)
+    dist.broadcast(size, src=0, group=group)
+    data = torch.empty(int(size), dtype=torch.uint8)
+    dist.broadcast(data, src=0, group=group)
+    return data.numpy().tobytes()
+
+
+def _broadcast(tensor: torch.Tensor, group: dist.ProcessGroup) -> None:
+    if tensor.numel():
+        dist.broadcast(tensor.reshape(-1).view(torch.uint8), src=0, group=group)

@@ -1,0 +1,335 @@
+"""Stages that two real processes run, started as torchrun starts them; what they found, as JSON.
+
+    python scenarios.py MODEL OUT
+
+One process imports everything once and forks the ranks of every scenario.
+"""
+
+import json
+import os
+import signal
+import sys
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import distributed as dist
+from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
+from torch.distributed.launcher.api import LaunchConfig, elastic_launch
+
+from data_schemas.machine_settings import MachineSettings, Precision
+from tasks.algorithms.digests import weight_digest
+from tasks.engines.handover import Outgoing
+from tasks.engines.hf_model import load_model
+from tasks.engines.loss_calls import ROW, RecordingLoss
+from tasks.engines.protocols import Request, Sampling, TokenBatch, TokenScores
+from tasks.engines.rollout_hf import HFRolloutEngine
+from tasks.engines.select import open_rollout, open_trainer
+from tasks.engines.team.leader import current
+from tasks.engines.team.place import place
+from tasks.engines.team.rollout import TeamRollout
+from tasks.engines.team.stage import in_team
+from tasks.engines.team.trainer import TeamTrainer
+from tasks.errors import DataError, EngineError, SettingsError
+
+SAMPLING = Sampling(max_new_tokens=12, temperature=1.0, seed=3)
+ALONE, PAIR = ((0,), (1,)), ((0, 1),)
+
+
+class HalfTrainer:
+    """Every rank sees every other sequence; the weights move by what all of them found."""
+
+    def __init__(self, folder: Path, wrong_rank: int = -1) -> None:
+        self.model = load_model(folder)
+        self.wrong = place().rank == wrong_rank
+        self.saved = 0.0
+
+    def score(self, batch: TokenBatch, *, temperature: float, record_routes: bool) -> TokenScores:
+        assert temperature == 0.5
+        assert record_routes
+        total_NT = batch.tokens_NT.float()
+        dist.all_reduce(total_NT)
+        return TokenScores(total_NT, total_NT, None)
+
+    def update(self, batch, loss, *, temperature, learning_rate, auxiliary) -> dict[str, float]:
+        rows = torch.arange(place().rank, len(batch.tokens_NT), place().size)
+        found = torch.zeros(1)
+        for row in rows:
+            part = batch.select(row[None])
+            logprobs_NT = -part.tokens_NT.float().requires_grad_()
+            value, _ = loss(logprobs_NT, part)
+            found += value.detach()
+        dist.all_reduce(found)
+        with torch.no_grad():
+            for parameter in self.model.parameters():
+                parameter.add_(learning_rate * found)
+        return {"loss": float(found)}
+
+    def weights(self) -> Iterator[tuple[str, torch.Tensor]]:
+        for name, parameter in self.model.named_parameters():
+            dist.barrier()
+            yield name, parameter.detach() + self.wrong
+
+    def save(self, folder: Path) -> None:
+        (folder / f"part-{place().rank}").write_text("saved")
+
+    def restore(self, folder: Path) -> None:
+        if (folder / f"part-{place().rank}").read_text() != "saved":
+            raise DataError("another state")
+
+    def export(self, folder: Path) -> None:
+        (folder / f"model-{place().rank}").touch()
+
+    def close(self) -> None:
+        self.model = None
+
+
+def token_sum(logprobs_NT: torch.Tensor, batch: TokenBatch) -> tuple[torch.Tensor, dict]:
+    return logprobs_NT.sum(), {"tokens": float(batch.lengths_N.sum())}
+
+
+def requests(count: int = 6) -> list[Request]:
+    return [
+        Request(f"p{number}", np.arange(1, 4 + number, dtype=np.int32), 2, expected_tokens=tokens)
+        for number, tokens in zip(range(count), (10, 1, 1, 1, 6, 1), strict=False)
+    ]
+
+
+def answers(rollouts) -> list[list]:
+    return sorted(
+        [
+            rollout.problem_id,
+            rollout.sample,
+            rollout.response_tokens.tolist(),
+            np.round(rollout.logprobs, 4).tolist(),
+            rollout.trace.experts_TLK.tolist(),
+        ]
+        for rollout in rollouts
+    )
+
+
+def rolled_out(model: Path, out: Path) -> dict:
+    """Prompts over two embedded engines, with weights of a trainer that the leader alone has."""
+    engine = open_rollout(MachineSettings(), model)
+    trainer = open_trainer(MachineSettings(), model)
+    outgoing = Outgoing(trainer.weights())
+    installed = engine.load_weights(outgoing, 7)
+    rollouts = list(engine.generate(requests(), SAMPLING))
+    cut = engine.generate(requests(), SAMPLING)
+    next(cut)
+    cut.close()
+    again = list(engine.generate(requests(1), SAMPLING))
+    engine.rest()
+    alone = HFRolloutEngine(model)
+    expected = list(alone.generate(requests(), SAMPLING))
+    canaries = [np.arange(1, 9, dtype=np.int32)]
+    found = {
+        "same": answers(rollouts) == answers(expected),
+        "again": len(again),
+        "versions": sorted({rollout.policy_version for rollout in rollouts}),
+        "digests": [installed, outgoing.digest(), weight_digest(trainer.weights())],
+        "sequences": engine.counters.sequences,
+        "tokens": [
+            engine.counters.generated_tokens,
+            sum(len(rollout.response_tokens) for rollout in [*rollouts, *rollouts, *again]),
+        ],
+        "slots": [engine.slots, alone.slots],
+        "probe": float(np.abs(engine.probe(canaries)[0] - alone.probe(canaries)[0]).max()),
+    }
+    engine.close()
+    return found
+
+
+def trained(model: Path, out: Path) -> dict:
+    """A trainer on both ranks feeds both engines; the loss's calls of both are put together."""
+    trainer = TeamTrainer(current(), partial(HalfTrainer, model))
+    engine = team_rollout(model)
+    batch = TokenBatch(
+        tokens_NT=torch.arange(15).reshape(5, 3),
+        lengths_N=torch.full((5,), 3),
+        response_NT=torch.ones(5, 3, dtype=torch.bool),
+        experts_NTLK=None,
+        columns={ROW: torch.arange(5)},
+    )
+    loss = RecordingLoss(token_sum)
+    metrics = trainer.update(batch, loss, temperature=1.0, learning_rate=1e-4)
+    outgoing = Outgoing(trainer.weights())
+    installed = engine.load_weights(outgoing, 1)
+    partly = trainer.weights()
+    first = next(partly)[0]
+    partly._stream.close()
+    scores = trainer.score(batch, temperature=0.5, record_routes=True)
+    trainer.save(out)
+    trainer.restore(out)
+    trainer.export(out)
+    found = {
+        "rows": sorted(row for call in loss.calls for row in call.rows_M.tolist()),
+        "logprobs": {int(c.rows_M[0]): c.logprobs_MT[0].tolist() for c in loss.calls},
+        "loss": metrics["loss"],
+        "digests": [installed, outgoing.digest(), weight_digest(trainer.weights())],
+        "first": first,
+        "doubled": bool(torch.equal(scores.logprobs_NT, 2 * batch.tokens_NT)),
+        "files": sorted(path.name for path in out.iterdir()),
+        "version": engine.policy_version,
+    }
+    trainer.close()
+    engine.close()
+    return found
+
+
+def beside(model: Path, out: Path) -> dict:
+    """Engines in processes of their own roll out while the trainer works."""
+    trainer = TeamTrainer(current(), partial(HalfTrainer, model))
+    engine = team_rollout(model, apart=True)
+    rollouts = engine.generate(requests(), SAMPLING)
+    first = next(rollouts)
+    trainer.save(out)
+    try:
+        next(engine.generate(requests(), SAMPLING))
+    except EngineError as error:
+        refused = str(error)
+    return {"answers": len([first, *rollouts]), "refused": refused}
+
+
+def team_rollout(model: Path, *, apart: bool = False, replicas=ALONE) -> TeamRollout:
+    make = partial(HFRolloutEngine, model)
+    precision = Precision.FP32
+    return TeamRollout(current(), make, replicas=replicas, apart=apart, precision=precision)
+
+
+def grouped(model: Path, out: Path) -> dict:
+    """Both ranks make one replica: the first alone speaks."""
+    engine = team_rollout(model, replicas=PAIR)
+    rollouts = list(engine.generate(requests(), SAMPLING))
+    return {"answers": len(rollouts), "sequences": engine.counters.sequences}
+
+
+def other_weights(model: Path, out: Path) -> None:
+    trainer = TeamTrainer(current(), partial(HalfTrainer, model, wrong_rank=1))
+    team_rollout(model).load_weights(trainer.weights(), 1)
+
+
+def other_kernels(model: Path, out: Path) -> None:
+    engine = TeamRollout(
+        current(),
+        partial(Crooked, model),
+        replicas=ALONE,
+        apart=False,
+        precision=Precision.FP32,
+    )
+    engine.probe([np.arange(1, 9, dtype=np.int32)])
+
+
+class Crooked(HFRolloutEngine):
+    """On rank 1 it computes with other weights than it says."""
+
+    def probe(self, tokens):
+        return [one + 0.1 * place().rank for one in super().probe(tokens)]
+
+
+class Failing(HFRolloutEngine):
+    """Rank 1 fails in one way or another after the first rollout; rank 0 would wait for it."""
+
+    def __init__(self, folder: Path, how: str) -> None:
+        super().__init__(folder)
+        self.how = how
+
+    def generate(self, requests, sampling):
+        for number, rollout in enumerate(super().generate(requests, sampling)):
+            if place().rank == 1 and number == 1:
+                if self.how == "killed":
+                    os.kill(os.getpid(), signal.SIGKILL)
+                if self.how == "data":
+                    raise DataError("row 7 is not a number")
+                raise RuntimeError("no such kernel")
+            yield rollout
+
+
+def failing(how: str, model: Path, out: Path) -> None:
+    make = partial(Failing, model, how)
+    engine = TeamRollout(
+        current(), make, replicas=ALONE, apart=how == "apart", precision=Precision.FP32
+    )
+    try:
+        list(engine.generate(requests(), SAMPLING))
+    except BaseException as error:
+        (out / "leader").write_text(f"{type(error).__name__}: {error}")
+        raise
+
+
+def leader_fails(model: Path, out: Path) -> None:
+    team_rollout(model)
+    raise SettingsError("steps is -1")
+
+
+def leader_fails_amid(model: Path, out: Path) -> None:
+    rollouts = team_rollout(model).generate(requests(), replace(SAMPLING, max_new_tokens=200))
+    next(rollouts)
+    raise SettingsError("steps is -1")
+
+
+SCENARIOS: dict[str, Callable] = {
+    "rolled_out": rolled_out,
+    "trained": trained,
+    "beside": beside,
+    "grouped": grouped,
+    "other_weights": other_weights,
+    "other_kernels": other_kernels,
+    "follower_raises": partial(failing, "raises"),
+    "follower_is_killed": partial(failing, "killed"),
+    "follower_has_bad_data": partial(failing, "data"),
+    "follower_fails_apart": partial(failing, "apart"),
+    "leader_fails": leader_fails,
+    "leader_fails_amid": leader_fails_amid,
+}
+
+
+def run(name: str, model: Path, out: Path) -> dict:
+    """Run a scenario in two processes; say what it returned or how it failed, and how long."""
+    out.mkdir()
+    config = LaunchConfig(
+        min_nodes=1,
+        max_nodes=1,
+        nproc_per_node=2,
+        run_id=name,
+        rdzv_backend="c10d",
+        rdzv_endpoint="localhost:0",
+        max_restarts=0,
+        monitor_interval=0.2,
+        start_method="fork",
+    )
+    started, found = time.monotonic(), {}
+    stage = SCENARIOS[name]
+
+    def body() -> dict | None:
+        return in_team(partial(stage, model, out))()
+
+    try:
+        found = {"returned": elastic_launch(config, body)()}
+    except ChildFailedError as error:
+        rank, failure = error.get_first_failure()
+        found = {"rank": rank, "message": failure.message, "code": failure.exitcode}
+    leader = out / "leader"
+    return found | {
+        "seconds": time.monotonic() - started,
+        "leader": leader.read_text() if leader.exists() else "",
+    }
+
+
+def main(model: Path, out: Path, names: list[str]) -> None:
+    found = {}
+    for name in names or SCENARIOS:
+        try:
+            found[name] = run(name, model, out / name)
+        except Exception:  # noqa: BLE001 - told to the test
+            found[name] = {"crashed": traceback.format_exc()}
+    (out / "found.json").write_text(json.dumps(found, indent=1))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3:])
