@@ -3,7 +3,8 @@
 
 Megatron's local attention knows no packed sequences and its torch norm no sequence parallelism.
 
-Letters: M packed rows, A attention heads and G key-value heads of this rank, D head size.
+Letters: M packed rows, A attention heads and G key-value heads of this rank, W packed rows of
+all context ranks, Q and K rows of one sequence, D head size.
 """
 
 import math
@@ -11,8 +12,12 @@ from itertools import pairwise
 
 import torch
 from megatron.core.packed_seq_params import PackedSeqParams
+from megatron.core.process_groups_config import ProcessGroupCollection
+from megatron.core.tensor_parallel.mappings import gather_from_sequence_parallel_region
 from megatron.core.transformer.transformer_config import TransformerConfig
 from torch.nn.functional import rms_norm, scaled_dot_product_attention
+
+from tasks.engines.trainer_megatron.context import held_rows, pieces
 
 
 class RMSNorm(torch.nn.Module):
@@ -34,11 +39,18 @@ class RMSNorm(torch.nn.Module):
 
 
 class PackedAttention(torch.nn.Module):
-    """Causal attention within every packed sequence, one call each."""
+    """Causal attention within every packed sequence.
 
-    def __init__(self, config: TransformerConfig, **_: object) -> None:
+    Under context parallelism the keys and values of all ranks are gathered: what Transformer
+    Engine does in a ring, without its saving of memory.
+    """
+
+    def __init__(
+        self, config: TransformerConfig, pg_collection: ProcessGroupCollection, **_: object
+    ) -> None:
         super().__init__()
         self.scale = 1.0 / math.sqrt(config.kv_channels or 1)
+        self.group = pg_collection.cp
 
     def forward(
         self,
@@ -52,21 +64,47 @@ class PackedAttention(torch.nn.Module):
     ) -> torch.Tensor:
         """Attend; returns [M, A, D]."""
         bounds = packed_seq_params.cu_seqlens_q.tolist()
-        lengths = [end - start for start, end in pairwise(bounds)]
+        lengths = [stop - start for start, stop in pairwise(bounds)]
+        held = list(pieces(lengths, self.group.size(), self.group.rank()))
+        key_WGD, value_WGD = self._whole(key_MGD, lengths), self._whole(value_MGD, lengths)
+        queries = query_MAD.split([piece.stop - piece.start for piece in held])
         parts = [
-            scaled_dot_product_attention(
-                query.transpose(0, 1)[None],
-                key.transpose(0, 1)[None],
-                value.transpose(0, 1)[None],
-                is_causal=True,
-                scale=self.scale,
-                enable_gqa=True,
-            )[0].transpose(0, 1)
-            for query, key, value in zip(
-                query_MAD.split(lengths),
-                key_MGD.split(lengths),
-                value_MGD.split(lengths),
-                strict=True,
+            _attend(
+                query_QAD,
+                key_WGD[piece.first : piece.stop],
+                value_WGD[piece.first : piece.stop],
+                self.scale,
             )
+            for piece, query_QAD in zip(held, queries, strict=True)
         ]
         return torch.cat(parts)
+
+    def _whole(self, rows_MGD: torch.Tensor, lengths: list[int]) -> torch.Tensor:
+        """The rows of all context ranks [W, G, D], in the order of the packed row."""
+        size = self.group.size()
+        if size == 1:
+            return rows_MGD
+        gathered = gather_from_sequence_parallel_region(
+            rows_MGD, tensor_parallel_output_grad=True, group=self.group
+        )
+        order_W = torch.cat([held_rows(lengths, size, rank) for rank in range(size)])
+        return gathered[order_W.argsort()]
+
+
+def _attend(
+    query_QAD: torch.Tensor, key_KGD: torch.Tensor, value_KGD: torch.Tensor, scale: float
+) -> torch.Tensor:
+    """Let the last Q of K rows see what is before them; returns [Q, A, D]."""
+    queries, keys = len(query_QAD), len(key_KGD)
+    mask = None
+    if queries < keys:
+        mask = torch.ones(queries, keys, dtype=torch.bool).tril(keys - queries)
+    return scaled_dot_product_attention(
+        query_QAD.transpose(0, 1)[None],
+        key_KGD.transpose(0, 1)[None],
+        value_KGD.transpose(0, 1)[None],
+        attn_mask=mask,
+        is_causal=mask is None,
+        scale=scale,
+        enable_gqa=True,
+    )[0].transpose(0, 1)

@@ -4,6 +4,7 @@
 Weights are left unset: convert.load fills all of them.
 """
 
+import importlib.util
 from collections.abc import Sequence
 from itertools import accumulate
 from typing import TypedDict
@@ -22,6 +23,7 @@ from data_schemas.machine_settings import LayoutSettings, Precision
 from tasks.engines.trainer_megatron.geometry import Geometry
 from tasks.engines.trainer_megatron.local_layers import PackedAttention, RMSNorm
 from tasks.engines.trainer_megatron.parallel import Ranks
+from tasks.errors import SettingsError
 
 DTYPES = {Precision.FP32: torch.float32, Precision.BF16: torch.bfloat16}
 
@@ -45,7 +47,7 @@ def build(
         trainable: False = evaluation mode without gradients, as for a reference.
 
     Raises:
-        SettingsError: the layout does not divide the model.
+        SettingsError: the layout does not divide the model, or a GPU lacks its kernels.
     """
     geometry.check(layout)
     config = transformer_config(geometry, layout, ranks)
@@ -66,12 +68,13 @@ def build(
 
 
 def attention_inputs(lengths: Sequence[int], width: int, device: torch.device) -> AttentionInputs:
-    """Say where sequences lie in a packed row of tokens [1, width].
+    """Say where sequences lie in a packed row of tokens [1, width / context].
 
     Args:
-        lengths: tokens of every sequence, in order; none is empty.
+        lengths: rows of every sequence, in order and on all context ranks together; none is
+            empty, and each is a multiple of context.multiple_of(layout.context).
         width: rows with padding, which becomes a last sequence of its own: a multiple of
-            layout.tensor, because sequence parallelism divides the rows.
+            layout.tensor x context, because sequence parallelism divides the rows.
     """
     parts = [*lengths, width - sum(lengths)] if width > sum(lengths) else list(lengths)
     bounds = torch.tensor([0, *accumulate(parts)], dtype=torch.int32, device=device)
@@ -163,6 +166,11 @@ def _moe_settings(geometry: Geometry, *, on_gpu: bool) -> dict[str, object]:
 def _layers(config: TransformerConfig, ranks: Ranks) -> TransformerBlockSubmodules:
     """The layers of this stage: Transformer Engine on a GPU, plain torch on a CPU."""
     if ranks.device.type == "cuda":
+        if importlib.util.find_spec("transformer_engine") is None:
+            raise SettingsError(
+                "engines.trainer 'megatron' on a GPU needs Transformer Engine: build the "
+                "environment of lock_trainer.txt and lock_transformer_engine.txt"
+            )
         return get_gpt_decoder_block_spec(config, use_transformer_engine=True)
     layer = get_gpt_layer_local_spec(
         num_experts=config.num_moe_experts,

@@ -63,14 +63,12 @@ def initialise(layout: LayoutSettings) -> Ranks:
     Without torchrun's environment the process is a world of its own.
 
     Raises:
-        SettingsError: the layout does not divide the world, needs a GPU, or differs from
-            the one this process was started with.
+        SettingsError: the layout does not divide the world, or differs from the one this
+            process was started with.
     """
     on_cpu = cpu.install()
     from megatron.core import parallel_state  # after install: importing it warns otherwise
 
-    if on_cpu and layout.context > 1:
-        raise SettingsError(f"layout.context is {layout.context}; on a CPU it must be 1")
     device = _join_world(on_cpu=on_cpu)
     _divide(layout, distributed.get_world_size())
     if not parallel_state.model_parallel_is_initialized():

@@ -9,6 +9,7 @@ import pytest
 
 from data_schemas.machine_settings import LayoutSettings
 from tests.engines.trainer_megatron.gloo_world import run_world
+from tests.engines.trainer_megatron.layouts import processes
 from tests.engines.trainer_megatron.small_models import configs, write_model
 
 if TYPE_CHECKING:
@@ -49,9 +50,8 @@ def world(
                 for name, folder in small_models.items()
                 if layout.expert == 1 or name.startswith("moe")
             }
-            size = layout.pipeline * max(layout.tensor, layout.expert)
             saved = tmp_path_factory.mktemp("saved")
-            ranks = run_world(find, size, sources, layout, saved)
+            ranks = run_world(find, processes(layout), sources, layout, saved)
             done[layout.model_dump_json()] = World(sources, saved, ranks)
         return done[layout.model_dump_json()]
 

@@ -13,7 +13,7 @@ from torch import distributed
 
 from data_schemas.machine_settings import LayoutSettings
 from tasks.algorithms.digests import weight_digest
-from tasks.engines.trainer_megatron import convert, model, parallel
+from tasks.engines.trainer_megatron import context, convert, model, parallel
 from tasks.engines.trainer_megatron.geometry import Geometry, read_geometry
 from tasks.engines.trainer_megatron.names import Naming
 from tasks.errors import SettingsError
@@ -102,14 +102,21 @@ def refusal_to_load(folder: Path) -> str:
 def _logits(
     chunk: torch.nn.Module, geometry: Geometry, ranks: parallel.Ranks
 ) -> torch.Tensor | None:
-    """One packed row through all stages."""
-    width = -(-sum(LENGTHS) // ranks.tensor) * ranks.tensor
-    tokens_1M = torch.zeros(1, width, dtype=torch.int64)
-    tokens_1M[:, : sum(LENGTHS)] = packed_tokens(geometry.vocab)
-    inputs = model.attention_inputs(LENGTHS, width, ranks.device)
+    """One packed row through all stages, and back from the ranks that hold its parts."""
+    multiple = context.multiple_of(ranks.context)
+    lengths = [-(-length // multiple) * multiple for length in LENGTHS]
+    whole = ranks.tensor * multiple
+    width = -(-sum(lengths) // whole) * whole
+    parts = [*lengths, width - sum(lengths)] if width > sum(lengths) else lengths
+    real_M = _real_rows(lengths)
+    tokens_M = torch.zeros(width, dtype=torch.int64)
+    tokens_M[real_M] = packed_tokens(geometry.vocab)[0]
+    held = [context.held_rows(parts, ranks.context, rank) for rank in range(ranks.context)]
+    inputs = model.attention_inputs(lengths, width, ranks.device)
 
     def step(_: object, stage: torch.nn.Module) -> tuple[torch.Tensor, object]:
-        return stage(tokens_1M, **inputs), lambda output, non_loss_data: output
+        own_1M = tokens_M[held[ranks.context_rank]][None]
+        return stage(own_1M, **inputs), lambda output, non_loss_data: output
 
     with torch.no_grad():
         outputs = get_forward_backward_func()(
@@ -124,7 +131,23 @@ def _logits(
         )
     if not ranks.is_last_stage:
         return None
-    local = outputs[0].contiguous()
-    parts = [torch.empty_like(local) for _ in range(ranks.tensor)]
-    distributed.all_gather(parts, local, group=ranks.tensor_group)
-    return torch.cat(parts, dim=2)[0, : sum(LENGTHS), : geometry.vocab]
+    logits_MV = torch.cat(_gathered(outputs[0][0], ranks.tensor_group, ranks.tensor), dim=1)
+    logits_MV = torch.cat(_gathered(logits_MV, ranks.context_group, ranks.context))
+    return logits_MV[torch.cat(held).argsort()][real_M, : geometry.vocab]
+
+
+def _real_rows(lengths: list[int]) -> torch.Tensor:
+    """Rows of a packed row that are no padding at the end of a sequence."""
+    firsts = [sum(lengths[:number]) for number in range(len(lengths))]
+    return torch.cat(
+        [torch.arange(first, first + real) for first, real in zip(firsts, LENGTHS, strict=True)]
+    )
+
+
+def _gathered(
+    local: torch.Tensor, group: distributed.ProcessGroup, size: int
+) -> list[torch.Tensor]:
+    """The same of every rank in a group."""
+    parts = [torch.empty_like(local) for _ in range(size)]
+    distributed.all_gather(parts, local.contiguous(), group=group)
+    return parts

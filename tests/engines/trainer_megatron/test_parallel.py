@@ -68,7 +68,7 @@ def test_a_process_without_torchrun_is_a_world_of_its_own():
     [
         (LayoutSettings(tensor=2), "tensor x pipeline x context is 2.*the 1 processes"),
         (LayoutSettings(expert=2), "expert x pipeline is 2.*the 1 processes"),
-        (LayoutSettings(context=2), "layout.context is 2; on a CPU it must be 1"),
+        (LayoutSettings(context=2), "tensor x pipeline x context is 2.*the 1 processes"),
     ],
 )
 def test_layouts_that_do_not_fit_the_world_are_refused(layout, message):
