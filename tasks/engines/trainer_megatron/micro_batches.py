@@ -29,7 +29,7 @@ class MicroBatch:
     tokens_M: torch.Tensor
     """int64, padding (token 0) last."""
     lengths: tuple[int, ...]
-    """Of the packed sequences in order; padding counts as one more sequence."""
+    """Of the packed sequences, in order."""
 
     @property
     def is_filler(self) -> bool:
@@ -115,7 +115,7 @@ def cut(batch: TokenBatch, sequences: Sequence[int], *, multiple: int) -> MicroB
     padding = max(multiple, -(-used // multiple) * multiple) - used
     real_NT = torch.arange(part.tokens_NT.shape[1]) < part.lengths_N[:, None]
     tokens_M = torch.cat([part.tokens_NT[real_NT], torch.zeros(padding, dtype=torch.int64)])
-    return MicroBatch(rows_N, part, tokens_M, lengths + (padding,) * (padding > 0))
+    return MicroBatch(rows_N, part, tokens_M, lengths)
 
 
 def missing_rows(batch: TokenBatch) -> int:

@@ -1,60 +1,224 @@
+# pyright: reportMissingImports=false
 """What one rank of a world does with a MegatronTrainer: run by gloo_world."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import torch
 
 from data_schemas.machine_settings import LayoutSettings
 from data_schemas.rl_settings import AuxiliarySettings
-from tasks.engines.protocols import TokenBatch, TokenScores
-from tasks.engines.trainer_megatron import parallel
+from tasks.engines.protocols import TokenBatch, TokenScores, Trainer
+from tasks.engines.trainer_megatron.gathering import gathered_routes
 from tasks.engines.trainer_megatron.trainer import MegatronTrainer
 
 TEMPERATURE = 0.7
 AUXILIARY = AuxiliarySettings(entropy=0.01, balance=0.1, router_z=0.01)
+LEARNING_RATE = 1e-3
+DECAY = 0.1
+FLAT = 1e6
+"""AdamW with this epsilon and learning rate subtracts the clipped gradient itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trained:
     """What one rank saw."""
 
-    before: TokenScores
+    replayed: TokenScores
+    native: TokenScores
+    gradient: dict[str, torch.Tensor]
     updates: list[dict[str, float]]
     weights: dict[str, torch.Tensor]
-    after: TokenScores
 
 
-def likelihood(
-    logprobs_NT: torch.Tensor, batch: TokenBatch
-) -> tuple[torch.Tensor, dict[str, float]]:
+def weighted(logprobs_NT: torch.Tensor, batch: TokenBatch) -> tuple[torch.Tensor, dict[str, float]]:
     """A loss that every sequence adds to, one more than another."""
-    tokens = batch.response_NT.float() * batch.columns["weights"][:, None]
-    return -(logprobs_NT * tokens).sum() / 100, {"tokens": float(batch.response_NT.sum())}
+    tokens_NT = batch.response_NT.float() * batch.columns["weights"][:, None]
+    loss = -(logprobs_NT * tokens_NT).sum() / 100
+    return loss, {"tokens": float(batch.response_NT.sum())}
 
 
-def train(
-    folder: Path,
-    layout: LayoutSettings,
-    batch: TokenBatch,
-    auxiliary: AuxiliarySettings,
-    learning_rate: float,
-    updates: int = 3,
+def train(folder: Path, layout: LayoutSettings, batch: TokenBatch) -> Trained:
+    """Score, look at the gradient, and train from the start."""
+    graded = MegatronTrainer(folder, layout=layout)
+    trainer = MegatronTrainer(folder, layout=layout, weight_decay=DECAY)
+    return report(graded, graded._for_training().optimizer.param_groups, trainer, batch)
+
+
+def report(
+    graded: Trainer, groups: list[dict[str, Any]], trainer: Trainer, batch: TokenBatch
 ) -> Trained:
-    """Score, update a few times, and score again."""
-    trainer = MegatronTrainer(folder, layout=layout, weight_decay=0.1)
-    before = trainer.score(batch, temperature=TEMPERATURE, record_routes=True)
-    metrics = [
+    """Do the same with any two trainers on the same model.
+
+    Args:
+        groups: of the optimizer of `graded`.
+    """
+    native = replace(batch, experts_NTLK=None)
+    return Trained(
+        replayed=trainer.score(batch, temperature=TEMPERATURE, record_routes=True),
+        native=trainer.score(native, temperature=TEMPERATURE, record_routes=True),
+        gradient=gradient(graded, groups, batch),
+        updates=updates(trainer, batch, 3),
+        weights=weights(trainer),
+    )
+
+
+def gradient(
+    trainer: Trainer, groups: list[dict[str, Any]], batch: TokenBatch
+) -> dict[str, torch.Tensor]:
+    """The clipped gradient of a loss with all terms, under Hugging Face names."""
+    for group in groups:
+        group["eps"], group["weight_decay"] = FLAT, 0.0
+    before = weights(trainer)
+    trainer.update(
+        batch, weighted, temperature=TEMPERATURE, learning_rate=FLAT, auxiliary=AUXILIARY
+    )
+    return {name: before[name] - tensor for name, tensor in trainer.weights()}
+
+
+def updates(trainer: Trainer, batch: TokenBatch, count: int) -> list[dict[str, float]]:
+    """Update with all terms of the loss."""
+    return [
         trainer.update(
             batch,
-            likelihood,
+            weighted,
             temperature=TEMPERATURE,
-            learning_rate=learning_rate,
-            auxiliary=auxiliary,
+            learning_rate=LEARNING_RATE,
+            auxiliary=AUXILIARY,
         )
-        for _ in range(updates)
+        for _ in range(count)
     ]
-    weights = {name: tensor.clone() for name, tensor in trainer.weights()}
-    after = trainer.score(batch, temperature=TEMPERATURE, record_routes=True)
-    parallel.dissolve()
-    return Trained(before, metrics, weights, after)
+
+
+def weights(trainer: Trainer) -> dict[str, torch.Tensor]:
+    """A copy of all tensors."""
+    return {name: tensor.clone() for name, tensor in trainer.weights()}
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """Routes of one model that another one was made to use."""
+
+    recorded: torch.Tensor
+    used: torch.Tensor
+    native: torch.Tensor
+    """What the other one would have chosen."""
+    calls: list[int]
+    """Of every router of this rank in an update on the recorded routes."""
+    strange: int
+    """Of these, how many used other experts than recorded."""
+
+
+def replay(folder: Path, other: Path, layout: LayoutSettings, batch: TokenBatch) -> Replayed:
+    """Record with one model, replay with another, and watch its routers."""
+    plain = replace(batch, experts_NTLK=None)
+    recorder = MegatronTrainer(folder, layout=layout)
+    recorded = recorder.score(plain, temperature=1.0, record_routes=True).experts_NTLK
+    assert recorded is not None
+    trainer = MegatronTrainer(other, layout=layout)
+    native = trainer.score(plain, temperature=1.0, record_routes=True).experts_NTLK
+    assert native is not None
+    replaying = replace(batch, experts_NTLK=recorded)
+    seen = _watch(trainer)
+    trainer.score(replaying, temperature=1.0)
+    used = _gathered(trainer, replaying, seen)
+    expected = [[_wanted(trainer, micro)] for micro in trainer._micro_batches(replaying)]
+    for calls in seen:
+        calls.clear()
+    trainer.update(replaying, weighted, temperature=1.0, learning_rate=0.0)
+    wanted = [micro[0] for micro in expected]
+    strange = sum(
+        not any(torch.equal(call, one[:, layer]) for one in wanted)
+        for layer, calls in enumerate(seen)
+        for call in calls
+    )
+    return Replayed(recorded, used, native, [len(calls) for calls in seen], strange)
+
+
+def _watch(trainer: MegatronTrainer) -> list[list[torch.Tensor]]:
+    """Note the experts [M, K] that every router gives its tokens to, sorted, call by call."""
+    seen: list[list[torch.Tensor]] = [[] for _ in trainer._replay.routers]
+    for calls, router in zip(seen, trainer._replay.routers, strict=True):
+        router.register_forward_hook(
+            lambda _, __, output, calls=calls: calls.append(
+                output[1].nonzero()[:, 1].view(len(output[1]), -1)
+            )
+        )
+    return seen
+
+
+def _gathered(
+    trainer: MegatronTrainer, batch: TokenBatch, seen: list[list[torch.Tensor]]
+) -> torch.Tensor:
+    micros = trainer._micro_batches(batch)
+    parts = [
+        (micro, trainer._passes.rows(micro), torch.stack(layers, dim=1).int())
+        for micro, layers in zip(micros, zip(*seen, strict=True), strict=True)
+    ]
+    return gathered_routes(
+        batch,
+        parts,
+        places_L=trainer._passes.places_L,
+        num_layers=trainer._passes.num_layers,
+        k=2,
+    )
+
+
+def _wanted(trainer: MegatronTrainer, micro: Any) -> torch.Tensor:
+    """Experts [M, L, K] that this rank's routers are told to use, sorted."""
+    routes = trainer._passes._routes(micro).experts_MLK
+    assert routes is not None
+    return routes.sort(dim=2).values
+
+
+def leak(folder: Path, layout: LayoutSettings, batch: TokenBatch) -> list[bool]:
+    """Whether a second model in the process is the same before and after the first replays."""
+    from megatron.core.transformer.moe.router_replay import RouterReplay
+
+    plain = replace(batch, experts_NTLK=None)
+    reference = MegatronTrainer(folder, layout=layout)
+    before = reference.score(plain, temperature=1.0)
+    trainer = MegatronTrainer(folder, layout=layout)
+    trainer.score(batch, temperature=1.0)
+    during = []
+
+    def score_in_between(logprobs_NT: torch.Tensor, micro: TokenBatch):
+        during.append(reference.score(plain, temperature=1.0).logprobs_NT)
+        return weighted(logprobs_NT, micro)
+
+    trainer.update(batch, score_in_between, temperature=1.0, learning_rate=0.0)
+    after = reference.score(plain, temperature=1.0)
+    own = trainer.score(plain, temperature=1.0)
+    return [
+        torch.equal(before.logprobs_NT, other)
+        for other in (*during, after.logprobs_NT, own.logprobs_NT)
+    ] + [not RouterReplay.global_router_replay_instances]
+
+
+def go_on(
+    folder: Path, layout: LayoutSettings, batch: TokenBatch, saved: Path, restored: Path | None
+) -> tuple[dict[str, torch.Tensor], list[dict[str, float]], dict[str, torch.Tensor]]:
+    """Take up a state or make one with two updates, save it, and make two more.
+
+    Returns:
+        Weights that were saved, metrics of the two updates that follow, weights then.
+    """
+    trainer = MegatronTrainer(folder, layout=layout, weight_decay=DECAY)
+    if restored is None:
+        updates(trainer, batch, 2)
+    else:
+        trainer.restore(restored)
+    then = weights(trainer)
+    saved.mkdir(exist_ok=True)
+    trainer.save(saved)
+    return then, updates(trainer, batch, 2), weights(trainer)
+
+
+def learn(folder: Path, layout: LayoutSettings, batch: TokenBatch) -> list[float]:
+    """Losses of ten updates."""
+    trainer = MegatronTrainer(folder, layout=layout)
+    return [
+        trainer.update(batch, weighted, temperature=1.0, learning_rate=3e-3)["loss"]
+        for _ in range(10)
+    ]

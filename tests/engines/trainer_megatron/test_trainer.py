@@ -1,0 +1,102 @@
+"""A trainer that is divided over ranks does what the embedded trainer does in one process."""
+
+import pytest
+import torch
+
+pytest.importorskip("megatron.core.models.gpt.gpt_layer_specs")
+pytest.importorskip("megatron.core.optimizer")
+
+from data_schemas.machine_settings import LayoutSettings, Precision
+from tasks.engines.trainer_torch import TorchTrainer
+from tests.engines.trainer_megatron.batches import random_batch
+from tests.engines.trainer_megatron.gloo_world import run_world
+from tests.engines.trainer_megatron.small_models import configs, write_model
+from tests.engines.trainer_megatron.trainings_of_world import DECAY, leak, learn, report, train
+
+pytestmark = pytest.mark.engines
+
+SMALL = {"micro_batch_tokens": 64}  # several micro-batches per rank
+LAYOUTS = {
+    "one": (1, LayoutSettings(**SMALL)),
+    "one_recompute": (1, LayoutSettings(recompute=True, **SMALL)),
+    "data2": (2, LayoutSettings(**SMALL)),
+    "expert2": (2, LayoutSettings(expert=2, **SMALL)),
+    "pipeline2": (2, LayoutSettings(pipeline=2, **SMALL)),
+    "pipeline2_recompute": (2, LayoutSettings(pipeline=2, recompute=True, **SMALL)),
+    "tensor2": (2, LayoutSettings(tensor=2, **SMALL)),
+    "tensor2_expert2": (2, LayoutSettings(tensor=2, expert=2, **SMALL)),
+    "tensor2_data2": (4, LayoutSettings(tensor=2, **SMALL)),
+    "everything": (4, LayoutSettings(tensor=2, pipeline=2, expert=2, recompute=True, **SMALL)),
+}
+
+
+@pytest.fixture(scope="module")
+def models(tiny_moe, tmp_path_factory):
+    return {
+        name: write_model(config, tiny_moe, tmp_path_factory.mktemp(name))
+        for name, config in configs().items()
+    }
+
+
+@pytest.fixture(scope="module")
+def batch():
+    return random_batch()
+
+
+def embedded(folder, batch):
+    graded = TorchTrainer(folder)
+    trainer = TorchTrainer(folder, weight_decay=DECAY)
+    return report(graded, graded._optimizer.param_groups, trainer, batch)
+
+
+@pytest.fixture(scope="module")
+def expected(models, batch):
+    return embedded(models["moe_tied"], batch)
+
+
+def assert_equal(expected, found):
+    for one, other in ((expected.replayed, found.replayed), (expected.native, found.native)):
+        assert torch.allclose(one.logprobs_NT, other.logprobs_NT, rtol=0, atol=1e-5)
+        assert torch.allclose(one.entropy_NT, other.entropy_NT, rtol=0, atol=1e-5)
+        assert torch.equal(one.experts_NTLK.sort(3).values, other.experts_NTLK.sort(3).values)
+    assert expected.gradient.keys() == found.gradient.keys()
+    for name, slope in expected.gradient.items():
+        largest = float(slope.abs().max())
+        assert largest > 1e-5, name
+        assert torch.allclose(slope, found.gradient[name], rtol=0, atol=2e-3 * largest), name
+    for one, other in zip(expected.updates, found.updates, strict=True):
+        assert pytest.approx(one | {"replay/missing_rows": 1.0}, rel=1e-5) == other
+    for name, tensor in expected.weights.items():
+        assert torch.allclose(tensor, found.weights[name], rtol=0, atol=1e-4), name
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_scores_gradients_and_updates_equal_the_embedded_trainers(models, batch, expected, layout):
+    size, settings = LAYOUTS[layout]
+
+    for found in run_world(train, size, models["moe_tied"], settings, batch):
+        assert_equal(expected, found)
+
+
+@pytest.mark.parametrize("name", ["moe_not_renormalised", "moe_odd_vocabulary"])
+def test_so_do_those_of_other_moe_models_on_two_tensor_ranks(models, batch, name):
+    settings = LayoutSettings(tensor=2, **SMALL)
+
+    for found in run_world(train, 2, models[name], settings, batch):
+        assert_equal(embedded(models[name], batch), found)
+
+
+def test_a_second_model_in_the_process_sees_nothing_of_a_replay(models, batch):
+    layout = LayoutSettings(recompute=True, **SMALL)
+    (same,) = run_world(leak, 1, models["moe_tied"], layout, batch)
+
+    assert len(same) > 4
+    assert all(same)
+
+
+@pytest.mark.parametrize("layout", [LayoutSettings(), LayoutSettings(pipeline=2, recompute=True)])
+def test_training_in_bf16_learns(models, batch, layout):
+    layout = layout.model_copy(update={"precision": Precision.BF16, **SMALL})
+    for losses in run_world(learn, layout.pipeline, models["moe_tied"], layout, batch):
+        assert losses[-1] < 0.9 * losses[0]
+        assert losses == sorted(losses, reverse=True)
