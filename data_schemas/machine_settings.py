@@ -45,7 +45,7 @@ class LayoutSettings(BaseModel):
     )
     pipeline: int = Field(default=1, ge=1, description="pipeline stages (1F1B)")
     expert: int = Field(default=1, ge=1, description="expert parallel; experts are divided by it")
-    context: int = Field(default=1, ge=1, description="context parallel; GPU only")
+    context: int = Field(default=1, ge=1, description="context parallel: parts of a sequence")
     recompute: bool = Field(default=False, description="recompute activations in the backward pass")
     micro_batch_tokens: int = Field(default=8192, ge=64, description="packed tokens per forward")
     precision: Precision = Field(default=Precision.FP32, description="of the trainer: fp32 or bf16")
