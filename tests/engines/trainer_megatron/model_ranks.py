@@ -58,7 +58,7 @@ def find(folders: dict[str, Path], layout: LayoutSettings, out: Path) -> dict[st
 
 def gradients(
     folders: dict[str, Path], layout: LayoutSettings
-) -> dict[str, tuple[dict[str, torch.Tensor]]]:
+) -> dict[str, dict[str, torch.Tensor]]:
     """Gradients of the packed loss under Hugging Face names, of every model."""
     ranks = parallel.initialise(layout)
     found = {}
@@ -66,13 +66,16 @@ def gradients(
         geometry = read_geometry(folder)
         (chunk,) = model.build(geometry, layout, ranks)
         convert.load(chunk, folder, geometry, ranks)
-        tokens_1M = packed_tokens(geometry.vocab)
-        inputs = model.attention_inputs(LENGTHS, sum(LENGTHS), ranks.device)
-        logits_MV = chunk(tokens_1M, **inputs)[0]
-        row_loss(logits_MV, tokens_1M[0]).backward()
+        row = _packed_row(geometry, ranks)
+        own_M = row.held[ranks.context_rank]
+        real_M = torch.isin(own_M, row.real_M)
+        logits_MV = chunk(row.tokens_M[own_M][None], **row.inputs)[0][real_M]
+        share = len(logits_MV) / sum(LENGTHS)
+        (share * row_loss(logits_MV, row.tokens_M[own_M][real_M])).backward()
         for parameter in chunk.parameters():
+            distributed.all_reduce(parameter.grad, group=ranks.context_group)
             parameter.data = parameter.grad
-        found[name] = (dict(convert.export(chunk, geometry, ranks)),)
+        found[name] = dict(convert.export(chunk, geometry, ranks))
     parallel.dissolve()
     return found
 
@@ -99,24 +102,44 @@ def refusal_to_load(folder: Path) -> str:
     return str(refusal.value)
 
 
-def _logits(
-    chunk: torch.nn.Module, geometry: Geometry, ranks: parallel.Ranks
-) -> torch.Tensor | None:
-    """One packed row through all stages, and back from the ranks that hold its parts."""
+@dataclass(frozen=True, slots=True)
+class _PackedRow:
+    """The compared sequences, padded as a layout needs it."""
+
+    tokens_M: torch.Tensor
+    """Of all context ranks."""
+    real_M: torch.Tensor
+    """Rows that are no padding."""
+    held: list[torch.Tensor]
+    """Rows of every context rank."""
+    inputs: model.AttentionInputs
+
+
+def _packed_row(geometry: Geometry, ranks: parallel.Ranks) -> _PackedRow:
     multiple = context.multiple_of(ranks.context)
     lengths = [-(-length // multiple) * multiple for length in LENGTHS]
     whole = ranks.tensor * multiple
     width = -(-sum(lengths) // whole) * whole
     parts = [*lengths, width - sum(lengths)] if width > sum(lengths) else lengths
-    real_M = _real_rows(lengths)
+    firsts = [sum(lengths[:number]) for number in range(len(lengths))]
+    real_M = torch.cat(
+        [torch.arange(first, first + real) for first, real in zip(firsts, LENGTHS, strict=True)]
+    )
     tokens_M = torch.zeros(width, dtype=torch.int64)
     tokens_M[real_M] = packed_tokens(geometry.vocab)[0]
     held = [context.held_rows(parts, ranks.context, rank) for rank in range(ranks.context)]
-    inputs = model.attention_inputs(lengths, width, ranks.device)
+    return _PackedRow(tokens_M, real_M, held, model.attention_inputs(lengths, width, ranks.device))
+
+
+def _logits(
+    chunk: torch.nn.Module, geometry: Geometry, ranks: parallel.Ranks
+) -> torch.Tensor | None:
+    """One packed row through all stages, and back from the ranks that hold its parts."""
+    row = _packed_row(geometry, ranks)
 
     def step(_: object, stage: torch.nn.Module) -> tuple[torch.Tensor, object]:
-        own_1M = tokens_M[held[ranks.context_rank]][None]
-        return stage(own_1M, **inputs), lambda output, non_loss_data: output
+        own_1M = row.tokens_M[row.held[ranks.context_rank]][None]
+        return stage(own_1M, **row.inputs), lambda output, non_loss_data: output
 
     with torch.no_grad():
         outputs = get_forward_backward_func()(
@@ -124,7 +147,7 @@ def _logits(
             data_iterator=None,
             model=[chunk],
             num_microbatches=1,
-            seq_length=width,
+            seq_length=len(row.tokens_M),
             micro_batch_size=1,
             forward_only=True,
             collect_non_loss_data=True,
@@ -133,15 +156,7 @@ def _logits(
         return None
     logits_MV = torch.cat(_gathered(outputs[0][0], ranks.tensor_group, ranks.tensor), dim=1)
     logits_MV = torch.cat(_gathered(logits_MV, ranks.context_group, ranks.context))
-    return logits_MV[torch.cat(held).argsort()][real_M, : geometry.vocab]
-
-
-def _real_rows(lengths: list[int]) -> torch.Tensor:
-    """Rows of a packed row that are no padding at the end of a sequence."""
-    firsts = [sum(lengths[:number]) for number in range(len(lengths))]
-    return torch.cat(
-        [torch.arange(first, first + real) for first, real in zip(firsts, LENGTHS, strict=True)]
-    )
+    return logits_MV[torch.cat(row.held).argsort()][row.real_M, : geometry.vocab]
 
 
 def _gathered(

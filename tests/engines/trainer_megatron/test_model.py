@@ -9,7 +9,7 @@ pytest.importorskip("megatron.core.models.gpt.gpt_layer_specs")
 
 from data_schemas.machine_settings import LayoutSettings, Precision
 from tests.engines.trainer_megatron.gloo_world import run_world
-from tests.engines.trainer_megatron.layouts import LAYOUTS
+from tests.engines.trainer_megatron.layouts import LAYOUTS, processes
 from tests.engines.trainer_megatron.model_ranks import find, gradients
 from tests.engines.trainer_megatron.small_models import expected_logits, open_model, packed_loss
 
@@ -50,10 +50,14 @@ def test_the_shipped_base_model_is_the_same_model(tmp_path):
     torch.testing.assert_close(expected_MV, logprobs_MV, atol=1e-5, rtol=0.0)
 
 
-@pytest.mark.parametrize("recompute", [False, True])
-def test_gradients_are_those_of_transformers(small_models, recompute):
-    layout = LayoutSettings(recompute=recompute)
-    for name, (found,) in run_world(gradients, 1, small_models, layout)[0].items():
+@pytest.mark.parametrize(
+    "layout",
+    [LayoutSettings(), LayoutSettings(recompute=True), LayoutSettings(context=2)],
+    ids=["kept", "recomputed", "context over 2"],
+)
+def test_gradients_are_those_of_transformers(small_models, layout):
+    first, *_ = run_world(gradients, processes(layout), small_models, layout)
+    for name, found in first.items():
         model = open_model(small_models[name])
         packed_loss(model).backward()
 
