@@ -1,0 +1,114 @@
+"""A saved state goes on bit by bit on its layout, and all but bit by bit on any other."""
+
+import json
+
+import pytest
+import torch
+
+pytest.importorskip("megatron.core.models.gpt.gpt_layer_specs")
+pytest.importorskip("megatron.core.optimizer")
+
+from data_schemas.machine_settings import LayoutSettings, Precision
+from tasks import storage
+from tasks.errors import DataError
+from tests.engines.trainer_megatron.batches import random_batch
+from tests.engines.trainer_megatron.gloo_world import run_world
+from tests.engines.trainer_megatron.small_models import configs, write_model
+from tests.engines.trainer_megatron.trainings_of_world import go_on
+from tests.engines.trainer_megatron.world_of_trainers import RemoteTrainer, trainer_world
+
+pytestmark = pytest.mark.engines
+
+SMALL = {"micro_batch_tokens": 64}
+LAYOUTS = {
+    "one": (1, LayoutSettings(**SMALL)),
+    "data2": (2, LayoutSettings(**SMALL)),
+    "expert2": (2, LayoutSettings(expert=2, **SMALL)),
+    "pipeline2": (2, LayoutSettings(pipeline=2, **SMALL)),
+    "tensor2": (2, LayoutSettings(tensor=2, **SMALL)),
+    "everything": (4, LayoutSettings(tensor=2, pipeline=2, expert=2, recompute=True, **SMALL)),
+    "bf16": (2, LayoutSettings(precision=Precision.BF16, **SMALL)),
+}
+
+
+@pytest.fixture(scope="module")
+def model(tiny_moe, tmp_path_factory):
+    return write_model(configs()["moe_odd_vocabulary"], tiny_moe, tmp_path_factory.mktemp("model"))
+
+
+@pytest.fixture(scope="module")
+def states(model, tmp_path_factory):
+    """Saves a state once per layout; returns where, and how training went on."""
+    made = {}
+
+    def make(layout):
+        if layout not in made:
+            saved = tmp_path_factory.mktemp(layout)
+            made[layout] = saved, go(model, layout, saved, None)
+        return made[layout]
+
+    return make
+
+
+def go(model, layout, saved, restored):
+    """The same on every rank, so of one."""
+    size, settings = LAYOUTS[layout]
+    return run_world(go_on, size, model, settings, random_batch(), saved, restored)[-1]
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_training_goes_on_bit_by_bit_on_the_same_layout(model, states, tmp_path, layout):
+    saved, (weights, updates, after) = states(layout)
+    found_weights, found_updates, found_after = go(model, layout, tmp_path / "again", saved)
+
+    assert updates == found_updates
+    assert all(torch.equal(weights[name], found_weights[name]) for name in weights)
+    assert all(torch.equal(after[name], found_after[name]) for name in after)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("one", "pipeline2"),
+        ("pipeline2", "one"),
+        ("one", "expert2"),
+        ("expert2", "one"),
+        ("one", "tensor2"),
+        ("tensor2", "expert2"),
+        ("data2", "pipeline2"),
+        ("one", "everything"),
+        ("everything", "data2"),
+    ],
+)
+def test_another_layout_takes_up_weights_and_optimizer(model, states, tmp_path, first, second):
+    saved, (weights, updates, after) = states(first)
+    found_weights, found_updates, found_after = go(model, second, tmp_path / "again", saved)
+
+    assert all(torch.equal(weights[name], found_weights[name]) for name in weights)
+    assert [pytest.approx(one, rel=1e-5) for one in updates] == found_updates
+    assert all(torch.allclose(after[name], found_after[name], rtol=0, atol=2e-5) for name in after)
+
+
+def test_an_optimizer_that_was_not_taken_up_would_be_seen(model, states):
+    """What the tests above measure: two updates move weights by more than they allow."""
+    _, (weights, _, after) = states("one")
+
+    assert all((after[name] - weights[name]).abs().max() > 1e-4 for name in after)
+
+
+def test_a_state_is_a_tree_of_plain_files_that_storage_can_list(states):
+    saved, _ = states("data2")
+    names = json.loads(storage.folder_manifest(saved))["files"]
+
+    assert {"trainer.json", "trainer_state/.metadata"} <= names.keys()
+    assert 2 <= sum(name.endswith(".distcp") for name in names)
+
+
+def test_states_of_other_numbers_or_none_are_refused(model, states, tmp_path):
+    saved, _ = states("one")
+    with trainer_world(1) as ranks:
+        half = LayoutSettings(precision=Precision.BF16)
+        with pytest.raises(DataError, match="set it back, or start from the exported model"):
+            RemoteTrainer(ranks, model, half).restore(saved)
+        with pytest.raises(DataError, match="holds no state"):
+            RemoteTrainer(ranks, model, LayoutSettings()).restore(tmp_path)
