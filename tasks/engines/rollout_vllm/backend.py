@@ -17,6 +17,8 @@ class Call:
 
     number: int
     """Which of the calls made together."""
+    request: int
+    """Calls of one request share their prompt, so they go to the same replica."""
     tokens: list[int]
     params: SamplingParams
 
@@ -24,13 +26,20 @@ class Call:
 class Backend(Protocol):
     """vLLM, wherever it runs."""
 
-    restarts: int
-    """How often a new process took the place of one that had died or hung."""
-    reissued: int
-    """Calls that were in flight then, and were made again."""
+    @property
+    def restarts(self) -> int:
+        """How often a new process took the place of one that had died or hung."""
+        ...
 
-    leads: bool
-    """Whether this process writes the weights of its replica."""
+    @property
+    def reissued(self) -> int:
+        """Calls that were in flight then, and were made again."""
+        ...
+
+    @property
+    def leads(self) -> bool:
+        """Whether this process writes the weights of its replica."""
+        ...
 
     def run(self, calls: Sequence[Call]) -> Generator[tuple[int, RequestOutput]]:
         """Yield every call's number and answer as it ends; leaving early aborts the others.

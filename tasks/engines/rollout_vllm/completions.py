@@ -83,7 +83,7 @@ def call_of(number: int, seat: Seat, sampling: Sampling, end_token: int) -> Call
         output_kind=RequestOutputKind.FINAL_ONLY,
     )
     tokens = np.concatenate([request.prompt_tokens, request.response_tokens]).tolist()
-    return Call(number, tokens, params)
+    return Call(number, seat.number, tokens, params)
 
 
 def call_seed(seed: int, seat: Seat) -> int:
@@ -155,7 +155,7 @@ def probe_call(number: int, tokens: NDArray[np.int32]) -> Call:
         detokenize=False,
         output_kind=RequestOutputKind.FINAL_ONLY,
     )
-    return Call(number, tokens.tolist(), params)
+    return Call(number, number, tokens.tolist(), params)
 
 
 def probe_of(output: RequestOutput, tokens: NDArray[np.int32]) -> NDArray[np.float32]:

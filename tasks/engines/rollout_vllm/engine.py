@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -12,7 +13,7 @@ from data_schemas.machine_settings import LayoutSettings, Precision
 from data_schemas.rollouts import Rollout
 from tasks.engines.chat import end_and_pad, load_tokenizer
 from tasks.engines.protocols import EngineCounters, Request, Sampling
-from tasks.engines.rollout_vllm.environment import prepare_environment
+from tasks.engines.rollout_vllm.environment import last_devices, prepare_environment
 
 # Before the modules below import vLLM, which reads the environment while it is imported.
 prepare_environment()
@@ -33,6 +34,7 @@ from tasks.engines.rollout_vllm.options import (  # noqa: E402
     refuse,
 )
 from tasks.engines.rollout_vllm.own_process import OwnProcess  # noqa: E402
+from tasks.engines.rollout_vllm.replicas import Replicas  # noqa: E402
 from tasks.engines.rollout_vllm.staging import Staging  # noqa: E402
 from tasks.engines.rollout_vllm.tally import Tally  # noqa: E402
 
@@ -42,7 +44,8 @@ ONE_PROCESS = LayoutSettings()
 class VllmRolloutEngine:
     """A RolloutEngine on vLLM.
 
-    `layout.rollout_apart` 0 is this process; above it a process of its own.
+    `layout.rollout_apart` 0 is this process; above it are processes of their own, each with
+    `layout.rollout_tensor` of the node's last GPUs.
     """
 
     def __init__(
@@ -70,11 +73,8 @@ class VllmRolloutEngine:
         options = engine_options(
             folder, self._facts, precision=precision, layout=layout, kept_whole=kept_whole
         )
-        self._backend: Backend = (
-            OwnProcess(options, gpus=layout.rollout_apart, hang_s=layout.hang_s)
-            if layout.rollout_apart
-            else InProcess(options)
-        )
+        self._replicas = max(1, layout.rollout_apart // layout.rollout_tensor)
+        self._backend = _opened(options, layout)
         self._version = version
         self._tally = Tally()
 
@@ -91,7 +91,7 @@ class VllmRolloutEngine:
     @property
     def slots(self) -> int:
         """How many sequences decode at once."""
-        return SLOTS
+        return SLOTS * self._replicas
 
     @property
     def counters(self) -> EngineCounters:
@@ -165,3 +165,14 @@ class VllmRolloutEngine:
         """Free everything."""
         self._backend.close()
         self._staging.close()
+
+
+def _opened(options: dict[str, Any], layout: LayoutSettings) -> Backend:
+    if not layout.rollout_apart:
+        return InProcess(options)
+    devices, size = last_devices(layout.rollout_apart), layout.rollout_tensor
+    members = [
+        OwnProcess(options, devices=devices[first : first + size], hang_s=layout.hang_s)
+        for first in range(0, layout.rollout_apart, size)
+    ]
+    return members[0] if len(members) == 1 else Replicas(members)

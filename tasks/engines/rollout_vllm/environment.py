@@ -4,10 +4,12 @@ A variable that is set already is left alone.
 """
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 import torch
+
+from tasks.errors import SettingsError
 
 EVERYWHERE = {
     # The engine of this process steps in this process; AsyncLLM starts its own all the same.
@@ -48,22 +50,33 @@ def changed_environment(changes: Mapping[str, str | None]) -> Iterator[None]:
         _apply(before)
 
 
-def apart_environment(gpus: int) -> dict[str, str | None]:
-    """Return the changes for a child on the node's last GPUs, which is no part of the launch.
+def apart_environment(devices: Sequence[str]) -> dict[str, str | None]:
+    """Return the changes for a child that is no part of the launch and sees these GPUs only.
 
     Args:
-        gpus: how many; without a GPU it only says that the child is not launched by torchrun.
+        devices: as CUDA_VISIBLE_DEVICES names them; none: there is no GPU to see.
     """
     changes: dict[str, str | None] = dict.fromkeys(LAUNCHER)
-    if torch.cuda.is_available():
-        named = os.environ.get("CUDA_VISIBLE_DEVICES", "")
-        devices = named.split(",") if named else [str(one) for one in range(_gpus_of_the_node())]
-        changes["CUDA_VISIBLE_DEVICES"] = ",".join(devices[-gpus:])
+    if devices:
+        changes["CUDA_VISIBLE_DEVICES"] = ",".join(devices)
     return changes
 
 
-def _gpus_of_the_node() -> int:
-    return torch.cuda.device_count()
+def last_devices(count: int) -> list[str]:
+    """Return the names of the node's last GPUs; none on a machine without.
+
+    Raises:
+        SettingsError: this process sees fewer.
+    """
+    if not torch.cuda.is_available():
+        return []
+    named = os.environ.get("CUDA_VISIBLE_DEVICES", "")
+    seen = named.split(",") if named else [str(one) for one in range(torch.cuda.device_count())]
+    if len(seen) < count:
+        raise SettingsError(
+            f"layout.rollout_apart is {count}, but this process sees {len(seen)} GPUs"
+        )
+    return seen[-count:]
 
 
 def _apply(changes: Mapping[str, str | None]) -> None:

@@ -18,6 +18,7 @@ from typing import Any
 import torch
 from vllm import EngineArgs, RequestOutput
 from vllm.distributed import parallel_state
+from vllm.v1.engine.core_client import InprocClient
 from vllm.v1.engine.llm_engine import LLMEngine
 
 from tasks.engines.rollout_vllm.backend import Call, update_steps
@@ -80,9 +81,12 @@ class InProcess:
         engine = self._awake()
         if engine.has_unfinished_requests():
             raise EngineError("weights came while rollouts were being generated; end those first")
-        for name, arguments in update_steps(folder):
-            engine.collective_rpc(name, kwargs=arguments)
-        digests = engine.collective_rpc("received_digest")
+        try:
+            for name, arguments in update_steps(folder):
+                engine.collective_rpc(name, kwargs=arguments)
+            digests = engine.collective_rpc("received_digest")
+        except (RuntimeError, ValueError, KeyError, AssertionError) as error:
+            raise EngineError(f"vLLM failed in a weight update: {error}") from error
         if not engine.reset_prefix_cache():
             raise EngineError("vLLM kept prefixes computed with the weights of before")
         return digests[0]
@@ -94,12 +98,20 @@ class InProcess:
             self._sleeping = True
 
     def close(self) -> None:
-        """Free weights and cache."""
-        engine = self._engine
-        del self._engine
-        engine.renderer.shutdown()
-        engine.engine_core.shutdown()
-        del engine
+        """Free weights and cache.
+
+        vLLM's own shutdown does as much, and then destroys every process group of this process:
+        its own, that another engine may use, and the default one, which the trainer uses.
+        """
+        client = self._engine.engine_core
+        assert isinstance(client, InprocClient)
+        core = client.engine_core
+        self._engine.renderer.shutdown()
+        core.structured_output_manager.clear_backend()
+        core.model_executor.shutdown()
+        core.scheduler.shutdown()
+        del self._engine, client, core
+        gc.unfreeze()
         gc.collect()
         if torch.cuda.is_available():
             torch.cuda.empty_cache()

@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 from vllm.config import WeightTransferConfig
+from vllm.v1.attention.backends.cpu_attn import CPUAttentionBackend
 
 from data_schemas.machine_settings import LayoutSettings, Precision
 from tasks.engines.rollout_vllm.receive import BACKEND, FolderExtension
@@ -22,8 +23,6 @@ PREFILL_TOKENS = 8192
 """Per step; without chunks at least the longest sequence."""
 CPU_EXPERT_WIDTH = 32
 """vLLM's CPU kernel pads narrower experts, and cannot update padded ones."""
-CPU_HEAD_WIDTH = 32
-"""vLLM's CPU attention is compiled for multiples of it."""
 DTYPES = {Precision.FP32: "float32", Precision.BF16: "bfloat16", Precision.FP8: "bfloat16"}
 KEPT_WHOLE = ("lm_head", "re:.*embed_tokens", "re:.*\\.mlp\\.gate$")
 """Layers that fp8 leaves alone (norms are never quantised): head, embeddings, routers."""
@@ -106,7 +105,8 @@ def engine_options(
 def _gpu_options(facts: ModelFacts, layout: LayoutSettings) -> dict[str, Any]:
     options: dict[str, Any] = {
         "gpu_memory_utilization": layout.rollout_memory,
-        "enable_sleep_mode": True,
+        # Only an engine that shares its GPUs has to give their memory back.
+        "enable_sleep_mode": not layout.rollout_apart,
     }
     if facts.num_experts:
         # Kernels that route inside themselves have recorded nothing but zeros in some versions.
@@ -137,10 +137,11 @@ def refuse(facts: ModelFacts, precision: Precision, layout: LayoutSettings) -> N
             "engines.precision 'fp8' needs a GPU: vLLM's fp8 kernels do not run on this machine; "
             "use 'fp32' or 'bf16'"
         )
-    if facts.head_width % CPU_HEAD_WIDTH:
+    widths = CPUAttentionBackend.get_supported_head_sizes()
+    if facts.head_width not in widths:
         raise SettingsError(
-            f"attention heads of {facts.head_width} numbers: without a GPU vLLM needs a multiple "
-            f"of {CPU_HEAD_WIDTH}; use engines.rollout 'hf'"
+            f"attention heads are {facts.head_width} wide: without a GPU vLLM can do {widths}; "
+            "use engines.rollout 'hf'"
         )
     if facts.num_experts and (facts.expert_width // layout.rollout_tensor) % CPU_EXPERT_WIDTH:
         raise SettingsError(

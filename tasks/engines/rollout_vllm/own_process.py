@@ -66,16 +66,25 @@ class Pulse(StatLoggerBase):
         """Called by vLLM once."""
 
 
+class Lost(EngineError):
+    """The process is dead, silent, or did not start."""
+
+
 class OwnProcess:
-    """A Backend on vLLM's asynchronous engine."""
+    """A Backend on vLLM's asynchronous engine.
+
+    Args:
+        devices: which GPUs of the node; none on a machine without.
+        hang_s: silence after which the process counts as hung, also of one that starts.
+    """
 
     leads = True
 
-    def __init__(self, options: dict[str, Any], *, gpus: int, hang_s: float) -> None:
+    def __init__(self, options: dict[str, Any], *, devices: Sequence[str], hang_s: float) -> None:
         self.restarts = 0
         self.reissued = 0
         self._options: dict[str, Any] = options | {"disable_log_stats": True}
-        self._gpus = gpus
+        self._devices = devices
         self._hang_s = hang_s
         self._pulse = Pulse()
         self._folder = Path(options["model"])
@@ -115,15 +124,15 @@ class OwnProcess:
             raise EngineError("weights came while rollouts were being generated; end those first")
         try:
             self._digest = self._ask(self._update(folder))
+            self._folder = folder
             self._canary = self._ask(self._probe())
+        except Lost as error:
+            LOG.warning("vLLM was lost in a weight update (%s) and is started again", error)
             self._folder = folder
-        except (EngineDeadError, EngineGenerateError, TimeoutError) as error:
             self._kill()
-            self._engine = self._start(folder)
-            self._folder = folder
-            self._digest, self._canary = self._seen()
             self.restarts += 1
-            LOG.warning("vLLM failed in a weight update (%r); it was opened on them", error)
+            self._engine = self._start()
+            self._digest, self._canary = self._seen()
         return self._digest
 
     def rest(self) -> None:
@@ -164,6 +173,7 @@ class OwnProcess:
                     left -= 1
                     yield number, answer
                 elif isinstance(answer, EngineDeadError | EngineGenerateError):
+                    LOG.warning("vLLM's process is dead: %r", answer)
                     lost = True
                 else:
                     raise EngineError(f"vLLM refused a sequence: {answer}") from answer
@@ -224,30 +234,40 @@ class OwnProcess:
                 raise EngineError(
                     f"vLLM was started again {MAX_FRUITLESS_RESTARTS} times and completed nothing"
                 )
-            LOG.warning("vLLM died or hung and is started again (%s)", why)
+            LOG.warning("vLLM is started again: %s", why)
             self._kill()
             self.restarts += 1
             try:
                 self._engine = self._start()
                 digest, canary = self._seen()
-            except (EngineDeadError, EngineGenerateError, TimeoutError, RuntimeError) as error:
-                why = repr(error)
+            except Lost as error:
+                why = str(error)
                 continue
             gap = float(np.abs(canary - self._canary).mean())
             if digest == self._digest and gap <= CANARY_GAP[self._options["dtype"]]:
                 return
             why = f"digest {digest[:12]} for {self._digest[:12]}, canary off by {gap:.2g} nats"
 
-    def _start(self, folder: Path | None = None) -> AsyncLLM:
-        options: dict[str, Any] = self._options | {"model": str(folder or self._folder)}
+    def _start(self) -> AsyncLLM:
+        """Open vLLM on the folder of the current weights.
+
+        Raises:
+            Lost: it did not start.
+        """
+        options: dict[str, Any] = self._options | {"model": str(self._folder)}
 
         async def opened() -> AsyncLLM:
-            with changed_environment(apart_environment(self._gpus)):
+            with changed_environment(apart_environment(self._devices)):
                 return AsyncLLM.from_engine_args(
                     AsyncEngineArgs(**options), stat_loggers=[lambda *_: self._pulse]
                 )
 
-        return asyncio.run_coroutine_threadsafe(opened(), self._loop).result()
+        # vLLM itself gives a process that starts VLLM_ENGINE_READY_TIMEOUT_S (ten minutes).
+        try:
+            return asyncio.run_coroutine_threadsafe(opened(), self._loop).result()
+        # vLLM's failures have no class in common.
+        except Exception as error:
+            raise Lost(f"vLLM did not start on {self._folder}: {error}") from error
 
     def _kill(self) -> None:
         """End the process at once: one that hangs does not listen."""
@@ -261,13 +281,20 @@ class OwnProcess:
         """Run a coroutine on the loop.
 
         Raises:
-            TimeoutError: no answer for hang_s.
+            Lost: no answer for hang_s, or no process that could answer.
+            EngineError: vLLM refused.
         """
         future = asyncio.run_coroutine_threadsafe(question, self._loop)
         try:
             return future.result(timeout=self._hang_s)
-        finally:
+        except TimeoutError as error:
             future.cancel()
+            raise Lost(f"vLLM gave no answer for {self._hang_s:.0f} s") from error
+        except (EngineDeadError, EngineGenerateError) as error:
+            raise Lost(f"vLLM's process is dead: {error!r}") from error
+        # What a worker raises comes without its class.
+        except Exception as error:
+            raise EngineError(f"vLLM failed: {error}") from error
 
     @property
     def _look_s(self) -> float:

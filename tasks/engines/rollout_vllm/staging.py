@@ -89,9 +89,10 @@ def checked(
 class Staging:
     """Model directories of handed-over weights, one per version; only the last is kept."""
 
-    def __init__(self, origin: Path) -> None:
+    def __init__(self, origin: Path, *, chunk_bytes: int = CHUNK_BYTES) -> None:
         """Take config and tokenizer from `origin`, and the names and shapes to expect."""
         self._origin = origin
+        self._chunk_bytes = chunk_bytes
         self.expected = expected_shapes(origin)
         self._root: Path | None = None
         self._number = 0
@@ -107,7 +108,7 @@ class Staging:
         folder = root / str(self._number)
         folder.mkdir()
         try:
-            names = _write_files(checked(weights, self.expected), folder)
+            names = _write_files(checked(weights, self.expected), folder, self._chunk_bytes)
         except BaseException:
             shutil.rmtree(folder, ignore_errors=True)
             raise
@@ -155,8 +156,10 @@ def files_of(folder: Path) -> list[Path]:
     return sorted(folder.glob("*.safetensors"))
 
 
-def _write_files(weights: Iterator[tuple[str, torch.Tensor]], folder: Path) -> dict[str, str]:
-    """Write files of about CHUNK_BYTES; return which file holds which tensor."""
+def _write_files(
+    weights: Iterator[tuple[str, torch.Tensor]], folder: Path, chunk_bytes: int
+) -> dict[str, str]:
+    """Write files of about `chunk_bytes`; return which file holds which tensor."""
     held: dict[str, torch.Tensor] = {}
     where: dict[str, str] = {}
     size = 0
@@ -164,7 +167,7 @@ def _write_files(weights: Iterator[tuple[str, torch.Tensor]], folder: Path) -> d
         # A copy: the trainer may reuse the memory of a tensor it has yielded.
         held[name] = tensor.detach().to("cpu", copy=True).contiguous()
         size += tensor.nbytes
-        if size >= CHUNK_BYTES:
+        if size >= chunk_bytes:
             _write(held, folder, where)
             size = 0
     if held:

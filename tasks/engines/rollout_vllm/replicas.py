@@ -1,0 +1,104 @@
+# pyright: reportMissingImports=false
+"""Several vLLM processes that answer side by side with the same weights."""
+
+import queue
+import threading
+from collections.abc import Generator, Sequence
+from pathlib import Path
+
+from vllm import RequestOutput
+
+from tasks.engines.rollout_vllm.backend import Backend, Call
+from tasks.errors import EngineError
+
+Found = tuple[int, RequestOutput] | BaseException | None
+"""An answer; or what ended a replica's answers: an error, or None for the last of them."""
+
+
+class Replicas:
+    """A Backend of backends; requests go to them in turn."""
+
+    leads = True
+
+    def __init__(self, members: Sequence[Backend]) -> None:
+        self._members = members
+
+    @property
+    def restarts(self) -> int:
+        """Of all members."""
+        return sum(member.restarts for member in self._members)
+
+    @property
+    def reissued(self) -> int:
+        """Of all members."""
+        return sum(member.reissued for member in self._members)
+
+    def run(self, calls: Sequence[Call]) -> Generator[tuple[int, RequestOutput]]:
+        """Yield the answers of all members as they end."""
+        found: queue.SimpleQueue[Found] = queue.SimpleQueue()
+        over = threading.Event()
+        count = len(self._members)
+        parts = [[call for call in calls if call.request % count == one] for one in range(count)]
+        threads = [
+            threading.Thread(target=_listen, args=(member, part, found, over), daemon=True)
+            for member, part in zip(self._members, parts, strict=True)
+        ]
+        for thread in threads:
+            thread.start()
+        working = count
+        try:
+            while working:
+                one = found.get()
+                if isinstance(one, BaseException):
+                    raise EngineError(f"a replica failed: {one}") from one
+                if one is None:
+                    working -= 1
+                else:
+                    yield one
+        finally:
+            over.set()
+            for thread in threads:
+                thread.join()
+
+    def agreed(self, folder: Path | None) -> Path:
+        """There is nobody to agree with."""
+        assert folder is not None
+        return folder
+
+    def install(self, folder: Path) -> str:
+        """Update all members.
+
+        Raises:
+            EngineError: they do not have the same weights now.
+        """
+        digests = {member.install(folder) for member in self._members}
+        if len(digests) != 1:
+            raise EngineError(f"replicas received different weights: {sorted(digests)}")
+        return digests.pop()
+
+    def rest(self) -> None:
+        """Let all members rest."""
+        for member in self._members:
+            member.rest()
+
+    def close(self) -> None:
+        """Close all members."""
+        for member in self._members:
+            member.close()
+
+
+def _listen(
+    member: Backend, calls: Sequence[Call], found: "queue.SimpleQueue[Found]", over: threading.Event
+) -> None:
+    """Put a member's answers into the queue; stop between two of them when it is over."""
+    answers = member.run(calls)
+    try:
+        for answer in answers:
+            found.put(answer)
+            if over.is_set():
+                break
+        found.put(None)
+    except Exception as error:  # noqa: BLE001, whatever ends a thread is told to who waits
+        found.put(error)
+    finally:
+        answers.close()

@@ -1,0 +1,125 @@
+"""The trainer's side of a weight hand-over: what is written, and what is refused before it."""
+
+import json
+import weakref
+from pathlib import Path
+
+import pytest
+import torch
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+from tasks.algorithms.digests import weight_digest
+from tasks.engines.rollout_vllm.staging import Staging, expected_shapes, files_of, single
+from tasks.engines.trainer_torch import TorchTrainer
+from tasks.errors import EngineError, SettingsError
+
+BASE_MODEL = Path("tasks/foundation/base_model")
+
+
+@pytest.fixture
+def staging(served_moe):
+    staging = Staging(served_moe, chunk_bytes=20_000)
+    yield staging
+    staging.close()
+
+
+@pytest.fixture(scope="module")
+def weights(served_moe):
+    return {name: tensor + 1.0 for name, tensor in TorchTrainer(served_moe).weights()}
+
+
+def test_experts_of_a_layer_are_one_entry_or_many():
+    assert {
+        "m.experts.0.gate_proj.weight": (3, 5),
+        "m.experts.0.up_proj.weight": (3, 5),
+        "m.experts.1.gate_proj.weight": (3, 5),
+        "m.experts.1.up_proj.weight": (3, 5),
+    } == single("m.experts.gate_up_proj", (2, 6, 5))
+    assert {"m.experts.0.down_proj.weight": (5, 3)} == single("m.experts.down_proj", (1, 5, 3))
+    assert {"m.mlp.gate_up_proj": (6, 5)} == single("m.mlp.gate_up_proj", (6, 5))
+
+
+def test_a_folder_is_a_model_directory_of_what_was_handed_over(staging, weights):
+    folder = staging.write(iter(weights.items()))
+    model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
+
+    assert weight_digest(weights.items()) == weight_digest(model.named_parameters())
+    assert AutoTokenizer.from_pretrained(folder).eos_token == "<|im_end|>"
+    assert len(files_of(folder)) > 2
+    index = json.loads((folder / "model.safetensors.index.json").read_text())["weight_map"]
+    assert weights.keys() == index.keys()
+    assert {path.name for path in files_of(folder)} == set(index.values())
+
+
+def test_names_as_they_stand_in_a_checkpoint_fit_as_well():
+    from safetensors.torch import load_file
+
+    staging = Staging(BASE_MODEL)
+    folder = staging.write(iter(load_file(BASE_MODEL / "model.safetensors").items()))
+
+    assert expected_shapes(BASE_MODEL) == expected_shapes(folder)
+    staging.close()
+    assert not folder.parent.exists()
+
+
+def test_no_more_than_one_file_of_tensors_is_held(staging, served_moe):
+    alive = []
+
+    def stream():
+        for name, tensor in TorchTrainer(served_moe).weights():
+            alive.append((tensor.nbytes, weakref.ref(copy := tensor.clone())))
+            assert 2 >= sum(one() is not None for _, one in alive)
+            yield name, copy
+            del copy
+
+    sizes = [path.stat().st_size for path in files_of(staging.write(stream()))]
+
+    assert max(sizes) < 20_000 + max(size for size, _ in alive) + 4096
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (lambda one: one.pop("model.norm.weight"), r"1 tensors are missing: .*model\.norm\.weight"),
+        (lambda one: one.update(strange=torch.zeros(1)), "strange is unknown"),
+        (
+            lambda one: one.update({"model.norm.weight": torch.zeros(3)}),
+            r"model\.norm\.weight is \(3,\), expected \(32,\)",
+        ),
+        (
+            lambda one: one.update(
+                {"model.layers.0.mlp.experts.down_proj": torch.zeros(7, 32, 32)}
+            ),
+            r"missing: .*experts\.7\.down_proj",
+        ),
+        (
+            lambda one: one.update(
+                {"model.layers.0.mlp.experts.3.down_proj.weight": torch.zeros(32, 32)}
+            ),
+            r"experts\.3\.down_proj\.weight came twice",
+        ),
+    ],
+)
+def test_tensors_that_do_not_fit_are_named_and_leave_nothing(staging, weights, spoil, message):
+    kept = staging.write(iter(weights.items()))
+    spoiled = dict(weights)
+    spoil(spoiled)
+
+    with pytest.raises(EngineError, match=message):
+        staging.write(iter(spoiled.items()))
+    with pytest.raises(EngineError, match=message):
+        staging.skip(iter(spoiled.items()))
+    assert [kept] == list(kept.parent.iterdir())
+
+
+def test_only_the_current_version_is_kept(staging, weights):
+    staging.write(iter(weights.items()))
+    second = staging.write(iter(weights.items()))
+    staging.keep_only(second)
+
+    assert [second] == list(second.parent.iterdir())
+
+
+def test_a_folder_without_safetensors_is_refused(tmp_path):
+    with pytest.raises(SettingsError, match=r"holds no \*\.safetensors"):
+        Staging(tmp_path)

@@ -1,0 +1,220 @@
+"""New weights in a running vLLM: what its update path gets right, and what only we make right."""
+
+# ruff: noqa: E402, the skip stands before what needs vLLM
+import importlib.util
+import warnings
+import weakref
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file
+
+pytestmark = pytest.mark.engines
+if importlib.util.find_spec("vllm") is None:
+    pytest.skip("vLLM is not installed", allow_module_level=True)
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    from vllm.model_executor.layers.fused_moe.routed_experts import RoutedExperts
+
+    from tasks.engines.rollout_vllm.engine import VllmRolloutEngine
+from data_schemas.machine_settings import LayoutSettings, Precision
+from tasks.algorithms.digests import weight_digest
+from tasks.engines.protocols import Request, Sampling
+from tasks.engines.rollout_vllm.backend import update_steps
+from tasks.engines.rollout_vllm.receive import pack_experts
+from tasks.engines.trainer_torch import TorchTrainer
+from tasks.errors import EngineError, SettingsError
+
+BASE_MODEL = Path("tasks/foundation/base_model")
+TOKENS = [np.arange(first, first + 70, dtype=np.int32) for first in (20, 150)]
+GREEDY = Sampling(1, 0.0, seed=0)
+
+
+@pytest.fixture(scope="module")
+def engine():
+    engine = VllmRolloutEngine(BASE_MODEL)
+    yield engine
+    engine.close()
+
+
+def trained(seed, by=0.03):
+    """A trainer whose policy has moved away from the base model."""
+    trainer = TorchTrainer(BASE_MODEL)
+    generator = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for _, tensor in trainer.weights():
+            tensor.add_(torch.randn(tensor.shape, generator=generator) * by)
+    return trainer
+
+
+def gap(engine, expected):
+    return max(
+        np.abs(one - two).max() for one, two in zip(engine.probe(TOKENS), expected, strict=True)
+    )
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory):
+    """A model directory of a trained policy, and what a new engine computes with it."""
+    folder = tmp_path_factory.mktemp("exported")
+    trained(2).export(folder)
+    fresh = VllmRolloutEngine(folder)
+    expected = fresh.probe(TOKENS)
+    fresh.close()
+    return folder, expected
+
+
+def test_an_updated_engine_computes_as_a_new_one_on_the_new_weights(engine, exported):
+    _, expected = exported
+    before = gap(engine, expected)
+    first = engine.load_weights(trained(1).weights(), version=1)
+    between = gap(engine, expected)
+    second = engine.load_weights(trained(2).weights(), version=2)
+
+    assert weight_digest(trained(1).weights()) == first
+    assert weight_digest(trained(2).weights()) == second
+    assert before > 0.1 < between
+    assert gap(engine, expected) <= 1e-5
+    assert 0 == engine.restarts
+
+
+def test_a_checkpoint_in_its_own_names_and_numbers_can_be_handed_over(engine):
+    weights = load_file(BASE_MODEL / "model.safetensors")
+    digest = engine.load_weights(iter(weights.items()), version=3)
+    fresh = VllmRolloutEngine(BASE_MODEL)
+
+    assert weight_digest(weights.items()) == digest
+    assert gap(engine, fresh.probe(TOKENS)) <= 1e-5
+    fresh.close()
+
+
+def test_two_engines_live_side_by_side_with_their_own_weights(engine, exported):
+    folder, expected = exported
+    engine.load_weights(TorchTrainer(BASE_MODEL).weights(), version=0)
+    own = engine.probe(TOKENS)
+    other = VllmRolloutEngine(folder)
+    requests = [Request("p", TOKENS[0][:9], 2)]
+    sampling = Sampling(6, 1.0, seed=3)
+    alone = [r.response_tokens.tolist() for r in engine.generate(requests, sampling)]
+    together = zip(
+        engine.generate(requests, sampling), other.generate(requests, sampling), strict=True
+    )
+    pairs = [(mine.response_tokens.tolist(), theirs) for mine, theirs in together]
+    other.close()
+
+    assert alone == [mine for mine, _ in pairs]
+    assert gap(engine, own) == 0.0
+    assert gap(engine, expected) > 0.1
+    for _, rollout in pairs:
+        assert 9 + len(rollout.response_tokens) - 1 == len(rollout.trace.experts_TLK)
+
+
+def test_engines_can_be_opened_one_after_another_and_leave_no_model_behind(exported):
+    for _ in range(2):
+        engine = VllmRolloutEngine(exported[0])
+        (model,) = engine._backend._engine.apply_model(weakref.ref)
+        assert gap(engine, exported[1]) <= 1e-5
+        engine.close()
+        assert model() is None
+
+
+def test_closing_an_engine_leaves_the_process_group_alone(exported):
+    VllmRolloutEngine(exported[0]).close()
+
+    assert torch.distributed.is_initialized()
+    total = torch.ones(2)
+    torch.distributed.all_reduce(total)
+    assert [1.0, 1.0] == total.tolist()
+
+
+def test_another_tensor_parallel_size_needs_another_process(engine):
+    with pytest.raises(SettingsError, match="2, but 1 processes do not divide by it"):
+        VllmRolloutEngine(BASE_MODEL, layout=LayoutSettings(rollout_tensor=2))
+
+
+def install_without_repair(engine, folder):
+    """The path vLLM offers first; nothing is packed for the CPU's kernels afterwards."""
+    engine._backend._engine.collective_rpc("reload_weights", kwargs={"weights_path": str(folder)})
+
+
+def test_a_reload_without_repair_computes_nonsense_and_an_update_mends_it(engine, exported):
+    folder, expected = exported
+    engine.load_weights(TorchTrainer(folder).weights(), version=4)
+    assert gap(engine, expected) <= 1e-5
+
+    install_without_repair(engine, folder)
+    assert gap(engine, expected) > 0.1
+
+    engine.load_weights(TorchTrainer(folder).weights(), version=5)
+    assert gap(engine, expected) <= 1e-5
+
+
+def test_prefixes_of_the_old_weights_would_be_wrong_and_are_forgotten(engine, exported):
+    folder, _ = exported
+    (request,) = [Request("p", TOKENS[0], 1)]
+
+    def greedy():
+        (rollout,) = engine.generate([request], GREEDY)
+        return rollout.logprobs[0], rollout.trace.experts_TLK
+
+    engine.load_weights(trained(5).weights(), version=5)
+    greedy()
+    backend = engine._backend
+    staged = engine._staging.write(TorchTrainer(folder).weights())
+    for name, arguments in update_steps(staged):
+        backend._engine.collective_rpc(name, kwargs=arguments)
+    stale, stale_routes = greedy()
+    engine.load_weights(TorchTrainer(folder).weights(), version=6)
+    fresh, routes = greedy()
+    engine._backend._engine.reset_prefix_cache()
+    again, _ = greedy()
+
+    assert abs(stale - fresh) > 1e-3
+    assert not np.array_equal(stale_routes, routes)
+    assert fresh == again
+
+
+def test_weights_are_refused_while_rollouts_are_generated(engine):
+    before = engine.probe(TOKENS)
+    almost = Request("q", TOKENS[1], 1, response_tokens=TOKENS[0][:19])
+    stream = engine.generate([Request("p", TOKENS[0], 4), almost], Sampling(20, 1.0, seed=1))
+
+    assert "q" == next(stream).problem_id
+    with pytest.raises(EngineError, match="while rollouts were being generated"):
+        engine.load_weights(trained(1).weights(), version=9)
+    stream.close()
+    assert 0.0 == gap(engine, before)
+
+
+class StrangeExperts(RoutedExperts):
+    """Experts under a kernel that nobody here has seen."""
+
+    def __init__(self):
+        torch.nn.Module.__init__(self)
+        self.__dict__["quant_method"] = SimpleNamespace(
+            moe_kernel=SimpleNamespace(fused_experts=object())
+        )
+
+
+def test_experts_of_an_unknown_kernel_are_not_packed_by_guess():
+    with pytest.raises(EngineError, match="an update of object may leave its weights unpacked"):
+        pack_experts(torch.nn.Sequential(StrangeExperts()))
+
+
+def test_bf16_differs_from_fp32_by_rounding_only(engine):
+    engine.load_weights(TorchTrainer(BASE_MODEL).weights(), version=0)
+    half = VllmRolloutEngine(BASE_MODEL, precision=Precision.BF16)
+    found = half.probe(TOKENS)
+    (rollout,) = half.generate([Request("p", TOKENS[0], 1)], Sampling(12, 1.0, seed=3))
+    half.close()
+
+    assert 0.0 < np.mean(np.abs(found[0] - engine.probe(TOKENS)[0])) < 0.1
+    assert 12 == len(rollout.response_tokens)
+
+
+def test_fp8_without_a_gpu_is_refused_by_name():
+    with pytest.raises(SettingsError, match=r"engines\.precision 'fp8' needs a GPU"):
+        VllmRolloutEngine(BASE_MODEL, precision=Precision.FP8)
