@@ -4,6 +4,7 @@
 SHELL := /bin/sh
 VENV := .venv
 BIN := $(VENV)/bin
+ENGINES_VENV := .venv-engines
 TORCH := 2.13.0
 UV := 0.13.8
 # Of the trainer image; megatron-core 0.16.1 asks for 2.9 or newer, below 2.12.
@@ -48,7 +49,7 @@ REAL := {"curation": {"max_prompt_tokens": 448, "max_response_tokens": 192, "sou
 	"rl_one": {"steps": 6, "prompts_per_step": 12, "domains": {"maths": 1, "code": 1, "instruction": 1}}, \
 	"rl_two": {"steps": 6, "prompts_per_step": 12, "domains": {"choice": 1, "extraction": 1, "tool_use": 1}}}
 
-.PHONY: help run test lint seeds real ablation bench-rewards bench-rl audit budget lock clean
+.PHONY: help run test lint seeds real ablation bench-rewards bench-rl audit budget mismatch drift bench-engines lock clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 22
@@ -93,6 +94,18 @@ TARGET ?= full_scale
 
 budget: $(STAMP) ## does a layout fit its GPUs? memory of one GPU, part by part
 	$(BIN)/python -m workflows.capacity $(TARGET) $(ARGS)
+
+# make mismatch ENGINES=real: vLLM against Megatron-core, in the environment of real engines.
+MISMATCH_BIN = $(if $(filter real,$(ENGINES)),$(ENGINES_VENV)/bin,$(BIN))
+
+mismatch: $(STAMP) ## rollout engine against trainer, router replay off, R2 and R3; ENGINES=real
+	COLUMNS=170 $(MISMATCH_BIN)/pyflyte run workflows/mismatch.py mismatch --engines $(or $(ENGINES),embedded) $(ARGS)
+
+drift: $(STAMP) ## the same over 50 steps of RL, as a table and a picture; ENGINES=real
+	$(MISMATCH_BIN)/python -m tasks.replay.drift --engines $(or $(ENGINES),embedded) $(ARGS)
+
+bench-engines: $(STAMP) ## vLLM, Megatron-core, the embedded engines and generate, side by side
+	$(if $(wildcard $(ENGINES_VENV)/bin/python),$(ENGINES_VENV)/bin,$(BIN))/python -m tasks.engines.bench $(ARGS)
 
 # trl asks for torch, which stands apart: the override leaves it, and its CUDA packages, out.
 lock: $(STAMP) ## resolve the lock files anew from pyproject.toml, keeping pins that still fit
