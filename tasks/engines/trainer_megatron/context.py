@@ -18,6 +18,7 @@ import torch
 class Piece:
     """Neighbouring rows of one sequence that one rank holds, numbered in the whole packed row."""
 
+    sequence: int
     first: int
     """Where the sequence begins."""
     start: int
@@ -35,14 +36,15 @@ def pieces(lengths: Sequence[int], context: int, rank: int) -> Iterator[Piece]:
     Args:
         lengths: of the packed sequences, padded to a multiple of 2C.
     """
-    for first, length in zip(accumulate(lengths, initial=0), lengths, strict=False):
+    firsts = accumulate(lengths, initial=0)
+    for number, (first, length) in enumerate(zip(firsts, lengths, strict=False)):
         if context == 1:
-            yield Piece(first, first, first + length)
+            yield Piece(number, first, first, first + length)
             continue
         assert length % multiple_of(context) == 0, f"{length} rows do not make {2 * context} chunks"
         size = length // (2 * context)
         for chunk in (rank, 2 * context - 1 - rank):
-            yield Piece(first, first + chunk * size, first + (chunk + 1) * size)
+            yield Piece(number, first, first + chunk * size, first + (chunk + 1) * size)
 
 
 def held_rows(lengths: Sequence[int], context: int, rank: int) -> torch.Tensor:

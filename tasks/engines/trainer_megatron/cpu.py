@@ -7,8 +7,12 @@ are respelt in the compiled functions of megatron.core: `torch.cuda` becomes `to
 own stand-in for code that does not care about the device. torch itself stays untouched, so
 whatever else runs in the process (transformers, vLLM) sees nothing of it.
 
-A newer Megatron (0.17 to 0.19) needs Python 3.12, and a torch wheel for it: `SPELLINGS` and the
-replaced functions have to be read again there, and VERSION set.
+What a newer Megatron needs: 0.17 and later ask for Python 3.12 (0.19.2 is the newest), so the
+move is one of the whole version set, with a torch and a vLLM wheel for it. In 0.19.2 the words
+of `SPELLINGS` are still there, the NameError is mended, local norms still refuse sequence
+parallelism, PackedSeqParams has more fields, and grouped experts lost their legacy switch:
+`install`, model.py, local_layers.py and the optimizer's repairs have to be read against it and
+VERSION set; the tests of this package say what broke.
 """
 
 import importlib

@@ -66,13 +66,15 @@ class PackedAttention(torch.nn.Module):
         bounds = packed_seq_params.cu_seqlens_q.tolist()
         lengths = [stop - start for start, stop in pairwise(bounds)]
         held = list(pieces(lengths, self.group.size(), self.group.rank()))
-        key_WGD, value_WGD = self._whole(key_MGD, lengths), self._whole(value_MGD, lengths)
+        # Split, not sliced one by one: the gradient of a slice is as large as the whole.
+        keys = self._whole(key_MGD, lengths).split(lengths)
+        values = self._whole(value_MGD, lengths).split(lengths)
         queries = query_MAD.split([piece.stop - piece.start for piece in held])
         parts = [
             _attend(
                 query_QAD,
-                key_WGD[piece.first : piece.stop],
-                value_WGD[piece.first : piece.stop],
+                keys[piece.sequence][: piece.stop - piece.first],
+                values[piece.sequence][: piece.stop - piece.first],
                 self.scale,
             )
             for piece, query_QAD in zip(held, queries, strict=True)

@@ -71,6 +71,11 @@ def initialise(layout: LayoutSettings) -> Ranks:
 
     device = _join_world(on_cpu=on_cpu)
     _divide(layout, distributed.get_world_size())
+    if parallel_state.model_parallel_is_initialized() and not _is_registered(
+        parallel_state.get_tensor_model_parallel_group()
+    ):
+        # Somebody closed the world these groups were cut from: they are cut anew.
+        parallel_state.destroy_model_parallel()
     if not parallel_state.model_parallel_is_initialized():
         parallel_state.initialize_model_parallel(
             tensor_model_parallel_size=layout.tensor,
@@ -115,6 +120,15 @@ def _join_world(*, on_cpu: bool) -> torch.device:
         address = f"tcp://127.0.0.1:{_free_port()}"
         distributed.init_process_group(backend, init_method=address, rank=0, world_size=1)
     return device
+
+
+def _is_registered(group: distributed.ProcessGroup) -> bool:
+    """Whether a group belongs to the world of now."""
+    try:
+        distributed.get_rank(group)
+    except ValueError:
+        return False
+    return True
 
 
 def _local_rank() -> int:

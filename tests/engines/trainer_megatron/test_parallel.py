@@ -4,6 +4,7 @@ import os
 import re
 
 import pytest
+from torch import distributed
 
 pytest.importorskip("megatron.core.models.gpt.gpt_layer_specs")
 
@@ -39,6 +40,20 @@ def place_without_torchrun() -> dict[str, int]:
     for name in ("RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"):
         del os.environ[name]
     return place(LayoutSettings())
+
+
+def place_after_a_closed_world() -> dict[str, int]:
+    """The same when somebody else closed the process group in between."""
+    parallel.initialise(LayoutSettings(tensor=2))
+    distributed.destroy_process_group()
+    return place(LayoutSettings(pipeline=2))
+
+
+def test_groups_of_a_world_that_was_closed_are_made_anew():
+    found = run_world(place_after_a_closed_world, 2)
+
+    assert [0, 1] == [rank["pipeline_rank"] for rank in found]
+    assert [0, 0] == [rank["tensor_rank"] for rank in found]
 
 
 def test_ranks_count_tensor_first_then_data_then_stages():
