@@ -99,6 +99,8 @@ def save(
         source: directory the policy came from: its config, generation settings, tokenizer.
         shard_bytes: files are cut at this size, and listed in an index if there are several.
     """
+    if ranks.rank == 0:
+        folder.mkdir(parents=True, exist_ok=True)
     dtype = next(model.parameters()).dtype
     names = _shard_names(geometry, dtype, shard_bytes)
     shard: dict[str, torch.Tensor] = {}

@@ -41,9 +41,7 @@ def find(folders: dict[str, Path], layout: LayoutSettings, out: Path) -> dict[st
         geometry = read_geometry(folder)
         (chunk,) = model.build(geometry, layout, ranks, trainable=False)
         convert.load(chunk, folder, geometry, ranks)
-        target = out / name
-        target.mkdir(parents=True, exist_ok=True)
-        convert.save(chunk, geometry, ranks, source=folder, folder=target)
+        convert.save(chunk, geometry, ranks, source=folder, folder=out / name)
         found[name] = Findings(
             logits_MV=_logits(chunk, geometry, ranks),
             fused=weight_digest(convert.export(chunk, geometry, ranks)),
@@ -86,7 +84,6 @@ def save_in_pieces(source: Path, layout: LayoutSettings, folder: Path) -> None:
     geometry = read_geometry(source)
     (chunk,) = model.build(geometry, layout, ranks)
     convert.load(chunk, source, geometry, ranks)
-    folder.mkdir(exist_ok=True)
     convert.save(chunk, geometry, ranks, source=source, folder=folder, shard_bytes=50_000)
     parallel.dissolve()
 
