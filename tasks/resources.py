@@ -7,11 +7,13 @@ its line from here:
     def curate(...): ...
 
 On a laptop Flyte ignores resources, timeouts and retries; only the cache matters there.
-One task is one pod on one node.
+One task is one pod on one node, but for the stages marked `team`, which may have a pod on each of
+several nodes and several processes in each pod.
 """
 
 import functools
 import html as markup
+import importlib.util
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -37,7 +39,7 @@ from flytekit.exceptions.user import FlyteRecoverableException
 from flytekit.extras.accelerators import H100
 from kubernetes.client import V1Container, V1PodSpec
 
-from tasks.errors import RETRYABLE, PipelineError
+from tasks.errors import RETRYABLE, PipelineError, SettingsError
 from tasks.source_code import shell_digest
 
 Args = ParamSpec("Args")
@@ -50,6 +52,26 @@ IMAGES = {
 }
 """One image per kind of machine (see containers/); name yours by tag or digest when registering."""
 
+
+def _at_least_one(variable: str) -> int:
+    """Read a count from the environment; 1 where nobody says otherwise.
+
+    Raises:
+        SettingsError: it is no count.
+    """
+    text = os.environ.get(variable, "1")
+    if not text.isdecimal() or int(text) < 1:
+        raise SettingsError(f"{variable} is '{text}'; give a whole number from 1 on")
+    return int(text)
+
+
+NODES = _at_least_one("EACHPROMPT_NODES")
+"""Nodes of every stage that may have several; more than one needs Kubeflow's training operator."""
+PROCESSES = _at_least_one("EACHPROMPT_PROCESSES")
+"""Processes of such a stage on each of its nodes: one per GPU that trains.
+
+Both are read when the workflows are registered, as the images are, and travel with the pods.
+"""
 PRIMARY = "primary"
 _TABLE_STYLE = (
     "body{font:15px system-ui,sans-serif;margin:2rem}td{padding:.3rem 1.5rem .3rem 0;"
@@ -91,6 +113,8 @@ class Stage:
     grace_s: int = 0
     """Between SIGTERM and SIGKILL: time to finish and commit the step in flight."""
     cached: bool = True
+    team: bool = False
+    """Its engines may span processes: it runs in NODES * PROCESSES of them."""
 
 
 STAGES = {
@@ -103,12 +127,12 @@ STAGES = {
     "pretrain": Stage("foundation", H100_NODE, "trainer", hours=24, retries=2),
     "curate": Stage("curation", LARGE, "cpu", hours=24, retries=2),
     "fit_settings": Stage("curation", SMALL, "cpu", hours=1, retries=2, cached=False),
-    "sft": Stage("sft", H100_NODE, "trainer", hours=24 * 7, retries=3),
+    "sft": Stage("sft", H100_NODE, "trainer", hours=24 * 7, retries=3, team=True),
     # Reads files from outside.
     "collect_comparisons": Stage("judge_training", SMALL, "cpu", hours=2, retries=2, cached=False),
     "measure_judge": Stage("judge_training", H100_NODE, "trainer", hours=24, retries=3),
     "merge": Stage("merge", LARGE, "cpu", hours=6, retries=2),
-    "grade": Stage("curation", H100_NODE, "rollout", hours=48, retries=3),
+    "grade": Stage("curation", H100_NODE, "rollout", hours=48, retries=3, team=True),
     "rl": Stage(
         "rl",
         H100_NODE,
@@ -117,8 +141,9 @@ STAGES = {
         retries=5,
         interruptible=True,
         grace_s=1800,
+        team=True,
     ),
-    "evaluate": Stage("evaluation", H100_NODE, "rollout", hours=24, retries=3),
+    "evaluate": Stage("evaluation", H100_NODE, "rollout", hours=24, retries=3, team=True),
     "pool": Stage("evaluation", SMALL, "cpu", hours=2, retries=2),
     "agreement": Stage("evaluation", SMALL, "cpu", hours=2, cached=False),
     "compare": Stage("evaluation", SMALL, "cpu", hours=2, retries=2),
@@ -146,10 +171,35 @@ def shell(
     """Make a function the Flyte task of one stage of the table; its errors are told apart."""
 
     def make(function: Callable[Args, Result]) -> Callable[Args, Result]:
+        arguments = task_arguments(name)
+        if STAGES[name].team and NODES * PROCESSES > 1:
+            body = _in_processes(function, STAGES[name], arguments)
+        else:
+            body = recoverable(function)
         # In a workflow a call gives promises of the results; to a reader they are the results.
-        return cast("Callable[Args, Result]", task(recoverable(function), **task_arguments(name)))
+        return cast("Callable[Args, Result]", task(body, **arguments))
 
     return make
+
+
+def _in_processes(
+    function: Callable[Args, Result], stage: Stage, arguments: dict[str, Any]
+) -> Callable[Args, Result | None]:
+    """Make a stage's function and its task's arguments those of several processes.
+
+    Raises:
+        SettingsError: what starts processes is not installed.
+    """
+    if importlib.util.find_spec("flytekitplugins") is None:
+        raise SettingsError(
+            f"EACHPROMPT_PROCESSES {PROCESSES} and EACHPROMPT_NODES {NODES} need the package "
+            "flytekitplugins-kfpytorch, which is part of lock_engines.txt and lock_trainer.txt"
+        )
+    # Imported here: an installation for one process has no Elastic plugin.
+    from tasks.elastic import in_team, team
+
+    arguments |= {"task_config": team(stage.grace_s), "shared_memory": True}
+    return in_team(function)
 
 
 def subworkflow(function: Callable[Args, Result]) -> Callable[Args, Result]:
@@ -190,6 +240,7 @@ def task_arguments(name: str) -> dict[str, Any]:
         "interruptible": stage.interruptible,
         "pod_template": _pod(stage.grace_s) if stage.grace_s else None,
         "cache": _cache(name) if stage.cached else False,
+        "environment": _processes(),
         "enable_deck": True,
         "deck_fields": (),
     }
@@ -257,6 +308,13 @@ def deck_of_facts(title: str, facts: Mapping[str, float | int | str]) -> None:
 def _cache(name: str) -> Cache:
     # The execution is when, not what: the same work in another run is the same result.
     return Cache(version=code_digest(name)[:32], serialize=True, ignored_inputs=("execution",))
+
+
+def _processes() -> dict[str, str] | None:
+    """What a pod must know to make the same tasks of this table as registration did."""
+    if NODES * PROCESSES == 1:
+        return None
+    return {"EACHPROMPT_NODES": str(NODES), "EACHPROMPT_PROCESSES": str(PROCESSES)}
 
 
 def _pod(grace_s: int) -> PodTemplate:

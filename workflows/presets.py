@@ -1,6 +1,12 @@
 """Named settings, as plain values. Every one of them is validated by a test."""
 
-from data_schemas.machine_settings import RolloutKind, TrainerKind
+from data_schemas.machine_settings import (
+    LayoutSettings,
+    MachineSettings,
+    Precision,
+    RolloutKind,
+    TrainerKind,
+)
 from data_schemas.prompts import Domain
 from data_schemas.rl_settings import (
     AuxiliarySettings,
@@ -38,7 +44,38 @@ JUDGE = SFTSettings()
 NIGHTLY = RetrainSettings()
 """Retraining from the folder `inbox`, on two CPU cores."""
 
-_H100 = EngineSettings(rollout=RolloutKind.VLLM, trainer=TrainerKind.MEGATRON)
+_NODE = MachineSettings(
+    rollout=RolloutKind.VLLM,
+    trainer=TrainerKind.MEGATRON,
+    precision=Precision.BF16,
+    layout=LayoutSettings(
+        tensor=4,
+        expert=8,
+        recompute=True,
+        micro_batch_tokens=1024 + 16_384,  # the longest prompt and response: none is ever split
+        precision=Precision.BF16,
+        rollout_tensor=2,
+        rollout_memory=0.4,
+    ),
+)
+"""Eight H100s and a mixture of 15B: both engines on every GPU, one resting while the other
+works."""
+_CLUSTER = MachineSettings(
+    rollout=RolloutKind.VLLM,
+    trainer=TrainerKind.MEGATRON,
+    precision=Precision.FP8,  # in bf16 a rollout engine does not fit beside the trainer's state
+    layout=LayoutSettings(
+        tensor=8,
+        pipeline=8,
+        expert=16,
+        recompute=True,
+        micro_batch_tokens=1024 + 32_768,
+        precision=Precision.BF16,
+        rollout_tensor=8,
+        rollout_memory=0.55,
+    ),
+)
+"""256 H100s and a mixture of 245B with 71B active; `make budget` shows what every GPU holds."""
 _MOUNTED_MODEL = "/mnt/models/base"
 _MOUNTED_SOURCES = tuple(
     Source(adapter=name, path=f"/mnt/data/{name}")
@@ -56,7 +93,15 @@ _MOUNTED_SOURCES = tuple(
 """Where the nodes of a cluster see the base model and the raw files; a missing one is refused."""
 
 
-def _reinforcement(tiny: RLSettings, prompts: int, tokens: int, steps: int) -> RLSettings:
+def _rollouts_only(engines: MachineSettings) -> MachineSettings:
+    """The same replicas in bf16 where no trainer shares the GPUs: what is measured is the model."""
+    layout = engines.layout.model_copy(update={"rollout_memory": 0.9})
+    return engines.model_copy(update={"precision": Precision.BF16, "layout": layout})
+
+
+def _reinforcement(
+    tiny: RLSettings, engines: MachineSettings, prompts: int, tokens: int, steps: int
+) -> RLSettings:
     """Scale one phase up; what the phases differ in (their domains) stays."""
     return tiny.model_copy(
         update={
@@ -67,13 +112,15 @@ def _reinforcement(tiny: RLSettings, prompts: int, tokens: int, steps: int) -> R
             "learning_rate": 1e-6,  # ESPO setup (spec A.3, A.5)
             # A fifth of the limit, as 4096 of 20480 in DAPO (spec F.2).
             "rewards": RewardSettings(overlong_buffer=tokens // 5),
-            "engines": _H100,
+            "engines": EngineSettings(**dict(engines)),
             "commit_every": 10,  # states are hundreds of GB; a preempted run loses 10 steps at most
         }
     )
 
 
-def _large(name: str, prompts: int, tokens: int, steps: int) -> PipelineSettings:
+def _large(
+    name: str, engines: MachineSettings, prompts: int, tokens: int, steps: int
+) -> PipelineSettings:
     """The pipeline for a real mixture of experts, `tokens` being the longest response."""
     return PipelineSettings(
         base_model=_MOUNTED_MODEL,
@@ -89,6 +136,7 @@ def _large(name: str, prompts: int, tokens: int, steps: int) -> PipelineSettings
             warmup_share=0.01,  # Ring-lite (spec B.3)
             batch_tokens=256 * 8192,  # Ring-lite: 256 sequences; their mean length is a guess
             entropy_prompts=512,
+            engines=engines,
         ),
         merge=MergeSettings(density=0.2),  # TIES paper (spec A.2)
         grading=GradingSettings(
@@ -96,22 +144,29 @@ def _large(name: str, prompts: int, tokens: int, steps: int) -> PipelineSettings
             max_new_tokens=tokens,
             drop_at_or_above=0.9,  # spec A.4 [I]
             max_problems=100_000,
+            engines=_rollouts_only(engines),
         ),
-        rl_one=_reinforcement(CPU_SMOKE.rl_one, prompts, tokens, steps),
-        rl_two=_reinforcement(CPU_SMOKE.rl_two, prompts, tokens, steps),
-        evaluation=EvaluationSettings(samples=8, max_new_tokens=tokens),
+        rl_one=_reinforcement(CPU_SMOKE.rl_one, engines, prompts, tokens, steps),
+        rl_two=_reinforcement(CPU_SMOKE.rl_two, engines, prompts, tokens, steps),
+        evaluation=EvaluationSettings(
+            samples=8, max_new_tokens=tokens, engines=_rollouts_only(engines)
+        ),
         release=ReleaseSettings(name=name),
     )
 
 
-SINGLE_NODE = _large("eachprompt-single-node", prompts=128, tokens=16_384, steps=400)
-"""One node of eight H100s: the batch and response length of the ESPO paper (spec A.3)."""
+SINGLE_NODE = _large("eachprompt-single-node", _NODE, prompts=128, tokens=16_384, steps=400)
+"""One node of eight H100s: the batch and response length of the ESPO paper (spec A.3).
 
-FULL_SCALE = _large("eachprompt-full-scale", prompts=512, tokens=32_768, steps=1000)
+Register with EACHPROMPT_PROCESSES=8: SFT, grading, RL and evaluation are then eight processes.
+"""
+
+FULL_SCALE = _large("eachprompt-full-scale", _CLUSTER, prompts=512, tokens=32_768, steps=1000)
 """256 H100s: the profile published for CompassMax-V3-Thinking (spec A.3).
 
-Steps and learning rate are not published; the latter is the ESPO paper's. A task is one pod
-of eight H100s; an engine that spans 32 nodes brings the others itself.
+Steps and learning rate are not published; the latter is the ESPO paper's. Register with
+EACHPROMPT_NODES=32 and EACHPROMPT_PROCESSES=8: SFT, grading, RL and evaluation are then pods of
+eight H100s on 32 nodes, started together by Flyte's Elastic plugin (tasks/elastic.py).
 """
 
 COMPASSMAX = FULL_SCALE
@@ -155,8 +210,12 @@ RING_LITE = FULL_SCALE.model_copy(
 Its science problems are of no domain here; its SFT is the pipeline's.
 """
 
+_DENSE_NODE = _NODE.model_copy(
+    update={"layout": _NODE.layout.model_copy(update={"expert": 1})}  # a dense model
+)
 _COMPASS_THINKER_RL = SINGLE_NODE.rl_one.model_copy(
     update={
+        "engines": EngineSettings(**dict(_DENSE_NODE)),
         "domains": {Domain.MATHS: 1.0},
         "max_new_tokens": 4096,
         "loss": LossSettings(kind=PolicyLoss.GRPO, clip_low=0.2, clip_high=0.28),
@@ -172,6 +231,11 @@ _COMPASS_THINKER_RL = SINGLE_NODE.rl_one.model_copy(
 )
 COMPASS_THINKER = SINGLE_NODE.model_copy(
     update={
+        "sft": SINGLE_NODE.sft.model_copy(update={"engines": _DENSE_NODE}),
+        "grading": SINGLE_NODE.grading.model_copy(update={"engines": _rollouts_only(_DENSE_NODE)}),
+        "evaluation": SINGLE_NODE.evaluation.model_copy(
+            update={"engines": _rollouts_only(_DENSE_NODE)}
+        ),
         "rl_one": _COMPASS_THINKER_RL,
         "rl_two": _COMPASS_THINKER_RL.model_copy(update={"seed": 1}),
         "release": ReleaseSettings(name="eachprompt-compass-thinker"),

@@ -8,7 +8,8 @@ from typing import NamedTuple
 from data_schemas.artifacts import Execution, StoreRef
 from data_schemas.settings import PipelineSettings
 from tasks import location, remote, resources
-from tasks.engines.select import require
+from tasks.engines.select import require, require_fit
+from tasks.errors import SettingsError
 from tasks.intake import options
 
 
@@ -21,16 +22,27 @@ class Opened(NamedTuple):
 
 @resources.shell("check_settings")
 def check_settings(settings: PipelineSettings, sources: str) -> PipelineSettings:
-    """Take the command line's sources into the settings, and refuse engines that are not there.
+    """Take the command line's sources into the settings, and refuse engines that cannot be had.
+
+    They must be installed, and the processes of the stages must form their layouts.
 
     Args:
         settings: of the workflow.
         sources: 'adapter=path,adapter=path', or '' to keep the settings' own.
     """
-    require(settings.rl_one.engines)
-    require(settings.rl_two.engines)
-    for stage in (settings.sft, settings.grading, settings.evaluation):
-        require(stage.engines)
+    stages = {
+        "sft": settings.sft.engines,
+        "grading": settings.grading.engines,
+        "rl_one": settings.rl_one.engines,
+        "rl_two": settings.rl_two.engines,
+        "evaluation": settings.evaluation.engines,
+    }
+    for name, engines in stages.items():
+        require(engines)
+        try:
+            require_fit(engines, nodes=resources.NODES, processes=resources.PROCESSES)
+        except SettingsError as error:
+            raise SettingsError(f"{name}.{error}") from error
     return options.with_sources(settings, sources)
 
 

@@ -92,7 +92,9 @@ def _epochs(course: Course, trainer: Trainer, engine: RolloutEngine) -> Iterator
             )
             result = trainer.update(batch, CrossEntropy(count), temperature=1.0, learning_rate=rate)
             loss_sum, tokens, done = loss_sum + result["loss"] * count, tokens + count, done + 1
-        trainer.export(course.checkpoints / str(epoch))
+        checkpoint = course.checkpoints / str(epoch)
+        checkpoint.mkdir()
+        trainer.export(checkpoint)
         yield EpochReport(
             epoch=epoch,
             train_loss=loss_sum / tokens,

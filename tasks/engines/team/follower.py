@@ -17,7 +17,7 @@ from torch.distributed.elastic.multiprocessing.errors import get_error_handler
 
 from tasks.engines.team import wire
 from tasks.engines.team.board import Board
-from tasks.engines.team.member import Command, Member, joined
+from tasks.engines.team.member import Command, End, Member, joined
 from tasks.errors import EngineError, PipelineError
 
 logger = logging.getLogger(__name__)
@@ -33,15 +33,19 @@ def serve() -> None:
     with (
         joined() as member,
         member.board.watching(code=0),
-        _leaving_sigterm_to_the_leader(member.board),
+        _leaving_sigterm_to_the_leader(member.board) as came,
     ):
         threading.Thread(target=_beside, args=(member,), name="beside", daemon=True).start()
-        _follow(member, member.commands)
+        if _follow(member, member.commands) is End.DONE:
+            came.clear()
 
 
 @contextmanager
-def _leaving_sigterm_to_the_leader(board: Board) -> Iterator[None]:
+def _leaving_sigterm_to_the_leader(board: Board) -> Iterator[list[int]]:
     """Pass SIGTERM on instead of ending by it, until the block ends.
+
+    Yields:
+        The signals that came: while there are any, this process ends by SIGTERM in the end.
 
     The main thread waits in a collective and runs no handler, so a thread reads the number of the
     signal from a socket.
@@ -59,38 +63,38 @@ def _leaving_sigterm_to_the_leader(board: Board) -> Iterator[None]:
     signal.signal(signal.SIGTERM, lambda number, _: came.append(number))
     signal.set_wakeup_fd(there.fileno(), warn_on_full_buffer=False)
     try:
-        yield
+        yield came
     finally:
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         there.close()
-        if came:  # the agent waits for this process to end
+        if came:  # the agent sent it, and waits
             os.kill(os.getpid(), signal.SIGTERM)
 
 
-def _follow(member: Member, group: dist.ProcessGroup) -> None:
+def _follow(member: Member, group: dist.ProcessGroup) -> End:
     """Serve one channel. A leader that is gone ends it quietly: the agent knows why it went."""
     while True:
         try:
             command = wire.hear(group)
         except RuntimeError as error:
             logger.warning("rank %d: the leader is gone: %s", member.place.rank, error)
-            return
-        if command is None:
-            return
+            return End.FAILED
+        if isinstance(command, End):
+            return command
         try:
             reply = _done(command, member)
         except PipelineError as error:
             if member.board.is_over():  # a consequence of what failed elsewhere
                 logger.warning("rank %d: %s", member.place.rank, error)
-                return
+                return End.FAILED
             member.board.report(error)
             raise type(error)(f"rank {member.place.rank}: {error}") from error
         try:
             wire.gather(reply, group)
         except RuntimeError as error:
             logger.warning("rank %d: the leader is gone: %s", member.place.rank, error)
-            return
+            return End.FAILED
 
 
 def _done(command: object, member: Member) -> object:

@@ -10,7 +10,7 @@ from torch import distributed as dist
 
 from tasks.engines.team import wire
 from tasks.engines.team.board import Board
-from tasks.engines.team.member import Command, Member, joined
+from tasks.engines.team.member import Command, End, Member, joined
 from tasks.engines.team.place import place
 from tasks.errors import EngineError
 
@@ -53,11 +53,11 @@ class Channel:
         """True while a command runs, and for good after one that failed."""
         return self._free.locked()
 
-    def stop(self) -> None:
+    def stop(self, end: End) -> None:
         """Send the others home, if they are listening."""
         if self._free.acquire(blocking=False):
             with self._board.naming_who_failed():
-                wire.tell(None, self._group)
+                wire.tell(end, self._group)
 
 
 class Leader:
@@ -78,10 +78,10 @@ class Leader:
         """True if the others cannot be told anything any more."""
         return self.commands.busy or self.beside.busy
 
-    def dismiss(self) -> None:
+    def dismiss(self, end: End) -> None:
         """Send the others home, where they are listening."""
-        self.beside.stop()
-        self.commands.stop()
+        self.beside.stop(end)
+        self.commands.stop(end)
 
 
 @contextmanager
@@ -96,11 +96,11 @@ def leading() -> Iterator[Leader]:
             # First of all, so that nobody takes a broken connection for the cause.
             member.board.end()
             with suppress(EngineError):
-                leader.dismiss()
+                leader.dismiss(End.FAILED)
             raise
         finally:
             _CURRENT.reset(token)
-        leader.dismiss()
+        leader.dismiss(End.DONE)
         member.board.end()
 
 

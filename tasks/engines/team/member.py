@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
+from enum import Enum
 from typing import Protocol
 
 import torch
@@ -34,6 +35,13 @@ class Member:
     trainers: dict[int, Trainer] = field(default_factory=dict)
     engines: dict[int, RolloutEngine] = field(default_factory=dict)
     """By number; a rank has only the replicas it is part of."""
+
+
+class End(Enum):
+    """What the leader sends last."""
+
+    DONE = "done"
+    FAILED = "failed"
 
 
 class Command(Protocol):

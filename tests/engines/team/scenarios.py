@@ -100,17 +100,20 @@ def requests(count: int = 6) -> list[Request]:
     ]
 
 
+def ordered(rollouts) -> list:
+    return sorted(rollouts, key=lambda rollout: (rollout.problem_id, rollout.sample))
+
+
 def answers(rollouts) -> list[list]:
-    return sorted(
+    return [
         [
             rollout.problem_id,
             rollout.sample,
             rollout.response_tokens.tolist(),
-            np.round(rollout.logprobs, 4).tolist(),
             rollout.trace.experts_TLK.tolist(),
         ]
-        for rollout in rollouts
-    )
+        for rollout in ordered(rollouts)
+    ]
 
 
 def rolled_out(model: Path, out: Path) -> dict:
@@ -130,6 +133,10 @@ def rolled_out(model: Path, out: Path) -> dict:
     canaries = [np.arange(1, 9, dtype=np.int32)]
     found = {
         "same": answers(rollouts) == answers(expected),
+        "logprobs": max(
+            float(np.abs(one.logprobs - other.logprobs).max())
+            for one, other in zip(ordered(rollouts), ordered(expected), strict=True)
+        ),
         "again": len(again),
         "versions": sorted({rollout.policy_version for rollout in rollouts}),
         "digests": [installed, outgoing.digest(), weight_digest(trainer.weights())],
@@ -273,7 +280,33 @@ def leader_fails_amid(model: Path, out: Path) -> None:
     raise SettingsError("steps is -1")
 
 
+def told(model: Path, out: Path) -> dict:
+    """SIGTERM comes to the follower alone; the leader hears of it and both end well."""
+    engine = team_rollout(model)
+    came = []
+    previous = signal.signal(signal.SIGTERM, lambda *_: came.append("leader"))
+    make = partial(TeamTrainer, current(), partial(Terminated, model))
+    trainer = make()
+    until = time.monotonic() + 20.0
+    while not came and time.monotonic() < until:
+        time.sleep(0.05)
+    trainer.save(out)
+    rollouts = list(engine.generate(requests(), SAMPLING))
+    signal.signal(signal.SIGTERM, previous)
+    return {"came": came, "answers": len(rollouts)}
+
+
+class Terminated(HalfTrainer):
+    """Its machine is told to go while it is opened."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        if place().rank == 1:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+
 SCENARIOS: dict[str, Callable] = {
+    "told": told,
     "rolled_out": rolled_out,
     "trained": trained,
     "beside": beside,

@@ -1,0 +1,206 @@
+"""Two real processes of one stage, see scenarios.py; started once for all tests."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from data_schemas.machine_settings import LayoutSettings, MachineSettings, RolloutKind, TrainerKind
+from tasks.engines.protocols import Request
+from tasks.engines.select import require_fit
+from tasks.engines.team.leader import current
+from tasks.engines.team.place import replicas
+from tasks.engines.team.rollout import spread
+from tasks.errors import SettingsError
+
+SCRIPT = Path(__file__).with_name("scenarios.py")
+QUICK_S = 20.0
+"""Well below the 30 s after which torchrun kills what does not end."""
+
+
+@pytest.fixture(scope="module")
+def found(tiny_moe, tmp_path_factory):
+    out = tmp_path_factory.mktemp("team")
+    root = str(SCRIPT.parents[3])
+    done = subprocess.run(
+        [sys.executable, SCRIPT, tiny_moe, out],
+        env=os.environ | {"PYTHONPATH": root, "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    return json.loads((out / "found.json").read_text())
+
+
+def returned(found, name):
+    assert "returned" in found[name], found[name]
+    assert found[name]["returned"]["1"] is None  # rank 0's value is the stage's
+    return found[name]["returned"]["0"]
+
+
+def test_answers_do_not_depend_on_the_number_of_replicas(found):
+    one = returned(found, "rolled_out")
+
+    assert one["same"] is True
+    assert one["logprobs"] < 1e-5
+
+
+def test_every_request_is_answered_once_and_counted_once(found):
+    one = returned(found, "rolled_out")
+
+    # Twice all twelve, once by a caller who stopped listening, and two more.
+    assert 26 == one["sequences"]
+    assert one["tokens"][0] == one["tokens"][1]
+    assert 2 == one["again"]
+    assert one["slots"][0] == 2 * one["slots"][1]
+
+
+def test_weights_of_another_trainer_are_sent_to_every_replica(found):
+    one = returned(found, "rolled_out")
+
+    assert 1 == len(set(one["digests"]))
+    assert [7] == one["versions"]
+    assert one["probe"] < 1e-5
+
+
+def test_the_teams_own_trainer_feeds_every_engine_in_place(found):
+    one = returned(found, "trained")
+
+    assert 1 == len(set(one["digests"]))
+    assert 1 == one["version"]
+
+
+def test_the_calls_of_a_loss_come_together_from_all_ranks(found):
+    one = returned(found, "trained")
+
+    assert [0, 1, 2, 3, 4] == one["rows"]
+    assert [-9.0, -10.0, -11.0] == one["logprobs"]["3"]
+    assert -105.0 == one["loss"]
+
+
+def test_every_rank_makes_the_trainers_calls(found):
+    one = returned(found, "trained")
+
+    assert one["doubled"] is True
+    assert ["model-0", "model-1", "part-0", "part-1"] == one["files"]
+
+
+def test_whoever_stops_reading_weights_leaves_the_team_in_step(found):
+    assert "model.embed_tokens.weight" == returned(found, "trained")["first"]
+
+
+def test_engines_of_their_own_roll_out_while_the_trainer_works(found):
+    one = returned(found, "beside")
+
+    assert 12 == one["answers"]
+    assert "while the team is busy" in one["refused"]
+
+
+def test_of_a_tensor_parallel_replica_the_first_rank_alone_speaks(found):
+    one = returned(found, "grouped")
+
+    assert {"answers": 12, "sequences": 12} == one
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("other_weights", "EngineError: weight hand-over of version 1: rank 1 has"),
+        (
+            "other_kernels",
+            "EngineError: weight hand-over: on canary sequences the engine of rank 1",
+        ),
+        ("follower_raises", "EngineError: rank 1: RuntimeError: no such kernel"),
+        ("follower_fails_apart", "EngineError: rank 1: RuntimeError: no such kernel"),
+        ("follower_has_bad_data", "DataError: rank 1: row 7 is not a number"),
+        ("leader_fails", "SettingsError: steps is -1"),
+        ("leader_fails_amid", "SettingsError: steps is -1"),
+    ],
+)
+def test_a_failure_ends_all_ranks_within_seconds_and_says_whose_it_was(found, name, message):
+    assert found[name]["message"]["message"].startswith(message)
+    assert found[name]["seconds"] < QUICK_S
+
+
+def test_the_leader_is_told_what_failed_on_another_rank(found):
+    assert "EngineError: rank 1: RuntimeError: no such kernel" == found["follower_raises"]["leader"]
+    assert "DataError: rank 1: row 7 is not a number" == found["follower_has_bad_data"]["leader"]
+
+
+def test_a_killed_rank_ends_the_others(found):
+    one = found["follower_is_killed"]
+
+    assert (1, -9) == (one["rank"], one["code"])
+    assert one["seconds"] < QUICK_S
+
+
+def test_sigterm_to_one_rank_reaches_the_leader_and_ends_nobody(found):
+    one = found["told"]["returned"]["0"]
+
+    assert {"came": ["leader"], "answers": 12} == one
+
+
+def requests(tokens, samples):
+    return [
+        Request(str(number), None, count, expected_tokens=expected)
+        for number, (expected, count) in enumerate(zip(tokens, samples, strict=True))
+    ]
+
+
+def test_requests_are_spread_by_the_tokens_they_will_take():
+    # 40, 30, 20 and 10 tokens: longest first to whoever is free first.
+    parts = spread(requests([10.0, 5.0, 20.0, 30.0], [1, 8, 1, 1]), 2)
+
+    assert [["0", "1"], ["2", "3"]] == [[one.problem_id for one in part] for part in parts]
+
+
+def test_without_a_forecast_requests_are_spread_by_their_samples():
+    parts = spread(requests([1.0] * 5, [2] * 5), 3)
+
+    assert [2, 2, 1] == [len(part) for part in parts]
+
+
+def test_replicas_are_consecutive_ranks_or_one_per_node():
+    assert ((0, 1), (2, 3)) == replicas(4, 4, tensor=2, apart=False)
+    assert ((0,), (6,)) == replicas(12, 6, tensor=2, apart=True)
+
+
+def test_a_stage_of_one_process_has_no_team():
+    assert current() is None
+
+
+@pytest.mark.parametrize(
+    ("layout", "message"),
+    [
+        ({"expert": 4}, "expert \\* pipeline is 4, which does not divide the 2 processes"),
+        ({"tensor": 2, "pipeline": 2}, "tensor \\* pipeline \\* context is 4"),
+        ({"rollout_tensor": 4}, "rollout_tensor 4 does not divide the 2 processes of a node"),
+    ],
+)
+def test_a_layout_that_the_processes_cannot_form_is_refused_by_name(layout, message):
+    engines = MachineSettings(
+        rollout=RolloutKind.VLLM, trainer=TrainerKind.MEGATRON, layout=LayoutSettings(**layout)
+    )
+
+    with pytest.raises(SettingsError, match=message):
+        require_fit(engines, nodes=1, processes=2)
+
+
+def test_a_layout_of_many_processes_is_refused_where_there_is_one():
+    engines = MachineSettings(trainer=TrainerKind.MEGATRON, layout=LayoutSettings(expert=2))
+
+    with pytest.raises(SettingsError, match="EACHPROMPT_PROCESSES"):
+        require_fit(engines, nodes=1, processes=1)
+    require_fit(engines, nodes=1, processes=2)
+    require_fit(engines, nodes=2, processes=1)
+
+
+def test_the_embedded_engine_is_never_divided():
+    engines = MachineSettings(layout=LayoutSettings(rollout_tensor=2))
+
+    with pytest.raises(SettingsError, match="'hf' cannot"):
+        require_fit(engines, nodes=1, processes=2)
