@@ -32,7 +32,7 @@ from tasks.progress import progress
 from tasks.replay.numerics import EMBEDDED, real, sample_problems
 from tasks.rewards.service import ScoringService
 from tasks.rl import state
-from tasks.rl.run import Phase, train
+from tasks.rl.run import Phase, finish, train
 
 DOMAINS = (Domain.MATHS, Domain.CHOICE, Domain.EXTRACTION, Domain.TOOL_USE)
 """Judged by rules alone: no sandbox, no judge."""
@@ -40,7 +40,7 @@ MAX_ABSTAINED = 0.5
 """More than by default: a step that stops a phase would leave a hole in the picture."""
 NUM_PROBLEMS = 400
 COLOURS = {RouterReplay.OFF: "#b3372f", RouterReplay.R2: "#d08a1d", RouterReplay.R3: "#3f7fb5"}
-PICTURE_FILE, RECORDS_FILE = "drift.png", "drift.json"
+PICTURE_FILE, RECORDS_FILE, MODEL = "drift.png", "drift.json", "model"
 
 Course = Mapping[RouterReplay, Sequence[GateRecord]]
 """The gate's record of every step, by way of replay."""
@@ -65,14 +65,18 @@ def settings_of(
 def records(
     model: Path, settings: RLSettings, problems: Sequence[Problem], folder: Path
 ) -> list[GateRecord]:
-    """Train a phase to its end, or on to it, and read what the gate recorded."""
+    """Train a phase to its end, or on to it, and read what the gate recorded.
+
+    The trained policy is left in `folder`/model, for a mismatch table of its own.
+    """
     asked = tuple(problem for problem in problems if problem.domain in settings.domains)
-    phase = Phase(settings, model, asked, folder, "drift")
+    phase = Phase(settings, model, asked, folder / "state", "drift")
     with ScoringService(model, settings.rewards) as scorer:
         course = train(phase, scorer)
         for _ in progress(course, settings.router_replay.value, settings.steps):
             pass
-    return [record.gate for record in state.read_steps(folder, settings.steps)]
+    finish(phase, folder / MODEL, folder / "report")
+    return [record.gate for record in state.read_steps(phase.state, settings.steps)]
 
 
 def drift_table(course: Course) -> Table:
@@ -135,7 +139,11 @@ def asked(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--steps", type=int, default=50)
     parser.add_argument("--prompts", type=int, default=12, help="of a step, eight answers each")
     parser.add_argument("--tokens", type=int, default=64, help="of an answer")
-    parser.add_argument("--out", default="drift", help="folder for states, drift.png, drift.json")
+    parser.add_argument(
+        "--out",
+        default="drift",
+        help="folder for drift.png, drift.json and, by phase, state and model",
+    )
     return parser.parse_args(arguments)
 
 
@@ -161,7 +169,7 @@ def main(arguments: Sequence[str]) -> int:
                 prompts=options.prompts,
                 tokens=options.tokens,
             )
-            folder = out / f"state-{settings.engines.precision.value}-{replay.value}"
+            folder = out / "-".join((options.engines, rollout, trainer, replay))
             course[replay] = records(model, settings, problems, folder)
     except (PipelineError, ValueError) as error:
         console.print(f"{type(error).__name__}: {error}", markup=False)

@@ -68,6 +68,7 @@ def test_a_short_run_is_trained_drawn_and_taken_up_again(tmp_path, capsys):
     assert [1] == [record["step"] for record in kept["r3"]]
     assert json.loads((tmp_path / "out" / "drift.json").read_text()) == kept
     assert (tmp_path / "out" / "drift.png").stat().st_size > 1000
+    assert (tmp_path / "out" / "embedded-bf16-fp32-r3" / "model" / "config.json").is_file()
 
 
 @pytest.mark.parametrize(
