@@ -18,6 +18,40 @@ from tasks.engines.trainer_megatron.micro_batches import MicroBatch
 Metrics = dict[str, float]
 
 
+class _Joined(torch.autograd.Function):
+    """Values that ranks hold parts of, on all of them; gradient goes back to one's own part."""
+
+    @staticmethod
+    def forward(ctx, part, own, size, group):
+        whole = part.new_zeros(size)
+        whole[own] = part
+        distributed.all_reduce(whole, group=group)
+        ctx.save_for_backward(own)
+        return whole
+
+    @staticmethod
+    def backward(  # pyright: ignore[reportIncompatibleMethodOverride]
+        ctx, slope
+    ):
+        (own,) = ctx.saved_tensors
+        return slope[own], None, None, None
+
+
+def joined(
+    part: torch.Tensor, own: torch.Tensor, size: int, group: distributed.ProcessGroup
+) -> torch.Tensor:
+    """Put a vector together from parts, differentiably.
+
+    All ranks compute the same from the whole; each has the gradient of its own part, so that
+    over all ranks every part is counted once.
+
+    Args:
+        own: places [part] in the whole that this rank holds.
+        size: of the whole.
+    """
+    return _Joined.apply(part, own, size, group)
+
+
 class ResponseValues:
     """Values of response positions, filled in by whoever computes them. Zero elsewhere."""
 
@@ -40,7 +74,7 @@ class ResponseValues:
 
 def gathered_routes(
     batch: TokenBatch,
-    parts: Sequence[tuple[MicroBatch, slice, torch.Tensor]],
+    parts: Sequence[tuple[MicroBatch, torch.Tensor, torch.Tensor]],
     *,
     places_L: Sequence[int],
     num_layers: int,
@@ -49,8 +83,8 @@ def gathered_routes(
     """Put expert choices together, one layer at a time.
 
     Args:
-        parts: micro-batches of this rank, the packed rows it had, and what it chose in them
-            int32 [M, L, K].
+        parts: micro-batches of this rank, the packed rows [M] it had, and what it chose in
+            them int32 [M, L, K].
         places_L: which of the model's MoE layers this rank's are.
 
     Returns:
@@ -61,9 +95,11 @@ def gathered_routes(
     for layer in range(num_layers):
         choice_CK = torch.full((int(real_NT.sum()), k), MISSING_ROUTE, dtype=torch.int32)
         if layer in places_L:
-            for micro, rows, choice_MLK in parts:
-                cells_M = _cells(batch, micro)[rows]  # padding has no cell
-                choice_CK[cells_M] = choice_MLK[: len(cells_M), places_L.index(layer)]
+            for micro, rows_M, choice_MLK in parts:
+                cells_M = _cells(batch, micro)[rows_M]
+                is_token_M = cells_M >= 0
+                choice_MK = choice_MLK[:, places_L.index(layer)]
+                choice_CK[cells_M[is_token_M]] = choice_MK[is_token_M]
         distributed.all_reduce(choice_CK, distributed.ReduceOp.MAX)
         experts_NTLK[:, :, layer][real_NT] = choice_CK.long()
     return experts_NTLK
@@ -86,10 +122,13 @@ def add(totals: Metrics, metrics: Metrics) -> None:
 
 
 def _cells(batch: TokenBatch, micro: MicroBatch) -> torch.Tensor:
-    """Which token of all sequences end to end stands in each packed row; padding left out."""
+    """Which token of all sequences end to end stands in each packed row [M]; -1 is padding."""
     first_N = batch.lengths_N.cumsum(0) - batch.lengths_N
     spans = [
         torch.arange(int(first_N[row]), int(first_N[row] + batch.lengths_N[row]))
         for row in micro.rows_N.tolist()
     ]
-    return torch.cat(spans) if spans else torch.zeros(0, dtype=torch.int64)
+    cells_M = torch.full((len(micro.tokens_M),), -1)
+    if spans:
+        cells_M[micro.places_C] = torch.cat(spans)
+    return cells_M

@@ -5,31 +5,35 @@ packs its sequences end to end into micro-batches without padding. Pipeline and 
 ranks work in step, so all ranks get the same number of micro-batches: fillers have no sequences
 and no weight.
 
-Letters: N sequences, T tokens, M packed rows, R response positions, L MoE layers, K experts
-per token.
+Letters: N sequences, T tokens, C tokens of all sequences end to end, M packed rows, R response
+positions, L MoE layers, K experts per token.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
 from data_schemas.rollouts import MISSING_ROUTE
 from tasks.algorithms.scheduling import assign, longest_first
 from tasks.engines.protocols import TokenBatch
+from tasks.engines.trainer_megatron.context import multiple_of
 
 
 @dataclass(frozen=True, slots=True)
 class MicroBatch:
-    """Some sequences of a batch, packed end to end."""
+    """Some sequences of a batch, packed end to end into the rows of one forward pass.
+
+    Context parallelism cuts sequences, so each may be filled up to a length it can cut.
+    """
 
     rows_N: torch.Tensor
     """Which of the batch; none for a filler."""
     batch: TokenBatch
     tokens_M: torch.Tensor
-    """int64, padding (token 0) last."""
+    """int64; padding is token 0."""
     lengths: tuple[int, ...]
-    """Of the packed sequences, in order."""
+    """Packed rows of every sequence, in order; rows behind them are padding too."""
 
     @property
     def is_filler(self) -> bool:
@@ -37,19 +41,21 @@ class MicroBatch:
         return not len(self.rows_N)
 
     @property
-    def num_tokens(self) -> int:
-        """Packed rows that are not padding."""
-        return int(self.batch.lengths_N.sum())
+    def parts(self) -> tuple[int, ...]:
+        """Lengths with the padding behind them as one more: they add up to all rows."""
+        rest = len(self.tokens_M) - sum(self.lengths)
+        return (*self.lengths, rest) if rest else self.lengths
 
     @property
-    def real_NT(self) -> torch.Tensor:
-        """bool: True where there is a token."""
-        return torch.arange(self.batch.tokens_NT.shape[1]) < self.batch.lengths_N[:, None]
+    def places_C(self) -> torch.Tensor:
+        """int64: packed row of every token, sequence after sequence."""
+        sequence_C, position_C = self._real_NT.nonzero(as_tuple=True)
+        return self._first_N[sequence_C] + position_C
 
     @property
     def real_M(self) -> torch.Tensor:
         """float: 1 for a token, 0 for padding."""
-        return (torch.arange(len(self.tokens_M)) < self.num_tokens).float()
+        return torch.zeros(len(self.tokens_M)).index_fill(0, self.places_C, 1.0)
 
     @property
     def at(self) -> tuple[torch.Tensor, torch.Tensor]:
@@ -66,8 +72,7 @@ class MicroBatch:
     def before_R(self) -> torch.Tensor:
         """Packed row that predicts a response token."""
         sequence_R, position_R = self.at
-        first_N = self.batch.lengths_N.cumsum(0) - self.batch.lengths_N
-        return first_N[sequence_R] + position_R - 1
+        return self._first_N[sequence_R] + position_R - 1
 
     def routes_MLK(self) -> torch.Tensor | None:
         """Experts to replay in every packed row, as the sequences have them.
@@ -80,8 +85,18 @@ class MicroBatch:
             return None
         num_layers, k = experts_NTLK.shape[2:]
         routes_MLK = torch.arange(k).expand(len(self.tokens_M), num_layers, k).clone()
-        routes_MLK[: self.num_tokens] = experts_NTLK[self.real_NT]
+        routes_MLK[self.places_C] = experts_NTLK[self._real_NT]
         return routes_MLK
+
+    @property
+    def _real_NT(self) -> torch.Tensor:
+        return _real(self.batch)
+
+    @property
+    def _first_N(self) -> torch.Tensor:
+        """Packed row where every sequence begins."""
+        lengths_N = torch.tensor(self.lengths, dtype=torch.int64)
+        return lengths_N.cumsum(0) - lengths_N
 
 
 def divide(
@@ -102,20 +117,21 @@ def divide(
     return [micros + [()] * (most - len(micros)) for micros in packed]
 
 
-def cut(batch: TokenBatch, sequences: Sequence[int], *, multiple: int) -> MicroBatch:
+def cut(
+    batch: TokenBatch, sequences: Sequence[int], *, tensor: int = 1, context: int = 1
+) -> MicroBatch:
     """Pack some sequences of a batch; none make a filler.
 
     Args:
-        multiple: packed rows are padded to a multiple of this, and to one at least.
+        tensor, context: ranks that share the rows, and how evenly these must divide.
     """
     rows_N = torch.tensor(sequences, dtype=torch.int64)
-    part = batch.select(rows_N)
-    lengths = tuple(int(length) for length in part.lengths_N)
-    used = sum(lengths)
-    padding = max(multiple, -(-used // multiple) * multiple) - used
-    real_NT = torch.arange(part.tokens_NT.shape[1]) < part.lengths_N[:, None]
-    tokens_M = torch.cat([part.tokens_NT[real_NT], torch.zeros(padding, dtype=torch.int64)])
-    return MicroBatch(rows_N, part, tokens_M, lengths)
+    part, piece = batch.select(rows_N), multiple_of(context)
+    lengths = tuple(_filled(int(length), piece) for length in part.lengths_N)
+    width = max(tensor * piece, _filled(sum(lengths), tensor * piece))
+    empty = MicroBatch(rows_N, part, torch.zeros(width, dtype=torch.int64), lengths)
+    tokens_M = empty.tokens_M.index_copy(0, empty.places_C, part.tokens_NT[_real(part)])
+    return replace(empty, tokens_M=tokens_M)
 
 
 def missing_rows(batch: TokenBatch) -> int:
@@ -129,6 +145,15 @@ def missing_rows(batch: TokenBatch) -> int:
     missing_NT = (batch.experts_NTLK == MISSING_ROUTE).any(dim=3).any(dim=2)
     fed_NT = torch.arange(missing_NT.shape[1]) < batch.lengths_N[:, None] - 1
     return int((missing_NT & fed_NT).sum())
+
+
+def _real(batch: TokenBatch) -> torch.Tensor:
+    """bool [N, T]: True where there is a token."""
+    return torch.arange(batch.tokens_NT.shape[1]) < batch.lengths_N[:, None]
+
+
+def _filled(length: int, multiple: int) -> int:
+    return -(-length // multiple) * multiple
 
 
 def _first_fit(

@@ -18,6 +18,8 @@ from megatron.core.pipeline_parallel import get_forward_backward_func
 from megatron.core.tensor_parallel import gather_from_sequence_parallel_region
 from torch import distributed, nn
 
+from tasks.engines.trainer_megatron.context import held_rows
+from tasks.engines.trainer_megatron.gathering import joined
 from tasks.engines.trainer_megatron.geometry import Geometry
 from tasks.engines.trainer_megatron.micro_batches import MicroBatch
 from tasks.engines.trainer_megatron.model import attention_inputs
@@ -92,10 +94,17 @@ class Passes:
         self._replay.finish()
         return recorded
 
-    def rows(self, micro: MicroBatch) -> slice:
-        """Packed rows that this tensor rank's layers see: sequence parallelism deals them out."""
-        size = len(micro.tokens_M) // self._ranks.tensor
-        return slice(size * self._ranks.tensor_rank, size * (self._ranks.tensor_rank + 1))
+    def rows(self, micro: MicroBatch) -> torch.Tensor:
+        """Packed rows [M] that this rank's layers see.
+
+        Context parallelism deals out rows of every sequence, sequence parallelism cuts what a
+        rank has among its tensor ranks.
+        """
+        return self._held(micro).chunk(self._ranks.tensor)[self._ranks.tensor_rank]
+
+    def _held(self, micro: MicroBatch) -> torch.Tensor:
+        """Packed rows that this rank's attention sees."""
+        return held_rows(micro.parts, self._ranks.context, self._ranks.context_rank)
 
     def _forward(
         self, model: nn.Module, micro: MicroBatch, *, training: bool, record: bool
@@ -105,14 +114,14 @@ class Passes:
         inputs = attention_inputs(micro.lengths, len(tokens_M), device)
         routes = self._replay.forward(self._routes(micro), training=training, record=record)
         with routes, _without_head(self._gpt):
-            return model(tokens_M[None].to(device), **inputs)
+            return model(tokens_M[self._held(micro)][None].to(device), **inputs)
 
     def _routes(self, micro: MicroBatch) -> Routes:
         """Cut the routes of a micro-batch to this rank's rows and layers."""
-        rows, experts_MLK = self.rows(micro), micro.routes_MLK()
+        rows_M, experts_MLK = self.rows(micro), micro.routes_MLK()
         if experts_MLK is not None:
-            experts_MLK = experts_MLK[rows][:, self.places_L].to(self._ranks.device)
-        return Routes(experts_MLK, micro.real_M[rows].to(self._ranks.device))
+            experts_MLK = experts_MLK[rows_M][:, self.places_L].to(self._ranks.device)
+        return Routes(experts_MLK, micro.real_M[rows_M].to(self._ranks.device))
 
     def _finish(
         self,
@@ -127,18 +136,31 @@ class Passes:
         device = self._ranks.device
         if self._ranks.tensor > 1:
             output = gather_from_sequence_parallel_region(output, tensor_parallel_output_grad=True)
-        hidden_RH = output[:, 0].index_select(0, micro.before_R.to(device))
-        logprobs_R, entropy_R = sharded_scores(
-            hidden_RH,
+        row_R = self._row_among_held(micro)
+        own_R = (row_R >= 0).nonzero()[:, 0]
+        scores = sharded_scores(
+            output[:, 0].index_select(0, row_R[own_R].to(device)),
             self._head(),
-            micro.tokens_R.to(device),
+            micro.tokens_R[own_R].to(device),
             temperature,
             self._share,
             with_entropy=with_entropy,
         )
         # The loss is small and reads columns that lie on the CPU.
-        loss = finish(micro, (logprobs_R.cpu(), entropy_R.cpu()))
+        logprobs_R, entropy_R = (part.cpu() for part in scores)
+        if self._ranks.context > 1:
+            size, group = len(row_R), self._ranks.context_group
+            logprobs_R = joined(logprobs_R, own_R, size, group)
+            entropy_R = joined(entropy_R, own_R, size, group)
+        loss = finish(micro, (logprobs_R, entropy_R))
         return loss.to(device), torch.zeros((), dtype=torch.int, device=device), {}
+
+    def _row_among_held(self, micro: MicroBatch) -> torch.Tensor:
+        """Which row of this rank's predicts a response token [R]; -1 if another rank has it."""
+        held_M = self._held(micro)
+        place = torch.full((len(micro.tokens_M),), -1)
+        place[held_M] = torch.arange(len(held_M))
+        return place[micro.before_R]
 
     def _head(self) -> torch.Tensor:
         head_VH = self._gpt.output_layer.weight

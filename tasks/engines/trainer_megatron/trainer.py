@@ -69,7 +69,7 @@ class MegatronTrainer:
             return TokenScores(logprobs.gathered(), entropies.gathered(), None)
 
         def keep(micro: MicroBatch, scores: Scores) -> torch.Tensor:
-            if self._ranks.tensor_rank == 0:  # all tensor ranks have the same
+            if self._speaks:
                 logprobs.put(micro, scores[0])
                 entropies.put(micro, scores[1])
             return torch.zeros(())
@@ -128,7 +128,7 @@ class MegatronTrainer:
                 mean = entropy_R.sum() / num_responses
                 value = value - auxiliary.entropy * mean
                 metrics["auxiliary/entropy_nats"] = float(mean.detach())
-            if self._ranks.tensor_rank == 0:
+            if self._speaks:
                 add(totals, metrics)
             return value
 
@@ -167,6 +167,11 @@ class MegatronTrainer:
     def close(self) -> None:
         """Nothing: the model goes with the last reference to it."""
 
+    @property
+    def _speaks(self) -> bool:
+        """Whether this rank's scores count; those that share its micro-batches have the same."""
+        return self._ranks.tensor_rank == 0 and self._ranks.context_rank == 0
+
     def _state(self, training: _Training) -> checkpoint.State:
         return checkpoint.State(
             self._gpt, training.optimizer, self._geometry, self._layout, self._ranks
@@ -191,7 +196,8 @@ class MegatronTrainer:
             max_tokens=self._layout.micro_batch_tokens,
         )
         mine = dealt[self._ranks.data_rank]
-        return [cut(batch, sequences, multiple=self._ranks.tensor) for sequences in mine]
+        tensor, context = self._ranks.tensor, self._ranks.context
+        return [cut(batch, sequences, tensor=tensor, context=context) for sequences in mine]
 
     def _counted_terms(
         self,

@@ -26,6 +26,7 @@ LAYOUTS = {
     "expert2": (2, LayoutSettings(expert=2, **SMALL)),
     "pipeline2": (2, LayoutSettings(pipeline=2, **SMALL)),
     "tensor2": (2, LayoutSettings(tensor=2, **SMALL)),
+    "context2": (2, LayoutSettings(context=2, **SMALL)),
     "everything": (4, LayoutSettings(tensor=2, pipeline=2, expert=2, recompute=True, **SMALL)),
     "bf16": (2, LayoutSettings(precision=Precision.BF16, **SMALL)),
 }
@@ -77,6 +78,7 @@ def test_training_goes_on_bit_by_bit_on_the_same_layout(model, states, tmp_path,
         ("tensor2", "expert2"),
         ("data2", "pipeline2"),
         ("one", "everything"),
+        ("one", "context2"),
         ("everything", "data2"),
     ],
 )

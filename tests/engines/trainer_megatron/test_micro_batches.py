@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from data_schemas.rollouts import MISSING_ROUTE
+from tasks.engines.trainer_megatron.context import held_rows
 from tasks.engines.trainer_megatron.micro_batches import cut, divide, missing_rows
 from tests.engines.trainer_megatron.batches import random_batch
 
@@ -32,7 +33,7 @@ def test_ranks_get_like_amounts_and_the_rest_are_fillers():
 
 def test_a_micro_batch_is_its_sequences_end_to_end():
     batch = random_batch()
-    micro = cut(batch, [4, 1], multiple=4)
+    micro = cut(batch, [4, 1], tensor=4)
     rows = [batch.tokens_NT[row, : batch.lengths_N[row]] for row in (4, 1)]
     tokens = torch.cat(rows)
 
@@ -44,7 +45,7 @@ def test_a_micro_batch_is_its_sequences_end_to_end():
 
 
 def test_a_response_token_is_predicted_from_the_row_before_it():
-    micro = cut(random_batch(), [2, 0, 5], multiple=1)
+    micro = cut(random_batch(), [2, 0, 5])
 
     assert len(micro.tokens_R) == int(micro.batch.response_NT.sum())
     assert torch.equal(micro.tokens_R, micro.tokens_M[micro.before_R + 1])
@@ -52,10 +53,10 @@ def test_a_response_token_is_predicted_from_the_row_before_it():
 
 def test_routes_go_with_their_tokens_and_padding_names_different_experts():
     batch = random_batch()
-    micro = cut(batch, [3, 6], multiple=32)
+    micro = cut(batch, [3, 6], tensor=32)
     routes_MLK = micro.routes_MLK()
     first = int(batch.lengths_N[3])
-    padding = routes_MLK[micro.num_tokens :]
+    padding = routes_MLK[micro.real_M == 0]
 
     assert torch.equal(batch.experts_NTLK[3, :first], routes_MLK[:first])
     assert torch.equal(
@@ -66,11 +67,11 @@ def test_routes_go_with_their_tokens_and_padding_names_different_experts():
 
 
 def test_a_filler_is_a_row_of_padding_without_weight():
-    micro = cut(random_batch(), [], multiple=2)
+    micro = cut(random_batch(), [], tensor=2)
 
     assert micro.is_filler
     assert 2 == len(micro.tokens_M)
-    assert 0 == micro.num_tokens == len(micro.tokens_R) == int(micro.real_M.sum())
+    assert 0 == len(micro.tokens_R) == int(micro.real_M.sum())
     assert (2, 2, 2) == tuple(micro.routes_MLK().shape)
 
 
@@ -79,3 +80,14 @@ def test_rows_that_should_have_a_route_and_have_none_are_counted():
     batch.experts_NTLK[2, 1, 0] = MISSING_ROUTE
 
     assert 2 == missing_rows(batch)  # the other one is the batch's own
+
+
+def test_context_ranks_hold_every_row_once_and_a_share_of_every_sequence():
+    micro = cut(random_batch(), [4, 1, 0], tensor=2, context=2)
+    held = [held_rows(micro.parts, 2, rank) for rank in range(2)]
+
+    assert all(0 == part % 4 for part in micro.parts)
+    assert len(micro.tokens_M) == sum(micro.parts)
+    assert torch.equal(torch.arange(len(micro.tokens_M)), torch.cat(held).sort().values)
+    assert torch.equal(micro.tokens_R, micro.tokens_M[micro.before_R + 1])
+    assert torch.equal(micro.routes_MLK()[micro.places_C], micro.batch.experts_NTLK[micro._real_NT])

@@ -25,6 +25,7 @@ LAYOUTS = {
     "expert2_recompute": (2, LayoutSettings(expert=2, recompute=True, **SMALL)),
     "pipeline2_recompute": (2, LayoutSettings(pipeline=2, recompute=True, **SMALL)),
     "tensor2": (2, LayoutSettings(tensor=2, **SMALL)),
+    "context2_tensor2": (4, LayoutSettings(context=2, tensor=2, **SMALL)),
     "everything": (4, LayoutSettings(tensor=2, pipeline=2, expert=2, recompute=True, **SMALL)),
 }
 

@@ -26,6 +26,12 @@ LAYOUTS = {
     "tensor2": (2, LayoutSettings(tensor=2, **SMALL)),
     "tensor2_expert2": (2, LayoutSettings(tensor=2, expert=2, **SMALL)),
     "tensor2_data2": (4, LayoutSettings(tensor=2, **SMALL)),
+    "context2": (2, LayoutSettings(context=2, **SMALL)),
+    "context2_pipeline2_recompute": (
+        4,
+        LayoutSettings(context=2, pipeline=2, expert=2, recompute=True, **SMALL),
+    ),
+    "context2_tensor2": (4, LayoutSettings(context=2, tensor=2, expert=4, **SMALL)),
     "everything": (4, LayoutSettings(tensor=2, pipeline=2, expert=2, recompute=True, **SMALL)),
 }
 
