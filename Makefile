@@ -1,4 +1,5 @@
-# One environment (.venv), built from lock_cpu.txt once and reused until the lock changes.
+# One environment (.venv), built from lock_cpu.txt once and reused until the lock changes; with
+# ENGINES=real another one (.venv-engines), from lock_engines.txt.
 # Everything a target runs is shown, so that each line also works by hand.
 
 SHELL := /bin/sh
@@ -10,6 +11,11 @@ UV := 0.13.8
 # Of the trainer image; megatron-core 0.16.1 asks for 2.9 or newer, below 2.12.
 TRANSFORMER_ENGINE := 2.11.0
 STAMP := $(VENV)/.ready-torch-$(TORCH)-lock-$(firstword $(shell cksum lock_cpu.txt))
+ENGINES_STAMP := $(ENGINES_VENV)/.ready-torch-$(TORCH)-lock-$(firstword $(shell cksum lock_engines.txt))
+# make run ENGINES=real: vLLM and Megatron-core, not the embedded engines.
+REAL_ENGINES := $(filter real,$(ENGINES))
+CHOSEN_BIN := $(if $(REAL_ENGINES),$(ENGINES_VENV)/bin,$(BIN))
+CHOSEN_STAMP := $(if $(REAL_ENGINES),$(ENGINES_STAMP),$(STAMP))
 
 # The first of these that is 3.11 or 3.12; or say which: make run PYTHON=/path/to/python3.11
 SUPPORTED := import sys; sys.exit(sys.version_info[:2] not in ((3, 11), (3, 12)))
@@ -49,16 +55,25 @@ REAL := {"curation": {"max_prompt_tokens": 448, "max_response_tokens": 192, "sou
 	"rl_one": {"steps": 6, "prompts_per_step": 12, "domains": {"maths": 1, "code": 1, "instruction": 1}}, \
 	"rl_two": {"steps": 6, "prompts_per_step": 12, "domains": {"choice": 1, "extraction": 1, "tool_use": 1}}}
 
-.PHONY: help run test lint seeds real ablation bench-rewards bench-rl audit budget mismatch drift bench-engines lock clean
+# The same pipeline on real engines: each stage in two processes that share every layer's experts.
+TWO := "engines": {"rollout": "vllm", "trainer": "megatron", "layout": {"expert": 2}}
+ON_TWO := {"sft": {$(TWO)}, "grading": {$(TWO)}, "evaluation": {$(TWO)}, \
+	"rl_one": {"steps": 10, $(TWO)}, "rl_two": {"steps": 10, $(TWO)}}
+
+.PHONY: help run test test-engines lint seeds real ablation bench-rewards bench-rl audit budget mismatch drift bench-engines lock clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 22
 
-run: $(STAMP) ## the whole pipeline: curate, SFT, merge, RL 1, RL 2, evaluate, release
-	$(BIN)/pyflyte run workflows/post_training.py post_training $(ARGS)
+run: $(CHOSEN_STAMP) ## the whole pipeline, from raw rows to a released model; ENGINES=real
+	$(if $(REAL_ENGINES),EACHPROMPT_PROCESSES=2) $(CHOSEN_BIN)/pyflyte run workflows/post_training.py post_training \
+		$(if $(REAL_ENGINES),--settings '$(ON_TWO)') $(ARGS)
 
 test: lint ## style, types, import contracts and the test suite
 	$(BIN)/python -m pytest
+
+test-engines: $(ENGINES_STAMP) ## what needs vLLM and Megatron-core, in an environment of their own
+	$(ENGINES_VENV)/bin/python -m pytest -m engines $(ARGS)
 
 lint: $(STAMP) ## style, types and import contracts only
 	$(BIN)/ruff check .
@@ -95,14 +110,11 @@ TARGET ?= full_scale
 budget: $(STAMP) ## does a layout fit its GPUs? memory of one GPU, part by part
 	$(BIN)/python -m workflows.capacity $(TARGET) $(ARGS)
 
-# make mismatch ENGINES=real: vLLM against Megatron-core, in the environment of real engines.
-MISMATCH_BIN = $(if $(filter real,$(ENGINES)),$(ENGINES_VENV)/bin,$(BIN))
+mismatch: $(CHOSEN_STAMP) ## rollout engine against trainer, router replay off, R2 and R3; ENGINES=real
+	COLUMNS=170 $(CHOSEN_BIN)/pyflyte run workflows/mismatch.py mismatch --engines $(or $(ENGINES),embedded) $(ARGS)
 
-mismatch: $(STAMP) ## rollout engine against trainer, router replay off, R2 and R3; ENGINES=real
-	COLUMNS=170 $(MISMATCH_BIN)/pyflyte run workflows/mismatch.py mismatch --engines $(or $(ENGINES),embedded) $(ARGS)
-
-drift: $(STAMP) ## the same over 50 steps of RL, as a table and a picture; ENGINES=real
-	$(MISMATCH_BIN)/python -m tasks.replay.drift --engines $(or $(ENGINES),embedded) $(ARGS)
+drift: $(CHOSEN_STAMP) ## the same over 50 steps of RL, as a table and a picture; ENGINES=real
+	$(CHOSEN_BIN)/python -m tasks.replay.drift --engines $(or $(ENGINES),embedded) $(ARGS)
 
 bench-engines: $(STAMP) ## vLLM, Megatron-core, the embedded engines and generate, side by side
 	$(if $(wildcard $(ENGINES_VENV)/bin/python),$(ENGINES_VENV)/bin,$(BIN))/python -m tasks.engines.bench $(ARGS)
@@ -117,15 +129,22 @@ lock: $(STAMP) ## resolve the lock files anew from pyproject.toml, keeping pins 
 	printf '%s\n' transformer-engine==$(TRANSFORMER_ENGINE) transformer-engine-cu13==$(TRANSFORMER_ENGINE) einops onnx onnxscript \
 		| $(subst pyproject.toml,-,$(COMPILE)) --constraint lock_trainer.txt --python-platform $(CLUSTER) --output-file lock_transformer_engine.txt
 
-clean: ## remove the environment and the tools' caches; runs/ stays
-	rm -rf $(VENV) .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+clean: ## remove the environments and the tools' caches; runs/ stays
+	rm -rf $(VENV) $(ENGINES_VENV) .pytest_cache .ruff_cache .import_linter_cache .hypothesis
 
 # torch goes first, by pip, so that the index you configured decides between CPU and CUDA.
 # --clear: an environment whose making was interrupted has no stamp and is made anew.
-$(STAMP): lock_cpu.txt
+define made_from
 	$(if $(PYTHON_FITS),,$(error EachPrompt needs Python 3.11 or 3.12, found $(or $(PYTHON_FOUND),none). \
 		Install one, or name it: make PYTHON=/path/to/python3.11))
-	$(PYTHON) -m venv --clear $(VENV)
-	$(BIN)/python -m pip install --disable-pip-version-check torch==$(TORCH) uv==$(UV)
-	$(BIN)/uv pip install --python $(BIN)/python --no-deps -r lock_cpu.txt
+	$(PYTHON) -m venv --clear $(2)
+	$(2)/bin/python -m pip install --disable-pip-version-check torch==$(TORCH) uv==$(UV)
+	$(2)/bin/uv pip install --python $(2)/bin/python --no-deps -r $(1)
 	@touch $@
+endef
+
+$(STAMP): lock_cpu.txt
+	$(call made_from,lock_cpu.txt,$(VENV))
+
+$(ENGINES_STAMP): lock_engines.txt
+	$(call made_from,lock_engines.txt,$(ENGINES_VENV))

@@ -81,7 +81,8 @@ class TeamTask(PytorchElasticFunctionTask):
 
     def _run(self, **kwargs: Any) -> Any:
         # What its agent would log stands in the error as well.
-        logging.getLogger("torch.distributed.elastic").setLevel(logging.CRITICAL)
+        for name in ("torch.distributed.elastic", "torch.multiprocessing.spawn"):
+            logging.getLogger(name).setLevel(logging.CRITICAL)
         # Read by torchrun's agent in this process.
         os.environ[TORCHRUN_GRACE] = str(self.task_config.grace_s)
         try:

@@ -1,0 +1,110 @@
+"""Stages of several processes under Flyte: real ones, started by `pyflyte run` and its plugin."""
+
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("flytekitplugins.kfpytorch")
+pytestmark = pytest.mark.engines
+
+ROOT = Path(__file__).parents[1]
+TASKS = """
+    from flytekit import task, workflow
+
+    from tasks import resources
+    from tasks.elastic import Team, in_team
+    from tasks.engines.team.leader import current
+    from tasks.engines.team.place import place
+    from tasks.errors import DataError, EngineError
+
+    def shell(function):
+        return task(in_team(function), task_config=Team(nproc_per_node=2, monitor_interval=1,
+            increase_shared_mem=False), enable_deck=True, deck_fields=())
+
+    @shell
+    def add(one: int, two: int) -> str:
+        resources.deck_of_facts("sum", {"sum": one + two})
+        return f"rank {place().rank} of {place().size}: {one + two}, {current() is not None}"
+
+    @shell
+    def fail(kind: str) -> str:
+        if kind == "bug":
+            raise TypeError("no such thing")
+        if kind:
+            raise {"data": DataError, "engine": EngineError}[kind]("row 7 is not a number")
+        return kind
+
+    @workflow
+    def added(one: int = 1, two: int = 2) -> str:
+        return add(one=one, two=two)
+
+    @workflow
+    def failed(kind: str) -> str:
+        return fail(kind=kind)
+"""
+
+
+def pyflyte(folder: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess:
+    return subprocess.run(
+        [Path(sys.executable).with_name("pyflyte"), "run", *arguments],
+        cwd=folder,
+        env=os.environ | {"HOME": str(folder), "PYTHONPATH": str(ROOT)} | environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "stages.py").write_text(textwrap.dedent(TASKS))
+    return tmp_path
+
+
+def test_the_value_of_a_stage_is_what_rank_0_returns(folder):
+    done = pyflyte(folder, "stages.py", "added")
+
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert "rank 0 of 2: 3, True" in done.stdout
+
+
+def test_who_typed_the_command_reads_one_line_about_what_is_to_be_mended(folder):
+    done = pyflyte(folder, "stages.py", "failed", "--kind", "data")
+
+    assert done.returncode != 0
+    assert "Error: DataError: row 7 is not a number" in done.stderr
+    assert "Traceback" not in done.stdout + done.stderr
+
+
+def test_a_machines_failure_is_worth_another_try(folder):
+    done = pyflyte(folder, "stages.py", "failed", "--kind", "engine")
+
+    assert "FlyteRecoverableException" in done.stderr
+    assert "EngineError: row 7 is not a number" in done.stderr
+
+
+def test_a_mistake_in_the_code_shows_where_it_is(folder):
+    done = pyflyte(folder, "stages.py", "failed", "--kind", "bug")
+
+    assert "TypeError: no such thing" in done.stderr
+    assert "FlyteRecoverableException" not in done.stderr
+
+
+def test_a_layout_that_the_processes_cannot_form_is_refused_before_anything_else(folder):
+    engines = '{"trainer": "megatron", "layout": {"expert": 4}}'
+    settings = f'{{"sft": {{"engines": {engines}}}}}'
+    done = pyflyte(
+        folder,
+        str(ROOT / "workflows/post_training.py"),
+        "post_training",
+        "--settings",
+        settings,
+        EACHPROMPT_PROCESSES="2",
+    )
+
+    assert "SettingsError: sft.engines.layout: expert * pipeline is 4" in done.stderr
+    assert not (folder / "runs").exists()
