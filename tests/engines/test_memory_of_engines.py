@@ -1,5 +1,7 @@
 """The budget's formulas against what Megatron and vLLM really hold, byte by byte."""
 
+from contextlib import closing
+
 import pytest
 
 pytest.importorskip("megatron.core.models.gpt.gpt_layer_specs")
@@ -7,10 +9,11 @@ pytest.importorskip("vllm")
 
 from transformers import Qwen2Config, Qwen3Config, Qwen3MoeConfig
 
-from data_schemas.machine_settings import LayoutSettings, Precision
+from data_schemas.machine_settings import LayoutSettings, MachineSettings, Precision, RolloutKind
 from tasks.algorithms import memory
 from tasks.algorithms.model_shape import rank_tensors
 from tasks.engines.budget_table import read_shape
+from tasks.engines.select import open_rollout
 from tests.engines.sizes_of_world import hold, saved_by_a_layer
 from tests.engines.trainer_megatron.gloo_world import run_world
 from tests.engines.trainer_megatron.small_models import EXPERTS, SIZES, write_model
@@ -92,17 +95,29 @@ def test_a_layer_keeps_for_backward_what_the_formula_says(sizes, recompute, tiny
 
 
 @pytest.mark.parametrize("precision", [Precision.FP32, Precision.BF16])
-def test_a_token_in_the_cache_takes_what_vllm_says(precision, tiny_moe):
-    from vllm.utils.torch_utils import STR_DTYPE_TO_TORCH_DTYPE
-    from vllm.v1.kv_cache_interface import FullAttentionSpec
+def test_a_token_in_the_cache_takes_what_vllm_says(precision, served_moe):
+    shape = read_shape(served_moe)
+    machine = MachineSettings(rollout=RolloutKind.VLLM, precision=precision)
 
-    shape = read_shape(tiny_moe)
-    dtype = {Precision.FP32: "float32", Precision.BF16: "bfloat16"}[precision]
-    page = FullAttentionSpec(
-        block_size=32,
-        num_kv_heads=shape.key_value_heads,
-        head_size=shape.head_size,
-        dtype=STR_DTYPE_TO_TORCH_DTYPE[dtype],
-    ).page_size_bytes
+    with closing(open_rollout(machine, served_moe)) as engine:
+        (spec,) = engine._backend._engine.collective_rpc("get_kv_cache_spec")
+    (block,) = {layer.block_size for layer in spec.values()}
+    pages = sum(layer.page_size_bytes for layer in spec.values())
 
-    assert 32 * memory.cache_token_bytes(shape, 1, precision) == shape.layers * page
+    assert shape.layers == len(spec)
+    assert block * memory.cache_token_bytes(shape, 1, precision) == pages
+
+
+def test_vllm_holds_the_weights_the_formula_says(served_moe):
+    shape = read_shape(served_moe)
+    machine = MachineSettings(rollout=RolloutKind.VLLM, precision=Precision.FP32)
+
+    with closing(open_rollout(machine, served_moe)) as engine:
+        executor = engine._backend._engine.engine_core.engine_core.model_executor
+        network = executor.driver_worker.get_model()
+        held = sum(weight.nbytes for weight in network.parameters())
+    # On a CPU vLLM packs these away from what is called a parameter.
+    projected = shape.hidden * 2 * (shape.query_size + shape.key_value_size)
+    packed = 4 * shape.layers * (projected + shape.experts * shape.hidden)
+
+    assert memory.rollout_weight_bytes(shape, 1, Precision.FP32) == held + packed
