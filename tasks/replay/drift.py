@@ -38,6 +38,8 @@ DOMAINS = (Domain.MATHS, Domain.CHOICE, Domain.EXTRACTION, Domain.TOOL_USE)
 """Judged by rules alone: no sandbox, no judge."""
 MAX_ABSTAINED = 0.5
 """More than by default: a step that stops a phase would leave a hole in the picture."""
+NO_CANARIES = 1_000_000
+"""Steps between two checks of all verifiers, those that are not asked here included."""
 NUM_PROBLEMS = 400
 COLOURS = {RouterReplay.OFF: "#b3372f", RouterReplay.R2: "#d08a1d", RouterReplay.R3: "#3f7fb5"}
 PICTURE_FILE, RECORDS_FILE, MODEL = "drift.png", "drift.json", "model"
@@ -55,7 +57,7 @@ def settings_of(
         steps=steps,
         prompts_per_step=prompts,
         max_new_tokens=tokens,
-        rewards=RewardSettings(max_abstained_share=MAX_ABSTAINED),
+        rewards=RewardSettings(max_abstained_share=MAX_ABSTAINED, canary_every=NO_CANARIES),
         router_replay=replay,
         engines=EngineSettings.model_validate(engines.model_dump()),
         commit_every=5,
