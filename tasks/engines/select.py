@@ -5,6 +5,7 @@ import importlib.util
 from pathlib import Path
 
 from data_schemas.machine_settings import MachineSettings, RolloutKind, TrainerKind
+from data_schemas.rl_settings import EngineSettings
 from tasks.engines.protocols import RolloutEngine, Trainer
 from tasks.engines.rollout_hf import HFRolloutEngine
 from tasks.engines.team.leader import current
@@ -91,6 +92,12 @@ def require_fit(engines: MachineSettings, *, nodes: int, processes: int) -> None
                 f"({processes} on each of {nodes} nodes); start a multiple of {share} "
                 "(EACHPROMPT_PROCESSES, EACHPROMPT_NODES) or make the layout smaller"
             )
+    in_turn = engines.trainer is TrainerKind.MEGATRON and not layout.rollout_apart
+    if ranks > 1 and in_turn and isinstance(engines, EngineSettings) and engines.staleness:
+        raise SettingsError(
+            f"engines.staleness is {engines.staleness}: rollouts and updates would run at once in "
+            "the same processes; set layout.rollout_apart, or staleness 0"
+        )
     if engines.rollout is RolloutKind.HF and layout.rollout_tensor > 1:
         raise SettingsError(
             f"engines.layout.rollout_tensor is {layout.rollout_tensor}, which engines.rollout "

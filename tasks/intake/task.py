@@ -6,11 +6,32 @@ import uuid
 from typing import NamedTuple
 
 from data_schemas.artifacts import Execution, StoreRef
+from data_schemas.machine_settings import MachineSettings
 from data_schemas.settings import PipelineSettings
 from tasks import location, remote, resources
 from tasks.engines.select import require, require_fit
 from tasks.errors import SettingsError
 from tasks.intake import options
+
+
+def _check(group: str, engines: MachineSettings, stage: str) -> None:
+    """Refuse the engines of a group of settings if its stage cannot have them.
+
+    Raises:
+        SettingsError: names the setting.
+    """
+    require(engines)
+    nodes, processes = resources.NODES, resources.PROCESSES
+    gpus, apart = resources.STAGES[stage].machine.gpus, engines.layout.rollout_apart
+    if processes + apart > gpus:
+        raise SettingsError(
+            f"{group}.engines.layout.rollout_apart is {apart}; with {processes} processes "
+            f"(EACHPROMPT_PROCESSES) that is more than the {gpus} GPUs of a node"
+        )
+    try:
+        require_fit(engines, nodes=nodes, processes=processes)
+    except SettingsError as error:
+        raise SettingsError(f"{group}.{error}") from error
 
 
 class Opened(NamedTuple):
@@ -30,19 +51,11 @@ def check_settings(settings: PipelineSettings, sources: str) -> PipelineSettings
         settings: of the workflow.
         sources: 'adapter=path,adapter=path', or '' to keep the settings' own.
     """
-    stages = {
-        "sft": settings.sft.engines,
-        "grading": settings.grading.engines,
-        "rl_one": settings.rl_one.engines,
-        "rl_two": settings.rl_two.engines,
-        "evaluation": settings.evaluation.engines,
-    }
-    for name, engines in stages.items():
-        require(engines)
-        try:
-            require_fit(engines, nodes=resources.NODES, processes=resources.PROCESSES)
-        except SettingsError as error:
-            raise SettingsError(f"{name}.{error}") from error
+    _check("sft", settings.sft.engines, "sft")
+    _check("grading", settings.grading.engines, "grade")
+    _check("rl_one", settings.rl_one.engines, "rl")
+    _check("rl_two", settings.rl_two.engines, "rl")
+    _check("evaluation", settings.evaluation.engines, "evaluate")
     return options.with_sources(settings, sources)
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from data_schemas.machine_settings import LayoutSettings, MachineSettings, RolloutKind, TrainerKind
+from data_schemas.rl_settings import EngineSettings
 from tasks.engines.protocols import Request
 from tasks.engines.select import require_fit
 from tasks.engines.team.leader import current
@@ -197,6 +198,14 @@ def test_a_layout_of_many_processes_is_refused_where_there_is_one():
         require_fit(engines, nodes=1, processes=1)
     require_fit(engines, nodes=1, processes=2)
     require_fit(engines, nodes=2, processes=1)
+
+
+def test_engines_that_share_processes_take_turns():
+    engines = EngineSettings(trainer=TrainerKind.MEGATRON, staleness=1)
+
+    with pytest.raises(SettingsError, match="set layout\\.rollout_apart, or staleness 0"):
+        require_fit(engines, nodes=1, processes=2)
+    require_fit(engines, nodes=1, processes=1)
 
 
 def test_the_embedded_engine_is_never_divided():

@@ -1,0 +1,93 @@
+"""A phase of RL in two processes: python phase_in_team.py MODEL FOLDER. See test_team.py."""
+
+import importlib.util
+import json
+import os
+import signal
+import sys
+from pathlib import Path
+
+from torch.distributed.launcher.api import LaunchConfig, elastic_launch
+
+from data_schemas.rl_settings import RLSettings
+from tasks.engines.chat import load_tokenizer
+from tasks.engines.team.stage import in_team
+from tasks.errors import Preempted
+from tasks.rl.run import Phase, finish, train
+from tasks.storage import sha256_file
+
+
+def conftest():
+    """The fakes of the tests beside, which pytest alone imports otherwise."""
+    path = Path(__file__).with_name("conftest.py")
+    spec = importlib.util.spec_from_file_location("rl_conftest", path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def phase_in(model: Path, folder: Path) -> Phase:
+    """Three steps on the tiny model; the same work whoever runs it."""
+    fakes = conftest()
+    settings = RLSettings(
+        domains={fakes.Domain.MATHS: 1.0},
+        steps=3,
+        prompts_per_step=3,
+        group_size=4,
+        max_new_tokens=6,
+        learning_rate=1e-3,
+    )
+    problems = tuple(fakes.problem(number) for number in range(12))
+    return Phase(settings, model, problems, folder / "state", "code-a")
+
+
+def run(phase: Phase, folder: Path) -> dict:
+    """Train, export, and say what the model is."""
+    scorer = conftest().RuleScorer(load_tokenizer(phase.start))
+    list(train(phase, scorer))
+    (folder / "model").mkdir(parents=True)
+    facts = finish(phase, folder / "model", folder / "report")
+    return {"model": sha256_file(folder / "model/model.safetensors"), "facts": facts}
+
+
+def cut(phase: Phase) -> str:
+    """SIGTERM to this process after the first step, as the agent of a pod sends it to all."""
+    try:
+        for _ in train(phase, conftest().RuleScorer(load_tokenizer(phase.start))):
+            os.kill(os.getpid(), signal.SIGTERM)
+    except Preempted as error:
+        return str(error)
+    return "not stopped"
+
+
+def launched(function, *arguments) -> object:
+    """Run a stage in two processes; return what rank 0 says."""
+    config = LaunchConfig(
+        min_nodes=1,
+        max_nodes=1,
+        nproc_per_node=2,
+        run_id="phase",
+        rdzv_backend="c10d",
+        rdzv_endpoint="localhost:0",
+        max_restarts=0,
+        monitor_interval=0.2,
+        start_method="fork",
+    )
+    return elastic_launch(config, in_team(function))(*arguments)[0]
+
+
+def main(model: Path, folder: Path) -> None:
+    """Two processes; then two that are cut off and two that go on."""
+    whole = launched(run, phase_in(model, folder / "a"), folder / "a")
+    phase = phase_in(model, folder / "b")
+    stopped = launched(cut, phase)
+    resumed = launched(run, phase, folder / "b")
+    # Last: threads of a process that computed do not survive a fork.
+    alone = run(phase_in(model, folder / "c"), folder / "c")
+    found = {"whole": whole, "stopped": stopped, "resumed": resumed, "alone": alone}
+    (folder / "found.json").write_text(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), Path(sys.argv[2]))

@@ -1,0 +1,37 @@
+"""A phase of RL in two processes, see phase_in_team.py."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SCRIPT = Path(__file__).with_name("phase_in_team.py")
+
+
+@pytest.fixture(scope="module")
+def found(tiny_moe, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("phases")
+    done = subprocess.run(
+        [sys.executable, SCRIPT, tiny_moe, folder],
+        env=os.environ | {"PYTHONPATH": str(SCRIPT.parents[2]), "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    return json.loads((folder / "found.json").read_text())
+
+
+def test_a_phase_in_two_processes_ends_in_the_same_bytes_as_in_one(found):
+    assert found["alone"] == found["whole"]
+
+
+def test_sigterm_commits_the_step_and_ends_all_processes(found):
+    assert "stopped by SIGTERM after committed step" in found["stopped"]
+
+
+def test_a_phase_goes_on_in_new_processes_where_it_was_cut_off(found):
+    assert found["whole"] == found["resumed"]
