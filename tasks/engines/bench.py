@@ -4,7 +4,8 @@ One model, the same prompts, and the same number of tokens for all: the copy of 
 measured ends a response with its padding token, which no training ever made likely, so every answer
 runs to its limit. The sides take turns within one run, in an order that rotates from round to
 round, so that whatever else the machine does falls on all of them; ratios are taken round by
-round. The first round is not counted: it allocates and compiles.
+round, without a GPU of the CPU seconds of this process, which other work hardly touches: no side
+has a process of its own. The first round is not counted: it allocates and compiles.
 
 What a rollout engine does beside drawing tokens is part of it: log-probs and recorded routes. Plain
 `generate` does neither. An update is one optimizer step with the routes replayed.
@@ -66,39 +67,69 @@ class Load:
 
 
 @dataclass(frozen=True, slots=True)
+class Pace:
+    """One side in one round."""
+
+    tokens_s: float
+    """By the clock."""
+    tokens_cpu_s: float
+    """By the time this process had a core."""
+
+
+@dataclass(frozen=True, slots=True)
 class Speed:
     """One side of a comparison."""
 
     side: str
     tokens_s: float
-    """Median over the rounds."""
+    tokens_cpu_s: float
+    """Both medians over the rounds."""
     ratio: float
     """To the embedded engine: median of the rounds' ratios, and their ends."""
     low: float
     high: float
 
 
-def take_turns(sides: Mapping[str, Turn], rounds: int) -> dict[str, list[float]]:
-    """Let all sides work once a round; returns their tokens per second, first round left out."""
+def take_turns(sides: Mapping[str, Turn], rounds: int) -> dict[str, list[Pace]]:
+    """Let all sides work once a round; returns how fast they were, first round left out."""
     names = list(sides)
-    speeds: dict[str, list[float]] = {name: [] for name in names}
+    paces: dict[str, list[Pace]] = {name: [] for name in names}
     for number in range(rounds + 1):
         first = number % len(names)
         for name in names[first:] + names[:first]:
-            started = time.perf_counter()
+            started, busy = time.perf_counter(), time.process_time()
             tokens = sides[name](number)
+            seconds, busy = time.perf_counter() - started, time.process_time() - busy
             if number:
-                speeds[name].append(tokens / (time.perf_counter() - started))
-    return speeds
+                paces[name].append(Pace(tokens / seconds, tokens / busy))
+    return paces
 
 
-def compared(speeds: Mapping[str, Sequence[float]], base: str) -> list[Speed]:
-    """Divide every side by the base, round by round."""
+def compared(paces: Mapping[str, Sequence[Pace]], base: str, *, by_clock: bool) -> list[Speed]:
+    """Divide every side by the base, round by round.
+
+    Args:
+        by_clock: True takes the ratio of tokens per second, False that of CPU seconds.
+    """
+
+    def pace(one: Pace) -> float:
+        return one.tokens_s if by_clock else one.tokens_cpu_s
+
     rows = []
-    for side, mine in speeds.items():
-        ratios = sorted(one / other for one, other in zip(mine, speeds[base], strict=True))
-        middle = statistics.median(ratios)
-        rows.append(Speed(side, statistics.median(mine), middle, ratios[0], ratios[-1]))
+    for side, mine in paces.items():
+        ratios = sorted(
+            pace(one) / pace(other) for one, other in zip(mine, paces[base], strict=True)
+        )
+        rows.append(
+            Speed(
+                side,
+                tokens_s=statistics.median(one.tokens_s for one in mine),
+                tokens_cpu_s=statistics.median(one.tokens_cpu_s for one in mine),
+                ratio=statistics.median(ratios),
+                low=ratios[0],
+                high=ratios[-1],
+            )
+        )
     return rows
 
 
@@ -212,7 +243,7 @@ def rollout_speeds(model: Path, precision: Precision, load: Load, rounds: int) -
                 engine = opened.enter_context(closing(open_rollout(engines, model)))
                 sides[name] = engine_turn(engine, requests, load)
         sides["generate"] = generate_turn(model, precision, requests, load)
-        return compared(take_turns(sides, rounds), EMBEDDED)
+        return compared(take_turns(sides, rounds), EMBEDDED, by_clock=torch.cuda.is_available())
 
 
 def update_speeds(model: Path, load: Load, rounds: int) -> list[Speed]:
@@ -231,18 +262,24 @@ def update_speeds(model: Path, load: Load, rounds: int) -> list[Speed]:
             if _is_here(engines):
                 trainer = opened.enter_context(closing(open_trainer(engines, model)))
                 sides[name] = trainer_turn(trainer, batch)
-        return compared(take_turns(sides, rounds), EMBEDDED)
+        return compared(take_turns(sides, rounds), EMBEDDED, by_clock=torch.cuda.is_available())
 
 
 def speeds_table(title: str, speeds: Sequence[Speed]) -> Table:
     """One line per side."""
     table = Table(title=title, title_justify="left", title_style="", box=None)
     table.add_column("")
-    for head in ("tokens/s", "to embedded", "over the rounds"):
+    for head in ("tokens/s", "tokens/CPU s", "to embedded", "over the rounds"):
         table.add_column(head, justify="right")
     for speed in speeds:
         spread = f"{speed.low:.2f} .. {speed.high:.2f}"
-        table.add_row(speed.side, f"{speed.tokens_s:,.0f}", f"{speed.ratio:.2f}", spread)
+        table.add_row(
+            speed.side,
+            f"{speed.tokens_s:,.0f}",
+            f"{speed.tokens_cpu_s:,.0f}",
+            f"{speed.ratio:.2f}",
+            spread,
+        )
     return table
 
 

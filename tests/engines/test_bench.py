@@ -6,6 +6,7 @@ import pytest
 from data_schemas.machine_settings import MachineSettings, Precision
 from tasks.engines.bench import (
     Load,
+    Pace,
     compared,
     endless_copy,
     engine_turn,
@@ -42,12 +43,17 @@ def test_sides_take_turns_in_an_order_that_rotates_and_the_first_round_does_not_
 
 
 def test_ratios_are_taken_round_by_round():
-    slow_then_fast = {"embedded": [100.0, 1000.0, 100.0], "other": [50.0, 2000.0, 100.0]}
+    paces = {
+        "embedded": [Pace(100.0, 1000.0), Pace(1000.0, 1000.0), Pace(100.0, 1000.0)],
+        "other": [Pace(50.0, 3000.0), Pace(2000.0, 2000.0), Pace(100.0, 4000.0)],
+    }
 
-    base, other = compared(slow_then_fast, "embedded")
+    base, clock = compared(paces, "embedded", by_clock=True)
+    _, busy = compared(paces, "embedded", by_clock=False)
 
     assert (1.0, 1.0, 1.0) == (base.ratio, base.low, base.high)
-    assert (100.0, 1.0, 0.5, 2.0) == (other.tokens_s, other.ratio, other.low, other.high)
+    assert (100.0, 1.0, 0.5, 2.0) == (clock.tokens_s, clock.ratio, clock.low, clock.high)
+    assert (3000.0, 3.0, 2.0, 4.0) == (busy.tokens_cpu_s, busy.ratio, busy.low, busy.high)
 
 
 def test_every_side_draws_as_many_tokens(model):
