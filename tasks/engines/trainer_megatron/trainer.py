@@ -7,6 +7,7 @@ same complete result. A rank alone is a world of one.
 Letters: N sequences, T tokens, R response positions, L MoE layers, K experts per token.
 """
 
+import gc
 from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ from tasks.engines.trainer_megatron.gathering import ResponseValues, add, gather
 from tasks.engines.trainer_megatron.geometry import read_geometry
 from tasks.engines.trainer_megatron.micro_batches import MicroBatch, cut, divide, missing_rows
 from tasks.engines.trainer_megatron.passes import Passes, Scores
+from tasks.engines.trainer_megatron.remarks import silence
 from tasks.engines.trainer_megatron.replay import ModelReplay
 from tasks.errors import DataError, SettingsError
 
@@ -50,6 +52,7 @@ class MegatronTrainer:
     """
 
     def __init__(self, folder: Path, *, layout: LayoutSettings, weight_decay: float = 0.0) -> None:
+        silence()
         self._source, self._layout, self._weight_decay = folder, layout, weight_decay
         self._ranks = parallel.initialise(layout)
         self._geometry = read_geometry(folder)
@@ -165,7 +168,11 @@ class MegatronTrainer:
         convert.save(self._gpt, self._geometry, self._ranks, source=self._source, folder=folder)
 
     def close(self) -> None:
-        """Nothing: the model goes with the last reference to it."""
+        """Free the memory; the ranks' groups stay, for the next trainer of this process."""
+        vars(self).clear()
+        gc.collect()  # hooks and buffers refer to each other
+        if torch.cuda.is_available():
+            torch.cuda.empty_cache()
 
     @property
     def _speaks(self) -> bool:

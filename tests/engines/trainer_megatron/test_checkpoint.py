@@ -1,6 +1,7 @@
 """A saved state goes on bit by bit on its layout, and all but bit by bit on any other."""
 
 import json
+from contextlib import ExitStack
 
 import pytest
 import torch
@@ -12,9 +13,8 @@ from data_schemas.machine_settings import LayoutSettings, Precision
 from tasks import storage
 from tasks.errors import DataError
 from tests.engines.trainer_megatron.batches import random_batch
-from tests.engines.trainer_megatron.gloo_world import run_world
 from tests.engines.trainer_megatron.small_models import configs, write_model
-from tests.engines.trainer_megatron.trainings_of_world import go_on
+from tests.engines.trainer_megatron.trainings_of_world import DECAY, updates, weights
 from tests.engines.trainer_megatron.world_of_trainers import RemoteTrainer, trainer_world
 
 pytestmark = pytest.mark.engines
@@ -38,33 +38,59 @@ def model(tiny_moe, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def states(model, tmp_path_factory):
+def trainers(model):
+    """Opens a trainer on a layout; the ranks of a layout are started once."""
+    worlds = {}
+    with ExitStack() as stack:
+
+        def open_one(layout):
+            size, settings = LAYOUTS[layout]
+            if layout not in worlds:
+                worlds[layout] = stack.enter_context(trainer_world(size))
+            return RemoteTrainer(worlds[layout], model, settings, weight_decay=DECAY)
+
+        yield open_one
+
+
+@pytest.fixture(scope="module")
+def states(trainers, tmp_path_factory):
     """Saves a state once per layout; returns where, and how training went on."""
     made = {}
 
     def make(layout):
         if layout not in made:
             saved = tmp_path_factory.mktemp(layout)
-            made[layout] = saved, go(model, layout, saved, None)
+            trainer = trainers(layout)
+            updates(trainer, random_batch(), 2)
+            trainer.save(saved)
+            made[layout] = saved, go_on(trainer)
         return made[layout]
 
     return make
 
 
-def go(model, layout, saved, restored):
-    """The same on every rank, so of one."""
-    size, settings = LAYOUTS[layout]
-    return run_world(go_on, size, model, settings, random_batch(), saved, restored)[-1]
+def go_on(trainer):
+    """Weights now, metrics of two updates, weights then; the trainer is closed."""
+    now = weights(trainer)
+    metrics = updates(trainer, random_batch(), 2)
+    then = weights(trainer)
+    trainer.close()
+    return now, metrics, then
+
+
+def resumed(trainer, saved):
+    trainer.restore(saved)
+    return go_on(trainer)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_training_goes_on_bit_by_bit_on_the_same_layout(model, states, tmp_path, layout):
-    saved, (weights, updates, after) = states(layout)
-    found_weights, found_updates, found_after = go(model, layout, tmp_path / "again", saved)
+def test_training_goes_on_bit_by_bit_on_the_same_layout(trainers, states, layout):
+    saved, (now, metrics, then) = states(layout)
+    found_now, found_metrics, found_then = resumed(trainers(layout), saved)
 
-    assert updates == found_updates
-    assert all(torch.equal(weights[name], found_weights[name]) for name in weights)
-    assert all(torch.equal(after[name], found_after[name]) for name in after)
+    assert metrics == found_metrics
+    assert all(torch.equal(now[name], found_now[name]) for name in now)
+    assert all(torch.equal(then[name], found_then[name]) for name in then)
 
 
 @pytest.mark.parametrize(
@@ -82,20 +108,20 @@ def test_training_goes_on_bit_by_bit_on_the_same_layout(model, states, tmp_path,
         ("everything", "data2"),
     ],
 )
-def test_another_layout_takes_up_weights_and_optimizer(model, states, tmp_path, first, second):
-    saved, (weights, updates, after) = states(first)
-    found_weights, found_updates, found_after = go(model, second, tmp_path / "again", saved)
+def test_another_layout_takes_up_weights_and_optimizer(trainers, states, first, second):
+    saved, (now, metrics, then) = states(first)
+    found_now, found_metrics, found_then = resumed(trainers(second), saved)
 
-    assert all(torch.equal(weights[name], found_weights[name]) for name in weights)
-    assert [pytest.approx(one, rel=1e-5) for one in updates] == found_updates
-    assert all(torch.allclose(after[name], found_after[name], rtol=0, atol=2e-5) for name in after)
+    assert all(torch.equal(now[name], found_now[name]) for name in now)
+    assert [pytest.approx(one, rel=1e-5) for one in metrics] == found_metrics
+    assert all(torch.allclose(then[name], found_then[name], rtol=0, atol=2e-5) for name in then)
 
 
-def test_an_optimizer_that_was_not_taken_up_would_be_seen(model, states):
+def test_an_optimizer_that_was_not_taken_up_would_be_seen(states):
     """What the tests above measure: two updates move weights by more than they allow."""
-    _, (weights, _, after) = states("one")
+    _, (now, _, then) = states("one")
 
-    assert all((after[name] - weights[name]).abs().max() > 1e-4 for name in after)
+    assert all((then[name] - now[name]).abs().max() > 1e-4 for name in now)
 
 
 def test_a_state_is_a_tree_of_plain_files_that_storage_can_list(states):

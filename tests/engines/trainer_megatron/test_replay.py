@@ -1,17 +1,21 @@
 """Routers use the routes they are given, in every layer, on every rank, forward and backward."""
 
+from types import SimpleNamespace
+
 import pytest
 import torch
 
 pytest.importorskip("megatron.core.models.gpt.gpt_layer_specs")
 pytest.importorskip("megatron.core.optimizer")
 
+from megatron.core.transformer.moe.router import TopKRouter
+
 from data_schemas.machine_settings import LayoutSettings
 from data_schemas.rollouts import MISSING_ROUTE
 from tasks.engines.chat import load_tokenizer
 from tasks.engines.trainer_megatron.micro_batches import divide
 from tasks.engines.trainer_megatron.replay import LayerReplay, ModelReplay, Routes
-from tasks.errors import DataError
+from tasks.errors import DataError, SettingsError
 from tests.engines.trainer_megatron.batches import random_batch
 from tests.engines.trainer_megatron.gloo_world import run_world
 from tests.engines.trainer_megatron.small_models import configs, open_model, write_model
@@ -125,6 +129,15 @@ def test_routes_of_another_number_of_rows_are_refused():
         model.forward(routes([0, 1]), training=True),
     ):
         model.route(SCORES)
+
+
+def test_a_fused_router_is_refused_because_it_would_not_replay():
+    router = TopKRouter.__new__(TopKRouter)
+    torch.nn.Module.__init__(router)
+    router.config = SimpleNamespace(moe_router_fusion=True)
+
+    with pytest.raises(SettingsError, match="moe_router_fusion off"):
+        ModelReplay(torch.nn.Sequential(router))
 
 
 @pytest.fixture(scope="module")

@@ -1,5 +1,7 @@
 """A trainer that is divided over ranks does what the embedded trainer does in one process."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -8,10 +10,19 @@ pytest.importorskip("megatron.core.optimizer")
 
 from data_schemas.machine_settings import LayoutSettings, Precision
 from tasks.engines.trainer_torch import TorchTrainer
+from tasks.errors import SettingsError
 from tests.engines.trainer_megatron.batches import random_batch
 from tests.engines.trainer_megatron.gloo_world import run_world
-from tests.engines.trainer_megatron.small_models import configs, write_model
-from tests.engines.trainer_megatron.trainings_of_world import DECAY, leak, learn, report, train
+from tests.engines.trainer_megatron.small_models import configs, open_model, write_model
+from tests.engines.trainer_megatron.trainings_of_world import (
+    DECAY,
+    leak,
+    learn,
+    report,
+    train,
+    weighted,
+)
+from tests.engines.trainer_megatron.world_of_trainers import RemoteTrainer, trainer_world
 
 pytestmark = pytest.mark.engines
 
@@ -90,6 +101,32 @@ def test_so_do_those_of_other_moe_models_on_two_tensor_ranks(models, batch, name
 
     for found in run_world(train, 2, models[name], settings, batch):
         assert_equal(embedded(models[name], batch), found)
+
+
+@pytest.mark.parametrize("name", ["dense", "qwen2"])
+def test_dense_models_train_resume_and_say_that_they_have_no_router(models, batch, tmp_path, name):
+    plain = replace(batch, experts_NTLK=None)
+    settings = {"temperature": 1.0, "learning_rate": 1e-3}
+    with torch.no_grad():
+        logits_NTV = open_model(models[name])(batch.tokens_NT).logits  # padding stands behind
+    steps_NTV = logits_NTV.log_softmax(dim=2)[:, :-1]
+    expected_NT = steps_NTV.gather(2, batch.tokens_NT[:, 1:, None])[:, :, 0]
+    with trainer_world(2) as ranks:
+        layout = LayoutSettings(tensor=2, **SMALL)
+        trainer, resumed = (RemoteTrainer(ranks, models[name], layout) for _ in range(2))
+        found_NT = trainer.score(plain, temperature=1.0).logprobs_NT[:, 1:]
+        response_NT = batch.response_NT[:, 1:]
+        assert torch.allclose(expected_NT[response_NT], found_NT[response_NT], atol=1e-5)
+        first = trainer.update(plain, weighted, **settings)
+        trainer.save(tmp_path)
+        resumed.restore(tmp_path)
+        second = trainer.update(plain, weighted, **settings)
+        assert second["loss"] < first["loss"]
+        assert second == resumed.update(plain, weighted, **settings)
+        with pytest.raises(SettingsError, match="no MoE router"):
+            trainer.score(batch, temperature=1.0)
+        with pytest.raises(SettingsError, match="no MoE router"):
+            trainer.score(plain, temperature=1.0, record_routes=True)
 
 
 def test_a_second_model_in_the_process_sees_nothing_of_a_replay(models, batch):

@@ -196,25 +196,6 @@ def leak(folder: Path, layout: LayoutSettings, batch: TokenBatch) -> list[bool]:
     ] + [not RouterReplay.global_router_replay_instances]
 
 
-def go_on(
-    folder: Path, layout: LayoutSettings, batch: TokenBatch, saved: Path, restored: Path | None
-) -> tuple[dict[str, torch.Tensor], list[dict[str, float]], dict[str, torch.Tensor]]:
-    """Take up a state or make one with two updates, save it, and make two more.
-
-    Returns:
-        Weights that were saved, metrics of the two updates that follow, weights then.
-    """
-    trainer = MegatronTrainer(folder, layout=layout, weight_decay=DECAY)
-    if restored is None:
-        updates(trainer, batch, 2)
-    else:
-        trainer.restore(restored)
-    then = weights(trainer)
-    saved.mkdir(exist_ok=True)
-    trainer.save(saved)
-    return then, updates(trainer, batch, 2), weights(trainer)
-
-
 def learn(folder: Path, layout: LayoutSettings, batch: TokenBatch) -> list[float]:
     """Losses of ten updates."""
     trainer = MegatronTrainer(folder, layout=layout)

@@ -24,9 +24,15 @@ PATIENCE_S = 120
 class RemoteTrainer:
     """One trainer, spread over the ranks."""
 
-    def __init__(self, ranks: list[Connection], folder: Path, layout: LayoutSettings) -> None:
+    def __init__(
+        self,
+        ranks: list[Connection],
+        folder: Path,
+        layout: LayoutSettings,
+        weight_decay: float = 0.0,
+    ) -> None:
         self._ranks = ranks
-        self._number = self._call("open", folder, layout)
+        self._number = self._call("open", folder, layout, weight_decay)
 
     def score(
         self, batch: TokenBatch, *, temperature: float, record_routes: bool = False
@@ -98,8 +104,8 @@ def _serve(parent: Connection, environment: dict[str, str]) -> None:
         number, name, arguments, settings = pickle.loads(parent.recv_bytes())
         try:
             if name == "open":
-                folder, layout = arguments
-                trainers.append(MegatronTrainer(folder, layout=layout))
+                folder, layout, decay = arguments
+                trainers.append(MegatronTrainer(folder, layout=layout, weight_decay=decay))
                 answer = (False, len(trainers) - 1)
             else:
                 result = getattr(trainers[number], name)(*arguments, **settings)
