@@ -56,6 +56,7 @@ REAL := {"curation": {"max_prompt_tokens": 448, "max_response_tokens": 192, "sou
 	"rl_two": {"steps": 6, "prompts_per_step": 12, "domains": {"choice": 1, "extraction": 1, "tool_use": 1}}}
 
 # The same pipeline on real engines: each stage in two processes that share every layer's experts.
+# Warnings of libraries are off: what they miss on a CPU (Apex, Transformer Engine) fills the screen.
 TWO := "engines": {"rollout": "vllm", "trainer": "megatron", "layout": {"expert": 2}}
 ON_TWO := {"sft": {$(TWO)}, "grading": {$(TWO)}, "evaluation": {$(TWO)}, \
 	"rl_one": {"steps": 10, $(TWO)}, "rl_two": {"steps": 10, $(TWO)}}
@@ -66,7 +67,7 @@ help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 22
 
 run: $(CHOSEN_STAMP) ## the whole pipeline, from raw rows to a released model; ENGINES=real
-	$(if $(REAL_ENGINES),EACHPROMPT_PROCESSES=2) $(CHOSEN_BIN)/pyflyte run workflows/post_training.py post_training \
+	$(if $(REAL_ENGINES),EACHPROMPT_PROCESSES=2 PYTHONWARNINGS=ignore) $(CHOSEN_BIN)/pyflyte run workflows/post_training.py post_training \
 		$(if $(REAL_ENGINES),--settings '$(ON_TWO)') $(ARGS)
 
 test: lint ## style, types, import contracts and the test suite

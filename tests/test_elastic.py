@@ -3,10 +3,13 @@
 import os
 import subprocess
 import sys
+import tarfile
 import textwrap
 from pathlib import Path
 
 import pytest
+from flyteidl.admin.task_pb2 import TaskSpec
+from google.protobuf.json_format import MessageToDict
 
 pytest.importorskip("flytekitplugins.kfpytorch")
 pytestmark = pytest.mark.engines
@@ -108,3 +111,43 @@ def test_a_layout_that_the_processes_cannot_form_is_refused_before_anything_else
 
     assert "SettingsError: sft.engines.layout: expert * pipeline is 4" in done.stderr
     assert not (folder / "runs").exists()
+
+
+def test_on_a_cluster_the_stages_with_engines_are_jobs_over_all_nodes(tmp_path):
+    command = [Path(sys.executable).with_name("pyflyte"), "--pkgs", "workflows", "package"]
+    command += ["--image", "registry.example/cpu:1", "--output", tmp_path / "package.tgz"]
+    command += ["--source", ROOT, "--copy", "all", "--in-container-source-path", "/root"]
+    sizes = {"EACHPROMPT_NODES": "32", "EACHPROMPT_PROCESSES": "8"}
+    done = subprocess.run(
+        command,
+        cwd=tmp_path,
+        env=os.environ | {"HOME": str(tmp_path)} | sizes,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    templates = {}
+    with tarfile.open(tmp_path / "package.tgz") as archive:
+        archive.extractall(tmp_path / "package", filter="data")
+    for path in (tmp_path / "package").glob("*_1.pb"):
+        spec = TaskSpec.FromString(path.read_bytes())
+        templates[spec.template.id.name.rpartition(".")[2]] = spec.template
+
+    jobs = {name for name, template in templates.items() if template.type == "pytorch"}
+    assert {"sft", "grade", "rl", "evaluate"} == jobs
+    job = MessageToDict(templates["rl"].custom)
+    assert (32, 32) == (job["elasticConfig"]["minReplicas"], job["elasticConfig"]["maxReplicas"])
+    assert 8 == job["elasticConfig"]["nprocPerNode"]
+    # A pod makes the same tasks as registration did, whichever stage it is.
+    for name in ("rl", "check_settings"):
+        assert sizes == environment_of(templates[name])
+
+
+def environment_of(template) -> dict[str, str]:
+    if template.HasField("k8s_pod"):
+        container = MessageToDict(template.k8s_pod.pod_spec)["containers"][0]
+        pairs = {item["name"]: item["value"] for item in container["env"]}
+    else:
+        pairs = {item.key: item.value for item in template.container.env}
+    return {name: value for name, value in pairs.items() if name.startswith("EACHPROMPT_")}
