@@ -82,17 +82,17 @@ def records(
 
 
 def drift_table(course: Course) -> Table:
-    """k3, |dlogp| and routes of the first and last fifth of the steps, and of all."""
+    """k3 of the steps and of their first and last fifth, and what it is made of."""
     table = Table(box=None)
     table.add_column("replay")
-    for head in ("steps", "k3, first fifth", "k3, last fifth", "k3, mean", "k3, largest"):
-        table.add_column(head, justify="right")
-    for head in ("mean |dlogp|", "beyond 2x"):
+    heads = ("steps", "first fifth", "last fifth", "k3, mean", "median", "largest")
+    for head in (*heads, "mean |dlogp|", "beyond 2x"):
         table.add_column(head, justify="right")
     for replay, gates in course.items():
         k3 = [gate.k3 for gate in gates]
         fifth = max(1, len(k3) // 5)
-        numbers = (*map(statistics.fmean, (k3[:fifth], k3[-fifth:], k3)), max(k3))
+        means = map(statistics.fmean, (k3[:fifth], k3[-fifth:], k3))
+        numbers = (*means, statistics.median(k3), max(k3))
         table.add_row(
             replay.value,
             str(len(gates)),

@@ -47,7 +47,8 @@ def test_the_table_has_the_first_and_the_last_fifth():
     rows = zip(*(column.cells for column in table.columns), strict=True)
 
     first = next(iter(rows))
-    assert ("off", "10", "1.50e-04", "9.50e-04", "5.50e-04", "1.00e-03", "5.50e-03") == first[:7]
+    assert ("off", "10", "1.50e-04", "9.50e-04") == first[:4]
+    assert ("5.50e-04", "5.50e-04", "1.00e-03", "5.50e-03") == first[4:8]
 
 
 def test_equal_records_give_an_equal_picture_even_where_nothing_differs():
