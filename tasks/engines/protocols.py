@@ -73,7 +73,15 @@ class RolloutEngine(Protocol):
     Contract, checked on every engine: log-probabilities are those of the sampling
     distribution; the router trace has one row per fed token; the same seed gives the
     same tokens whatever else is in the batch and whatever the order of the requests;
-    every request comes back exactly `num_samples` times.
+    every request comes back exactly `num_samples` times. So far as the order of sums allows:
+    a tie of two tokens within rounding may fall either way in another batch.
+
+    What differs: the embedded engine draws a token by its place, so the parts of a response
+    join to exactly what it would have been in one go. vLLM's random stream starts anew with
+    every request: a response that goes on does so in the same way each time, and from the
+    right distribution, but the tokens depend on where it was cut. A hand-over that does not
+    fit leaves the embedded engine, and vLLM in a process of its own, as they were; vLLM in
+    this process takes tensors as they come, and computes nothing until a whole one has come.
     """
 
     @property

@@ -1,14 +1,12 @@
 # pyright: reportMissingImports=false
 """What the two placements of vLLM have in common: one call per sample, one weight update."""
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
+import torch
 from vllm import RequestOutput, SamplingParams
-
-from tasks.engines.rollout_vllm.staging import files_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +34,6 @@ class Backend(Protocol):
         """Calls that were in flight then, and were made again."""
         ...
 
-    @property
-    def leads(self) -> bool:
-        """Whether this process writes the weights of its replica."""
-        ...
-
     def run(self, calls: Sequence[Call]) -> Generator[tuple[int, RequestOutput]]:
         """Yield every call's number and answer as it ends; leaving early aborts the others.
 
@@ -49,15 +42,11 @@ class Backend(Protocol):
         """
         ...
 
-    def agreed(self, folder: Path | None) -> Path:
-        """Return the leader's folder to every process of the replica."""
-        ...
-
-    def install(self, folder: Path) -> str:
-        """Update to a model directory's weights; return the digest of what workers read there.
+    def install(self, weights: Iterator[tuple[str, torch.Tensor]]) -> str:
+        """Update to these weights; return the digest of what the workers received.
 
         Raises:
-            EngineError: calls are still running, or the update failed.
+            EngineError: calls are still running, the tensors do not fit, or the update failed.
         """
         ...
 
@@ -68,13 +57,3 @@ class Backend(Protocol):
     def close(self) -> None:
         """Free everything."""
         ...
-
-
-def update_steps(folder: Path) -> list[tuple[str, dict[str, Any]]]:
-    """Return vLLM's update of all workers as calls: names and keyword arguments, in order."""
-    chunks = [{"update_info": {"path": str(path)}} for path in files_of(folder)]
-    return [
-        ("start_weight_update", {}),
-        *(("update_weights", chunk) for chunk in chunks),
-        ("finish_weight_update", {}),
-    ]

@@ -69,12 +69,12 @@ class VllmRolloutEngine:
         self._facts = model_facts(folder)
         refuse(self._facts, precision, layout)
         self._end_token, _ = end_and_pad(load_tokenizer(folder))
-        self._staging = Staging(folder)
         options = engine_options(
             folder, self._facts, precision=precision, layout=layout, kept_whole=kept_whole
         )
         self._replicas = max(1, layout.rollout_apart // layout.rollout_tensor)
-        self._backend = _opened(options, layout)
+        self._staging = Staging(folder)
+        self._backend = _opened(options, layout, self._staging)
         self._version = version
         self._tally = Tally()
 
@@ -139,21 +139,16 @@ class VllmRolloutEngine:
         return found
 
     def load_weights(self, weights: Iterator[tuple[str, torch.Tensor]], version: int) -> str:
-        """Write the tensors to a folder as they come, then let the workers read it.
+        """Pass the tensors on to the workers; the digest is of what those received.
 
-        The digest is of what the workers read. All ranks of a replica get all tensors; one of
-        them writes.
+        Under torchrun every rank of a replica gets all tensors.
 
         Raises:
-            EngineError: the tensors do not fit (the engine is as before), rollouts are being
-                generated, or the update failed.
+            EngineError: a tensor does not fit, rollouts are being generated, or the update
+                failed. In a process of its own the engine is as before; in this process it
+                refuses to compute until a whole hand-over has come.
         """
-        staging, backend = self._staging, self._backend
-        written = staging.write(weights) if backend.leads else staging.skip(weights)
-        folder = backend.agreed(written)
-        digest = backend.install(folder)
-        if backend.leads:
-            staging.keep_only(folder)
+        digest = self._backend.install(weights)
         self._version = version
         return digest
 
@@ -167,12 +162,12 @@ class VllmRolloutEngine:
         self._staging.close()
 
 
-def _opened(options: dict[str, Any], layout: LayoutSettings) -> Backend:
+def _opened(options: dict[str, Any], layout: LayoutSettings, staging: Staging) -> Backend:
     if not layout.rollout_apart:
-        return InProcess(options)
+        return InProcess(options, staging.expected)
     devices, size = last_devices(layout.rollout_apart), layout.rollout_tensor
     members = [
-        OwnProcess(options, devices=devices[first : first + size], hang_s=layout.hang_s)
+        OwnProcess(options, staging, devices=devices[first : first + size], hang_s=layout.hang_s)
         for first in range(0, layout.rollout_apart, size)
     ]
-    return members[0] if len(members) == 1 else Replicas(members)
+    return members[0] if len(members) == 1 else Replicas(members, staging)

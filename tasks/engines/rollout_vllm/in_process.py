@@ -11,8 +11,7 @@ group, which others may use by then, is never destroyed.
 
 import gc
 import os
-from collections.abc import Generator, Sequence
-from pathlib import Path
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -21,7 +20,8 @@ from vllm.distributed import parallel_state
 from vllm.v1.engine.core_client import InprocClient
 from vllm.v1.engine.llm_engine import LLMEngine
 
-from tasks.engines.rollout_vllm.backend import Call, update_steps
+from tasks.engines.rollout_vllm.backend import Call
+from tasks.engines.rollout_vllm.staging import Shape, checked
 from tasks.errors import EngineError, SettingsError
 
 SLEEP_LEVEL = 1
@@ -34,7 +34,7 @@ class InProcess:
     restarts = 0
     reissued = 0
 
-    def __init__(self, options: dict[str, Any]) -> None:
+    def __init__(self, options: dict[str, Any], expected: Mapping[str, Shape]) -> None:
         options = dict(options)
         size = int(os.environ.get("WORLD_SIZE", "1"))
         tensor = options["tensor_parallel_size"]
@@ -47,12 +47,19 @@ class InProcess:
         finally:
             # On a CPU vLLM forbids everybody in the process to set the number of threads.
             torch.set_num_threads = set_threads
-        self.leads = parallel_state.get_tp_group().rank_in_group == 0
+        self._expected = expected
+        self._whole = True
         self._sleeping = False
         self._made = 0
 
     def run(self, calls: Sequence[Call]) -> Generator[tuple[int, RequestOutput]]:
-        """Step until every call has ended."""
+        """Step until every call has ended.
+
+        Raises:
+            EngineError: the last weights that came did not come to their end.
+        """
+        if not self._whole:
+            raise EngineError("the last hand-over of weights broke off; hand over whole ones")
         engine = self._awake()
         pending: dict[str, int] = {}
         try:
@@ -70,26 +77,32 @@ class InProcess:
             if pending:
                 engine.abort_request(list(pending))
 
-    def agreed(self, folder: Path | None) -> Path:
-        """Send the leader's folder through the replica's process group."""
-        agreed = parallel_state.get_tp_group().broadcast_object(folder, src=0)
-        assert agreed is not None
-        return agreed
+    def install(self, weights: Iterator[tuple[str, torch.Tensor]]) -> str:
+        """Let the worker take tensors as they come, then forget what the old weights computed.
 
-    def install(self, folder: Path) -> str:
-        """Update, then forget the prefixes that the old weights computed."""
+        Tensors are passed on as they are, layer by layer: nothing is written, and no more than
+        the layers that are not complete yet is held. So a hand-over that breaks off has changed
+        some layers; nothing is computed with them until another has come to its end.
+
+        Raises:
+            EngineError: rollouts are being generated, the tensors do not fit, or vLLM failed.
+        """
         engine = self._awake()
         if engine.has_unfinished_requests():
             raise EngineError("weights came while rollouts were being generated; end those first")
+        self._whole = False
         try:
-            for name, arguments in update_steps(folder):
-                engine.collective_rpc(name, kwargs=arguments)
-            digests = engine.collective_rpc("received_digest")
+            engine.collective_rpc("start_weight_update")
+            update = {"update_info": {"tensors": checked(weights, self._expected)}}
+            engine.collective_rpc("update_weights", kwargs=update)
+            engine.collective_rpc("finish_weight_update")
+            (digest,) = engine.collective_rpc("received_digest")
         except (RuntimeError, ValueError, KeyError, AssertionError) as error:
-            raise EngineError(f"vLLM failed in a weight update: {error}") from error
+            raise EngineError(f"the update of vLLM's weights broke off: {error}") from error
         if not engine.reset_prefix_cache():
             raise EngineError("vLLM kept prefixes computed with the weights of before")
-        return digests[0]
+        self._whole = True
+        return digest
 
     def rest(self) -> None:
         """Sleep; without a GPU there is no memory that others could not take."""

@@ -12,7 +12,7 @@ from vllm.config import WeightTransferConfig
 from vllm.v1.attention.backends.cpu_attn import CPUAttentionBackend
 
 from data_schemas.machine_settings import LayoutSettings, Precision
-from tasks.engines.rollout_vllm.receive import BACKEND, FolderExtension
+from tasks.engines.rollout_vllm.receive import BACKEND, TransferExtension
 from tasks.errors import SettingsError
 
 SLOTS = 256
@@ -94,7 +94,7 @@ def engine_options(
         "enable_return_routed_experts": facts.num_experts > 0,
         "logprobs_mode": "processed_logprobs",
         "weight_transfer_config": WeightTransferConfig(backend=BACKEND),
-        "worker_extension_cls": f"{FolderExtension.__module__}.{FolderExtension.__qualname__}",
+        "worker_extension_cls": f"{TransferExtension.__module__}.{TransferExtension.__qualname__}",
     }
     if precision is Precision.FP8:
         options["quantization"] = "fp8_per_block"

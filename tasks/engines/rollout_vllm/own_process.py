@@ -14,23 +14,27 @@ import logging
 import queue
 import threading
 import time
-from collections.abc import Callable, Coroutine, Generator, Sequence
+from collections.abc import Callable, Coroutine, Generator, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from vllm import RequestOutput
 from vllm.config import VllmConfig
 from vllm.engine.arg_utils import AsyncEngineArgs
+from vllm.utils.network_utils import close_sockets
 from vllm.v1.engine.async_llm import AsyncLLM
+from vllm.v1.engine.core_client import MPClient
 from vllm.v1.engine.exceptions import EngineDeadError, EngineGenerateError
 from vllm.v1.engine.utils import CoreEngineProcManager
 from vllm.v1.metrics.loggers import StatLoggerBase
 
-from tasks.engines.rollout_vllm.backend import Call, update_steps
+from tasks.engines.rollout_vllm.backend import Call
 from tasks.engines.rollout_vllm.completions import probe_call, probe_of
 from tasks.engines.rollout_vllm.environment import apart_environment, changed_environment
+from tasks.engines.rollout_vllm.staging import Staging, files_of
 from tasks.errors import EngineError
 
 LOG = logging.getLogger(__name__)
@@ -78,12 +82,13 @@ class OwnProcess:
         hang_s: silence after which the process counts as hung, also of one that starts.
     """
 
-    leads = True
-
-    def __init__(self, options: dict[str, Any], *, devices: Sequence[str], hang_s: float) -> None:
+    def __init__(
+        self, options: dict[str, Any], staging: Staging, *, devices: Sequence[str], hang_s: float
+    ) -> None:
         self.restarts = 0
         self.reissued = 0
         self._options: dict[str, Any] = options | {"disable_log_stats": True}
+        self._staging = staging
         self._devices = devices
         self._hang_s = hang_s
         self._pulse = Pulse()
@@ -113,12 +118,18 @@ class OwnProcess:
         finally:
             self._running -= 1
 
-    def agreed(self, folder: Path | None) -> Path:
-        """There is nobody to agree with."""
-        assert folder is not None
-        return folder
+    def install(self, weights: Iterator[tuple[str, torch.Tensor]]) -> str:
+        """Write the weights to a folder, then update to it.
 
-    def install(self, folder: Path) -> str:
+        Raises:
+            EngineError: the tensors do not fit; the engine is as before.
+        """
+        folder = self._staging.write(weights)
+        digest = self.install_folder(folder)
+        self._staging.keep_only(folder)
+        return digest
+
+    def install_folder(self, folder: Path) -> str:
         """Pause, update, forget cached prefixes, go on; a failure opens a new engine on it."""
         if self._running:
             raise EngineError("weights came while rollouts were being generated; end those first")
@@ -202,8 +213,11 @@ class OwnProcess:
     async def _update(self, folder: Path) -> str:
         engine = self._engine
         await engine.pause_generation()
-        for name, arguments in update_steps(folder):
-            await engine.collective_rpc(name, kwargs=arguments)
+        await engine.collective_rpc("start_weight_update")
+        for path in files_of(folder):
+            update = {"update_info": {"path": str(path)}}
+            await engine.collective_rpc("update_weights", kwargs=update)
+        await engine.collective_rpc("finish_weight_update")
         digests = await engine.collective_rpc("received_digest")
         if not await engine.reset_prefix_cache():
             raise EngineError("vLLM kept prefixes computed with the weights of before")
@@ -232,7 +246,8 @@ class OwnProcess:
             self._fruitless += 1
             if self._fruitless > MAX_FRUITLESS_RESTARTS:
                 raise EngineError(
-                    f"vLLM was started again {MAX_FRUITLESS_RESTARTS} times and completed nothing"
+                    f"vLLM was started again {MAX_FRUITLESS_RESTARTS} times and completed nothing; "
+                    f"at last: {why}"
                 )
             LOG.warning("vLLM is started again: %s", why)
             self._kill()
@@ -271,11 +286,14 @@ class OwnProcess:
 
     def _kill(self) -> None:
         """End the process at once: one that hangs does not listen."""
-        manager = self._engine.engine_core.resources.engine_manager
+        client = self._engine.engine_core
+        assert isinstance(client, MPClient)
+        manager = client.resources.engine_manager
         assert isinstance(manager, CoreEngineProcManager)
         for process in manager.processes:
             process.kill()
         self._engine.shutdown(timeout=0)
+        asyncio.run_coroutine_threadsafe(_closed(client), self._loop).result()
 
     def _ask(self, question: Coroutine[Any, Any, Value]) -> Value:
         """Run a coroutine on the loop.
@@ -299,6 +317,14 @@ class OwnProcess:
     @property
     def _look_s(self) -> float:
         return min(LONGEST_LOOK_S, self._hang_s / LOOKS_PER_HANG)
+
+
+async def _closed(client: MPClient) -> None:
+    """Close what vLLM leaves open: its context would warn when it is collected."""
+    sockets = [client.input_socket, client.resources.output_socket]
+    close_sockets([one for one in sockets if one is not None])
+    if not client.resources.ctx.closed:
+        client.resources.ctx.term()
 
 
 async def _end_others() -> None:

@@ -1,8 +1,8 @@
 # pyright: reportMissingImports=false
-"""The worker's side of a weight hand-over: read, hash and install what lies in a folder.
+"""The worker's side of a weight hand-over: hash and install tensors, or what lies in a file.
 
 This is a backend of vLLM's own update path (start, update per file, finish), registered when a
-worker imports this module as its extension. The digest is computed from the bytes read here.
+worker imports this module as its extension. The digest is computed from the bytes received here.
 
 On a CPU vLLM 0.30 forgets two steps of that path, and then computes nonsense without an error:
 experts are packed for their kernel when a model is loaded, but not when it is updated; and a head
@@ -35,7 +35,7 @@ from vllm.platforms import current_platform
 from tasks.algorithms.digests import joint_digest, tensor_digest
 from tasks.errors import EngineError
 
-BACKEND = "folder"
+BACKEND = "tensors_or_files"
 """Name of the backend in vLLM's registry."""
 PACKED_BY_HAND = "0.30."
 """Versions of vLLM known to forget the packing; a later one may do it, and twice is as wrong."""
@@ -45,24 +45,25 @@ Loader = Callable[[Iterator[tuple[str, torch.Tensor]]], set[str]]
 
 
 @dataclass
-class FolderInit(WeightTransferInitInfo):
+class NothingToAgree(WeightTransferInitInfo):
     """Nothing has to be agreed on beforehand."""
 
 
 @dataclass
-class FolderUpdate(WeightTransferUpdateInfo):
-    """One safetensors file."""
+class Update(WeightTransferUpdateInfo):
+    """Tensors of this process, or one safetensors file where there are none."""
 
     path: str = ""
+    tensors: Iterator[tuple[str, torch.Tensor]] | None = None
 
 
-class FolderTransfer(WeightTransferEngine[FolderInit, FolderUpdate]):
-    """Installs safetensors files, one at a time, under Hugging Face names."""
+class TensorTransfer(WeightTransferEngine[NothingToAgree, Update]):
+    """Installs tensors under Hugging Face names."""
 
-    init_info_cls = FolderInit
-    update_info_cls = FolderUpdate
+    init_info_cls = NothingToAgree
+    update_info_cls = Update
 
-    def init_transfer_engine(self, init_info: FolderInit) -> None:
+    def init_transfer_engine(self, init_info: NothingToAgree) -> None:
         """Nothing to connect to."""
 
     def start_weight_update(self) -> None:
@@ -75,10 +76,17 @@ class FolderTransfer(WeightTransferEngine[FolderInit, FolderUpdate]):
         self._left = {name.replace(".routed_experts.", ".") for name in names}
         initialize_layerwise_reload(self.model)
 
-    def receive_weights(self, update_info: FolderUpdate) -> None:
-        """Load one file; a layer is processed as soon as all of it has come."""
+    def receive_weights(self, update_info: Update) -> None:
+        """Load tensors; a layer is processed as soon as all of it has come."""
+        given = update_info.tensors
+        weights = tensors_of(Path(update_info.path)) if given is None else _copies(given)
         loader: Loader = self.model.load_weights  # pyright: ignore[reportAssignmentType]
-        self._left -= loader(self._read(Path(update_info.path)))
+        try:
+            self._left -= loader(self._hashed(weights))
+        except BaseException:
+            # What came of a layer would otherwise be counted as part of the next update.
+            finalize_layerwise_reload(self.model, self.model_config)
+            raise
 
     def finish_weight_update(self) -> None:
         """Process what is left and pack what vLLM forgets.
@@ -95,16 +103,18 @@ class FolderTransfer(WeightTransferEngine[FolderInit, FolderUpdate]):
     def shutdown(self) -> None:
         """Nothing is held."""
 
-    def _read(self, path: Path) -> Iterator[tuple[str, torch.Tensor]]:
-        for name, tensor in tensors_of(path):
+    def _hashed(
+        self, weights: Iterator[tuple[str, torch.Tensor]]
+    ) -> Iterator[tuple[str, torch.Tensor]]:
+        for name, tensor in weights:
             self.digests[name] = tensor_digest(tensor)
             yield name, tensor
 
 
-class FolderExtension:
+class TransferExtension:
     """What a worker can be asked beside vLLM's own calls."""
 
-    weight_transfer_engine: FolderTransfer
+    weight_transfer_engine: TensorTransfer
 
     def received_digest(self) -> str:
         """Digest of the tensors of the last update, as they came."""
@@ -119,6 +129,12 @@ class FolderExtension:
                 for name, tensor in tensors_of(path)
             }
         )
+
+
+def _copies(weights: Iterator[tuple[str, torch.Tensor]]) -> Iterator[tuple[str, torch.Tensor]]:
+    """Copies: a tensor waits for the rest of its layer, and the trainer may reuse its memory."""
+    for name, tensor in weights:
+        yield name, tensor.detach().clone()
 
 
 def tensors_of(path: Path) -> Iterator[tuple[str, torch.Tensor]]:
@@ -174,7 +190,7 @@ def pack_heads(model: torch.nn.Module) -> int:
 def register() -> None:
     """Make the backend known to vLLM in this process; a second time changes nothing."""
     if BACKEND not in WeightTransferEngineFactory._registry:
-        WeightTransferEngineFactory.register_engine(BACKEND, FolderTransfer)
+        WeightTransferEngineFactory.register_engine(BACKEND, TensorTransfer)
 
 
 # A worker imports this module by the name of its extension, before it looks for the backend.

@@ -3,12 +3,14 @@
 
 import queue
 import threading
-from collections.abc import Generator, Sequence
-from pathlib import Path
+from collections.abc import Generator, Iterator, Sequence
 
+import torch
 from vllm import RequestOutput
 
 from tasks.engines.rollout_vllm.backend import Backend, Call
+from tasks.engines.rollout_vllm.own_process import OwnProcess
+from tasks.engines.rollout_vllm.staging import Staging
 from tasks.errors import EngineError
 
 Found = tuple[int, RequestOutput] | BaseException | None
@@ -18,10 +20,9 @@ Found = tuple[int, RequestOutput] | BaseException | None
 class Replicas:
     """A Backend of backends; requests go to them in turn."""
 
-    leads = True
-
-    def __init__(self, members: Sequence[Backend]) -> None:
+    def __init__(self, members: Sequence[OwnProcess], staging: Staging) -> None:
         self._members = members
+        self._staging = staging
 
     @property
     def restarts(self) -> int:
@@ -60,20 +61,17 @@ class Replicas:
             for thread in threads:
                 thread.join()
 
-    def agreed(self, folder: Path | None) -> Path:
-        """There is nobody to agree with."""
-        assert folder is not None
-        return folder
-
-    def install(self, folder: Path) -> str:
-        """Update all members.
+    def install(self, weights: Iterator[tuple[str, torch.Tensor]]) -> str:
+        """Write the weights once, and update all members to them.
 
         Raises:
-            EngineError: they do not have the same weights now.
+            EngineError: the tensors do not fit, or members do not have the same weights now.
         """
-        digests = {member.install(folder) for member in self._members}
+        folder = self._staging.write(weights)
+        digests = {member.install_folder(folder) for member in self._members}
         if len(digests) != 1:
             raise EngineError(f"replicas received different weights: {sorted(digests)}")
+        self._staging.keep_only(folder)
         return digests.pop()
 
     def rest(self) -> None:

@@ -1,4 +1,4 @@
-"""The trainer's side of a weight hand-over: tensors go into a folder as they come.
+"""The trainer's side of a hand-over to another process: tensors go into a folder as they come.
 
 The folder is a model directory (config, tokenizer, safetensors): workers are updated from its
 files, and an engine that has to start anew opens it. Nothing is installed before all tensors are
@@ -118,15 +118,6 @@ class Staging:
             if path.is_file() and not path.name.endswith(WEIGHT_FILES):
                 shutil.copyfile(path, folder / path.name)
         return folder
-
-    def skip(self, weights: Iterator[tuple[str, torch.Tensor]]) -> None:
-        """Only check the tensors: another process of this replica writes them.
-
-        Raises:
-            EngineError: they do not fit.
-        """
-        for _ in checked(weights, self.expected):
-            pass
 
     def keep_only(self, folder: Path) -> None:
         """Remove the directories of other versions."""

@@ -4,7 +4,6 @@
 import importlib.util
 import logging
 import os
-import shutil
 import signal
 import warnings
 from pathlib import Path
@@ -18,22 +17,22 @@ if importlib.util.find_spec("vllm") is None:
     pytest.skip("vLLM is not installed", allow_module_level=True)
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
+    from vllm import SamplingParams
+
     from tasks.engines.rollout_vllm.engine import VllmRolloutEngine
 from data_schemas.machine_settings import LayoutSettings
 from tasks.algorithms.digests import weight_digest
 from tasks.engines.protocols import Request, Sampling
+from tasks.engines.rollout_vllm.backend import Call
+from tasks.engines.rollout_vllm.own_process import MAX_FRUITLESS_RESTARTS
+from tasks.engines.rollout_vllm.replicas import Replicas
 from tasks.engines.trainer_torch import TorchTrainer
 from tasks.errors import EngineError
 
 BASE_MODEL = Path("tasks/foundation/base_model")
 REQUESTS = [Request(f"p{n}", np.arange(20, 30 + n, dtype=np.int32), 4) for n in range(8)]
 SAMPLING = Sampling(150, 1.0, seed=3)
-HANG_S = 8.0
-
-
-def open_engine(folder=BASE_MODEL, apart=1):
-    layout = LayoutSettings(rollout_apart=apart, hang_s=HANG_S)
-    return VllmRolloutEngine(folder, layout=layout)
+HANG_S = 20.0
 
 
 def trained(seed):
@@ -56,7 +55,8 @@ def by_key(rollouts):
 @pytest.fixture(scope="module")
 def engine():
     """One engine, updated: what it was opened with is not what it has to come back with."""
-    engine = open_engine()
+    layout = LayoutSettings(rollout_apart=1, hang_s=HANG_S)
+    engine = VllmRolloutEngine(BASE_MODEL, layout=layout)
     engine.load_weights(trained(1).weights(), version=1)
     yield engine
     engine.close()
@@ -94,12 +94,11 @@ def test_a_process_lost_in_the_middle_is_replaced_on_the_current_weights(
     assert sum(len(r.prompt_tokens) for r in REQUESTS) == after.prompt_tokens - before.prompt_tokens
 
 
-def test_new_weights_find_a_dead_process_and_are_installed_in_the_next(engine):
+def test_new_weights_find_a_silent_process_and_are_installed_in_the_next(engine):
     trainer = trained(2)
     restarts = engine.restarts
     (lost,) = processes_of(engine)
-    os.kill(lost.pid, signal.SIGKILL)
-    lost.join()
+    os.kill(lost.pid, signal.SIGSTOP)
 
     digest = engine.load_weights(trainer.weights(), version=2)
     tokens = REQUESTS[0].prompt_tokens
@@ -114,35 +113,46 @@ def test_new_weights_find_a_dead_process_and_are_installed_in_the_next(engine):
     )
 
 
-def test_an_engine_whose_weights_are_gone_or_others_gives_up(tmp_path):
-    folder = shutil.copytree(BASE_MODEL, tmp_path / "model")
-    engine = open_engine(folder)
-    trained(3).export(folder)
-    stream = engine.generate(REQUESTS, SAMPLING)
-    next(stream)
-    (lost,) = processes_of(engine)
-    os.kill(lost.pid, signal.SIGKILL)
-    # The first new process finds other weights; the next ones find no model at all.
-    found = []
-    with pytest.raises(EngineError, match="started again 3 times and completed nothing"):
-        for rollout in stream:
-            found.append(rollout)
-            shutil.rmtree(folder, ignore_errors=True)
-
-    assert len(found) < 31
-    assert 3 == engine.restarts
-    engine.close()
-
-
-def test_several_processes_answer_side_by_side_with_the_same_weights(undisturbed):
-    engine = open_engine(apart=2)
+def test_side_by_side_engines_answer_as_one(engine):
+    """One of them in this process, which costs less than another process."""
+    beside = VllmRolloutEngine(BASE_MODEL)
+    both = Replicas([engine._backend, beside._backend], engine._staging)
     trainer = trained(1)
+    calls = [call(number, number // 2) for number in range(12)]
+    for one in (engine, beside):
+        one.load_weights(trainer.weights(), version=1)
 
-    assert weight_digest(trainer.weights()) == engine.load_weights(trainer.weights(), version=1)
-    assert 512 == engine.slots
-    assert undisturbed == by_key(engine.generate(REQUESTS, SAMPLING))
-    stream = engine.generate(REQUESTS, SAMPLING)
+    alone = {number: tokens(answer) for number, answer in beside._backend.run(calls)}
+    assert alone == {number: tokens(answer) for number, answer in both.run(calls)}
+    stream = both.run(calls)
     next(stream)
     stream.close()
-    assert undisturbed == by_key(engine.generate(REQUESTS, SAMPLING))
-    engine.close()
+    assert alone == {number: tokens(answer) for number, answer in both.run(calls)}
+    assert both.restarts == engine.restarts
+    beside.close()
+
+
+def call(number, request):
+    params = SamplingParams(max_tokens=5, seed=number, detokenize=False)
+    return Call(number, request, list(range(20, 30 + request)), params)
+
+
+def tokens(answer):
+    return list(answer.outputs[0].token_ids)
+
+
+def test_an_engine_that_comes_back_with_other_weights_gets_no_traffic(engine, caplog):
+    """The last test: afterwards the engine is dead."""
+    engine.load_weights(trained(1).weights(), version=1)
+    trained(3).export(engine._backend._folder)
+    for path in engine._backend._folder.glob("model-*.safetensors"):
+        path.unlink()
+    (lost,) = processes_of(engine)
+    os.kill(lost.pid, signal.SIGKILL)
+    lost.join()
+    # As if the restarts before this one had come to nothing.
+    engine._backend._fruitless = MAX_FRUITLESS_RESTARTS - 1
+
+    with pytest.raises(EngineError, match=r"completed nothing.*canary off by"):
+        list(engine.generate(REQUESTS, SAMPLING))
+    assert "is started again" in caplog.text

@@ -23,7 +23,6 @@ with warnings.catch_warnings():
 from data_schemas.machine_settings import LayoutSettings, Precision
 from tasks.algorithms.digests import weight_digest
 from tasks.engines.protocols import Request, Sampling
-from tasks.engines.rollout_vllm.backend import update_steps
 from tasks.engines.rollout_vllm.receive import pack_experts
 from tasks.engines.trainer_torch import TorchTrainer
 from tasks.errors import EngineError, SettingsError
@@ -162,14 +161,15 @@ def test_prefixes_of_the_old_weights_would_be_wrong_and_are_forgotten(engine, ex
 
     engine.load_weights(trained(5).weights(), version=5)
     greedy()
-    backend = engine._backend
-    staged = engine._staging.write(TorchTrainer(folder).weights())
-    for name, arguments in update_steps(staged):
-        backend._engine.collective_rpc(name, kwargs=arguments)
+    vllm = engine._backend._engine
+    update = {"update_info": {"tensors": TorchTrainer(folder).weights()}}
+    vllm.collective_rpc("start_weight_update")
+    vllm.collective_rpc("update_weights", kwargs=update)
+    vllm.collective_rpc("finish_weight_update")
     stale, stale_routes = greedy()
     engine.load_weights(TorchTrainer(folder).weights(), version=6)
     fresh, routes = greedy()
-    engine._backend._engine.reset_prefix_cache()
+    vllm.reset_prefix_cache()
     again, _ = greedy()
 
     assert abs(stale - fresh) > 1e-3
@@ -187,6 +187,39 @@ def test_weights_are_refused_while_rollouts_are_generated(engine):
         engine.load_weights(trained(1).weights(), version=9)
     stream.close()
     assert 0.0 == gap(engine, before)
+
+
+def test_nothing_is_computed_with_half_of_a_hand_over(engine, exported):
+    folder, expected = exported
+
+    def broken_off():
+        for number, named in enumerate(TorchTrainer(folder).weights()):
+            if number == 12:
+                raise EngineError("the trainer is gone")
+            yield named
+
+    with pytest.raises(EngineError, match="broke off: the trainer is gone"):
+        engine.load_weights(broken_off(), version=8)
+    with pytest.raises(EngineError, match="hand over whole ones"):
+        engine.probe(TOKENS)
+    engine.load_weights(TorchTrainer(folder).weights(), version=9)
+    assert gap(engine, expected) <= 1e-5
+
+
+def test_no_more_than_the_open_layers_of_a_hand_over_are_held(engine):
+    alive, most = [], []
+    trainer = TorchTrainer(BASE_MODEL)
+
+    def watched():
+        for name, tensor in trainer.weights():
+            copy = tensor.clone()
+            alive.append((copy.nbytes, weakref.ref(copy)))
+            most.append(sum(size for size, one in alive if one() is not None))
+            yield name, copy
+            del copy
+
+    engine.load_weights(watched(), version=9)
+    assert max(most) <= 2 * max(size for size, _ in alive)
 
 
 class StrangeExperts(RoutedExperts):
