@@ -105,14 +105,17 @@ def _sharded(state: State, *, loading: bool) -> dict[str, Any]:
     weights = state.gpt.sharded_state_dict()
     metadata = {
         "distrib_optim_sharding_type": "fully_reshardable",
-        # Else all data-parallel ranks get a copy of the whole optimizer state, on the GPU.
-        "distrib_optim_fully_reshardable_mem_efficient": state.ranks.device.type == "cuda",
+        # Gathered on the CPU of one data-parallel rank, not on all their GPUs.
+        "distrib_optim_fully_reshardable_mem_efficient": True,
     }
+    optimizers: dict[int, dict[str, Any]] = {}
     # Not the chain's own sharded_state_dict: its names would count the optimizers.
-    optimizers = {
-        number: one.sharded_state_dict(weights, is_loading=loading, metadata=metadata)
-        for number, one in enumerate(_optimizers(state.optimizer))
-    }
+    for number, one in enumerate(_optimizers(state.optimizer)):
+        named: dict[str, Any] = one.sharded_state_dict(
+            weights, is_loading=loading, metadata=metadata
+        )
+        named["param_state"] = named["param_state"] or {}  # None where another rank writes
+        optimizers[number] = named
     return {"model": weights, "optimizer": optimizers}
 
 
