@@ -134,7 +134,7 @@ class OwnProcess:
         if self._running:
             raise EngineError("weights came while rollouts were being generated; end those first")
         try:
-            self._digest = self._ask(self._update(folder))
+            self._digest = self._update(folder)
             self._folder = folder
             self._canary = self._ask(self._probe())
         except Lost as error:
@@ -210,22 +210,22 @@ class OwnProcess:
                 return output
         raise EngineDeadError
 
-    async def _update(self, folder: Path) -> str:
-        engine = self._engine
-        await engine.pause_generation()
-        await engine.collective_rpc("start_weight_update")
+    def _update(self, folder: Path) -> str:
+        """Do vLLM's update of all workers, file by file; each step has hang_s."""
+        self._ask(self._engine.pause_generation())
+        self._tell("start_weight_update")
         for path in files_of(folder):
-            update = {"update_info": {"path": str(path)}}
-            await engine.collective_rpc("update_weights", kwargs=update)
-        await engine.collective_rpc("finish_weight_update")
-        digests = await engine.collective_rpc("received_digest")
-        if not await engine.reset_prefix_cache():
+            self._tell("update_weights", update_info={"path": str(path)})
+        self._tell("finish_weight_update")
+        digests = self._tell("received_digest")
+        if not self._ask(self._engine.reset_prefix_cache()):
             raise EngineError("vLLM kept prefixes computed with the weights of before")
-        await engine.resume_generation()
+        self._ask(self._engine.resume_generation())
         return digests[0]
 
-    async def _read_digest(self, folder: Path) -> str:
-        return (await self._engine.collective_rpc("folder_digest", args=(str(folder),)))[0]
+    def _tell(self, name: str, **arguments: Any) -> list[Any]:
+        """Call all workers."""
+        return self._ask(self._engine.collective_rpc(name, kwargs=arguments))
 
     async def _probe(self) -> NDArray[np.float32]:
         self._made += 1
@@ -234,7 +234,8 @@ class OwnProcess:
 
     def _seen(self) -> tuple[str, NDArray[np.float32]]:
         """Return the digest and the canary's log-probabilities as the process has them."""
-        return self._ask(self._read_digest(self._folder)), self._ask(self._probe())
+        digests = self._tell("folder_digest", folder=str(self._folder))
+        return digests[0], self._ask(self._probe())
 
     def _revive(self, why: str) -> None:
         """Put a new engine in place of this one, proven to hold the current weights.
