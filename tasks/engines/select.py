@@ -129,6 +129,9 @@ def _trainer_here(engines: MachineSettings, folder: Path, weight_decay: float) -
         case TrainerKind.TORCH:
             return TorchTrainer(folder, weight_decay=weight_decay)
         case TrainerKind.MEGATRON:
+            from tasks.engines.trainer_megatron.remarks import silence
+
+            silence()  # it warns on import of all that a CPU lacks
             from tasks.engines.trainer_megatron.trainer import MegatronTrainer
 
             return MegatronTrainer(folder, layout=engines.layout, weight_decay=weight_decay)

@@ -1,0 +1,54 @@
+"""vLLM and Megatron-core in two processes that share every layer's experts, see real_scenarios."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("vllm")
+pytest.importorskip("megatron.core.models.gpt.gpt_layer_specs")
+pytestmark = [pytest.mark.engines, pytest.mark.timeout(900)]
+
+SCRIPT = Path(__file__).with_name("real_scenarios.py")
+ROOT = SCRIPT.parents[3]
+MODEL = ROOT / "tasks/foundation/base_model"
+
+
+@pytest.fixture(scope="module", params=["colocated", "apart"])
+def found(request, tmp_path_factory):
+    out = tmp_path_factory.mktemp("real")
+    done = subprocess.run(
+        [sys.executable, SCRIPT, MODEL, out, request.param],
+        env=os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    one = json.loads((out / "found.json").read_text())[request.param]
+    assert "returned" in one, one
+    return one["returned"]["0"]
+
+
+def test_every_prompt_is_answered_once_before_and_after_an_update(found):
+    assert [12, 12] == found["answers"]
+    assert 24 == found["sequences"]
+
+
+def test_the_engine_says_what_the_trainer_says_with_its_routes(found):
+    assert max(found["gaps"]) < 1e-4
+
+
+def test_every_replica_has_the_trainers_weights_after_the_update(found):
+    installed, sent = found["digests"]
+
+    assert installed == sent
+    assert [1] == found["versions"]
+    assert found["same_answers"] is False
+
+
+def test_the_loss_is_seen_for_every_sequence(found):
+    assert list(range(12)) == found["rows"]
