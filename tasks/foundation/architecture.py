@@ -37,3 +37,16 @@ def tiny_moe(vocabulary: int, pad_id: int, end_id: int) -> Qwen3MoeConfig:
     )
     config._experts_implementation = EXPERTS_IMPLEMENTATION
     return config
+
+
+def wider_moe(vocabulary: int, pad_id: int, end_id: int) -> Qwen3MoeConfig:
+    """Describe a sibling with twice the layers and 32 small experts, four per token.
+
+    Its routers are nearer to ties, as those of large models are: what router replay is for.
+    """
+    config = tiny_moe(vocabulary, pad_id, end_id)
+    config.num_hidden_layers = 6
+    config.num_experts = 32
+    config.num_experts_per_tok = 4
+    config.moe_intermediate_size = 32
+    return config

@@ -15,7 +15,12 @@ from itertools import islice
 from pathlib import Path
 
 import torch
-from transformers import GenerationConfig, PreTrainedTokenizerFast, Qwen3MoeForCausalLM
+from transformers import (
+    GenerationConfig,
+    PreTrainedTokenizerFast,
+    Qwen3MoeConfig,
+    Qwen3MoeForCausalLM,
+)
 
 from data_schemas.settings import PretrainSettings
 from tasks.foundation.architecture import MAX_POSITIONS, tiny_moe
@@ -42,10 +47,20 @@ def pretrain(settings: PretrainSettings, out: Path) -> dict[str, float | int | s
     Returns:
         Facts: parameters, tokens seen, mean loss of the last hundred steps in nats.
     """
-    torch.manual_seed(settings.seed)
     tokenizer = make_tokenizer(settings)
     pad_id, end_id = token_id(tokenizer, PAD), token_id(tokenizer, TURN_END)
-    config = tiny_moe(settings.vocabulary, pad_id, end_id)
+    return pretrain_as(tiny_moe(settings.vocabulary, pad_id, end_id), tokenizer, settings, out)
+
+
+def pretrain_as(
+    config: Qwen3MoeConfig,
+    tokenizer: PreTrainedTokenizerFast,
+    settings: PretrainSettings,
+    out: Path,
+) -> dict[str, float | int | str]:
+    """Train a model of this shape from nothing and write it with its tokenizer; see `pretrain`."""
+    torch.manual_seed(settings.seed)
+    pad_id, end_id = token_id(tokenizer, PAD), token_id(tokenizer, TURN_END)
     config.router_aux_loss_coef = LOAD_BALANCE
     model = Qwen3MoeForCausalLM(config)
     num_parameters = sum(parameter.numel() for parameter in model.parameters())

@@ -1,0 +1,43 @@
+"""Pretrain the wider sibling of the shipped base, for tables of the mismatch.
+
+    python -m tasks.foundation.wider wider_model
+
+Half an hour on one core. It has the shipped base's tokenizer and a third of its steps.
+"""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+from transformers import PreTrainedTokenizerFast
+
+from data_schemas.settings import PretrainSettings
+from tasks.engines.chat import load_tokenizer
+from tasks.foundation.architecture import wider_moe
+from tasks.foundation.base import shipped_base
+from tasks.foundation.pretraining import pretrain_as
+from tasks.foundation.tokenizer import PAD, TURN_END, token_id
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Train and write the model."""
+    parser = argparse.ArgumentParser(
+        prog="python -m tasks.foundation.wider",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("out", type=Path, help="folder to write")
+    parser.add_argument("--steps", type=int, default=2000)
+    options = parser.parse_args(arguments)
+    torch.set_num_threads(1)
+    settings = PretrainSettings(steps=options.steps)
+    tokenizer = load_tokenizer(shipped_base())
+    assert isinstance(tokenizer, PreTrainedTokenizerFast)
+    config = wider_moe(settings.vocabulary, token_id(tokenizer, PAD), token_id(tokenizer, TURN_END))
+    pretrain_as(config, tokenizer, settings, options.out)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
