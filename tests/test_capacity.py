@@ -43,7 +43,7 @@ def test_a_model_directory_is_measured_by_its_config(tiny_moe, capsys):
 @pytest.mark.parametrize(
     ("command", "message"),
     [
-        (["nowhere"], "is neither a folder nor one of full_scale, single_node"),
+        (["nowhere"], "is neither a folder nor one of full_scale, single_node, compass_thinker"),
         (["full_scale", "--layout", '{"tensors": 2}'], "tensors"),
         (["full_scale", "--layout", '{"pipeline": 7}'], "multiple"),
     ],

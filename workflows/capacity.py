@@ -29,6 +29,7 @@ from workflows import presets
 PRESETS: dict[str, tuple[PipelineSettings, ModelShape, int]] = {
     "full_scale": (presets.FULL_SCALE, model_shape.COMPASSMAX, 256),
     "single_node": (presets.SINGLE_NODE, model_shape.QWEN3_15B_A2B, 8),
+    "compass_thinker": (presets.COMPASS_THINKER, model_shape.QWEN2_5_7B, 8),
 }
 """Settings, the model they are laid out for, GPUs."""
 
@@ -64,6 +65,7 @@ def main(arguments: Sequence[str]) -> int:
             options.prompt or work.prompt_tokens,
             options.response or work.response_tokens,
             options.sequences or work.sequences,
+            work.reference,
         )
         precision = Precision(options.precision or machine.precision)
         gpus, gpu = options.gpus or gpus, int(options.gpu_gib * GIB)
@@ -101,6 +103,7 @@ def work_of(preset: PipelineSettings) -> Work:
         preset.curation.max_prompt_tokens,
         max(phase.max_new_tokens for phase in phases),
         max(phase.prompts_per_step * phase.group_size for phase in phases),
+        reference=any(phase.loss.auxiliary.kl > 0.0 for phase in phases),
     )
 
 

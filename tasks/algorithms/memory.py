@@ -70,6 +70,8 @@ class Work:
     """The longest."""
     sequences: int
     """Responses of a step."""
+    reference: bool = False
+    """A second model scores beside the policy (the KL of Ring-lite)."""
 
     @property
     def longest(self) -> int:
@@ -90,11 +92,13 @@ class TrainerMemory:
     """A chunk of them, and the hidden states they come from, with gradient."""
     hand_over: int
     """The largest whole tensor, on its way to the rollout engine, sent and received."""
+    reference: int = 0
+    """Weights of a reference model."""
 
     @property
     def state(self) -> int:
         """What stays between steps."""
-        return self.weights + self.gradients + self.optimizer
+        return self.weights + self.gradients + self.optimizer + self.reference
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,6 +276,7 @@ def trainer_memory(
         activations=activation_bytes(model, layout, tokens, stage, kernels),
         logits=logits,
         hand_over=2 * element_bytes(layout.precision) * largest,
+        reference=weights if work.reference else 0,
     )
 
 

@@ -119,6 +119,18 @@ QWEN3_15B_A2B = ModelShape(
     chosen=8,
 )
 """What transformers' Qwen3MoeConfig describes by default."""
+QWEN2_5_7B = ModelShape(
+    layers=28,
+    hidden=3584,
+    heads=28,
+    key_value_heads=4,
+    head_size=128,
+    vocabulary=152_064,
+    width=18_944,
+    head_norms=False,
+    biases=True,
+)
+"""Dense; Compass-Thinker-7B starts from a model of this size."""
 
 
 def shape_of(config: Mapping[str, object]) -> ModelShape:

@@ -58,6 +58,7 @@ def budget_table(title: str, found: Budget) -> Table:
         ("trainer: weights", trainer.weights, f"of pipeline stage {found.stage}"),
         ("trainer: gradients", trainer.gradients, "fp32"),
         ("trainer: optimizer", trainer.optimizer, "divided over data-parallel ranks"),
+        ("trainer: reference", trainer.reference, "weights of a second model, for KL"),
         ("trainer: activations", trainer.activations, "of the micro-batches in flight"),
         ("trainer: logits", trainer.logits, "of one micro-batch, fp32"),
         ("trainer: hand-over", trainer.hand_over, "the largest tensor, sent and received"),
@@ -74,6 +75,8 @@ def budget_table(title: str, found: Budget) -> Table:
         ("host: routes", rollout.host_routes, "of all tokens in the cache, in main memory"),
     ]
     for name, size, meaning in lines:
+        if name.endswith("reference") and not size:
+            continue
         style = "bold" if name.startswith(("while", "GPU")) else ""
         table.add_row(name, sized(size), meaning, style=style)
     return table

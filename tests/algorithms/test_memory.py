@@ -206,6 +206,15 @@ def test_logits_are_the_last_stages_and_never_more_than_a_chunk():
     assert 3 * 4 * CHUNK_LOGITS + 2 * 2 * 33_792 * 8192 == last
 
 
+def test_a_reference_model_costs_its_weights_once_more():
+    plain = memory.trainer_memory(COMPASSMAX, FULL, FULL_WORK, world=256, stage=0)
+    beside = memory.trainer_memory(
+        COMPASSMAX, FULL, replace(FULL_WORK, reference=True), world=256, stage=0
+    )
+
+    assert plain.state + plain.weights == beside.state
+
+
 def test_a_gpu_has_one_key_value_head_at_least():
     assert 72 * 1 * 2 * 128 * 2 == memory.cache_token_bytes(COMPASSMAX, 8, Precision.FP8)
     assert 48 * 1 * 2 * 128 * 2 == memory.cache_token_bytes(QWEN3_30B_A3B, 8, Precision.BF16)

@@ -9,6 +9,7 @@ from transformers import AutoModelForCausalLM, Qwen3MoeConfig
 from data_schemas.machine_settings import LayoutSettings
 from tasks.algorithms.model_shape import (
     COMPASSMAX,
+    QWEN2_5_7B,
     QWEN3_15B_A2B,
     QWEN3_30B_A3B,
     Ranks,
@@ -34,6 +35,7 @@ def test_parameters_are_those_of_a_model_that_was_built(tiny_moe):
 
 def test_published_counts_come_out():
     assert 30_532_122_624 == QWEN3_30B_A3B.parameters
+    assert 7_615_616_512 == QWEN2_5_7B.parameters
     assert 3.3 == pytest.approx(QWEN3_30B_A3B.active_parameters / 1e9, abs=0.06)
     assert 245 == pytest.approx(COMPASSMAX.parameters / 1e9, abs=0.5)
     assert 71 == pytest.approx(COMPASSMAX.active_parameters / 1e9, abs=0.5)
