@@ -74,7 +74,8 @@ def initialise(layout: LayoutSettings) -> Ranks:
     if parallel_state.model_parallel_is_initialized() and not _is_registered(
         parallel_state.get_tensor_model_parallel_group()
     ):
-        # Somebody closed the world these groups were cut from: they are cut anew.
+        # An engine beside this one closed the world these groups were cut from: they are cut
+        # anew. Only a process of its own can count on it; ranks may still meet in the old world.
         parallel_state.destroy_model_parallel()
     if not parallel_state.model_parallel_is_initialized():
         parallel_state.initialize_model_parallel(
