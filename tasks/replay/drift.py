@@ -42,6 +42,7 @@ NO_CANARIES = 1_000_000
 """Steps between two checks of all verifiers, those that are not asked here included."""
 NUM_PROBLEMS = 400
 COLOURS = {RouterReplay.OFF: "#b3372f", RouterReplay.R2: "#d08a1d", RouterReplay.R3: "#3f7fb5"}
+SCREEN_WIDTH = 100
 PICTURE_FILE, RECORDS_FILE, MODEL = "drift.png", "drift.json", "model"
 
 Course = Mapping[RouterReplay, Sequence[GateRecord]]
@@ -176,7 +177,8 @@ def main(arguments: Sequence[str]) -> int:
     except (PipelineError, ValueError) as error:
         console.print(f"{type(error).__name__}: {error}", markup=False)
         return 1
-    console.print(drift_table(course))
+    # On a narrow terminal lines wrap, which is ugly; numbers that were cut would be lost.
+    Console(highlight=False, width=max(console.width, SCREEN_WIDTH)).print(drift_table(course))
     title = f"{options.engines} engines, rollouts {rollout.value}, trainer {trainer.value}"
     storage.write_bytes(out / PICTURE_FILE, picture(course, title))
     kept = {
