@@ -26,6 +26,10 @@ def run_world(function: Callable[..., Any], size: int, *arguments: Any, timeout_
     """
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(PRELOADED)
+    # The first process waits until all is imported: not on the time of the ranks.
+    first = context.Process(target=int)
+    first.start()
+    first.join()
     port = _free_port()
     ranks: dict[Connection, ForkServerProcess] = {}
     for rank in range(size):
