@@ -68,6 +68,17 @@ def pad_traces(
     return stacked_NTLK
 
 
+def missing_rows(experts_NTLK: torch.Tensor, lengths_N: torch.Tensor) -> int:
+    """Count the tokens that use the native router somewhere although routes are replayed.
+
+    A sequence's last token does not count: nothing is predicted from it, and no rollout
+    engine that stops there has routed it.
+    """
+    missing_NT = (experts_NTLK == MISSING_ROUTE).any(dim=3).any(dim=2)
+    fed_NT = torch.arange(missing_NT.shape[1]) < lengths_N[:, None] - 1
+    return int((missing_NT & fed_NT).sum())
+
+
 def disagreement(native_MLK: torch.Tensor, recorded_MLK: torch.Tensor) -> float:
     """Share of (token, layer) choices whose expert sets differ; missing rows do not count.
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from data_schemas.ledger import Fate
 from data_schemas.rollouts import StopReason
 from tasks.algorithms.mismatch import mismatch_metrics
-from tasks.algorithms.routing import disagreement
+from tasks.algorithms.routing import disagreement, missing_rows
 from tasks.engines.protocols import TokenScores
 from tasks.rl.batch import StepBatch
 from tasks.rl.collected import Collected
@@ -80,6 +80,10 @@ def mismatch_of(batch: StepBatch, old: TokenScores) -> dict[str, float]:
     metrics = mismatch_metrics(
         old.logprobs_NT, tokens.columns["rollout_logprobs"], tokens.response_NT
     )
+    if tokens.experts_NTLK is not None:
+        metrics["mismatch/missing_routes"] = float(
+            missing_rows(tokens.experts_NTLK, tokens.lengths_N)
+        )
     if old.experts_NTLK is not None and tokens.experts_NTLK is not None:
         metrics["mismatch/route_disagreement"] = disagreement(
             old.experts_NTLK.flatten(0, 1), tokens.experts_NTLK.flatten(0, 1)

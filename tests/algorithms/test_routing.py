@@ -11,6 +11,7 @@ from tasks.algorithms.routing import (
     check_trace,
     disagreement,
     gate_weights,
+    missing_rows,
     pad_traces,
     replayed_choice,
 )
@@ -90,3 +91,13 @@ def test_disagreement_ignores_order_and_missing_rows():
     recorded = torch.tensor([[[1, 0]], [[2, 7]], [[-1, -1]]])
 
     assert 0.5 == disagreement(native, recorded)
+
+
+def test_tokens_that_should_have_a_route_and_have_none_are_counted():
+    experts_NTLK = torch.zeros(2, 4, 3, 2, dtype=torch.int64)
+    experts_NTLK[0, 3] = MISSING_ROUTE  # the last token of the first: never fed
+    experts_NTLK[0, 1, 2, 0] = MISSING_ROUTE
+    experts_NTLK[1, 2:] = MISSING_ROUTE  # its last token and padding
+    experts_NTLK[1, 0] = MISSING_ROUTE
+
+    assert 2 == missing_rows(experts_NTLK, torch.tensor([4, 3]))

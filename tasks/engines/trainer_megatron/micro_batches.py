@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from data_schemas.rollouts import MISSING_ROUTE
 from tasks.algorithms.scheduling import assign, longest_first
 from tasks.engines.protocols import TokenBatch
 from tasks.engines.trainer_megatron.context import multiple_of
@@ -132,19 +131,6 @@ def cut(
     empty = MicroBatch(rows_N, part, torch.zeros(width, dtype=torch.int64), lengths)
     tokens_M = empty.tokens_M.index_copy(0, empty.places_C, part.tokens_NT[_real(part)])
     return replace(empty, tokens_M=tokens_M)
-
-
-def missing_rows(batch: TokenBatch) -> int:
-    """Count the tokens that use the native router somewhere although routes are replayed.
-
-    A sequence's last token does not count: nothing is predicted from it, and no rollout
-    engine that stops there has routed it.
-    """
-    if batch.experts_NTLK is None:
-        return 0
-    missing_NT = (batch.experts_NTLK == MISSING_ROUTE).any(dim=3).any(dim=2)
-    fed_NT = torch.arange(missing_NT.shape[1]) < batch.lengths_N[:, None] - 1
-    return int((missing_NT & fed_NT).sum())
 
 
 def _real(batch: TokenBatch) -> torch.Tensor:

@@ -24,7 +24,7 @@ from tasks.engines.trainer_megatron import checkpoint, convert, model, optimizer
 from tasks.engines.trainer_megatron.auxiliary import RouterTerms
 from tasks.engines.trainer_megatron.gathering import ResponseValues, add, gathered_routes, summed
 from tasks.engines.trainer_megatron.geometry import read_geometry
-from tasks.engines.trainer_megatron.micro_batches import MicroBatch, cut, divide, missing_rows
+from tasks.engines.trainer_megatron.micro_batches import MicroBatch, cut, divide
 from tasks.engines.trainer_megatron.passes import Passes, Scores
 from tasks.engines.trainer_megatron.remarks import silence
 from tasks.engines.trainer_megatron.replay import ModelReplay
@@ -105,7 +105,7 @@ class MegatronTrainer:
         """One optimizer step on the whole batch.
 
         Returns:
-            Summed metrics, 'grad_norm', and 'replay/missing_rows' if routes are replayed.
+            Summed metrics and 'grad_norm'.
 
         Raises:
             EngineError: the loss or the gradient is not finite; no weight was changed.
@@ -145,8 +145,6 @@ class MegatronTrainer:
             )
         add(totals, terms.metrics())
         totals = {"loss": 0.0} | summed(totals)
-        if batch.experts_NTLK is not None:
-            totals["replay/missing_rows"] = float(missing_rows(batch))
         return totals | {"grad_norm": optimizer.apply(training.optimizer, learning_rate)}
 
     def weights(self) -> Iterator[tuple[str, torch.Tensor]]:

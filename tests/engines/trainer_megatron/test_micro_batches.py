@@ -4,9 +4,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from data_schemas.rollouts import MISSING_ROUTE
 from tasks.engines.trainer_megatron.context import held_rows
-from tasks.engines.trainer_megatron.micro_batches import cut, divide, missing_rows
+from tasks.engines.trainer_megatron.micro_batches import cut, divide
 from tests.engines.trainer_megatron.batches import random_batch
 
 
@@ -73,13 +72,6 @@ def test_a_filler_is_a_row_of_padding_without_weight():
     assert 2 == len(micro.tokens_M)
     assert 0 == len(micro.tokens_R) == int(micro.real_M.sum())
     assert (2, 2, 2) == tuple(micro.routes_MLK().shape)
-
-
-def test_rows_that_should_have_a_route_and_have_none_are_counted():
-    batch = random_batch()
-    batch.experts_NTLK[2, 1, 0] = MISSING_ROUTE
-
-    assert 2 == missing_rows(batch)  # the other one is the batch's own
 
 
 def test_context_ranks_hold_every_row_once_and_a_share_of_every_sequence():
