@@ -191,9 +191,11 @@ def _in_processes(
         SettingsError: what starts processes is not installed.
     """
     if importlib.util.find_spec("flytekitplugins") is None:
+        if in_pod():  # of another stage, whose file and image this is
+            return recoverable(function)
         raise SettingsError(
             f"EACHPROMPT_PROCESSES {PROCESSES} and EACHPROMPT_NODES {NODES} need the package "
-            "flytekitplugins-kfpytorch, which is part of lock_engines.txt and lock_trainer.txt"
+            "flytekitplugins-kfpytorch, part of every lock file but lock_cpu.txt"
         )
     # Imported here: an installation for one process has no Elastic plugin.
     from tasks.elastic import in_team, team
@@ -308,6 +310,11 @@ def deck_of_facts(title: str, facts: Mapping[str, float | int | str]) -> None:
 def _cache(name: str) -> Cache:
     # The execution is when, not what: the same work in another run is the same result.
     return Cache(version=code_digest(name)[:32], serialize=True, ignored_inputs=("execution",))
+
+
+def in_pod() -> bool:
+    """True in a container on a cluster, where each stage has an image of its own."""
+    return "FLYTE_INTERNAL_EXECUTION_ID" in os.environ
 
 
 def _processes() -> dict[str, str] | None:

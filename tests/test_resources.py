@@ -1,6 +1,10 @@
 """Retries and cache keys; what reaches the cluster is asserted in test_package."""
 
 import inspect
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 from flytekit.exceptions.user import FlyteRecoverableException
@@ -67,3 +71,34 @@ def test_the_cache_forgets_which_execution_asked():
 def test_preemptible_stages_have_retries_and_time_to_commit():
     for stage in resources.STAGES.values():
         assert not stage.interruptible or (stage.retries >= 3 and stage.grace_s > 0)
+
+
+def imported(**environment: str) -> subprocess.CompletedProcess:
+    """Import a file with stages of both kinds in an installation without the Elastic plugin."""
+    hide = "import sys; sys.modules['flytekitplugins'] = None\n"
+    hide += "import importlib.util as found, functools\nplain = found.find_spec\n"
+    hide += "found.find_spec = lambda name: None if name == 'flytekitplugins' else plain(name)\n"
+    return subprocess.run(
+        [sys.executable, "-c", hide + "import tasks.evaluation.task"],
+        cwd=Path(__file__).parents[1],
+        env=os.environ | {"EACHPROMPT_PROCESSES": "2"} | environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_several_processes_need_what_starts_them():
+    words = " ".join(imported().stderr.split())
+
+    assert "need the package flytekitplugins-kfpytorch" in words
+
+
+def test_a_pod_of_another_stage_does_without():
+    assert 0 == imported(FLYTE_INTERNAL_EXECUTION_ID="run").returncode
+
+
+def test_a_number_of_processes_is_a_number():
+    done = imported(EACHPROMPT_PROCESSES="two")
+
+    assert "EACHPROMPT_PROCESSES is 'two'" in done.stderr

@@ -20,7 +20,8 @@ def _check(group: str, engines: MachineSettings, stage: str) -> None:
     Raises:
         SettingsError: names the setting.
     """
-    require(engines)
+    if not resources.in_pod():  # whose image is not that of the stage
+        require(engines)
     nodes, processes = resources.NODES, resources.PROCESSES
     gpus, apart = resources.STAGES[stage].machine.gpus, engines.layout.rollout_apart
     if processes + apart > gpus:
