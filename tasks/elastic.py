@@ -75,6 +75,10 @@ def team(grace_s: int) -> Team:
 class TeamTask(PytorchElasticFunctionTask):
     """The plugin's task, with errors told apart."""
 
+    def __init__(self, task_config: Team, task_function: Callable[..., Any], **kwargs: Any) -> None:
+        super().__init__(task_config, task_function, **kwargs)
+        self._grace_s = task_config.grace_s
+
     def execute(self, **kwargs: Any) -> Any:
         """Start the processes and return what rank 0 returns."""
         return recoverable(self._run)(**kwargs)
@@ -84,7 +88,7 @@ class TeamTask(PytorchElasticFunctionTask):
         for name in ("torch.distributed.elastic", "torch.multiprocessing.spawn"):
             logging.getLogger(name).setLevel(logging.CRITICAL)
         # Read by torchrun's agent in this process.
-        os.environ[TORCHRUN_GRACE] = str(self.task_config.grace_s)
+        os.environ[TORCHRUN_GRACE] = str(self._grace_s)
         try:
             return super().execute(**kwargs)
         except FlyteUserRuntimeException as error:
@@ -102,8 +106,8 @@ class TeamTask(PytorchElasticFunctionTask):
 def cause(failed: ChildFailedError) -> PipelineError | None:
     """The error of the process that failed first; None if the code is at fault."""
     rank, failure = failed.get_first_failure()
-    message: object = failure.message
-    if not isinstance(message, dict):  # it had no time to say anything
+    message: Any = failure.message
+    if isinstance(message, str):  # it had no time to say anything
         return EngineError(f"rank {rank}: {message}")
     named = _NAMED.match(str(message["message"]))
     return _KINDS[named[1]](named[2]) if named else None
