@@ -4,7 +4,9 @@ import importlib.util
 import json
 import os
 import signal
+import subprocess
 import sys
+import time
 from pathlib import Path
 
 from torch.distributed.launcher.api import LaunchConfig, elastic_launch
@@ -13,6 +15,7 @@ from data_schemas.rl_settings import RLSettings
 from tasks.engines.chat import load_tokenizer
 from tasks.engines.team.stage import in_team
 from tasks.errors import Preempted
+from tasks.rl import state
 from tasks.rl.run import Phase, finish, train
 from tasks.storage import sha256_file
 
@@ -27,12 +30,12 @@ def conftest():
     return module
 
 
-def phase_in(model: Path, folder: Path) -> Phase:
-    """Three steps on the tiny model; the same work whoever runs it."""
+def phase_in(model: Path, folder: Path, steps: int = 3) -> Phase:
+    """A few steps on the tiny model; the same work whoever runs it."""
     fakes = conftest()
     settings = RLSettings(
         domains={fakes.Domain.MATHS: 1.0},
-        steps=3,
+        steps=steps,
         prompts_per_step=3,
         group_size=4,
         max_new_tokens=6,
@@ -61,6 +64,33 @@ def cut(phase: Phase) -> str:
     return "not stopped"
 
 
+def long(phase: Phase, folder: Path) -> None:
+    """Train until told to stop; leave what was said then."""
+    try:
+        list(train(phase, conftest().RuleScorer(load_tokenizer(phase.start))))
+    except Preempted as error:
+        (folder / "said").write_text(str(error))
+        raise
+
+
+def agent_is_told(model: Path, folder: Path) -> dict:
+    """SIGTERM to the agent of a long phase, as a pod gets it that is to go."""
+    folder.mkdir()
+    command = [sys.executable, __file__, model, folder, "long"]
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as agent:
+        while not (folder / "state/committed/000002").exists():
+            assert agent.poll() is None
+            time.sleep(0.1)
+        agent.send_signal(signal.SIGTERM)
+        started = time.monotonic()
+        agent.wait()
+    return {
+        "said": (folder / "said").read_text(),
+        "seconds": time.monotonic() - started,
+        "newest": state.newest(folder / "state"),
+    }
+
+
 def launched(function, *arguments) -> object:
     """Run a stage in two processes; return what rank 0 says."""
     config = LaunchConfig(
@@ -85,9 +115,20 @@ def main(model: Path, folder: Path) -> None:
     resumed = launched(run, phase, folder / "b")
     # Last: threads of a process that computed do not survive a fork.
     alone = run(phase_in(model, folder / "c"), folder / "c")
-    found = {"whole": whole, "stopped": stopped, "resumed": resumed, "alone": alone}
+    told = agent_is_told(model, folder / "d")
+    found = {
+        "whole": whole,
+        "stopped": stopped,
+        "resumed": resumed,
+        "alone": alone,
+        "told": told,
+    }
     (folder / "found.json").write_text(json.dumps(found))
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2]))
+    where = Path(sys.argv[1]), Path(sys.argv[2])
+    if sys.argv[3:] == ["long"]:
+        launched(long, phase_in(*where, steps=10_000), where[1])
+    else:
+        main(*where)

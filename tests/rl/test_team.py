@@ -35,3 +35,10 @@ def test_sigterm_commits_the_step_and_ends_all_processes(found):
 
 def test_a_phase_goes_on_in_new_processes_where_it_was_cut_off(found):
     assert found["whole"] == found["resumed"]
+
+
+def test_a_pod_that_is_to_go_commits_the_step_in_flight_and_ends(found):
+    told = found["told"]
+
+    assert f"stopped by SIGTERM after committed step {told['newest']}" == told["said"]
+    assert told["seconds"] < 20.0  # torchrun would kill what is left after 30
