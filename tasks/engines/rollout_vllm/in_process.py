@@ -70,8 +70,10 @@ class InProcess:
                 pending[name] = call.number
             while pending:
                 for output in engine.step():
+                    if not (isinstance(output, RequestOutput) and output.finished):
+                        continue
                     number = pending.pop(output.request_id, None)
-                    if number is not None and isinstance(output, RequestOutput):
+                    if number is not None:
                         yield number, output
         finally:
             if pending:

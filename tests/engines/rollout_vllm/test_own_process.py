@@ -147,6 +147,7 @@ def test_an_engine_that_comes_back_with_other_weights_gets_no_traffic(engine, ca
     trained(3).export(engine._backend._folder)
     for path in engine._backend._folder.glob("model-*.safetensors"):
         path.unlink()
+    (engine._backend._folder / "model.safetensors.index.json").unlink()
     (lost,) = processes_of(engine)
     os.kill(lost.pid, signal.SIGKILL)
     lost.join()
