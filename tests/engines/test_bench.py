@@ -1,5 +1,10 @@
 """The benchmark: turns, ratios, and sides that do the same work."""
 
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -94,6 +99,7 @@ def test_a_training_batch_holds_the_rollouts_and_their_routes(model):
     assert np.array_equal(first.trace.experts_TLK, batch.experts_NTLK[0, : size - 1])
 
 
+@pytest.mark.skipif(find_spec("vllm") is not None, reason="Megatron wants a process of its own")
 def test_what_is_installed_here_is_compared_and_shown(model):
     speeds = rollout_speeds(model, Precision.FP32, LOAD, rounds=1)
     updates = update_speeds(model, LOAD, rounds=1)
@@ -101,3 +107,21 @@ def test_what_is_installed_here_is_compared_and_shown(model):
     assert {"embedded", "generate"} <= {speed.side for speed in speeds}
     assert "embedded" == updates[0].side
     assert len(speeds) == speeds_table("", speeds).row_count
+
+
+@pytest.mark.engines
+def test_real_engines_are_compared_where_they_are_installed():
+    pytest.importorskip("vllm")
+    small = ["--rounds", "1", "--prompts", "2", "--samples", "2", "--tokens", "8"]
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-m", "tasks.engines.bench", *small],
+        cwd=Path(__file__).parents[2],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.returncode == 0, done.stderr[-3000:]
+    lines = done.stdout.splitlines()
+    for side in ("vLLM", "generate", "Megatron fp32", "Megatron bf16"):
+        assert [line for line in lines if line.strip().startswith(side)], side

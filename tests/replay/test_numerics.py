@@ -1,10 +1,17 @@
 """Two numerics of one policy: what bf16 does, and what replay takes of it."""
 
+import json
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
 from data_schemas.machine_settings import Precision
 from data_schemas.rl_settings import RouterReplay
+from tasks.errors import SettingsError
 from tasks.replay.numerics import gaps, sample_problems
+from tasks.replay.task import mismatch
 
 
 def test_bf16_shows_and_what_replays_the_trainers_own_routes_changes_nothing(tiny_moe):
@@ -29,3 +36,35 @@ def test_the_sample_world_gives_the_same_problems_again():
 
     assert once == again
     assert 5 == len({problem.id for problem in once})
+
+
+@pytest.mark.engines
+def test_vllm_and_megatron_agree_in_fp32_and_replay_hides_what_bf16_does_to_routes(tmp_path):
+    pytest.importorskip("vllm")
+    small = ["--prompts", "4", "--max_new_tokens", "16", "--seeds", "[0]"]
+    done = subprocess.run(
+        [
+            *(sys.executable, "-W", "ignore", Path(sys.executable).with_name("pyflyte"), "run"),
+            *("workflows/mismatch.py", "mismatch", "--engines", "real"),
+            *(*small, "--out", str(tmp_path)),
+        ],
+        cwd=Path(__file__).parents[2],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.returncode == 0, done.stderr[-3000:]
+    rows = json.loads((tmp_path / "mismatch.json").read_text())
+    found = {(row["rollout"], row["trainer"], row["replay"]): row for row in rows}
+    assert 9 == len(found)
+    for replay in ("off", "r2", "r3"):
+        assert found["vllm fp32", "megatron fp32", replay]["mean_abs"] < 1e-5
+        assert found["vllm bf16", "megatron bf16", replay]["mean_abs"] > 1e-5
+    assert 0.0 == found["vllm bf16", "megatron fp32", "r3"]["route_share"]
+    assert 11 == len((tmp_path / "mismatch.md").read_text().splitlines())
+
+
+def test_engines_of_no_known_name_are_refused():
+    with pytest.raises(SettingsError, match="is none of: embedded, real"):
+        mismatch(model_folder="", prompts=1, max_new_tokens=1, seeds=[0], engines="fast", out="")
