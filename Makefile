@@ -134,7 +134,8 @@ clean: ## remove the environments and the tools' caches; runs/ stays
 	rm -rf $(VENV) $(ENGINES_VENV) .pytest_cache .ruff_cache .import_linter_cache .hypothesis
 
 # torch goes first, by pip, so that the index you configured decides between CPU and CUDA.
-# --clear: an environment whose making was interrupted has no stamp and is made anew.
+# --clear: an environment whose making was interrupted has no stamp and is made anew. The stamp's
+# name has the lock's checksum, so its date is of no account.
 define made_from
 	$(if $(PYTHON_FITS),,$(error EachPrompt needs Python 3.11 or 3.12, found $(or $(PYTHON_FOUND),none). \
 		Install one, or name it: make PYTHON=/path/to/python3.11))
@@ -144,8 +145,8 @@ define made_from
 	@touch $@
 endef
 
-$(STAMP): lock_cpu.txt
+$(STAMP): | lock_cpu.txt
 	$(call made_from,lock_cpu.txt,$(VENV))
 
-$(ENGINES_STAMP): lock_engines.txt
+$(ENGINES_STAMP): | lock_engines.txt
 	$(call made_from,lock_engines.txt,$(ENGINES_VENV))
