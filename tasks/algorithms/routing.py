@@ -59,9 +59,9 @@ def check_trace(trace: RouterTrace, num_tokens: int, num_experts: int) -> None:
 
 def pad_traces(
     traces: list[RouterTrace | None], num_tokens: int, num_layers: int, k: int
-) -> NDArray[np.int64]:
+) -> NDArray[np.int16]:
     """Stack traces to [N, T, L, K]; what lies beyond a trace is MISSING_ROUTE."""
-    stacked_NTLK = np.full((len(traces), num_tokens, num_layers, k), MISSING_ROUTE, dtype=np.int64)
+    stacked_NTLK = np.full((len(traces), num_tokens, num_layers, k), MISSING_ROUTE, dtype=np.int16)
     for row, trace in enumerate(traces):
         if trace is not None:
             stacked_NTLK[row, : trace.experts_TLK.shape[0]] = trace.experts_TLK

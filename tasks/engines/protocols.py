@@ -139,14 +139,15 @@ class RolloutEngine(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class TokenBatch:
-    """Right-padded sequences as a trainer eats them. Integer tensors are int64."""
+    """Right-padded sequences as a trainer eats them. Integer tensors are int64, routes int16."""
 
     tokens_NT: torch.Tensor
     lengths_N: torch.Tensor
     response_NT: torch.Tensor
     """bool: True where the token at this position was generated (so it has a log-prob)."""
     experts_NTLK: torch.Tensor | None
-    """int64, row t routes token t; all-MISSING_ROUTE rows use the native router."""
+    """int16, row t routes token t; all-MISSING_ROUTE rows use the native router. Trainers widen a
+    micro-batch at a time: of all that a batch holds this is by far the most."""
     columns: Mapping[str, torch.Tensor]
     """What the loss needs beside: [N, T] or [N] tensors (advantages_NT, ...)."""
 

@@ -67,10 +67,10 @@ class TorchTrainer:
                         native_NTLK = record.take()[micro.packing.rows_NT]
                     if experts_NTLK is None:
                         shape = (*batch.tokens_NT.shape, *native_NTLK.shape[2:])
-                        experts_NTLK = torch.full(shape, MISSING_ROUTE)
+                        experts_NTLK = torch.full(shape, MISSING_ROUTE, dtype=torch.int16)
                     width = native_NTLK.shape[1]
                     native_NTLK[~micro.real_NT] = MISSING_ROUTE
-                    experts_NTLK[micro.rows_N, :width] = native_NTLK
+                    experts_NTLK[micro.rows_N, :width] = native_NTLK.to(torch.int16)
                 else:
                     hidden_MH = self._hidden(micro)
                 logprobs_R, entropy_R = scores_from_hidden(
@@ -166,7 +166,7 @@ class TorchTrainer:
         batch, cells_M = micro.batch, micro.packing.cells_M
         routes = nullcontext()
         if batch.experts_NTLK is not None:
-            routes = replaying(self._model, batch.experts_NTLK.flatten(0, 1)[cells_M])
+            routes = replaying(self._model, batch.experts_NTLK.flatten(0, 1)[cells_M].long())
         with routes, attending_packed(self._model):
             output = self._model.get_decoder()(
                 input_ids=batch.tokens_NT.flatten()[cells_M][None],

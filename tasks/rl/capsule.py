@@ -124,7 +124,7 @@ def seal(given: Given, old: TokenScores, watch: Watch, made: Made) -> Capsule:
         "call_sizes": np.array([len(call.rows_M) for call in watch.calls], np.int64),
     }
     if old.experts_NTLK is not None:
-        inputs["old_experts_NTLK"] = old.experts_NTLK.numpy().astype(np.int16)
+        inputs["old_experts_NTLK"] = old.experts_NTLK.numpy()
     if watch.reference_NT is not None:
         inputs["reference_logprobs_NT"] = watch.reference_NT.numpy()
     outputs = output_arrays(made, watch.calls)
@@ -162,7 +162,7 @@ def old_scores(capsule: Capsule) -> TokenScores:
     return TokenScores(
         logprobs_NT=torch.from_numpy(capsule.inputs["old_logprobs_NT"]),
         entropy_NT=torch.from_numpy(capsule.inputs["old_entropy_NT"]),
-        experts_NTLK=None if experts is None else torch.from_numpy(experts.astype(np.int64)),
+        experts_NTLK=None if experts is None else torch.from_numpy(experts),
     )
 
 

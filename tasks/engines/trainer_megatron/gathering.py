@@ -88,10 +88,10 @@ def gathered_routes(
         places_L: which of the model's MoE layers this rank's are.
 
     Returns:
-        int64 [N, T, num_layers, K]; MISSING_ROUTE behind the end of a sequence.
+        int16 [N, T, num_layers, K]; MISSING_ROUTE behind the end of a sequence.
     """
     real_NT = torch.arange(batch.tokens_NT.shape[1]) < batch.lengths_N[:, None]
-    experts_NTLK = torch.full((*real_NT.shape, num_layers, k), MISSING_ROUTE)
+    experts_NTLK = torch.full((*real_NT.shape, num_layers, k), MISSING_ROUTE, dtype=torch.int16)
     for layer in range(num_layers):
         choice_CK = torch.full((int(real_NT.sum()), k), MISSING_ROUTE, dtype=torch.int32)
         if layer in places_L:
@@ -101,7 +101,7 @@ def gathered_routes(
                 choice_MK = choice_MLK[:, places_L.index(layer)]
                 choice_CK[cells_M[is_token_M]] = choice_MK[is_token_M]
         distributed.all_reduce(choice_CK, distributed.ReduceOp.MAX)
-        experts_NTLK[:, :, layer][real_NT] = choice_CK.long()
+        experts_NTLK[:, :, layer][real_NT] = choice_CK.to(torch.int16)
     return experts_NTLK
 
 

@@ -84,7 +84,7 @@ class MicroBatch:
             return None
         num_layers, k = experts_NTLK.shape[2:]
         routes_MLK = torch.arange(k).expand(len(self.tokens_M), num_layers, k).clone()
-        routes_MLK[self.places_C] = experts_NTLK[self._real_NT]
+        routes_MLK[self.places_C] = experts_NTLK[self._real_NT].long()
         return routes_MLK
 
     @property
