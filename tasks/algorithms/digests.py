@@ -15,7 +15,7 @@ def tensor_digest(tensor: torch.Tensor) -> str:
     flat = tensor.detach().to("cpu").contiguous()
     digest = hashlib.sha256(f"{flat.dtype}:{tuple(flat.shape)}".encode())
     # Flattened first: a tensor without axes cannot be seen as bytes.
-    digest.update(flat.reshape(-1).view(torch.uint8).numpy())
+    digest.update(flat.reshape(-1).view(torch.uint8).numpy().data)
     return digest.hexdigest()
 
 

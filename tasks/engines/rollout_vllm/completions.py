@@ -11,6 +11,7 @@ Letters: T tokens, L MoE layers, K experts per token.
 
 import hashlib
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -167,7 +168,7 @@ def probe_of(output: RequestOutput, tokens: NDArray[np.int32]) -> NDArray[np.flo
     return _logprobs(output.prompt_logprobs, tokens[1:], "a probed sequence")
 
 
-def _logprobs(found: object, tokens: NDArray[np.int32], name: str) -> NDArray[np.float32]:
+def _logprobs(found: Any, tokens: NDArray[np.int32], name: str) -> NDArray[np.float32]:
     # One entry per place; the first place of a prompt has none.
     if not isinstance(found, FlatLogprobs) or found.token_ids != tokens.tolist():
         raise EngineError(f"vLLM's log-probabilities of {name} are not those of its tokens")

@@ -13,6 +13,7 @@ do these steps, and refuse kernels that are not known here.
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 from safetensors import safe_open
@@ -155,10 +156,10 @@ def pack_experts(model: torch.nn.Module) -> int:
     """
     if not current_platform.is_cpu():
         return 0
-    layers = [module for module in model.modules() if isinstance(module, RoutedExperts)]
+    layers: list[Any] = [one for one in model.modules() if isinstance(one, RoutedExperts)]
     for layer in layers:
         kernel = layer.quant_method.moe_kernel
-        experts = kernel.fused_experts if kernel is not None else None
+        experts: Any = kernel.fused_experts if kernel is not None else None
         if not isinstance(experts, CPUUnquantizedExperts):
             raise EngineError(
                 f"an update of {type(experts).__name__} may leave its weights unpacked; "
@@ -181,7 +182,7 @@ def pack_heads(model: torch.nn.Module) -> int:
     """
     if not current_platform.is_cpu():
         return 0
-    heads = [module for module in model.modules() if isinstance(module, ParallelLMHead)]
+    heads: list[Any] = [one for one in model.modules() if isinstance(one, ParallelLMHead)]
     for head in heads:
         head.quant_method.process_weights_after_loading(head)
     return len(heads)
