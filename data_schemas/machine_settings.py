@@ -84,6 +84,11 @@ class MachineSettings(BaseModel):
     rollout: RolloutKind = RolloutKind.HF
     trainer: TrainerKind = TrainerKind.TORCH
     precision: Precision = Field(default=Precision.FP32, description="of the rollout engine")
+    kept_whole: tuple[str, ...] = Field(
+        default=(),
+        description="layers that fp8 leaves alone beside routers, embeddings and head: those of "
+        "Super Experts, as 'model.layers.3.mlp.experts'",
+    )
     layout: LayoutSettings = LayoutSettings()
 
     @model_validator(mode="after")

@@ -120,7 +120,12 @@ def _rollout_here(engines: MachineSettings, folder: Path) -> RolloutEngine:
             # Imported here: only this branch needs vLLM, which takes 15 seconds.
             from tasks.engines.rollout_vllm.engine import VllmRolloutEngine
 
-            return VllmRolloutEngine(folder, precision=engines.precision, layout=engines.layout)
+            return VllmRolloutEngine(
+                folder,
+                precision=engines.precision,
+                layout=engines.layout,
+                kept_whole=engines.kept_whole,
+            )
 
 
 def _trainer_here(engines: MachineSettings, folder: Path, weight_decay: float) -> Trainer:
