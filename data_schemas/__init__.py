@@ -13,6 +13,7 @@ intake          InboxFile, Watermark, Intake, Decision: what retraining found an
 statements      Statement: which code and inputs made which outputs (one per executed stage)
 reports         StepReport, EvaluationReport, StageReport, ReleaseManifest
 audits          AuditReport, Finding: what an audit of the chain found
-settings        one frozen model per stage
+settings        one frozen model per stage; rl_settings those of RL
+machine_settings  which engines a stage runs on, in what numbers, over how many GPUs
 arrow           record class to pyarrow schema and back; names the bad row
 """

@@ -7,6 +7,11 @@ retrain         learn from new rows, promote only through the gate
 audit           prove a released model, back to the raw files
 ledger          what each prompt cost and earned on the way to a model
 pretrain        make the tiny base model
+replay          repeat a step of RL from one file
+mismatch        trainer against rollout engine, with and without router replay
+ablation        each feature of RL off in turn
+agreement       two verifiers of final answers side by side
 seeds           the pipeline with three seeds, and what each rung of the ladder gained
+capacity        the memory of one GPU under a layout (a plain command, no workflow)
 presets         named settings; launch_plans binds them to names and schedules
 """
