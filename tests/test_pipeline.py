@@ -68,7 +68,9 @@ def finish(process: subprocess.Popen[str]) -> str:
 
 
 def committed_steps(home: Path) -> list[str]:
-    return [path.parent.name for path in (home / "runs").rglob("committed/*/MANIFEST.json")]
+    # Nowhere else: folders that come and go beside the states would trip up a wider search.
+    states = home / "runs" / "state"
+    return [path.parent.name for path in states.glob("*/committed/*/MANIFEST.json")]
 
 
 def kill_after_step(process: subprocess.Popen[str], home: Path, step: str) -> None:

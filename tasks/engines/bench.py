@@ -311,7 +311,6 @@ def main(arguments: Sequence[str]) -> None:
     """Run all comparisons and print them."""
     options, console = asked(arguments), Console(highlight=False)
     torch.set_num_threads(options.threads)
-    logging.getLogger("tasks").setLevel(logging.ERROR)
     transformers_logging.set_verbosity_error()
     load = Load(options.prompts, options.samples, options.tokens)
     sequences = load.prompts * load.samples
@@ -326,4 +325,6 @@ def main(arguments: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
+    # Of the process, so not in main, which tests call: warnings would tear the bar.
+    logging.getLogger("tasks").setLevel(logging.ERROR)
     main(sys.argv[1:])

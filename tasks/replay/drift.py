@@ -153,7 +153,6 @@ def asked(arguments: Sequence[str]) -> argparse.Namespace:
 def main(arguments: Sequence[str]) -> int:
     """Train, print the table and draw; 1 if something that was asked for cannot be done."""
     options, console = asked(arguments), Console(highlight=False)
-    logging.getLogger("tasks").setLevel(logging.ERROR)
     torch.set_num_threads(1)
     rollout, trainer = Precision(options.rollout), Precision(options.trainer)
     engines = EMBEDDED[0].model_copy(update={"precision": rollout})
@@ -190,4 +189,6 @@ def main(arguments: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
+    # Of the process, so not in main, which tests call: warnings would tear the bar.
+    logging.getLogger("tasks").setLevel(logging.ERROR)
     sys.exit(main(sys.argv[1:]))
