@@ -13,7 +13,11 @@ from data_schemas.machine_settings import LayoutSettings, Precision
 from data_schemas.rollouts import Rollout
 from tasks.engines.chat import end_and_pad, load_tokenizer
 from tasks.engines.protocols import EngineCounters, Request, Sampling
-from tasks.engines.rollout_vllm.environment import last_devices, prepare_environment
+from tasks.engines.rollout_vllm.environment import (
+    last_devices,
+    own_device,
+    prepare_environment,
+)
 
 # Before the modules below import vLLM, which reads the environment while it is imported.
 prepare_environment()
@@ -56,10 +60,13 @@ class VllmRolloutEngine:
         layout: LayoutSettings = ONE_PROCESS,
         version: int = 0,
         kept_whole: Sequence[str] = (),
+        group: str | None = None,
     ) -> None:
         """Open a model directory; in process and under torchrun, on all ranks together.
 
         Args:
+            group: how weights reach processes of their own: over a group of 'nccl' or 'gloo', or
+                '' in files. None takes NCCL from GPU to GPU, else files.
             kept_whole: names of layers that fp8 leaves alone beside routers, embeddings and
                 head, such as those of Super Experts: 'model.layers.3.mlp.experts'.
 
@@ -74,7 +81,7 @@ class VllmRolloutEngine:
         )
         self._replicas = max(1, layout.rollout_apart // layout.rollout_tensor)
         self._staging = Staging(folder)
-        self._backend = _opened(options, layout, self._staging)
+        self._backend = _opened(options, layout, self._staging, group)
         self._version = version
         self._tally = Tally()
 
@@ -162,12 +169,23 @@ class VllmRolloutEngine:
         self._staging.close()
 
 
-def _opened(options: dict[str, Any], layout: LayoutSettings, staging: Staging) -> Backend:
+def _opened(
+    options: dict[str, Any], layout: LayoutSettings, staging: Staging, group: str | None
+) -> Backend:
     if not layout.rollout_apart:
         return InProcess(options, staging.expected)
     devices, size = last_devices(layout.rollout_apart), layout.rollout_tensor
+    if group is None:
+        # NCCL refuses two members on one GPU.
+        group = "nccl" if devices and own_device() not in devices else ""
     members = [
-        OwnProcess(options, staging, devices=devices[first : first + size], hang_s=layout.hang_s)
+        OwnProcess(
+            options,
+            staging,
+            devices=devices[first : first + size],
+            hang_s=layout.hang_s,
+            group=group,
+        )
         for first in range(0, layout.rollout_apart, size)
     ]
     return members[0] if len(members) == 1 else Replicas(members, staging)

@@ -70,13 +70,22 @@ def last_devices(count: int) -> list[str]:
     """
     if not torch.cuda.is_available():
         return []
-    named = os.environ.get("CUDA_VISIBLE_DEVICES", "")
-    seen = named.split(",") if named else [str(one) for one in range(torch.cuda.device_count())]
+    seen = _seen_devices()
     if len(seen) < count:
         raise SettingsError(
             f"layout.rollout_apart is {count}, but this process sees {len(seen)} GPUs"
         )
     return seen[-count:]
+
+
+def own_device() -> str:
+    """Return the name of the GPU that this process computes on."""
+    return _seen_devices()[torch.cuda.current_device()]
+
+
+def _seen_devices() -> list[str]:
+    named = os.environ.get("CUDA_VISIBLE_DEVICES", "")
+    return named.split(",") if named else [str(one) for one in range(torch.cuda.device_count())]
 
 
 def _apply(changes: Mapping[str, str | None]) -> None:

@@ -1,40 +1,30 @@
 # pyright: reportMissingImports=false
 """vLLM in a process of its own, watched: one that dies or falls silent is started again.
 
-Completions come one by one through a queue, from an event loop in a thread of its own. vLLM's
-engine reports every step it takes; an engine that has work and takes none for `hang_s` counts as
-hung. A new one is opened on the folder of the current weights. Before it gets any traffic, the
-digest it reads there and its log-probabilities of a fixed sequence must be those of before. Then
-the calls that were in flight are made again: the same calls, so with the same tokens.
+vLLM's engine reports every step it takes; an engine that has work and takes none for `hang_s`
+counts as hung. A new one is opened on the folder of the current weights. Before it gets any
+traffic, the digest it reads there and its log-probabilities of a fixed sequence must be those of
+before. Then the calls that were in flight are made again: the same calls, so with the same tokens.
 """
 
-import asyncio
-import gc
 import logging
 import queue
-import threading
 import time
-from collections.abc import Callable, Coroutine, Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from vllm import RequestOutput
-from vllm.config import VllmConfig
-from vllm.engine.arg_utils import AsyncEngineArgs
-from vllm.utils.network_utils import close_sockets
-from vllm.v1.engine.async_llm import AsyncLLM
-from vllm.v1.engine.core_client import MPClient
 from vllm.v1.engine.exceptions import EngineDeadError, EngineGenerateError
-from vllm.v1.engine.utils import CoreEngineProcManager
-from vllm.v1.metrics.loggers import StatLoggerBase
 
 from tasks.engines.rollout_vllm.backend import Call
 from tasks.engines.rollout_vllm.completions import probe_call, probe_of
-from tasks.engines.rollout_vllm.environment import apart_environment, changed_environment
-from tasks.engines.rollout_vllm.staging import Staging, files_of
+from tasks.engines.rollout_vllm.process import Ended, Lost, Process
+from tasks.engines.rollout_vllm.staging import Staging
+from tasks.engines.rollout_vllm.update import Update, hand_over
 from tasks.errors import EngineError
 
 LOG = logging.getLogger(__name__)
@@ -48,30 +38,8 @@ LOOKS_PER_HANG = 4
 """How often the silence is measured while it grows to hang_s."""
 LONGEST_LOOK_S = 1.0
 
-Value = TypeVar("Value")
-Ended = tuple[int, RequestOutput | BaseException]
-
-
-class Pulse(StatLoggerBase):
-    """Hears of every step of the engine, and remembers when the last was."""
-
-    def __init__(self, vllm_config: VllmConfig | None = None, engine_index: int = 0) -> None:
-        self.beat()
-
-    def beat(self) -> None:
-        """Note a sign of life."""
-        self.last = time.monotonic()
-
-    def record(self, *stats: object, **more: object) -> None:
-        """Called by vLLM after a step."""
-        self.beat()
-
-    def log_engine_initialized(self) -> None:
-        """Called by vLLM once."""
-
-
-class Lost(EngineError):
-    """The process is dead, silent, or did not start."""
+Seen = tuple[str, NDArray[np.float32]]
+"""Digest of the weights that a process has, and its log-probabilities of the canary."""
 
 
 class OwnProcess:
@@ -80,10 +48,17 @@ class OwnProcess:
     Args:
         devices: which GPUs of the node; none on a machine without.
         hang_s: silence after which the process counts as hung, also of one that starts.
+        group: 'nccl' or 'gloo' to send weights over; '' where they come as files.
     """
 
     def __init__(
-        self, options: dict[str, Any], staging: Staging, *, devices: Sequence[str], hang_s: float
+        self,
+        options: dict[str, Any],
+        staging: Staging,
+        *,
+        devices: Sequence[str],
+        hang_s: float,
+        group: str,
     ) -> None:
         self.restarts = 0
         self.reissued = 0
@@ -91,15 +66,12 @@ class OwnProcess:
         self._staging = staging
         self._devices = devices
         self._hang_s = hang_s
-        self._pulse = Pulse()
+        self._group = group
         self._folder = Path(options["model"])
-        self._made = 0
+        self._before = self._folder
         self._running = 0
         self._fruitless = 0
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
-        self._thread.start()
-        self._engine = self._start()
+        self._process = self._start()
         self._digest, self._canary = self._seen()
 
     def run(self, calls: Sequence[Call]) -> Generator[tuple[int, RequestOutput]]:
@@ -119,56 +91,54 @@ class OwnProcess:
             self._running -= 1
 
     def install(self, weights: Iterator[tuple[str, torch.Tensor]]) -> str:
-        """Write the weights to a folder, then update to it.
+        """Hand over weights, and keep them in a folder for a process that has to start.
 
         Raises:
-            EngineError: the tensors do not fit; the engine is as before.
+            EngineError: the tensors do not fit, or the update failed; the engine is as before.
         """
-        folder = self._staging.write(weights)
-        digest = self.install_folder(folder)
-        self._staging.keep_only(folder)
-        return digest
+        return hand_over([self], self._staging, weights)
 
-    def install_folder(self, folder: Path) -> str:
-        """Pause, update, forget cached prefixes, go on; a failure opens a new engine on it."""
+    def begin(self) -> Update:
+        """Start a hand-over."""
         if self._running:
             raise EngineError("weights came while rollouts were being generated; end those first")
+        self._before = self._folder
+        return Update(self._process, self._staging.chunk_bytes)
+
+    def end(self, update: Update, folder: Path) -> str:
+        """Finish it; where the process was lost, open a new one on the folder."""
+        self._folder = folder
         try:
-            self._digest = self._update(folder)
-            self._folder = folder
-            self._canary = self._ask(self._probe())
+            self._digest = update.end(folder)
+            self._canary = self._probe()
         except Lost as error:
             LOG.warning("vLLM was lost in a weight update (%s) and is started again", error)
-            self._folder = folder
-            self._kill()
-            self.restarts += 1
-            self._engine = self._start()
-            self._digest, self._canary = self._seen()
+            self._digest, self._canary = self._replaced()
         return self._digest
+
+    def give_up(self, update: Update) -> None:
+        """Open a new process on the weights of before, if they were touched."""
+        if update.begun or update.lost is not None or self._folder != self._before:
+            LOG.warning("a weight update broke off; vLLM is started again on the weights of before")
+            self._folder = self._before
+            self._digest, self._canary = self._replaced()
 
     def rest(self) -> None:
         """Nothing: its GPUs are its own."""
 
     def close(self) -> None:
-        """End the process and the thread."""
-        self._kill()
-        asyncio.run_coroutine_threadsafe(_end_others(), self._loop).result()
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
-        del self._engine
-        # Its parts refer to each other; left to the end of the process they would fail there.
-        gc.collect()
+        """End the process."""
+        self._process.kill()
 
     def _answers(self, calls: Sequence[Call]) -> Generator[tuple[int, RequestOutput]]:
-        """Yield what this engine completes; ends early where it died or hung.
+        """Yield what this process completes; ends early where it died or hung.
 
         Raises:
             EngineError: it refuses a call, so that starting it again would not help.
         """
         ended: queue.SimpleQueue[Ended] = queue.SimpleQueue()
-        tasks = self._ask(self._submit(calls, ended))
-        self._pulse.beat()
+        pulse = self._process.pulse
+        call_off = self._process.submit(calls, ended)
         left, lost = len(calls), False
         try:
             # After a death, what had been completed before it still lies in the queue.
@@ -176,7 +146,7 @@ class OwnProcess:
                 try:
                     number, answer = ended.get(timeout=self._look_s)
                 except queue.Empty:
-                    if time.monotonic() - self._pulse.last > self._hang_s:
+                    if time.monotonic() - pulse.last > self._hang_s:
                         LOG.warning("vLLM has taken no step for %.0f s", self._hang_s)
                         return
                     continue
@@ -189,56 +159,10 @@ class OwnProcess:
                 else:
                     raise EngineError(f"vLLM refused a sequence: {answer}") from answer
         finally:
-            for task in tasks:
-                self._loop.call_soon_threadsafe(task.cancel)
-
-    async def _submit(
-        self, calls: Sequence[Call], ended: queue.SimpleQueue[Ended]
-    ) -> list[asyncio.Task[RequestOutput]]:
-        tasks = []
-        for call in calls:
-            self._made += 1
-            task = asyncio.create_task(self._complete(call, str(self._made)))
-            task.add_done_callback(_deliver(call.number, ended))
-            tasks.append(task)
-        return tasks
-
-    async def _complete(self, call: Call, name: str) -> RequestOutput:
-        prompt: Any = {"prompt_token_ids": call.tokens}
-        async for output in self._engine.generate(prompt, call.params, name):
-            if output.finished:
-                return output
-        raise EngineDeadError
-
-    def _update(self, folder: Path) -> str:
-        """Do vLLM's update of all workers, file by file; each step has hang_s."""
-        self._ask(self._engine.pause_generation())
-        self._tell("start_weight_update")
-        for path in files_of(folder):
-            self._tell("update_weights", update_info={"path": str(path)})
-        self._tell("finish_weight_update")
-        digests = self._tell("received_digest")
-        if not self._ask(self._engine.reset_prefix_cache()):
-            raise EngineError("vLLM kept prefixes computed with the weights of before")
-        self._ask(self._engine.resume_generation())
-        return digests[0]
-
-    def _tell(self, name: str, **arguments: Any) -> list[Any]:
-        """Call all workers."""
-        return self._ask(self._engine.collective_rpc(name, kwargs=arguments))
-
-    async def _probe(self) -> NDArray[np.float32]:
-        self._made += 1
-        answer = await self._complete(probe_call(0, CANARY_TOKENS), f"canary {self._made}")
-        return probe_of(answer, CANARY_TOKENS)
-
-    def _seen(self) -> tuple[str, NDArray[np.float32]]:
-        """Return the digest and the canary's log-probabilities as the process has them."""
-        digests = self._tell("folder_digest", folder=str(self._folder))
-        return digests[0], self._ask(self._probe())
+            call_off()
 
     def _revive(self, why: str) -> None:
-        """Put a new engine in place of this one, proven to hold the current weights.
+        """Put a new process in place of this one, proven to hold the current weights.
 
         Raises:
             EngineError: several in a row completed nothing.
@@ -251,11 +175,8 @@ class OwnProcess:
                     f"at last: {why}"
                 )
             LOG.warning("vLLM is started again: %s", why)
-            self._kill()
-            self.restarts += 1
             try:
-                self._engine = self._start()
-                digest, canary = self._seen()
+                digest, canary = self._replaced()
             except Lost as error:
                 why = str(error)
                 continue
@@ -264,85 +185,28 @@ class OwnProcess:
                 return
             why = f"digest {digest[:12]} for {self._digest[:12]}, canary off by {gap:.2g} nats"
 
-    def _start(self) -> AsyncLLM:
-        """Open vLLM on the folder of the current weights.
+    def _replaced(self) -> Seen:
+        """Put a process on the current folder in place of this one; return what it has.
 
         Raises:
             Lost: it did not start.
         """
+        self._process.kill()
+        self.restarts += 1
+        self._process = self._start()
+        return self._seen()
+
+    def _start(self) -> Process:
         options: dict[str, Any] = self._options | {"model": str(self._folder)}
+        return Process(options, self._devices, hang_s=self._hang_s, group=self._group)
 
-        async def opened() -> AsyncLLM:
-            with changed_environment(apart_environment(self._devices)):
-                return AsyncLLM.from_engine_args(
-                    AsyncEngineArgs(**options), stat_loggers=[lambda *_: self._pulse]
-                )
+    def _seen(self) -> Seen:
+        digests = self._process.tell("folder_digest", folder=str(self._folder))
+        return digests[0], self._probe()
 
-        # vLLM itself gives a process that starts VLLM_ENGINE_READY_TIMEOUT_S (ten minutes).
-        try:
-            return asyncio.run_coroutine_threadsafe(opened(), self._loop).result()
-        # vLLM's failures have no class in common.
-        except Exception as error:
-            raise Lost(f"vLLM did not start on {self._folder}: {error}") from error
-
-    def _kill(self) -> None:
-        """End the process at once: one that hangs does not listen."""
-        client = self._engine.engine_core
-        assert isinstance(client, MPClient)
-        manager = client.resources.engine_manager
-        assert isinstance(manager, CoreEngineProcManager)
-        for process in manager.processes:
-            process.kill()
-        self._engine.shutdown(timeout=0)
-        asyncio.run_coroutine_threadsafe(_closed(client), self._loop).result()
-
-    def _ask(self, question: Coroutine[Any, Any, Value]) -> Value:
-        """Run a coroutine on the loop.
-
-        Raises:
-            Lost: no answer for hang_s, or no process that could answer.
-            EngineError: vLLM refused.
-        """
-        future = asyncio.run_coroutine_threadsafe(question, self._loop)
-        try:
-            return future.result(timeout=self._hang_s)
-        except TimeoutError as error:
-            future.cancel()
-            raise Lost(f"vLLM gave no answer for {self._hang_s:.0f} s") from error
-        except (EngineDeadError, EngineGenerateError) as error:
-            raise Lost(f"vLLM's process is dead: {error!r}") from error
-        # What a worker raises comes without its class.
-        except Exception as error:
-            raise EngineError(f"vLLM failed: {error}") from error
+    def _probe(self) -> NDArray[np.float32]:
+        return probe_of(self._process.complete(probe_call(0, CANARY_TOKENS)), CANARY_TOKENS)
 
     @property
     def _look_s(self) -> float:
         return min(LONGEST_LOOK_S, self._hang_s / LOOKS_PER_HANG)
-
-
-async def _closed(client: MPClient) -> None:
-    """Close what vLLM leaves open: its context would warn when it is collected."""
-    sockets = [client.input_socket, client.resources.output_socket]
-    close_sockets([one for one in sockets if one is not None])
-    if not client.resources.ctx.closed:
-        client.resources.ctx.term()
-
-
-async def _end_others() -> None:
-    """Cancel every task of this loop but this one, and wait for their ends."""
-    others = asyncio.all_tasks() - {asyncio.current_task()}
-    for task in others:
-        task.cancel()
-    await asyncio.gather(*others, return_exceptions=True)
-
-
-def _deliver(
-    number: int, ended: queue.SimpleQueue[Ended]
-) -> Callable[[asyncio.Task[RequestOutput]], None]:
-    """Return what puts a task's end into the queue, unless it was called off."""
-
-    def deliver(task: asyncio.Task[RequestOutput]) -> None:
-        if not task.cancelled():
-            ended.put((number, task.exception() or task.result()))
-
-    return deliver

@@ -1,5 +1,5 @@
 # pyright: reportMissingImports=false
-"""The worker's side of a weight hand-over: hash and install tensors, or what lies in a file.
+"""The worker's side of a weight hand-over: hash and install tensors, packets, or what is in a file.
 
 This is a backend of vLLM's own update path (start, update per file, finish), registered when a
 worker imports this module as its extension. The digest is computed from the bytes received here.
@@ -10,7 +10,7 @@ that is tied to the embedding keeps the packed copy of the old one. `pack_expert
 do these steps, and refuse kernels that are not known here.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -34,9 +34,10 @@ from vllm.model_executor.model_loader.reload import (
 from vllm.platforms import current_platform
 
 from tasks.algorithms.digests import joint_digest, tensor_digest
+from tasks.engines.rollout_vllm.broadcast import Entry, Meeting, received
 from tasks.errors import EngineError
 
-BACKEND = "tensors_or_files"
+BACKEND = "eachprompt"
 """Name of the backend in vLLM's registry."""
 PACKED_BY_HAND = "0.30."
 """Versions of vLLM known to forget the packing; a later one may do it, and twice is as wrong."""
@@ -46,26 +47,29 @@ Loader = Callable[[Iterator[tuple[str, torch.Tensor]]], set[str]]
 
 
 @dataclass
-class NothingToAgree(WeightTransferInitInfo):
-    """Nothing has to be agreed on beforehand."""
+class Place(Meeting, WeightTransferInitInfo):
+    """Where the owner is met; told only where packets will come."""
 
 
 @dataclass
 class Update(WeightTransferUpdateInfo):
-    """Tensors of this process, or one safetensors file where there are none."""
+    """One of three: tensors of this process, what is in the next packet, a safetensors file."""
 
     path: str = ""
     tensors: Iterator[tuple[str, torch.Tensor]] | None = None
+    entries: Sequence[Entry] = ()
 
 
-class TensorTransfer(WeightTransferEngine[NothingToAgree, Update]):
+class TensorTransfer(WeightTransferEngine[Place, Update]):
     """Installs tensors under Hugging Face names."""
 
-    init_info_cls = NothingToAgree
+    init_info_cls = Place
     update_info_cls = Update
+    _group: Any = None
 
-    def init_transfer_engine(self, init_info: NothingToAgree) -> None:
-        """Nothing to connect to."""
+    def init_transfer_engine(self, init_info: Place) -> None:
+        """Meet the owner and the other workers."""
+        self._group = init_info.visit(self.parallel_config.rank + 1)
 
     def start_weight_update(self) -> None:
         """Give every layer its loadable form back."""
@@ -79,8 +83,7 @@ class TensorTransfer(WeightTransferEngine[NothingToAgree, Update]):
 
     def receive_weights(self, update_info: Update) -> None:
         """Load tensors; a layer is processed as soon as all of it has come."""
-        given = update_info.tensors
-        weights = tensors_of(Path(update_info.path)) if given is None else _copies(given)
+        weights = self._coming(update_info)
         loader: Loader = self.model.load_weights  # pyright: ignore[reportAssignmentType]
         try:
             self._left -= loader(self._hashed(weights))
@@ -102,7 +105,15 @@ class TensorTransfer(WeightTransferEngine[NothingToAgree, Update]):
             raise EngineError(f"no weights came for {sorted(self._left)[:3]} of the rollout model")
 
     def shutdown(self) -> None:
-        """Nothing is held."""
+        """Leave the group."""
+        self._group = None
+
+    def _coming(self, update: Update) -> Iterator[tuple[str, torch.Tensor]]:
+        if update.tensors is not None:
+            return _copies(update.tensors)
+        if update.entries:
+            return received(self._group, update.entries, self.device)
+        return tensors_of(Path(update.path))
 
     def _hashed(
         self, weights: Iterator[tuple[str, torch.Tensor]]

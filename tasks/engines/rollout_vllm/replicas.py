@@ -11,6 +11,7 @@ from vllm import RequestOutput
 from tasks.engines.rollout_vllm.backend import Backend, Call
 from tasks.engines.rollout_vllm.own_process import OwnProcess
 from tasks.engines.rollout_vllm.staging import Staging
+from tasks.engines.rollout_vllm.update import hand_over
 from tasks.errors import EngineError
 
 Found = tuple[int, RequestOutput] | BaseException | None
@@ -65,14 +66,9 @@ class Replicas:
         """Write the weights once, and update all members to them.
 
         Raises:
-            EngineError: the tensors do not fit, or members do not have the same weights now.
+            EngineError: the tensors do not fit, or an update failed; all members are as before.
         """
-        folder = self._staging.write(weights)
-        digests = {member.install_folder(folder) for member in self._members}
-        if len(digests) != 1:
-            raise EngineError(f"replicas received different weights: {sorted(digests)}")
-        self._staging.keep_only(folder)
-        return digests.pop()
+        return hand_over(self._members, self._staging, weights)
 
     def rest(self) -> None:
         """Let all members rest."""

@@ -9,7 +9,7 @@ import json
 import shutil
 import tempfile
 import weakref
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import torch
@@ -25,6 +25,11 @@ WEIGHT_FILES = (".safetensors", ".safetensors.index.json", ".bin", ".bin.index.j
 GATE_UP, DOWN = ".experts.gate_up_proj", ".experts.down_proj"
 
 Shape = tuple[int, ...]
+Taker = Callable[[str, torch.Tensor], None]
+
+
+def _nobody(name: str, tensor: torch.Tensor) -> None:
+    """Take a tensor that nobody else wants."""
 
 
 def expected_shapes(folder: Path) -> dict[str, Shape]:
@@ -92,13 +97,19 @@ class Staging:
     def __init__(self, origin: Path, *, chunk_bytes: int = CHUNK_BYTES) -> None:
         """Take config and tokenizer from `origin`, and the names and shapes to expect."""
         self._origin = origin
-        self._chunk_bytes = chunk_bytes
+        self.chunk_bytes = chunk_bytes
+        """Size of a file, and so of what a hand-over holds in memory."""
         self.expected = expected_shapes(origin)
         self._root: Path | None = None
         self._number = 0
 
-    def write(self, weights: Iterator[tuple[str, torch.Tensor]]) -> Path:
+    def write(
+        self, weights: Iterator[tuple[str, torch.Tensor]], *, beside: Taker = _nobody
+    ) -> Path:
         """Write a model directory of the tensors, which may come in any order.
+
+        Args:
+            beside: also gets every tensor that fits, before it is written.
 
         Raises:
             EngineError: they do not fit; the folder of before is still there.
@@ -108,7 +119,7 @@ class Staging:
         folder = root / str(self._number)
         folder.mkdir()
         try:
-            names = _write_files(checked(weights, self.expected), folder, self._chunk_bytes)
+            names = _write_files(self._passing(weights, beside), folder, self.chunk_bytes)
         except BaseException:
             shutil.rmtree(folder, ignore_errors=True)
             raise
@@ -129,6 +140,13 @@ class Staging:
         """Remove everything."""
         if self._root is not None:
             shutil.rmtree(self._root, ignore_errors=True)
+
+    def _passing(
+        self, weights: Iterator[tuple[str, torch.Tensor]], beside: Taker
+    ) -> Iterator[tuple[str, torch.Tensor]]:
+        for name, tensor in checked(weights, self.expected):
+            beside(name, tensor)
+            yield name, tensor
 
     def _make_root(self) -> Path:
         """Memory, if it has room for two versions in fp32 twice over; else the disk."""

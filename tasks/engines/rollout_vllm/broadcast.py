@@ -1,0 +1,149 @@
+"""Weights on their way to the workers of an engine apart: packets, over a group of their own.
+
+The engine's owner is rank 0 of the group and its workers are the others: NCCL from GPU to GPU, gloo
+where there is none. The default process groups of the owner (the trainer's) and of the workers
+(vLLM's) have no part in it. What a packet holds goes to the workers by vLLM's own call; the packet
+itself, one row of bytes, by a broadcast.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+import torch
+from torch import distributed as dist
+
+# Documented there, but not declared.
+from torch.distributed import TCPStore  # pyright: ignore[reportPrivateImportUsage]
+
+ALIGNMENT = 16
+"""Bytes: every tensor of a packet begins where any dtype may."""
+HOST = "127.0.0.1"
+"""An engine and its owner share a node."""
+
+Entry = tuple[str, str, Sequence[int]]
+"""(name, dtype as torch spells it, shape) of a tensor in a packet."""
+Send = Callable[[list[Entry], torch.Tensor], None]
+
+
+@dataclass
+class Meeting:
+    """What the two sides must agree on to find each other."""
+
+    backend: str
+    """'nccl' or 'gloo'"""
+    port: int
+    size: int
+    """The owner and all workers."""
+    limit_s: float
+    """Longest that one waits for the others."""
+
+    def join(self, rank: int, store: TCPStore) -> Any:
+        """Return this side's end; gloo's comes when all sides have joined.
+
+        Raises:
+            RuntimeError: they have not within the limit.
+        """
+        limit = timedelta(seconds=self.limit_s)
+        if self.backend == "gloo":
+            return dist.ProcessGroupGloo(store, rank, self.size, timeout=limit)
+        options = dist.ProcessGroupNCCL.Options()
+        options._timeout = limit
+        group = dist.ProcessGroupNCCL(store, rank, self.size, options)
+        group._set_sequence_number_for_group()
+        return group
+
+    def visit(self, rank: int) -> Any:
+        """Join as a worker: ranks from 1."""
+        limit = timedelta(seconds=self.limit_s)
+        return self.join(rank, TCPStore(HOST, self.port, is_master=False, timeout=limit))
+
+
+class Link:
+    """The owner's end.
+
+    Args:
+        backend: 'nccl' or 'gloo'.
+        workers: of the engine.
+        limit_s: longest that one side waits for another.
+    """
+
+    def __init__(self, backend: str, *, workers: int, limit_s: float) -> None:
+        self._store = TCPStore(
+            HOST, 0, is_master=True, wait_for_workers=False, timeout=timedelta(seconds=limit_s)
+        )
+        self.meeting = Meeting(backend, self._store.port, workers + 1, limit_s)
+        self._group: Any = None
+
+    @property
+    def device(self) -> torch.device:
+        """Where packets lie."""
+        return torch.device("cuda" if self.meeting.backend == "nccl" else "cpu")
+
+    def open(self) -> None:
+        """Wait for the workers.
+
+        Raises:
+            RuntimeError: they have not come.
+        """
+        self._group = self.meeting.join(0, self._store)
+
+    def send(self, packet: torch.Tensor) -> Any:
+        """Begin a broadcast; what comes back has a `wait`."""
+        return self._group.broadcast([packet], dist.BroadcastOptions())
+
+    def close(self) -> None:
+        """Give up what is under way: a worker may be gone."""
+        if self._group is not None:
+            self._group.abort()
+        self._group = None
+
+
+class Outbox:
+    """Fills packets with tensors; every tensor is copied once, so its memory may be used again."""
+
+    def __init__(self, send: Send, device: torch.device, packet_bytes: int) -> None:
+        self._send, self._device, self._packet_bytes = send, device, packet_bytes
+        self._entries: list[Entry] = []
+        self._filled = 0
+        self._packet = torch.empty(0, dtype=torch.uint8, device=device)
+
+    def add(self, name: str, tensor: torch.Tensor) -> None:
+        """Put a tensor into the packet; one that is full goes first."""
+        size = _room(tensor.nbytes)
+        if self._filled + size > len(self._packet):
+            self.flush()
+            room = max(size, self._packet_bytes)
+            self._packet = torch.empty(room, dtype=torch.uint8, device=self._device)
+        flat = tensor.detach().contiguous().reshape(-1).view(torch.uint8)
+        self._packet[self._filled : self._filled + tensor.nbytes].copy_(flat)
+        self._entries.append((name, str(tensor.dtype).removeprefix("torch."), list(tensor.shape)))
+        self._filled += size
+
+    def flush(self) -> None:
+        """Send what is there."""
+        if self._entries:
+            self._send(self._entries, self._packet[: self._filled])
+        # What has been sent belongs to the broadcast.
+        self._entries, self._filled = [], 0
+        self._packet = self._packet[:0]
+
+
+def received(
+    group: Any, entries: Sequence[Entry], device: torch.device
+) -> Iterator[tuple[str, torch.Tensor]]:
+    """Receive a packet and yield its tensors, which share its memory."""
+    sizes = [
+        getattr(torch, dtype).itemsize * torch.Size(shape).numel() for _, dtype, shape in entries
+    ]
+    packet = torch.empty(sum(map(_room, sizes)), dtype=torch.uint8, device=device)
+    group.broadcast([packet], dist.BroadcastOptions()).wait()
+    place = 0
+    for (name, dtype, shape), size in zip(entries, sizes, strict=True):
+        yield name, packet[place : place + size].view(getattr(torch, dtype)).reshape(list(shape))
+        place += _room(size)
+
+
+def _room(size: int) -> int:
+    return -(-size // ALIGNMENT) * ALIGNMENT

@@ -1,0 +1,247 @@
+# pyright: reportMissingImports=false
+"""One vLLM in a process of its own: started, asked, and killed at once when that is needed.
+
+vLLM's asynchronous engine lives on an event loop in a thread of its own, which ends with it.
+"""
+
+import asyncio
+import gc
+import queue
+import threading
+import time
+from collections.abc import Callable, Coroutine, Sequence
+from concurrent.futures import Future
+from dataclasses import asdict
+from typing import Any, TypeVar
+
+from vllm import RequestOutput
+from vllm.config import VllmConfig
+from vllm.engine.arg_utils import AsyncEngineArgs
+from vllm.utils.network_utils import close_sockets
+from vllm.v1.engine.async_llm import AsyncLLM
+from vllm.v1.engine.core_client import MPClient
+from vllm.v1.engine.exceptions import EngineDeadError, EngineGenerateError
+from vllm.v1.engine.utils import CoreEngineProcManager
+from vllm.v1.metrics.loggers import StatLoggerBase
+
+from tasks.engines.rollout_vllm.backend import Call
+from tasks.engines.rollout_vllm.broadcast import Link
+from tasks.engines.rollout_vllm.environment import apart_environment, changed_environment
+from tasks.errors import EngineError
+
+Value = TypeVar("Value")
+Ended = tuple[int, RequestOutput | BaseException]
+
+
+class Lost(EngineError):
+    """The process is dead, silent, or did not start."""
+
+
+class Pulse(StatLoggerBase):
+    """Hears of every step of the engine, and remembers when the last was."""
+
+    def __init__(self, vllm_config: VllmConfig | None = None, engine_index: int = 0) -> None:
+        self.beat()
+
+    def beat(self) -> None:
+        """Note a sign of life."""
+        self.last = time.monotonic()
+
+    def record(self, *stats: object, **more: object) -> None:
+        """Called by vLLM after a step."""
+        self.beat()
+
+    def log_engine_initialized(self) -> None:
+        """Called by vLLM once."""
+
+
+class Process:
+    """vLLM's asynchronous engine.
+
+    Args:
+        options: of vLLM's EngineArgs.
+        devices: which GPUs of the node; none on a machine without.
+        hang_s: longest that an answer may take.
+        group: 'nccl' or 'gloo' to send weights over; '' where they come as files.
+
+    Raises:
+        Lost: it did not start.
+    """
+
+    def __init__(
+        self, options: dict[str, Any], devices: Sequence[str], *, hang_s: float, group: str
+    ) -> None:
+        self.pulse = Pulse()
+        self.link: Link | None = None
+        self._hang_s = hang_s
+        self._made = 0
+        self._over = False
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        self._thread.start()
+        # vLLM itself gives a process that starts VLLM_ENGINE_READY_TIMEOUT_S (ten minutes).
+        try:
+            self._engine = self._on_loop(self._opened(options, devices)).result()
+        # vLLM's failures have no class in common.
+        except Exception as error:
+            self._end_loop()
+            raise Lost(f"vLLM did not start on {options['model']}: {error}") from error
+        if group:
+            self._connect(Link(group, workers=options["tensor_parallel_size"], limit_s=hang_s))
+
+    def submit(self, calls: Sequence[Call], ended: queue.SimpleQueue[Ended]) -> Callable[[], None]:
+        """Start calls, whose answers or errors go into the queue.
+
+        Returns:
+            What calls off those that have not ended.
+        """
+
+        async def start() -> list[asyncio.Task[RequestOutput]]:
+            tasks = []
+            for call in calls:
+                task = asyncio.create_task(self._complete(call))
+                task.add_done_callback(_deliver(call.number, ended))
+                tasks.append(task)
+            return tasks
+
+        tasks = self._ask(start())
+        self.pulse.beat()
+
+        def call_off() -> None:
+            for task in tasks:
+                self._loop.call_soon_threadsafe(task.cancel)
+
+        return call_off
+
+    def complete(self, call: Call) -> RequestOutput:
+        """Make one call and wait for it."""
+        return self._ask(self._complete(call))
+
+    def call(self, name: str, **arguments: Any) -> Future[list[Any]]:
+        """Call all workers, without waiting."""
+        return self._on_loop(self._engine.collective_rpc(name, kwargs=arguments))
+
+    def tell(self, name: str, **arguments: Any) -> list[Any]:
+        """Call all workers; return what each of them says."""
+        return self.answer(self.call(name, **arguments))
+
+    def pause(self) -> None:
+        """Take no step until `resume`."""
+        self._ask(self._engine.pause_generation())
+
+    def resume(self) -> None:
+        """Go on, without anything that was computed before the pause.
+
+        Raises:
+            EngineError: vLLM keeps cached prefixes.
+        """
+        if not self._ask(self._engine.reset_prefix_cache()):
+            raise EngineError("vLLM kept prefixes computed with the weights of before")
+        self._ask(self._engine.resume_generation())
+
+    def answer(self, future: Future[Value]) -> Value:
+        """Wait for what was asked.
+
+        Raises:
+            Lost: no answer for hang_s, or no process that could answer.
+            EngineError: vLLM refused.
+        """
+        try:
+            return future.result(timeout=self._hang_s)
+        except TimeoutError as error:
+            future.cancel()
+            raise Lost(f"vLLM gave no answer for {self._hang_s:.0f} s") from error
+        except (EngineDeadError, EngineGenerateError) as error:
+            raise Lost(f"vLLM's process is dead: {error!r}") from error
+        # What a worker raises comes without its class.
+        except Exception as error:
+            raise EngineError(f"vLLM failed: {error}") from error
+
+    def kill(self) -> None:
+        """End the process at once: one that hangs does not listen."""
+        if self._over:
+            return
+        self._over = True
+        if self.link is not None:
+            self.link.close()
+        client = self._engine.engine_core
+        assert isinstance(client, MPClient)
+        manager = client.resources.engine_manager
+        assert isinstance(manager, CoreEngineProcManager)
+        for process in manager.processes:
+            process.kill()
+        self._engine.shutdown(timeout=0)
+        self._on_loop(_closed(client)).result()
+        self._end_loop()
+        del self._engine, client
+        # Its parts refer to each other; left to the end of the process they would fail there.
+        gc.collect()
+
+    def _connect(self, link: Link) -> None:
+        """Meet the workers.
+
+        Raises:
+            Lost: they have not come; the process is ended.
+        """
+        self.link = link
+        try:
+            joining = self.call("init_weight_transfer_engine", init_info=asdict(link.meeting))
+            link.open()
+            self.answer(joining)
+        except (EngineError, RuntimeError) as error:
+            self.kill()
+            raise Lost(f"vLLM's workers did not join the group of its owner: {error}") from error
+
+    async def _opened(self, options: dict[str, Any], devices: Sequence[str]) -> AsyncLLM:
+        with changed_environment(apart_environment(devices)):
+            return AsyncLLM.from_engine_args(
+                AsyncEngineArgs(**options), stat_loggers=[lambda *_: self.pulse]
+            )
+
+    async def _complete(self, call: Call) -> RequestOutput:
+        self._made += 1
+        prompt: Any = {"prompt_token_ids": call.tokens}
+        async for output in self._engine.generate(prompt, call.params, str(self._made)):
+            if output.finished:
+                return output
+        raise EngineDeadError
+
+    def _ask(self, question: Coroutine[Any, Any, Value]) -> Value:
+        return self.answer(self._on_loop(question))
+
+    def _on_loop(self, question: Coroutine[Any, Any, Value]) -> Future[Value]:
+        return asyncio.run_coroutine_threadsafe(question, self._loop)
+
+    def _end_loop(self) -> None:
+        self._on_loop(_end_others()).result()
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+
+async def _closed(client: MPClient) -> None:
+    """Close what vLLM leaves open: its context would warn when it is collected."""
+    sockets = [client.input_socket, client.resources.output_socket]
+    close_sockets([one for one in sockets if one is not None])
+    if not client.resources.ctx.closed:
+        client.resources.ctx.term()
+
+
+async def _end_others() -> None:
+    """Cancel every task of this loop but this one, and wait for their ends."""
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in others:
+        task.cancel()
+    await asyncio.gather(*others, return_exceptions=True)
+
+
+def _deliver(
+    number: int, ended: queue.SimpleQueue[Ended]
+) -> Callable[[asyncio.Task[RequestOutput]], None]:
+    """Return what puts a task's end into the queue, unless it was called off."""
+
+    def deliver(task: asyncio.Task[RequestOutput]) -> None:
+        if not task.cancelled():
+            ended.put((number, task.exception() or task.result()))
+
+    return deliver
