@@ -151,19 +151,47 @@ class TokenBatch:
     columns: Mapping[str, torch.Tensor]
     """What the loss needs beside: [N, T] or [N] tensors (advantages_NT, ...)."""
 
-    def select(self, rows: torch.Tensor) -> "TokenBatch":
-        """Some of the sequences, cut to the longest of them."""
+    @property
+    def route_shape(self) -> tuple[int, int] | None:
+        """MoE layers and experts per token; None without routes."""
+        if self.experts_NTLK is None:
+            return None
+        return self.experts_NTLK.shape[2], self.experts_NTLK.shape[3]
+
+    def select(self, rows: torch.Tensor, layers: Sequence[int] | None = None) -> "TokenBatch":
+        """Some of the sequences, cut to the longest of them.
+
+        Args:
+            rows: numbers of the sequences.
+            layers: MoE layers whose routes are kept; None keeps all.
+        """
         width = int(self.lengths_N[rows].max()) if len(rows) else 0
+        experts_NTLK = self.experts_NTLK
+        if experts_NTLK is not None:
+            experts_NTLK = _routes(experts_NTLK, rows, width, layers)
         return TokenBatch(
             tokens_NT=self.tokens_NT[rows, :width],
             lengths_N=self.lengths_N[rows],
             response_NT=self.response_NT[rows, :width],
-            experts_NTLK=None if self.experts_NTLK is None else self.experts_NTLK[rows, :width],
+            experts_NTLK=experts_NTLK,
             columns={
                 name: column[rows, :width] if column.ndim == 2 else column[rows]
                 for name, column in self.columns.items()
             },
         )
+
+
+def _routes(
+    experts_NTLK: torch.Tensor, rows: torch.Tensor, width: int, layers: Sequence[int] | None
+) -> torch.Tensor:
+    """Copy the routes of some sequences and layers once: they may be tens of GB."""
+    if layers is None:
+        return experts_NTLK[rows, :width]
+    chosen_L = torch.tensor(layers, dtype=torch.int64)
+    kept_NTLK = experts_NTLK.new_empty(len(rows), width, len(layers), experts_NTLK.shape[3])
+    for kept_TLK, row in zip(kept_NTLK, rows.tolist(), strict=True):
+        torch.index_select(experts_NTLK[row, :width], 1, chosen_L, out=kept_TLK)
+    return kept_NTLK
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,18 +1,23 @@
 """A Trainer that lives on all ranks, seen from the leader.
 
 Every rank makes the same call with the same arguments on its own trainer, which divides the work
-among the ranks; the results are complete on each of them, so the leader takes its own.
+among the ranks; the results are complete on each of them, so the leader takes its own. Of a batch
+an outline goes to all ranks; each says what its trainer computes, and is sent that alone.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 import torch
+from torch import distributed as dist
 
 from data_schemas.rl_settings import AuxiliarySettings
 from tasks.engines.loss_calls import LossCall, RecordingLoss
+from tasks.engines.partial_batch import AnyBatch, PartialBatch, Share, SharingTrainer, outline
 from tasks.engines.protocols import NO_AUXILIARY, LossFn, TokenBatch, TokenScores, Trainer
+from tasks.engines.team import wire
 from tasks.engines.team.leader import Leader
 from tasks.engines.team.member import Member
 
@@ -33,14 +38,14 @@ class Score:
     """A forward pass."""
 
     number: int
-    batch: TokenBatch
+    batch: AnyBatch
     temperature: float
     record_routes: bool
 
     def follow(self, member: Member) -> None:
-        member.trainers[self.number].score(
-            self.batch, temperature=self.temperature, record_routes=self.record_routes
-        )
+        trainer = member.trainers[self.number]
+        batch = _received(self.batch, trainer, member.commands)
+        trainer.score(batch, temperature=self.temperature, record_routes=self.record_routes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,21 +53,39 @@ class Update:
     """An optimizer step; the reply is what the loss was called with here."""
 
     number: int
-    batch: TokenBatch
+    batch: AnyBatch
     loss: LossFn
     temperature: float
     learning_rate: float
     auxiliary: AuxiliarySettings
 
     def follow(self, member: Member) -> Sequence[LossCall]:
-        member.trainers[self.number].update(
-            self.batch,
+        trainer = member.trainers[self.number]
+        trainer.update(
+            _received(self.batch, trainer, member.commands),
             self.loss,
             temperature=self.temperature,
             learning_rate=self.learning_rate,
             auxiliary=self.auxiliary,
         )
         return self.loss.calls if isinstance(self.loss, RecordingLoss) else []
+
+
+def _received(batch: AnyBatch, trainer: Trainer, group: dist.ProcessGroup) -> TokenBatch:
+    """Ask the leader for what this rank computes of an outlined batch."""
+    if isinstance(batch, TokenBatch):
+        return batch
+    assert isinstance(trainer, SharingTrainer)
+    share = trainer.share(batch)
+    wire.gather(share, group)
+    first, *others = _sharing(wire.hear(group), dist.get_rank(group))
+    relays = dist.get_rank(group) == first
+    held = wire.take(0 if relays else first, group)
+    assert isinstance(held, TokenBatch)
+    for other in others if relays else ():
+        wire.give(held, other, group)
+    whole = (batch.lengths_N, batch.response_NT, batch.route_shape)
+    return cast(TokenBatch, PartialBatch(*whole, share, held))  # a sharing trainer takes both
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,8 +158,9 @@ class TeamTrainer:
 
     def score(self, batch: TokenBatch, *, temperature: float, record_routes: bool) -> TokenScores:
         """Log-probabilities and entropies without gradient."""
-        command = Score(self.number, batch, temperature, record_routes)
+        command = Score(self.number, self._told(batch), temperature, record_routes)
         with self._leader.commands.together(command):
+            self._deal_out(batch)
             return self.local.score(batch, temperature=temperature, record_routes=record_routes)
 
     def update(
@@ -149,8 +173,11 @@ class TeamTrainer:
         auxiliary: AuxiliarySettings = NO_AUXILIARY,
     ) -> dict[str, float]:
         """One optimizer step on the whole batch; a RecordingLoss gets the calls of all ranks."""
-        command = Update(self.number, batch, loss, temperature, learning_rate, auxiliary)
+        command = Update(
+            self.number, self._told(batch), loss, temperature, learning_rate, auxiliary
+        )
         with self._leader.commands.together(command) as replies:
+            self._deal_out(batch)
             metrics = self.local.update(
                 batch,
                 loss,
@@ -163,6 +190,27 @@ class TeamTrainer:
                 assert isinstance(calls, Sequence)
                 loss.add(calls)
         return metrics
+
+    def _told(self, batch: TokenBatch) -> AnyBatch:
+        """What goes to all ranks; trainers that do not divide a batch get all of it."""
+        return outline(batch) if isinstance(self.local, SharingTrainer) else batch
+
+    def _deal_out(self, batch: TokenBatch) -> None:
+        """Send the other ranks their shares, one in memory at a time.
+
+        Ranks with the same share sit side by side: the first of them passes it on.
+        """
+        if not isinstance(self.local, SharingTrainer):
+            return
+        group = self._leader.member.commands
+        ranks_of: dict[Share, list[int]] = {}
+        for rank, share in enumerate(wire.gather(None, group)[1:], start=1):
+            assert isinstance(share, Share)
+            ranks_of.setdefault(share, []).append(rank)
+        wire.tell(list(ranks_of.values()), group)
+        for share, (first, *_) in ranks_of.items():
+            rows = torch.tensor(share.rows, dtype=torch.int64)
+            wire.give(batch.select(rows, share.layers), first, group)
 
     def weights(self) -> "TeamWeights":
         """The policy's tensors under Hugging Face names."""
@@ -189,6 +237,12 @@ class TeamTrainer:
             return
         with self._leader.commands.together(Close(self.number)):
             self.local.close()
+
+
+def _sharing(parties: object, rank: int) -> list[int]:
+    """The ranks that have a share in common with one of them."""
+    assert isinstance(parties, list)
+    return next(ranks for ranks in parties if rank in ranks)
 
 
 class TeamWeights(Iterator[tuple[str, torch.Tensor]]):

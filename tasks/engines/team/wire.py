@@ -6,10 +6,14 @@ pickled by the same code.
 
 import io
 import pickle
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 
 import torch
 from torch import distributed as dist
+
+_Carry = Callable[[torch.Tensor], object]
+"""Moves one tensor; where it arrives, the tensor is filled in."""
 
 
 class _Packer(pickle.Pickler):
@@ -39,23 +43,22 @@ class _Unpacker(pickle.Unpickler):
 
 def tell(item: object, group: dist.ProcessGroup) -> None:
     """Send an object from rank 0 to all others of the group."""
-    file = io.BytesIO()
-    packer = _Packer(file)
-    packer.dump(item)
-    plan = pickle.dumps([(tensor.dtype, tuple(tensor.shape)) for tensor in packer.tensors])
-    for data in (plan, file.getvalue()):
-        _send_bytes(data, group)
-    for tensor in packer.tensors:
-        _broadcast(tensor, group)
+    _write(item, partial(dist.broadcast, src=0, group=group))
 
 
 def hear(group: dist.ProcessGroup) -> object:
     """Wait for the next object that rank 0 sends."""
-    plan, data = pickle.loads(_receive_bytes(group)), _receive_bytes(group)
-    tensors = [torch.empty(shape, dtype=dtype) for dtype, shape in plan]
-    for tensor in tensors:
-        _broadcast(tensor, group)
-    return _Unpacker(io.BytesIO(data), tensors).load()
+    return _read(partial(dist.broadcast, src=0, group=group))
+
+
+def give(item: object, rank: int, group: dist.ProcessGroup) -> None:
+    """Send an object to one rank."""
+    _write(item, partial(dist.send, dst=rank, group=group))
+
+
+def take(source: int, group: dist.ProcessGroup) -> object:
+    """Wait for the next object that a rank gives to this one."""
+    return _read(partial(dist.recv, src=source, group=group))
 
 
 def gather(item: object, group: dist.ProcessGroup) -> list[object]:
@@ -91,19 +94,34 @@ def told_weights(group: dist.ProcessGroup) -> Iterator[tuple[str, torch.Tensor]]
         yield item
 
 
-def _send_bytes(data: bytes, group: dist.ProcessGroup) -> None:
-    dist.broadcast(torch.tensor([len(data)]), src=0, group=group)
-    dist.broadcast(torch.frombuffer(bytearray(data), dtype=torch.uint8), src=0, group=group)
+def _write(item: object, carry: _Carry) -> None:
+    file = io.BytesIO()
+    packer = _Packer(file)
+    packer.dump(item)
+    plan = pickle.dumps([(tensor.dtype, tuple(tensor.shape)) for tensor in packer.tensors])
+    for data in (plan, file.getvalue()):
+        carry(torch.tensor([len(data)]))
+        carry(torch.frombuffer(bytearray(data), dtype=torch.uint8))
+    for tensor in packer.tensors:
+        _carry_tensor(tensor, carry)
 
 
-def _receive_bytes(group: dist.ProcessGroup) -> bytes:
+def _read(carry: _Carry) -> object:
+    plan, data = pickle.loads(_read_bytes(carry)), _read_bytes(carry)
+    tensors = [torch.empty(shape, dtype=dtype) for dtype, shape in plan]
+    for tensor in tensors:
+        _carry_tensor(tensor, carry)
+    return _Unpacker(io.BytesIO(data), tensors).load()
+
+
+def _read_bytes(carry: _Carry) -> bytes:
     size = torch.zeros(1, dtype=torch.int64)
-    dist.broadcast(size, src=0, group=group)
+    carry(size)
     data = torch.empty(int(size), dtype=torch.uint8)
-    dist.broadcast(data, src=0, group=group)
+    carry(data)
     return data.numpy().tobytes()
 
 
-def _broadcast(tensor: torch.Tensor, group: dist.ProcessGroup) -> None:
+def _carry_tensor(tensor: torch.Tensor, carry: _Carry) -> None:
     if tensor.numel():
-        dist.broadcast(tensor.reshape(-1).view(torch.uint8), src=0, group=group)
+        carry(tensor.reshape(-1).view(torch.uint8))

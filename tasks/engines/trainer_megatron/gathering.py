@@ -1,4 +1,4 @@
-"""Complete results on every rank, from parts that each rank has computed.
+"""Complete results on every rank that has room for them, from parts that each rank has computed.
 
 Tensors travel on the CPU: they are small beside what was computed for them.
 
@@ -12,6 +12,7 @@ import torch
 from torch import distributed
 
 from data_schemas.rollouts import MISSING_ROUTE
+from tasks.engines.partial_batch import AnyBatch
 from tasks.engines.protocols import TokenBatch
 from tasks.engines.trainer_megatron.micro_batches import MicroBatch
 
@@ -55,9 +56,9 @@ def joined(
 class ResponseValues:
     """Values of response positions, filled in by whoever computes them. Zero elsewhere."""
 
-    def __init__(self, batch: TokenBatch) -> None:
+    def __init__(self, batch: AnyBatch) -> None:
         self._response_NT = batch.response_NT
-        self._values_NT = torch.zeros(batch.tokens_NT.shape)
+        self._values_NT = torch.zeros(batch.response_NT.shape)
 
     def put(self, micro: MicroBatch, values_R: torch.Tensor) -> None:
         """Set those of a micro-batch."""
@@ -73,13 +74,13 @@ class ResponseValues:
 
 
 def gathered_routes(
-    batch: TokenBatch,
+    batch: AnyBatch,
     parts: Sequence[tuple[MicroBatch, torch.Tensor, torch.Tensor]],
     *,
     places_L: Sequence[int],
     num_layers: int,
     k: int,
-) -> torch.Tensor:
+) -> torch.Tensor | None:
     """Put expert choices together, one layer at a time.
 
     Args:
@@ -88,10 +89,14 @@ def gathered_routes(
         places_L: which of the model's MoE layers this rank's are.
 
     Returns:
-        int16 [N, T, num_layers, K]; MISSING_ROUTE behind the end of a sequence.
+        int16 [N, T, num_layers, K]; MISSING_ROUTE behind the end of a sequence. None on a rank
+        that holds a part of the batch only: it has no room for the routes of all.
     """
-    real_NT = torch.arange(batch.tokens_NT.shape[1]) < batch.lengths_N[:, None]
-    experts_NTLK = torch.full((*real_NT.shape, num_layers, k), MISSING_ROUTE, dtype=torch.int16)
+    real_NT = torch.arange(batch.response_NT.shape[1]) < batch.lengths_N[:, None]
+    experts_NTLK = None
+    if isinstance(batch, TokenBatch):
+        shape = (*real_NT.shape, num_layers, k)
+        experts_NTLK = torch.full(shape, MISSING_ROUTE, dtype=torch.int16)
     for layer in range(num_layers):
         choice_CK = torch.full((int(real_NT.sum()), k), MISSING_ROUTE, dtype=torch.int32)
         if layer in places_L:
@@ -101,7 +106,8 @@ def gathered_routes(
                 choice_MK = choice_MLK[:, places_L.index(layer)]
                 choice_CK[cells_M[is_token_M]] = choice_MK[is_token_M]
         distributed.all_reduce(choice_CK, distributed.ReduceOp.MAX)
-        experts_NTLK[:, :, layer][real_NT] = choice_CK.to(torch.int16)
+        if experts_NTLK is not None:
+            experts_NTLK[:, :, layer][real_NT] = choice_CK.to(torch.int16)
     return experts_NTLK
 
 
@@ -121,7 +127,7 @@ def add(totals: Metrics, metrics: Metrics) -> None:
         totals[name] = totals.get(name, 0.0) + amount
 
 
-def _cells(batch: TokenBatch, micro: MicroBatch) -> torch.Tensor:
+def _cells(batch: AnyBatch, micro: MicroBatch) -> torch.Tensor:
     """Which token of all sequences end to end stands in each packed row [M]; -1 is padding."""
     first_N = batch.lengths_N.cumsum(0) - batch.lengths_N
     spans = [

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 import torch
 
 from tasks.algorithms.scheduling import assign, longest_first
+from tasks.engines.partial_batch import AnyBatch
 from tasks.engines.protocols import TokenBatch
 from tasks.engines.trainer_megatron.context import multiple_of
 
@@ -74,7 +75,7 @@ class MicroBatch:
         return self._first_N[sequence_R] + position_R - 1
 
     def routes_MLK(self) -> torch.Tensor | None:
-        """Experts to replay in every packed row, as the sequences have them.
+        """Experts to replay in every packed row, in the layers that the micro-batch was cut for.
 
         Padding rows name K different experts: a token that names one twice would have less
         than its share of rows in a fused permutation.
@@ -117,15 +118,21 @@ def divide(
 
 
 def cut(
-    batch: TokenBatch, sequences: Sequence[int], *, tensor: int = 1, context: int = 1
+    batch: AnyBatch,
+    sequences: Sequence[int],
+    *,
+    layers: Sequence[int] | None = None,
+    tensor: int = 1,
+    context: int = 1,
 ) -> MicroBatch:
     """Pack some sequences of a batch; none make a filler.
 
     Args:
+        layers: MoE layers whose routes are needed; None is all of them.
         tensor, context: ranks that share the rows, and how evenly these must divide.
     """
     rows_N = torch.tensor(sequences, dtype=torch.int64)
-    part, piece = batch.select(rows_N), multiple_of(context)
+    part, piece = batch.select(rows_N, layers), multiple_of(context)
     lengths = tuple(_filled(int(length), piece) for length in part.lengths_N)
     width = max(tensor * piece, _filled(sum(lengths), tensor * piece))
     empty = MicroBatch(rows_N, part, torch.zeros(width, dtype=torch.int64), lengths)

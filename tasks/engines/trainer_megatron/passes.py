@@ -117,10 +117,11 @@ class Passes:
             return model(tokens_M[self._held(micro)][None].to(device), **inputs)
 
     def _routes(self, micro: MicroBatch) -> Routes:
-        """Cut the routes of a micro-batch to this rank's rows and layers."""
+        """Cut the routes of a micro-batch to this rank's rows; they are of this stage's layers."""
         rows_M, experts_MLK = self.rows(micro), micro.routes_MLK()
         if experts_MLK is not None:
-            experts_MLK = experts_MLK[rows_M][:, self.places_L].to(self._ranks.device)
+            assert experts_MLK.shape[1] == len(self.places_L), "cut for the layers of another stage"
+            experts_MLK = experts_MLK[rows_M].to(self._ranks.device)
         return Routes(experts_MLK, micro.real_M[rows_M].to(self._ranks.device))
 
     def _finish(

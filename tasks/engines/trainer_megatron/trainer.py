@@ -1,8 +1,9 @@
 # pyright: reportMissingImports=false
 """Training with Megatron-core: the Trainer of a cluster, and of a laptop that wants to see it.
 
-SPMD: every rank makes the same calls with the same whole batch, computes its part, and gets the
-same complete result. A rank alone is a world of one.
+SPMD: every rank makes the same calls with the same batch, computes its share of it, and gets the
+same complete result. A rank may hold its share only: it then gets all results but the routes of
+all sequences. A rank alone is a world of one.
 
 Letters: N sequences, T tokens, R response positions, L MoE layers, K experts per token.
 """
@@ -19,7 +20,8 @@ from megatron.core.optimizer import MegatronOptimizer
 
 from data_schemas.machine_settings import LayoutSettings
 from data_schemas.rl_settings import AuxiliarySettings
-from tasks.engines.protocols import NO_AUXILIARY, LossFn, TokenBatch, TokenScores
+from tasks.engines.partial_batch import AnyBatch, Share
+from tasks.engines.protocols import NO_AUXILIARY, LossFn, TokenScores
 from tasks.engines.trainer_megatron import checkpoint, convert, model, optimizer, parallel
 from tasks.engines.trainer_megatron.auxiliary import RouterTerms
 from tasks.engines.trainer_megatron.gathering import ResponseValues, add, gathered_routes, summed
@@ -62,13 +64,23 @@ class MegatronTrainer:
         self._passes = self._passes_of(self._gpt)
         self._training: _Training | None = None
 
+    def share(self, batch: AnyBatch) -> Share:
+        """Sequences of this data-parallel rank, MoE layers of this pipeline stage.
+
+        Raises:
+            SettingsError, DataError: the routes are of another model.
+        """
+        self._check(batch, record_routes=False)
+        rows = tuple(row for sequences in self._dealt(batch) for row in sequences)
+        return Share(rows, tuple(self._passes.places_L))
+
     def score(
-        self, batch: TokenBatch, *, temperature: float, record_routes: bool = False
+        self, batch: AnyBatch, *, temperature: float, record_routes: bool = False
     ) -> TokenScores:
         """Log-probabilities, entropies and native routes without gradient."""
         self._check(batch, record_routes=record_routes)
         logprobs, entropies = ResponseValues(batch), ResponseValues(batch)
-        if not len(batch.tokens_NT):
+        if not len(batch.lengths_N):
             return TokenScores(logprobs.gathered(), entropies.gathered(), None)
 
         def keep(micro: MicroBatch, scores: Scores) -> torch.Tensor:
@@ -95,7 +107,7 @@ class MegatronTrainer:
 
     def update(
         self,
-        batch: TokenBatch,
+        batch: AnyBatch,
         loss: LossFn,
         *,
         temperature: float,
@@ -193,20 +205,31 @@ class MegatronTrainer:
             self._training = _Training(replica, made, self._passes_of(replica))
         return self._training
 
-    def _micro_batches(self, batch: TokenBatch) -> list[MicroBatch]:
-        """This data-parallel rank's micro-batches, as many as every other's."""
+    def _dealt(self, batch: AnyBatch) -> list[tuple[int, ...]]:
+        """Sequences of this data-parallel rank's micro-batches, as many as every other's."""
         dealt = divide(
             batch.lengths_N.tolist(),
             num_ranks=self._ranks.data,
             max_tokens=self._layout.micro_batch_tokens,
         )
-        mine = dealt[self._ranks.data_rank]
-        tensor, context = self._ranks.tensor, self._ranks.context
-        return [cut(batch, sequences, tensor=tensor, context=context) for sequences in mine]
+        return dealt[self._ranks.data_rank]
+
+    def _micro_batches(self, batch: AnyBatch) -> list[MicroBatch]:
+        """Cut this rank's share of a batch into its micro-batches."""
+        return [
+            cut(
+                batch,
+                sequences,
+                layers=self._passes.places_L,
+                tensor=self._ranks.tensor,
+                context=self._ranks.context,
+            )
+            for sequences in self._dealt(batch)
+        ]
 
     def _counted_terms(
         self,
-        batch: TokenBatch,
+        batch: AnyBatch,
         micros: list[MicroBatch],
         auxiliary: AuxiliarySettings,
         temperature: float,
@@ -230,7 +253,7 @@ class MegatronTrainer:
                 )
         return terms
 
-    def _check(self, batch: TokenBatch, *, record_routes: bool) -> None:
+    def _check(self, batch: AnyBatch, *, record_routes: bool) -> None:
         """Refuse what this model has no routers for.
 
         Raises:
@@ -238,15 +261,15 @@ class MegatronTrainer:
             DataError: it has others than the routes are of.
         """
         if not self._geometry.experts:
-            if record_routes or batch.experts_NTLK is not None:
+            if record_routes or batch.route_shape is not None:
                 raise SettingsError(
                     "the model has no MoE router; set router_replay to 'off', "
                     "and loss.auxiliary.balance and router_z to 0"
                 )
-        elif batch.experts_NTLK is not None:
+        elif batch.route_shape is not None:
             shape = (self._passes.num_layers, self._geometry.top_k)
-            if tuple(batch.experts_NTLK.shape[2:]) != shape:
+            if batch.route_shape != shape:
                 raise DataError(
-                    f"routes are {tuple(batch.experts_NTLK.shape)}, the model needs "
-                    f"[sequences, tokens, {shape[0]}, {shape[1]}]"
+                    f"routes are of {batch.route_shape[0]} layers and {batch.route_shape[1]} "
+                    f"experts per token, the model needs {shape[0]} and {shape[1]}"
                 )

@@ -16,10 +16,14 @@ from tests.engines.trainer_megatron.gloo_world import run_world
 from tests.engines.trainer_megatron.small_models import configs, open_model, write_model
 from tests.engines.trainer_megatron.trainings_of_world import (
     DECAY,
+    FIRST,
     leak,
     learn,
     report,
+    shares,
     train,
+    train_in_team,
+    updates,
     weighted,
 )
 from tests.engines.trainer_megatron.world_of_trainers import RemoteTrainer, trainer_world
@@ -93,6 +97,51 @@ def test_scores_gradients_and_updates_equal_the_embedded_trainers(models, batch,
 
     for found in run_world(train, size, models["moe_tied"], settings, batch):
         assert_equal(expected, found)
+
+
+TEAMS = {
+    "data2_expert2": (2, LayoutSettings(expert=2, **SMALL)),
+    "pipeline2": (2, LayoutSettings(pipeline=2, **SMALL)),
+    "data2_pipeline2_expert2_recompute": (
+        4,
+        LayoutSettings(pipeline=2, expert=2, recompute=True, **SMALL),
+    ),
+}
+
+
+@pytest.mark.parametrize("layout", TEAMS)
+def test_ranks_that_are_sent_their_shares_alone_do_the_same(models, batch, expected, layout):
+    size, settings = TEAMS[layout]
+    single = batch.select(FIRST)
+    alone = updates(TorchTrainer(models["moe_tied"], weight_decay=DECAY), single, 1)
+
+    told, *others = run_world(train_in_team, size, models["moe_tied"], settings, batch)
+    found, found_alone = told
+    assert others == [None] * (size - 1)
+    assert_equal(expected, found)
+    assert found_alone == [pytest.approx(one, rel=1e-5) for one in alone]
+
+
+def test_a_team_computes_bit_for_bit_what_ranks_with_the_whole_batch_do(models, batch):
+    size, settings = TEAMS["data2_expert2"]
+    whole = run_world(train, size, models["moe_tied"], settings, batch)[0]
+    (found, _), _ = run_world(train_in_team, size, models["moe_tied"], settings, batch)
+
+    assert whole.updates == found.updates
+    for one, other in ((whole.replayed, found.replayed), (whole.native, found.native)):
+        assert torch.equal(one.logprobs_NT, other.logprobs_NT)
+        assert torch.equal(one.experts_NTLK, other.experts_NTLK)
+    for name, tensor in whole.weights.items():
+        assert torch.equal(tensor, found.weights[name]), name
+
+
+def test_the_shares_of_all_ranks_are_every_route_once(models, batch):
+    size, settings = TEAMS["data2_pipeline2_expert2_recompute"]
+    found = run_world(shares, size, models["moe_tied"], settings, batch)
+    cells = [(row, layer) for one in found for row in one.rows for layer in one.layers]
+
+    assert sorted(cells) == [(row, layer) for row in range(7) for layer in range(2)]
+    assert all(len(one.rows) < 7 and len(one.layers) == 1 for one in found)
 
 
 @pytest.mark.parametrize("name", ["moe_not_renormalised", "moe_odd_vocabulary"])

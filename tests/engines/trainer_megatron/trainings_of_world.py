@@ -2,14 +2,20 @@
 """What one rank of a world does with a MegatronTrainer: run by gloo_world."""
 
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
+from torch import distributed
 
 from data_schemas.machine_settings import LayoutSettings
 from data_schemas.rl_settings import AuxiliarySettings
+from tasks.engines.partial_batch import Share, outline
 from tasks.engines.protocols import TokenBatch, TokenScores, Trainer
+from tasks.engines.team.leader import current
+from tasks.engines.team.stage import in_team
+from tasks.engines.team.trainer import TeamTrainer
 from tasks.engines.trainer_megatron.gathering import gathered_routes
 from tasks.engines.trainer_megatron.trainer import MegatronTrainer
 
@@ -17,6 +23,7 @@ TEMPERATURE = 0.7
 AUXILIARY = AuxiliarySettings(entropy=0.01, balance=0.1, router_z=0.01)
 LEARNING_RATE = 1e-3
 DECAY = 0.1
+FIRST = torch.tensor([0])
 FLAT = 1e6
 """AdamW with this epsilon and learning rate subtracts the clipped gradient itself."""
 
@@ -46,6 +53,36 @@ def train(folder: Path, layout: LayoutSettings, batch: TokenBatch) -> Trained:
     return report(graded, graded._for_training().optimizer.param_groups, trainer, batch)
 
 
+def train_in_team(
+    folder: Path, layout: LayoutSettings, batch: TokenBatch
+) -> tuple[Trained, list[dict[str, float]]] | None:
+    """The same where rank 0 alone has the batch; and an update on its first sequence alone."""
+
+    def lead() -> tuple[Trained, list[dict[str, float]]]:
+        graded, trainer, other = (
+            TeamTrainer(current(), partial(open_trainer, folder, layout, flat=flat))
+            for flat in (True, False, False)
+        )
+        return report(graded, [], trainer, batch), updates(other, batch.select(FIRST), 1)
+
+    return in_team(lead)()
+
+
+def open_trainer(folder: Path, layout: LayoutSettings, *, flat: bool) -> MegatronTrainer:
+    """A trainer whose step is its clipped gradient, if flat."""
+    trainer = MegatronTrainer(folder, layout=layout, weight_decay=0.0 if flat else DECAY)
+    if flat:
+        flatten(trainer._for_training().optimizer.param_groups)
+    return trainer
+
+
+def shares(folder: Path, layout: LayoutSettings, batch: TokenBatch) -> Share:
+    """What this rank computes of a batch of which it holds nothing."""
+    found = MegatronTrainer(folder, layout=layout).share(outline(batch))
+    distributed.barrier()  # no rank leaves while another still connects to it
+    return found
+
+
 def report(
     graded: Trainer, groups: list[dict[str, Any]], trainer: Trainer, batch: TokenBatch
 ) -> Trained:
@@ -68,13 +105,18 @@ def gradient(
     trainer: Trainer, groups: list[dict[str, Any]], batch: TokenBatch
 ) -> dict[str, torch.Tensor]:
     """The clipped gradient of a loss with all terms, under Hugging Face names."""
-    for group in groups:
-        group["eps"], group["weight_decay"] = FLAT, 0.0
+    flatten(groups)
     before = weights(trainer)
     trainer.update(
         batch, weighted, temperature=TEMPERATURE, learning_rate=FLAT, auxiliary=AUXILIARY
     )
     return {name: before[name] - tensor for name, tensor in trainer.weights()}
+
+
+def flatten(groups: list[dict[str, Any]]) -> None:
+    """Make an optimizer subtract the clipped gradient."""
+    for group in groups:
+        group["eps"], group["weight_decay"] = FLAT, 0.0
 
 
 def updates(trainer: Trainer, batch: TokenBatch, count: int) -> list[dict[str, float]]:
@@ -156,13 +198,15 @@ def _gathered(
         (micro, trainer._passes.rows(micro), torch.stack(layers, dim=1).int())
         for micro, layers in zip(micros, zip(*seen, strict=True), strict=True)
     ]
-    return gathered_routes(
+    found = gathered_routes(
         batch,
         parts,
         places_L=trainer._passes.places_L,
         num_layers=trainer._passes.num_layers,
         k=2,
     )
+    assert found is not None
+    return found
 
 
 def _wanted(trainer: MegatronTrainer, micro: Any) -> torch.Tensor:

@@ -1,0 +1,61 @@
+"""Of a batch every rank of a team is sent what its trainer computes, and nothing else."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from tests.engines.team.shares_of_world import shared
+from tests.engines.trainer_megatron.batches import random_batch
+from tests.engines.trainer_megatron.gloo_world import run_world
+
+RANKS = 4
+"""Two pairs: the leader sends one rank what it shares with it, and one what that passes on."""
+FULL = random_batch()
+ROUTED = replace(FULL, experts_NTLK=FULL.experts_NTLK.to(torch.int16))
+BATCHES = {
+    "routes": ROUTED,
+    "no routes": replace(ROUTED, experts_NTLK=None),
+    "one sequence": ROUTED.select(torch.tensor([4])),
+}
+
+
+@pytest.fixture(scope="module")
+def seen():
+    """By batch: what the ranks saw of it when they scored, and when they updated."""
+    ranks = run_world(shared, RANKS, list(BATCHES.values()))
+    return {
+        name: [rank[2 * number : 2 * number + 2] for rank in ranks]
+        for number, name in enumerate(BATCHES)
+    }
+
+
+@pytest.mark.parametrize("name", BATCHES)
+def test_every_rank_finds_its_sequences_and_the_routes_of_its_layers(seen, name):
+    batch = BATCHES[name]
+    for rank, calls in enumerate(seen[name]):
+        for one in calls:
+            rows = torch.arange(len(batch.lengths_N))[rank // 2 :: 2]
+            expected = batch.select(rows)
+            assert one.share.rows == tuple(rows.tolist())
+            assert torch.equal(expected.tokens_NT, one.part.tokens_NT)
+            assert torch.equal(expected.columns["weights"], one.part.columns["weights"])
+            if batch.experts_NTLK is None:
+                assert one.part.experts_NTLK is None
+            else:
+                layers = [rank // 2]
+                assert torch.equal(expected.experts_NTLK[:, :, layers], one.part.experts_NTLK)
+
+
+@pytest.mark.parametrize("name", BATCHES)
+def test_nothing_else_is_sent(seen, name):
+    batch = BATCHES[name]
+    outline = 8 * len(batch.lengths_N) + batch.response_NT.numel()
+    for rank, calls in enumerate(seen[name]):
+        lengths = batch.lengths_N[rank // 2 :: 2]
+        tokens = len(lengths) * int(lengths.max()) if len(lengths) else 0
+        routes = 0 if batch.experts_NTLK is None else tokens * 2 * 2  # one layer, int16 x top-2
+        part = 12 * len(lengths) + 9 * tokens + routes  # a length and a weight; token, response
+        for one in calls if rank else []:  # rank 0 has it all
+            assert routes == one.route_bytes
+            assert outline + part == one.all_bytes

@@ -1,0 +1,74 @@
+"""A rank that holds a share finds in it what it would find in the whole, or says that it cannot."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from tasks.engines.partial_batch import PartialBatch, Share, outline
+from tasks.errors import EngineError
+from tests.engines.trainer_megatron.batches import random_batch
+
+
+def held(batch, share):
+    part = batch.select(torch.tensor(share.rows, dtype=torch.int64), share.layers)
+    return PartialBatch(batch.lengths_N, batch.response_NT, batch.route_shape, share, part)
+
+
+def assert_same(one, other):
+    assert torch.equal(one.tokens_NT, other.tokens_NT)
+    assert torch.equal(one.lengths_N, other.lengths_N)
+    assert torch.equal(one.response_NT, other.response_NT)
+    assert torch.equal(one.columns["weights"], other.columns["weights"])
+
+
+def test_sequences_and_layers_have_the_numbers_of_the_whole():
+    batch = random_batch()
+    share = held(batch, Share((5, 2, 6), (1,)))
+    rows = torch.tensor([2, 5])
+    found, expected = share.select(rows, [1]), batch.select(rows)
+
+    assert_same(expected, found)
+    assert torch.equal(expected.experts_NTLK[:, :, [1]], found.experts_NTLK)
+
+
+def test_layers_come_in_the_order_they_are_asked_for():
+    batch = random_batch()
+    share = held(batch, Share((1, 3), (0, 1)))
+    rows = torch.tensor([3, 1])
+    expected = batch.select(rows).experts_NTLK[:, :, [1, 0]]
+
+    assert torch.equal(expected, batch.select(rows, [1, 0]).experts_NTLK)
+    assert torch.equal(expected, share.select(rows, [1, 0]).experts_NTLK)
+
+
+def test_no_sequences_are_held_by_anybody():
+    filler = outline(random_batch()).select(torch.empty(0, dtype=torch.int64), ())
+
+    assert (0, 0) == tuple(filler.tokens_NT.shape)
+    assert (0, 0, 0, 2) == tuple(filler.experts_NTLK.shape)
+
+
+def test_without_routes_layers_are_of_no_account():
+    batch = replace(random_batch(), experts_NTLK=None)
+    rows = torch.tensor([4])
+
+    for layers in (None, [1]):
+        found = held(batch, Share((4,), (0,))).select(rows, layers)
+        assert_same(batch.select(rows), found)
+        assert found.experts_NTLK is None
+
+
+@pytest.mark.parametrize(
+    ("rows", "layers", "message"),
+    [
+        ([2, 3], [1], r"sequences \[3\] are not held"),
+        ([2], [0, 1], r"routes of layers \[0\] are not held"),
+        ([2], None, r"routes of layers \[0\] are not held"),
+    ],
+)
+def test_what_is_not_held_is_refused_by_number(rows, layers, message):
+    share = held(random_batch(), Share((5, 2), (1,)))
+
+    with pytest.raises(EngineError, match=message):
+        share.select(torch.tensor(rows), layers)
