@@ -14,8 +14,8 @@ from data_schemas.rollouts import Rollout
 from tasks.engines.chat import end_and_pad, load_tokenizer
 from tasks.engines.protocols import EngineCounters, Request, Sampling
 from tasks.engines.rollout_vllm.environment import (
+    group_with,
     last_devices,
-    own_device,
     prepare_environment,
 )
 
@@ -175,16 +175,13 @@ def _opened(
     if not layout.rollout_apart:
         return InProcess(options, staging.expected)
     devices, size = last_devices(layout.rollout_apart), layout.rollout_tensor
-    if group is None:
-        # NCCL refuses two members on one GPU.
-        group = "nccl" if devices and own_device() not in devices else ""
     members = [
         OwnProcess(
             options,
             staging,
             devices=devices[first : first + size],
             hang_s=layout.hang_s,
-            group=group,
+            group=group_with(devices) if group is None else group,
         )
         for first in range(0, layout.rollout_apart, size)
     ]

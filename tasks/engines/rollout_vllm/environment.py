@@ -78,9 +78,14 @@ def last_devices(count: int) -> list[str]:
     return seen[-count:]
 
 
-def own_device() -> str:
-    """Return the name of the GPU that this process computes on."""
-    return _seen_devices()[torch.cuda.current_device()]
+def group_with(devices: Sequence[str]) -> str:
+    """Return what weights go over to an engine on these GPUs: 'nccl', or '' for files.
+
+    NCCL goes from one GPU to others: not to none, and not to this process's own.
+    """
+    if not devices:
+        return ""
+    return "" if _seen_devices()[torch.cuda.current_device()] in devices else "nccl"
 
 
 def _seen_devices() -> list[str]:

@@ -3,13 +3,17 @@
 import os
 
 import pytest
+import torch
 
 from tasks.engines.rollout_vllm.environment import (
     LAUNCHER,
     apart_environment,
     changed_environment,
+    group_with,
+    last_devices,
     prepare_environment,
 )
+from tasks.errors import SettingsError
 
 
 @pytest.fixture
@@ -42,3 +46,20 @@ def test_a_child_is_no_part_of_the_launch_and_sees_its_gpus_only():
 
     assert before == dict(os.environ)
     assert "CUDA_VISIBLE_DEVICES" not in apart_environment([])
+
+
+@pytest.mark.usefixtures("own_environment")
+def test_an_engine_apart_has_the_last_gpus_and_weights_go_there_by_nccl(monkeypatch):
+    os.environ["CUDA_VISIBLE_DEVICES"] = "4,5,6,7"
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: 1)
+
+    assert ["6", "7"] == last_devices(2)
+    assert "nccl" == group_with(["6", "7"])
+    assert not group_with(["5", "6"]), "this process computes on 5"
+    with pytest.raises(SettingsError, match="rollout_apart is 5, but this process sees 4 GPUs"):
+        last_devices(5)
+
+
+def test_without_gpus_weights_go_in_files():
+    assert not group_with([])
