@@ -7,15 +7,19 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
+from transformers import Qwen3MoeForCausalLM
 
 from data_schemas.machine_settings import MachineSettings, Precision
 from tasks.engines.bench import (
     Load,
     Pace,
+    asked,
     compared,
     endless_copy,
     engine_turn,
     generate_turn,
+    random_moe,
     requests_of,
     rollout_speeds,
     speeds_table,
@@ -84,6 +88,21 @@ def test_a_model_without_padding_is_refused(tiny_moe, tmp_path):
         endless_copy(folder, tmp_path / "two")
 
 
+def test_the_random_model_has_100m_parameters_and_experts_that_vllm_can_update_on_a_cpu():
+    config = random_moe()
+    with torch.device("meta"):
+        size = sum(one.numel() for one in Qwen3MoeForCausalLM(config).parameters())
+
+    assert 90e6 < size < 110e6
+    assert (32, 4) == (config.num_experts, config.num_experts_per_tok)
+    assert 0 == config.moe_intermediate_size % 32
+
+
+def test_a_model_is_given_or_made_not_both():
+    with pytest.raises(SystemExit):
+        asked(["--random", "--model", "folder"])
+
+
 def test_a_training_batch_holds_the_rollouts_and_their_routes(model):
     requests = requests_of(LOAD, 200)
     rollouts = list(open_rollout(MachineSettings(), model).generate(requests, Sampling(5, 1.0, 0)))
@@ -110,11 +129,12 @@ def test_what_is_installed_here_is_compared_and_shown(model):
 
 
 @pytest.mark.engines
-def test_real_engines_are_compared_where_they_are_installed():
+@pytest.mark.parametrize("model", [[], ["--random"]], ids=["shipped", "random"])
+def test_real_engines_are_compared_where_they_are_installed(model):
     pytest.importorskip("vllm")
     small = ["--rounds", "1", "--prompts", "2", "--samples", "2", "--tokens", "8"]
     done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-m", "tasks.engines.bench", *small],
+        [sys.executable, "-W", "ignore", "-m", "tasks.engines.bench", *model, *small],
         cwd=Path(__file__).parents[2],
         capture_output=True,
         text=True,

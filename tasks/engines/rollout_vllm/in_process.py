@@ -41,6 +41,8 @@ class InProcess:
         _refuse_groups(size, tensor)
         if size > 1:
             options["distributed_executor_backend"] = "external_launcher"
+            if not torch.cuda.is_available():
+                options["worker_cls"] = "tasks.engines.rollout_vllm.launched.LaunchedWorker"
         set_threads = torch.set_num_threads
         try:
             self._engine = LLMEngine.from_engine_args(EngineArgs(**options))

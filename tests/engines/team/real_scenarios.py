@@ -1,4 +1,4 @@
-"""vLLM and Megatron-core in two processes: python real_scenarios.py MODEL OUT. See scenarios.py."""
+"""vLLM and Megatron-core in two or four processes: python real_scenarios.py MODEL OUT NAME."""
 
 import json
 import sys
@@ -19,6 +19,13 @@ from tasks.engines.protocols import Sampling, TokenBatch
 from tasks.engines.select import open_rollout, open_trainer
 
 SAMPLING = Sampling(max_new_tokens=12, temperature=1.0, seed=3)
+LAYOUTS = {
+    "colocated": (2, LayoutSettings(expert=2)),
+    "apart": (2, LayoutSettings(expert=2, rollout_apart=1)),
+    "stages": (4, LayoutSettings(pipeline=2, expert=2, rollout_tensor=2)),
+    "shards": (4, LayoutSettings(tensor=2, expert=2, rollout_tensor=2)),
+}
+"""Processes, and how they share the work."""
 
 
 def batch_of(rollouts: list) -> TokenBatch:
@@ -46,9 +53,8 @@ def gap(trainer, rollouts: list) -> float:
     return float(np.abs(found - np.concatenate([one.logprobs for one in rollouts])).max())
 
 
-def a_step(apart: int, model: Path, out: Path) -> dict:
+def a_step(layout: LayoutSettings, model: Path, out: Path) -> dict:
     """Roll out, rest, score, update, hand over, roll out again."""
-    layout = LayoutSettings(expert=2, rollout_apart=apart)
     engines = MachineSettings(rollout=RolloutKind.VLLM, trainer=TrainerKind.MEGATRON, layout=layout)
     trainer, engine = open_trainer(engines, model), open_rollout(engines, model)
     first = list(engine.generate(scenarios.requests(), SAMPLING))
@@ -78,8 +84,11 @@ def a_step(apart: int, model: Path, out: Path) -> dict:
 
 
 def main(model: Path, out: Path, names: list[str]) -> None:
-    scenarios.SCENARIOS |= {"colocated": partial(a_step, 0), "apart": partial(a_step, 1)}
-    found = {name: scenarios.run(name, model, out / name) for name in names}
+    found = {}
+    for name in names:
+        processes, layout = LAYOUTS[name]
+        scenarios.SCENARIOS[name] = partial(a_step, layout)
+        found[name] = scenarios.run(name, model, out / name, processes)
     (out / "found.json").write_text(json.dumps(found, indent=1))
 
 

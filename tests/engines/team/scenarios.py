@@ -322,13 +322,13 @@ SCENARIOS: dict[str, Callable] = {
 }
 
 
-def run(name: str, model: Path, out: Path) -> dict:
-    """Run a scenario in two processes; say what it returned or how it failed, and how long."""
+def run(name: str, model: Path, out: Path, processes: int = 2) -> dict:
+    """Run a scenario in several processes; say what it returned or how it failed, and how long."""
     out.mkdir()
     config = LaunchConfig(
         min_nodes=1,
         max_nodes=1,
-        nproc_per_node=2,
+        nproc_per_node=processes,
         run_id=name,
         rdzv_backend="c10d",
         rdzv_endpoint="localhost:0",

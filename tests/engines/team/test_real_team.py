@@ -1,4 +1,4 @@
-"""vLLM and Megatron-core in two processes that share every layer's experts, see real_scenarios."""
+"""vLLM and Megatron-core in two processes, and as replicas of two in four; see real_scenarios."""
 
 import json
 import os
@@ -8,20 +8,28 @@ from pathlib import Path
 
 import pytest
 
+from tests.engines.conftest import build_served_moe
+
 pytest.importorskip("vllm")
 pytest.importorskip("megatron.core.models.gpt.gpt_layer_specs")
 pytestmark = [pytest.mark.engines, pytest.mark.timeout(900)]
 
 SCRIPT = Path(__file__).with_name("real_scenarios.py")
 ROOT = SCRIPT.parents[3]
-MODEL = ROOT / "tasks/foundation/base_model"
 
 
-@pytest.fixture(scope="module", params=["colocated", "apart"])
-def found(request, tmp_path_factory):
+@pytest.fixture(scope="module")
+def model(tiny_moe, tmp_path_factory):
+    """Layers, heads and experts that every layout divides."""
+    folder = tmp_path_factory.mktemp("model")
+    return build_served_moe(tiny_moe, folder, moe_intermediate_size=64, num_key_value_heads=2)
+
+
+@pytest.fixture(scope="module", params=["colocated", "apart", "stages", "shards"])
+def found(request, model, tmp_path_factory):
     out = tmp_path_factory.mktemp("real")
     done = subprocess.run(
-        [sys.executable, SCRIPT, MODEL, out, request.param],
+        [sys.executable, SCRIPT, model, out, request.param],
         env=os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
         capture_output=True,
         text=True,
