@@ -40,7 +40,7 @@ class Meeting:
     """Longest that one waits for the others."""
 
     def join(self, rank: int, store: TCPStore) -> Any:
-        """Return this side's end; gloo's comes when all sides have joined.
+        """Return this side's end when all sides have joined.
 
         Raises:
             RuntimeError: they have not within the limit.
@@ -52,6 +52,8 @@ class Meeting:
         options._timeout = limit
         group = dist.ProcessGroupNCCL(store, rank, self.size, options)
         group._set_sequence_number_for_group()
+        # Else the first broadcast would do it, and wait there for a worker that hangs.
+        group.eager_connect_single_device(torch.device("cuda", torch.cuda.current_device()))
         return group
 
     def visit(self, rank: int) -> Any:
