@@ -1,3 +1,4 @@
+# pyright: reportMissingImports=false
 """Weights on their way to the workers of an engine apart: packets, over a group of their own.
 
 The engine's owner is rank 0 of the group and its workers are the others: NCCL from GPU to GPU, gloo
@@ -9,7 +10,7 @@ itself, one row of bytes, by a broadcast.
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from torch import distributed as dist
@@ -27,6 +28,55 @@ Entry = tuple[str, str, Sequence[int]]
 Send = Callable[[list[Entry], torch.Tensor], None]
 
 
+class Group(Protocol):
+    """One side's end."""
+
+    def broadcast(self, packet: torch.Tensor) -> Any:
+        """Begin to send from rank 0, or to receive; what comes back has a `wait`."""
+        ...
+
+    def abort(self) -> None:
+        """Give up what is under way: another side may be gone."""
+        ...
+
+
+class _Gloo:
+    def __init__(self, store: TCPStore, rank: int, size: int, limit: timedelta) -> None:
+        self._group: Any = dist.ProcessGroupGloo(store, rank, size, timeout=limit)
+
+    def broadcast(self, packet: torch.Tensor) -> Any:
+        return self._group.broadcast([packet], dist.BroadcastOptions())
+
+    def abort(self) -> None:
+        self._group.abort()
+
+
+class _Nccl:
+    """vLLM's communicator: torch's would end a trainer whose engine is lost (its watchdog does).
+
+    It has a stream of its own, so that a broadcast nobody receives holds up nothing else.
+    """
+
+    def __init__(self, store: TCPStore, rank: int, size: int) -> None:
+        from vllm.distributed.device_communicators.pynccl import PyNcclCommunicator
+        from vllm.distributed.utils import StatelessProcessGroup
+
+        device = torch.device("cuda", torch.cuda.current_device())
+        self._stream = torch.cuda.Stream(device)
+        self._communicator = PyNcclCommunicator(StatelessProcessGroup(rank, size, store), device)
+        if self._communicator.disabled:
+            raise RuntimeError("vLLM finds no NCCL library, or VLLM_DISABLE_PYNCCL is set")
+
+    def broadcast(self, packet: torch.Tensor) -> Any:
+        self._stream.wait_stream(torch.cuda.current_stream())
+        packet.record_stream(self._stream)
+        self._communicator.broadcast(packet, src=0, stream=self._stream)
+        return self._stream.record_event()
+
+    def abort(self) -> None:
+        self._communicator.destroy()
+
+
 @dataclass
 class Meeting:
     """What the two sides must agree on to find each other."""
@@ -37,26 +87,23 @@ class Meeting:
     size: int
     """The owner and all workers."""
     limit_s: float
-    """Longest that one waits for the others."""
+    """Longest that one waits for the others to come."""
 
-    def join(self, rank: int, store: TCPStore) -> Any:
-        """Return this side's end when all sides have joined.
+    def join(self, rank: int, store: TCPStore) -> Group:
+        """Return this side's end when all sides have come.
 
         Raises:
-            RuntimeError: they have not within the limit.
+            RuntimeError: they have not within the limit, or there is no NCCL.
         """
         limit = timedelta(seconds=self.limit_s)
+        # NCCL itself would wait for a missing side for ever.
+        store.set(f"here/{rank}", "")
+        store.wait([f"here/{one}" for one in range(self.size)], limit)
         if self.backend == "gloo":
-            return dist.ProcessGroupGloo(store, rank, self.size, timeout=limit)
-        options = dist.ProcessGroupNCCL.Options()
-        options._timeout = limit
-        group = dist.ProcessGroupNCCL(store, rank, self.size, options)
-        group._set_sequence_number_for_group()
-        # Else the first broadcast would do it, and wait there for a worker that hangs.
-        group.eager_connect_single_device(torch.device("cuda", torch.cuda.current_device()))
-        return group
+            return _Gloo(store, rank, self.size, limit)
+        return _Nccl(store, rank, self.size)
 
-    def visit(self, rank: int) -> Any:
+    def visit(self, rank: int) -> Group:
         """Join as a worker: ranks from 1."""
         limit = timedelta(seconds=self.limit_s)
         return self.join(rank, TCPStore(HOST, self.port, is_master=False, timeout=limit))
@@ -68,7 +115,7 @@ class Link:
     Args:
         backend: 'nccl' or 'gloo'.
         workers: of the engine.
-        limit_s: longest that one side waits for another.
+        limit_s: longest that one side waits for another to come.
     """
 
     def __init__(self, backend: str, *, workers: int, limit_s: float) -> None:
@@ -76,7 +123,7 @@ class Link:
             HOST, 0, is_master=True, wait_for_workers=False, timeout=timedelta(seconds=limit_s)
         )
         self.meeting = Meeting(backend, self._store.port, workers + 1, limit_s)
-        self._group: Any = None
+        self._group: Group | None = None
 
     @property
     def device(self) -> torch.device:
@@ -92,14 +139,20 @@ class Link:
         self._group = self.meeting.join(0, self._store)
 
     def send(self, packet: torch.Tensor) -> Any:
-        """Begin a broadcast; what comes back has a `wait`."""
-        return self._group.broadcast([packet], dist.BroadcastOptions())
+        """Begin a broadcast; what comes back has a `wait`.
+
+        Raises:
+            RuntimeError: the workers are gone.
+        """
+        if self._group is None:
+            raise RuntimeError("the group is closed")
+        return self._group.broadcast(packet)
 
     def close(self) -> None:
         """Give up what is under way: a worker may be gone."""
-        if self._group is not None:
-            self._group.abort()
-        self._group = None
+        group, self._group = self._group, None
+        if group is not None:
+            group.abort()
 
 
 class Outbox:
@@ -133,14 +186,14 @@ class Outbox:
 
 
 def received(
-    group: Any, entries: Sequence[Entry], device: torch.device
+    group: Group, entries: Sequence[Entry], device: torch.device
 ) -> Iterator[tuple[str, torch.Tensor]]:
     """Receive a packet and yield its tensors, which share its memory."""
     sizes = [
         getattr(torch, dtype).itemsize * torch.Size(shape).numel() for _, dtype, shape in entries
     ]
     packet = torch.empty(sum(map(_room, sizes)), dtype=torch.uint8, device=device)
-    group.broadcast([packet], dist.BroadcastOptions()).wait()
+    group.broadcast(packet).wait()
     place = 0
     for (name, dtype, shape), size in zip(entries, sizes, strict=True):
         yield name, packet[place : place + size].view(getattr(torch, dtype)).reshape(list(shape))

@@ -4,6 +4,7 @@ A variable that is set already is left alone.
 """
 
 import os
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
@@ -28,6 +29,8 @@ WITHOUT_GPU = {
 }
 LAUNCHER = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 """What torchrun tells its processes; an engine in a process of its own is none of them."""
+_CHANGING = threading.Lock()
+"""Replicas that are started again at once would take each other's changes for what was before."""
 
 
 def prepare_environment() -> None:
@@ -41,13 +44,14 @@ def prepare_environment() -> None:
 
 @contextmanager
 def changed_environment(changes: Mapping[str, str | None]) -> Iterator[None]:
-    """Change variables for the children started inside; None removes one."""
-    before = {name: os.environ.get(name) for name in changes}
-    _apply(changes)
-    try:
-        yield
-    finally:
-        _apply(before)
+    """Change variables for the children started inside; None removes one. One block at a time."""
+    with _CHANGING:
+        before = {name: os.environ.get(name) for name in changes}
+        _apply(changes)
+        try:
+            yield
+        finally:
+            _apply(before)
 
 
 def apart_environment(devices: Sequence[str]) -> dict[str, str | None]:

@@ -68,11 +68,11 @@ class OwnProcess:
         self._hang_s = hang_s
         self._group = group
         self._folder = Path(options["model"])
-        self._before = self._folder
         self._running = 0
         self._fruitless = 0
         self._process = self._start()
         self._digest, self._canary = self._seen()
+        self._before = (self._folder, self._digest, self._canary)
 
     def run(self, calls: Sequence[Call]) -> Generator[tuple[int, RequestOutput]]:
         """Yield answers as they end, from this engine or from those that take its place."""
@@ -102,8 +102,8 @@ class OwnProcess:
         """Start a hand-over."""
         if self._running:
             raise EngineError("weights came while rollouts were being generated; end those first")
-        self._before = self._folder
-        return Update(self._process, self._staging.chunk_bytes)
+        self._before = (self._folder, self._digest, self._canary)
+        return Update(self._process)
 
     def end(self, update: Update, folder: Path) -> str:
         """Finish it; where the process was lost, open a new one on the folder."""
@@ -118,10 +118,11 @@ class OwnProcess:
 
     def give_up(self, update: Update) -> None:
         """Open a new process on the weights of before, if they were touched."""
-        if update.begun or update.lost is not None or self._folder != self._before:
-            LOG.warning("a weight update broke off; vLLM is started again on the weights of before")
-            self._folder = self._before
-            self._digest, self._canary = self._replaced()
+        folder, *_ = self._before
+        if update.begun or update.lost is not None or self._folder != folder:
+            self._folder, self._digest, self._canary = self._before
+            self._revive("a weight update broke off; back to the weights of before")
+            self._fruitless = 0
 
     def rest(self) -> None:
         """Nothing: its GPUs are its own."""

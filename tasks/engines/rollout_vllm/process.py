@@ -6,14 +6,17 @@ vLLM's asynchronous engine lives on an event loop in a thread of its own, which 
 
 import asyncio
 import gc
+import logging
 import queue
 import threading
 import time
 from collections.abc import Callable, Coroutine, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
+from contextlib import suppress
 from dataclasses import asdict
 from typing import Any, TypeVar
 
+import psutil
 from vllm import RequestOutput
 from vllm.config import VllmConfig
 from vllm.engine.arg_utils import AsyncEngineArgs
@@ -28,6 +31,12 @@ from tasks.engines.rollout_vllm.backend import Call
 from tasks.engines.rollout_vllm.broadcast import Link
 from tasks.engines.rollout_vllm.environment import apart_environment, changed_environment
 from tasks.errors import EngineError
+
+LOG = logging.getLogger(__name__)
+LOOK_S = 1.0
+"""Between two looks at whether a process that owes an answer lives."""
+DEATH_S = 10.0
+"""Longest from the death of a worker to that of its engine."""
 
 Value = TypeVar("Value")
 Ended = tuple[int, RequestOutput | BaseException]
@@ -61,7 +70,7 @@ class Process:
     Args:
         options: of vLLM's EngineArgs.
         devices: which GPUs of the node; none on a machine without.
-        hang_s: longest that an answer may take.
+        hang_s: longest that an answer may take, once it has started.
         group: 'nccl' or 'gloo' to send weights over; '' where they come as files.
 
     Raises:
@@ -86,6 +95,7 @@ class Process:
         except Exception as error:
             self._end_loop()
             raise Lost(f"vLLM did not start on {options['model']}: {error}") from error
+        self._family = _family(self._engine)
         if group:
             self._connect(Link(group, workers=options["tensor_parallel_size"], limit_s=hang_s))
 
@@ -146,31 +156,45 @@ class Process:
             Lost: no answer for hang_s, or no process that could answer.
             EngineError: vLLM refused.
         """
+        until = time.monotonic() + self._hang_s
+        # vLLM leaves a question open whose process has died.
+        while not wait([future], timeout=LOOK_S).done:
+            if self._engine.errored or time.monotonic() > until:
+                future.cancel()
+                raise Lost(f"vLLM is dead, or gave no answer for {self._hang_s:.0f} s")
         try:
-            return future.result(timeout=self._hang_s)
-        except TimeoutError as error:
-            future.cancel()
-            raise Lost(f"vLLM gave no answer for {self._hang_s:.0f} s") from error
+            return future.result()
         except (EngineDeadError, EngineGenerateError) as error:
             raise Lost(f"vLLM's process is dead: {error!r}") from error
-        # What a worker raises comes without its class.
+        # What a worker raises comes without its class; so does the death of one among several.
         except Exception as error:
+            if self._dies():
+                raise Lost(f"vLLM's process is dead: {error}") from error
             raise EngineError(f"vLLM failed: {error}") from error
 
+    def _dies(self) -> bool:
+        """Wait and see if it does: vLLM gives the other workers some seconds first."""
+        until = time.monotonic() + DEATH_S
+        while not self._engine.errored and time.monotonic() < until:
+            time.sleep(0.1)
+        return self._engine.errored
+
     def kill(self) -> None:
-        """End the process at once: one that hangs does not listen."""
+        """End the process and its workers at once: one that hangs does not listen."""
         if self._over:
             return
         self._over = True
+        for process in self._family:
+            with suppress(psutil.NoSuchProcess):
+                process.kill()
         if self.link is not None:
-            self.link.close()
+            try:
+                self.link.close()
+            except RuntimeError as error:
+                LOG.warning("the group with vLLM's workers did not close: %s", error)
+        self._engine.shutdown(timeout=0)
         client = self._engine.engine_core
         assert isinstance(client, MPClient)
-        manager = client.resources.engine_manager
-        assert isinstance(manager, CoreEngineProcManager)
-        for process in manager.processes:
-            process.kill()
-        self._engine.shutdown(timeout=0)
         self._on_loop(_closed(client)).result()
         self._end_loop()
         del self._engine, client
@@ -217,6 +241,16 @@ class Process:
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
+
+
+def _family(engine: AsyncLLM) -> list[psutil.Process]:
+    """Return the engine's process and its workers, which outlive it if they hang."""
+    client = engine.engine_core
+    assert isinstance(client, MPClient)
+    manager = client.resources.engine_manager
+    assert isinstance(manager, CoreEngineProcManager)
+    cores = [psutil.Process(process.pid) for process in manager.processes]
+    return cores + [child for core in cores for child in core.children(recursive=True)]
 
 
 async def _closed(client: MPClient) -> None:

@@ -1,8 +1,9 @@
 # pyright: reportMissingImports=false
 """The worker's side of a weight hand-over: hash and install tensors, packets, or what is in a file.
 
-This is a backend of vLLM's own update path (start, update per file, finish), registered when a
-worker imports this module as its extension. The digest is computed from the bytes received here.
+This is a backend of vLLM's own update path (start, update per packet or file, finish), registered
+when a worker imports this module as its extension. The digest is computed from the bytes received
+here.
 
 On a CPU vLLM 0.30 forgets two steps of that path, and then computes nonsense without an error:
 experts are packed for their kernel when a model is loaded, but not when it is updated; and a head

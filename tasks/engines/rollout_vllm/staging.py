@@ -1,8 +1,8 @@
 """The trainer's side of a hand-over to another process: tensors go into a folder as they come.
 
-The folder is a model directory (config, tokenizer, safetensors): workers are updated from its
-files, and an engine that has to start anew opens it. Nothing is installed before all tensors are
-there, and fit. One file's worth of tensors is held at a time.
+The folder is a model directory (config, tokenizer, safetensors): an engine that has to start anew
+opens it, and workers that get no packets are updated from its files, once all tensors are there,
+and fit. One file's worth of tensors is held at a time.
 """
 
 import json
@@ -98,7 +98,7 @@ class Staging:
         """Take config and tokenizer from `origin`, and the names and shapes to expect."""
         self._origin = origin
         self.chunk_bytes = chunk_bytes
-        """Size of a file, and so of what a hand-over holds in memory."""
+        """Size of a file, and of a packet."""
         self.expected = expected_shapes(origin)
         self._root: Path | None = None
         self._number = 0

@@ -6,8 +6,10 @@ workers share a group with the owner, they get every tensor over it while the fo
 where not, they read the folder when it is complete.
 """
 
+import shutil
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -26,23 +28,30 @@ class Update:
     complete folder.
     """
 
-    def __init__(self, process: Process, packet_bytes: int) -> None:
+    def __init__(self, process: Process) -> None:
         self.lost: Lost | None = None
         self.begun = False
         """Whether the process has lost the weights of before."""
+        self.link = process.link
         self._process = process
-        link = process.link
-        self._outbox = None if link is None else Outbox(self._send, link.device, packet_bytes)
-        self._flying: tuple[Future[list[Any]], Any, torch.Tensor] | None = None
+        self._flying: tuple[Future[list[Any]], Any] | None = None
 
-    def take(self, name: str, tensor: torch.Tensor) -> None:
-        """Send a tensor on its way, where there is one."""
-        if self._outbox is None or self.lost is not None:
+    def send(self, entries: list[Entry], packet: torch.Tensor) -> None:
+        """Send a packet when the one before has been taken in: two are held at most."""
+        if self.lost is not None:
             return
+        assert self.link is not None
         try:
-            self._outbox.add(name, tensor)
+            self._settle()
+            taken = self._part(entries=entries)
+            self._flying = (taken, self.link.send(packet))
         except Lost as error:
-            self.lost = error
+            # Without what it refers to: the packet.
+            self.lost = error.with_traceback(None)
+        except EngineError:
+            raise
+        except RuntimeError as error:
+            self.lost = Lost(f"vLLM's workers are gone: {error}")
 
     def end(self, folder: Path) -> str:
         """Finish; return the digest of what the workers received.
@@ -53,12 +62,9 @@ class Update:
         """
         if self.lost is not None:
             raise self.lost
-        if self._outbox is None:
-            for path in files_of(folder):
-                self._process.answer(self._part(path=str(path)))
-        else:
-            self._outbox.flush()
-            self._settle()
+        self._settle()
+        for path in files_of(folder) if self.link is None else ():
+            self._process.answer(self._part(path=str(path)))
         self._process.tell("finish_weight_update")
         digests = set(self._process.tell("received_digest"))
         if len(digests) != 1:
@@ -73,27 +79,13 @@ class Update:
             self._process.tell("start_weight_update")
         return self._process.call("update_weights", update_info=info)
 
-    def _send(self, entries: list[Entry], packet: torch.Tensor) -> None:
-        """Send a packet when the one before has been taken in: two are held at most."""
-        self._settle()
-        link = self._process.link
-        assert link is not None
-        taken = self._part(entries=entries)
-        try:
-            self._flying = (taken, link.send(packet), packet)
-        except RuntimeError as error:
-            raise Lost(f"vLLM's workers are gone: {error}") from error
-
     def _settle(self) -> None:
-        if self._flying is None:
-            return
-        taken, sending, _ = self._flying
-        self._flying = None
-        self._process.answer(taken)
-        try:
+        """Wait until the last packet was taken in."""
+        if self._flying is not None:
+            taken, sending = self._flying
+            self._flying = None
+            self._process.answer(taken)
             sending.wait()
-        except RuntimeError as error:
-            raise Lost(f"vLLM's workers are gone: {error}") from error
 
 
 class Owner(Protocol):
@@ -121,20 +113,36 @@ def hand_over(
         EngineError: the tensors do not fit, or an update failed; all engines are as before.
     """
     updates = [owner.begin() for owner in owners]
-
-    def pass_on(name: str, tensor: torch.Tensor) -> None:
-        for update in updates:
-            update.take(name, tensor)
-
+    folder = None
     try:
-        folder = staging.write(weights, beside=pass_on)
-        pairs = list(zip(owners, updates, strict=True))
-        digests = {owner.end(update, folder) for owner, update in pairs}
+        folder = _written(updates, staging, weights)
+        digests = {owner.end(update, folder) for owner, update in zip(owners, updates, strict=True)}
         if len(digests) != 1:
             raise EngineError(f"replicas received different weights: {sorted(digests)}")
     except BaseException:
-        for owner, update in zip(owners, updates, strict=True):
-            owner.give_up(update)
+        with ExitStack() as stack:  # all of them, also where one fails
+            for owner, update in zip(owners, updates, strict=True):
+                stack.callback(owner.give_up, update)
+            if folder is not None:
+                stack.callback(shutil.rmtree, folder, ignore_errors=True)
         raise
     staging.keep_only(folder)
     return digests.pop()
+
+
+def _written(
+    updates: Sequence[Update], staging: Staging, weights: Iterator[tuple[str, torch.Tensor]]
+) -> Path:
+    """Write a folder; where there are groups, send every packet to all of them meanwhile."""
+    link = updates[0].link
+    if link is None:
+        return staging.write(weights)
+
+    def send(entries: list[Entry], packet: torch.Tensor) -> None:
+        for update in updates:
+            update.send(entries, packet)
+
+    outbox = Outbox(send, link.device, staging.chunk_bytes)
+    folder = staging.write(weights, beside=outbox.add)
+    outbox.flush()
+    return folder

@@ -1,8 +1,8 @@
 """A Trainer that lives on all ranks, seen from the leader.
 
-Every rank makes the same call with the same arguments on its own trainer, which divides the work
-among the ranks; the results are complete on each of them, so the leader takes its own. Of a batch
-an outline goes to all ranks; each says what its trainer computes, and is sent that alone.
+Every rank makes the same call on its own trainer, which divides the work among the ranks; the
+leader's results are complete. Of a batch an outline goes to all ranks; each says what its trainer
+computes, and is sent that alone.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -44,7 +44,7 @@ class Score:
 
     def follow(self, member: Member) -> None:
         trainer = member.trainers[self.number]
-        batch = _received(self.batch, trainer, member.commands)
+        batch = _received(self.batch, trainer, member)
         trainer.score(batch, temperature=self.temperature, record_routes=self.record_routes)
 
 
@@ -62,7 +62,7 @@ class Update:
     def follow(self, member: Member) -> Sequence[LossCall]:
         trainer = member.trainers[self.number]
         trainer.update(
-            _received(self.batch, trainer, member.commands),
+            _received(self.batch, trainer, member),
             self.loss,
             temperature=self.temperature,
             learning_rate=self.learning_rate,
@@ -71,21 +71,32 @@ class Update:
         return self.loss.calls if isinstance(self.loss, RecordingLoss) else []
 
 
-def _received(batch: AnyBatch, trainer: Trainer, group: dist.ProcessGroup) -> TokenBatch:
-    """Ask the leader for what this rank computes of an outlined batch."""
+def _received(batch: AnyBatch, trainer: Trainer, member: Member) -> TokenBatch:
+    """Ask the leader for what this rank computes of an outlined batch.
+
+    Raises:
+        EngineError: a rank on the way went away.
+    """
     if isinstance(batch, TokenBatch):
         return batch
     assert isinstance(trainer, SharingTrainer)
     share = trainer.share(batch)
-    wire.gather(share, group)
-    first, *others = _sharing(wire.hear(group), dist.get_rank(group))
-    relays = dist.get_rank(group) == first
-    held = wire.take(0 if relays else first, group)
-    assert isinstance(held, TokenBatch)
-    for other in others if relays else ():
-        wire.give(held, other, group)
+    with member.board.naming_who_failed():
+        held = _taken(share, member.commands)
     whole = (batch.lengths_N, batch.response_NT, batch.route_shape)
     return cast(TokenBatch, PartialBatch(*whole, share, held))  # a sharing trainer takes both
+
+
+def _taken(share: Share, group: dist.ProcessGroup) -> TokenBatch:
+    """Name a share and receive it; the first rank of those with the same one passes it on."""
+    wire.gather(share, group)
+    rank = dist.get_rank(group)
+    first, *others = _sharing(wire.hear(group), rank)
+    held = wire.take(0 if rank == first else first, group)
+    for other in others if rank == first else ():
+        wire.give(held, other, group)
+    assert isinstance(held, TokenBatch)
+    return held
 
 
 @dataclass(frozen=True, slots=True)

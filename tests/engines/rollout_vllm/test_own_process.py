@@ -185,6 +185,23 @@ def test_without_a_group_the_one_that_takes_a_lost_ones_place_reads_the_new_weig
     engine.close()
 
 
+def test_a_worker_of_two_that_is_lost_in_a_hand_over_takes_nothing_with_it():
+    layout = LayoutSettings(rollout_apart=2, rollout_tensor=2, hang_s=HANG_S)
+    engine, trainer = VllmRolloutEngine(BASE_MODEL, layout=layout, group="gloo"), trained(2)
+    engine._staging.chunk_bytes = PACKET
+    core, *others = engine._backend._process._family
+    first = trained(1)
+
+    assert weight_digest(first.weights()) == engine.load_weights(first.weights(), version=1)
+    assert gap(engine, first) < 1e-4
+    weights = weights_with(trainer, others[-1].kill)
+    assert weight_digest(trainer.weights()) == engine.load_weights(weights, version=2)
+    assert 1 == engine.restarts
+    assert gap(engine, trainer) < 1e-4
+    assert not any(process.is_running() for process in [core, *others])
+    engine.close()
+
+
 def refuse(name, **_):
     raise EngineError(f"no {name}")
 
