@@ -91,11 +91,11 @@ class Process:
         # vLLM itself gives a process that starts VLLM_ENGINE_READY_TIMEOUT_S (ten minutes).
         try:
             self._engine = self._on_loop(self._opened(options, devices)).result()
+            self._family = _family(self._engine)
         # vLLM's failures have no class in common.
         except Exception as error:
             self._end_loop()
             raise Lost(f"vLLM did not start on {options['model']}: {error}") from error
-        self._family = _family(self._engine)
         if group:
             self._connect(Link(group, workers=options["tensor_parallel_size"], limit_s=hang_s))
 
