@@ -9,13 +9,14 @@ import json
 import shutil
 import tempfile
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import torch
 from safetensors import safe_open
 from safetensors.torch import save_file
 
+from tasks.engines.rollout_vllm.broadcast import Outbox
 from tasks.errors import EngineError, SettingsError
 
 CHUNK_BYTES = 256 * 2**20
@@ -25,11 +26,6 @@ WEIGHT_FILES = (".safetensors", ".safetensors.index.json", ".bin", ".bin.index.j
 GATE_UP, DOWN = ".experts.gate_up_proj", ".experts.down_proj"
 
 Shape = tuple[int, ...]
-Taker = Callable[[str, torch.Tensor], None]
-
-
-def _nobody(name: str, tensor: torch.Tensor) -> None:
-    """Take a tensor that nobody else wants."""
 
 
 def expected_shapes(folder: Path) -> dict[str, Shape]:
@@ -104,12 +100,12 @@ class Staging:
         self._number = 0
 
     def write(
-        self, weights: Iterator[tuple[str, torch.Tensor]], *, beside: Taker = _nobody
+        self, weights: Iterator[tuple[str, torch.Tensor]], *, outbox: Outbox | None = None
     ) -> Path:
         """Write a model directory of the tensors, which may come in any order.
 
         Args:
-            beside: also gets every tensor that fits, before it is written.
+            outbox: also gets every tensor that fits, and is flushed after the last.
 
         Raises:
             EngineError: they do not fit; the folder of before is still there.
@@ -119,7 +115,7 @@ class Staging:
         folder = root / str(self._number)
         folder.mkdir()
         try:
-            names = _write_files(self._passing(weights, beside), folder, self.chunk_bytes)
+            names = _write_files(self._passing(weights, outbox), folder, self.chunk_bytes)
         except BaseException:
             shutil.rmtree(folder, ignore_errors=True)
             raise
@@ -142,11 +138,14 @@ class Staging:
             shutil.rmtree(self._root, ignore_errors=True)
 
     def _passing(
-        self, weights: Iterator[tuple[str, torch.Tensor]], beside: Taker
+        self, weights: Iterator[tuple[str, torch.Tensor]], outbox: Outbox | None
     ) -> Iterator[tuple[str, torch.Tensor]]:
         for name, tensor in checked(weights, self.expected):
-            beside(name, tensor)
+            if outbox is not None:
+                outbox.add(name, tensor)
             yield name, tensor
+        if outbox is not None:
+            outbox.flush()
 
     def _make_root(self) -> Path:
         """Memory, if it has room for two versions in fp32 twice over; else the disk."""

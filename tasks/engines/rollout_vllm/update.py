@@ -115,7 +115,7 @@ def hand_over(
     updates = [owner.begin() for owner in owners]
     folder = None
     try:
-        folder = _written(updates, staging, weights)
+        folder = staging.write(weights, outbox=_outbox(updates, staging.chunk_bytes))
         digests = {owner.end(update, folder) for owner, update in zip(owners, updates, strict=True)}
         if len(digests) != 1:
             raise EngineError(f"replicas received different weights: {sorted(digests)}")
@@ -130,19 +130,14 @@ def hand_over(
     return digests.pop()
 
 
-def _written(
-    updates: Sequence[Update], staging: Staging, weights: Iterator[tuple[str, torch.Tensor]]
-) -> Path:
-    """Write a folder; where there are groups, send every packet to all of them meanwhile."""
+def _outbox(updates: Sequence[Update], packet_bytes: int) -> Outbox | None:
+    """Return what sends packets to all engines; None where they read files."""
     link = updates[0].link
     if link is None:
-        return staging.write(weights)
+        return None
 
     def send(entries: list[Entry], packet: torch.Tensor) -> None:
         for update in updates:
             update.send(entries, packet)
 
-    outbox = Outbox(send, link.device, staging.chunk_bytes)
-    folder = staging.write(weights, beside=outbox.add)
-    outbox.flush()
-    return folder
+    return Outbox(send, link.device, packet_bytes)

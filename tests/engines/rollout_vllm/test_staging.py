@@ -9,6 +9,7 @@ import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from tasks.algorithms.digests import weight_digest
+from tasks.engines.rollout_vllm.broadcast import Outbox
 from tasks.engines.rollout_vllm.staging import Staging, expected_shapes, files_of, single
 from tasks.engines.trainer_torch import TorchTrainer
 from tasks.errors import EngineError, SettingsError
@@ -121,3 +122,16 @@ def test_only_the_current_version_is_kept(staging, weights):
 def test_a_folder_without_safetensors_is_refused(tmp_path):
     with pytest.raises(SettingsError, match=r"holds no \*\.safetensors"):
         Staging(tmp_path)
+
+
+def test_packets_that_cannot_be_sent_leave_no_folder(staging, weights):
+    def refuse(entries, packet):
+        raise EngineError("no worker takes it")
+
+    first = staging.write(iter(weights.items()))
+    for packet_bytes in (1_000, 10**9):  # in the middle; with the last packet
+        outbox = Outbox(refuse, torch.device("cpu"), packet_bytes)
+        with pytest.raises(EngineError, match="no worker takes it"):
+            staging.write(iter(weights.items()), outbox=outbox)
+
+    assert [first] == list(first.parent.iterdir())
