@@ -89,10 +89,10 @@ real: $(STAMP) ## the pipeline on six public data sets: make real DATA=folder
 	$(BIN)/pyflyte run workflows/post_training.py post_training --settings '$(REAL)' $(ARGS)
 
 bench-rewards: $(STAMP) ## verdicts per second, and what rewards add to a step
-	$(BIN)/python -m tasks.rewards.bench $(ARGS)
+	$(BIN)/python -m tasks.benchmarks.rewards $(ARGS)
 
 bench-rl: $(STAMP) ## one step of RL beside TRL's GRPOTrainer, on the same model and prompts
-	$(BIN)/python -m tasks.rl.bench $(ARGS)
+	$(BIN)/python -m tasks.benchmarks.rl_step $(ARGS)
 
 # Seeds and variants shape what runs: make ablation SEEDS=1 VARIANTS=gspo,zv_off
 SEEDS ?= 3
@@ -109,16 +109,16 @@ audit: $(STAMP) ## walk back from the released model to the raw files, re-hashin
 TARGET ?= full_scale
 
 budget: $(STAMP) ## does a layout fit its GPUs? memory of one GPU, part by part
-	$(BIN)/python -m workflows.capacity $(TARGET) $(ARGS)
+	$(BIN)/python -m tasks.capacity.command $(TARGET) $(ARGS)
 
 mismatch: $(CHOSEN_STAMP) ## rollout engine against trainer, router replay off, R2 and R3; ENGINES=real
 	COLUMNS=170 $(CHOSEN_BIN)/pyflyte run workflows/mismatch.py mismatch --engines $(or $(ENGINES),embedded) $(ARGS)
 
 drift: $(CHOSEN_STAMP) ## the same over 50 steps of RL, as a table and a picture; ENGINES=real
-	$(CHOSEN_BIN)/python -m tasks.replay.drift --engines $(or $(ENGINES),embedded) $(ARGS)
+	$(CHOSEN_BIN)/python -m tasks.mismatch.drift --engines $(or $(ENGINES),embedded) $(ARGS)
 
 bench-engines: $(STAMP) ## vLLM, Megatron-core, the embedded engines and generate, side by side
-	$(if $(wildcard $(ENGINES_VENV)/bin/python),$(ENGINES_VENV)/bin,$(BIN))/python -m tasks.engines.bench $(ARGS)
+	$(if $(wildcard $(ENGINES_VENV)/bin/python),$(ENGINES_VENV)/bin,$(BIN))/python -m tasks.benchmarks.engines $(ARGS)
 
 # trl asks for torch, which stands apart: the override leaves it, and its CUDA packages, out.
 lock: $(STAMP) ## resolve the lock files anew from pyproject.toml, keeping pins that still fit

@@ -1,7 +1,7 @@
 """Settings: one frozen model per stage, at most 15 fields each, unknown keys refused.
 
 Field defaults are the embedded `cpu_smoke` values; where a paper gives a number for
-full scale it stands in the description, and in `workflows/presets.py` as a preset.
+full scale it stands in the description, and in `data_schemas/presets.py` as a preset.
 Rules between fields live in validators here, so code that uses a setting trusts it.
 """
 

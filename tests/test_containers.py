@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tasks import resources
+from tasks.platform import resources
 
 ROOT = Path(__file__).parents[1]
 IMAGES = sorted((ROOT / "containers").glob("*.Dockerfile"))

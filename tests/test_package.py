@@ -14,10 +14,10 @@ from flyteidl.admin.launch_plan_pb2 import LaunchPlan
 from flyteidl.admin.task_pb2 import TaskSpec
 from flyteidl.admin.workflow_pb2 import WorkflowSpec
 
+from data_schemas import presets
 from data_schemas.settings import PipelineSettings
-from tasks import resources
 from tasks.ablation.variants import VARIANTS
-from workflows import presets
+from tasks.platform import resources
 
 ROOT = Path(__file__).parents[1]
 ROLLOUT_IMAGE = "registry.example/rollout@sha256:" + 64 * "a"
@@ -177,7 +177,7 @@ def test_both_phases_are_one_workflow_called_twice(workflows):
     phases = [
         node
         for node in nodes
-        if node.workflow_node.sub_workflow_ref.name == "workflows.reinforcement.reinforcement"
+        if node.workflow_node.sub_workflow_ref.name == "workflows.parts.reinforcement.reinforcement"
     ]
 
     assert len(phases) == 2
@@ -189,7 +189,7 @@ def test_the_release_is_judged_against_the_five_models_before_it(workflows):
     judging = next(
         node
         for node in spec.nodes
-        if node.workflow_node.sub_workflow_ref.name == "workflows.releasing.releasing"
+        if node.workflow_node.sub_workflow_ref.name == "workflows.parts.releasing.releasing"
     )
     parents = next(binding for binding in judging.inputs if binding.var == "parents")
 

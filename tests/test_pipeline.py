@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tasks.audit.walk import audit
-from tasks.location import tracking_uri
+from tasks.store.location import tracking_uri
 
 ROOT = Path(__file__).parents[1]
 MODEL = "models:/eachprompt-tiny@released"

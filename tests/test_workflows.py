@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
+from data_schemas import presets
 from data_schemas.machine_settings import RolloutKind
 from data_schemas.settings import PipelineSettings, RetrainSettings, Source
-from tasks import location
 from tasks.errors import SettingsError
 from tasks.intake import options
-from workflows import presets
+from tasks.store import location
 from workflows.post_training import post_training
 
 ROOT = Path(__file__).parents[1]

@@ -13,6 +13,7 @@ import os
 
 from flytekit import workflow
 
+from data_schemas import presets
 from data_schemas.artifacts import ReportRef
 from data_schemas.settings import EvaluationSettings, PipelineSettings
 from tasks.ablation.task import tabulate, vary
@@ -21,9 +22,8 @@ from tasks.curation.task import fit_settings, grade
 from tasks.evaluation.task import evaluate
 from tasks.intake.task import check_settings, open_store
 from tasks.rl.task import rl
-from workflows import presets
-from workflows.fine_tuning import fine_tuning
-from workflows.preparation import preparation
+from workflows.parts.fine_tuning import fine_tuning
+from workflows.parts.preparation import preparation
 
 SEEDS = range(int(os.environ.get("EACHPROMPT_SEEDS", "3")))
 VARIANTS = chosen(os.environ.get("EACHPROMPT_VARIANTS", ""))

@@ -7,14 +7,14 @@ from typing import NamedTuple
 
 from flytekit import workflow
 
+from data_schemas import presets
 from data_schemas.artifacts import ReportRef
 from data_schemas.settings import PipelineSettings
 from tasks.evaluation.task import compare, evaluate
 from tasks.foundation.task import ingest_base
 from tasks.intake.task import check_settings, open_store
 from tasks.report.task import summary
-from workflows import presets
-from workflows.preparation import preparation
+from workflows.parts.preparation import preparation
 
 
 class Evaluated(NamedTuple):

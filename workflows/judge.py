@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from flytekit import workflow
 
+from data_schemas import presets
 from data_schemas.artifacts import CheckpointRef, ReportRef
 from data_schemas.demonstrations import Parent
 from data_schemas.settings import SFTSettings
@@ -14,7 +15,6 @@ from tasks.foundation.task import ingest_base
 from tasks.intake.task import open_store
 from tasks.judge_training.task import collect_comparisons, measure_judge
 from tasks.sft.task import sft
-from workflows import presets
 
 
 class Judged(NamedTuple):

@@ -11,7 +11,7 @@ from typing import cast
 from flytekit import CronSchedule, LaunchPlan
 from flytekit.core.workflow import WorkflowBase
 
-from workflows import presets
+from data_schemas import presets
 from workflows.post_training import post_training
 from workflows.retrain import retrain
 

@@ -8,7 +8,7 @@ The first needs nothing but the embedded engines; the second vLLM and Megatron-c
 
 from flytekit import workflow
 
-from tasks.replay.task import mismatch as measure
+from tasks.mismatch.task import mismatch as measure
 
 
 @workflow

@@ -9,18 +9,18 @@ from typing import NamedTuple
 
 from flytekit import workflow
 
+from data_schemas import presets
 from data_schemas.artifacts import CheckpointRef, DatasetRef, ReportRef
 from data_schemas.settings import PipelineSettings
 from tasks.curation.task import fit_settings, grade
 from tasks.intake.task import check_settings, open_store
+from tasks.platform.resources import subworkflow
 from tasks.report.task import summary
-from tasks.resources import subworkflow
-from workflows import presets
-from workflows.fine_tuning import fine_tuning
-from workflows.preparation import preparation
-from workflows.reinforcement import reinforcement
-from workflows.releasing import releasing
-from workflows.scoring import scoring
+from workflows.parts.fine_tuning import fine_tuning
+from workflows.parts.preparation import preparation
+from workflows.parts.reinforcement import reinforcement
+from workflows.parts.releasing import releasing
+from workflows.parts.scoring import scoring
 
 
 class Pipeline(NamedTuple):

@@ -5,11 +5,11 @@ pyflyte run workflows/pretrain.py pretraining
 
 from flytekit import workflow
 
+from data_schemas import presets
 from data_schemas.artifacts import CheckpointRef
 from data_schemas.settings import PretrainSettings
 from tasks.foundation.task import pretrain
 from tasks.intake.task import open_store
-from workflows import presets
 
 
 @workflow

@@ -8,6 +8,7 @@ them already? -> one phase of RL -> evaluate -> gate. Either question may end it
 
 from flytekit import workflow
 
+from data_schemas import presets
 from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, StoreRef
 from data_schemas.intake import InboxFile
 from data_schemas.rl_settings import RLSettings
@@ -15,12 +16,11 @@ from data_schemas.settings import RetrainSettings
 from tasks.curation.task import curate, grade
 from tasks.evaluation.task import evaluate
 from tasks.intake.task import open_store
+from tasks.platform.resources import either, subworkflow
 from tasks.report.task import retrain_summary
-from tasks.resources import either, subworkflow
 from tasks.retraining.task import Lesson, conclude, find_start, leave, stop, watch, weigh
-from workflows import presets
-from workflows.reinforcement import reinforcement
-from workflows.releasing import releasing
+from workflows.parts.reinforcement import reinforcement
+from workflows.parts.releasing import releasing
 
 
 @subworkflow

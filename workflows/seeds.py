@@ -5,12 +5,12 @@ pyflyte run workflows/seeds.py seeds
 
 from flytekit import workflow
 
+from data_schemas import presets
 from data_schemas.artifacts import Execution, ReportRef, StoreRef
 from data_schemas.settings import PipelineSettings
 from tasks.evaluation.task import compare, pool
 from tasks.intake.task import open_store, with_seed
 from tasks.report.task import summary
-from workflows import presets
 from workflows.post_training import Pipeline, pipeline
 
 RUNGS = ("base", "sft/reasoning", "sft/commerce", "merged", "rl/one", "rl/two")

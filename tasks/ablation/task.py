@@ -4,12 +4,13 @@ from rich.console import Console
 
 from data_schemas.artifacts import Execution, ReportRef, StoreRef
 from data_schemas.settings import EvaluationSettings, PipelineSettings, RLSettings
-from tasks import resources, storage
 from tasks.ablation import text, variants
 from tasks.ablation.measures import read_cell
 from tasks.ablation.picture import picture
 from tasks.ablation.report import report_of
 from tasks.lineage.stage import stage
+from tasks.platform import resources
+from tasks.store import local
 
 REPORT_FILE = "ablation.json"
 MARKDOWN_FILE = "ablation.md"
@@ -57,10 +58,10 @@ def tabulate(
         report = report_of(settings, chosen, cells, max_tokens)
         with record.output("report") as out:
             drawn = picture(report)
-            storage.write_bytes(out / REPORT_FILE, storage.canonical_json(report))
-            storage.write_bytes(out / MARKDOWN_FILE, text.markdown(report).encode())
-            storage.write_bytes(out / PICTURE_FILE, drawn)
-            storage.write_bytes(out / PAGE_FILE, text.page(report, drawn).encode())
+            local.write_bytes(out / REPORT_FILE, local.canonical_json(report))
+            local.write_bytes(out / MARKDOWN_FILE, text.markdown(report).encode())
+            local.write_bytes(out / PICTURE_FILE, drawn)
+            local.write_bytes(out / PAGE_FILE, text.page(report, drawn).encode())
         record.facts({f"accuracy/{line.variant}": line.accuracy.mean for line in report.lines})
         record.rows(len(cells), len(report.lines))
         resources.deck(text.page(report, drawn))

@@ -10,10 +10,10 @@ from pydantic import ValidationError
 
 from data_schemas.audits import Finding
 from data_schemas.statements import Input, Statement
-from tasks import remote, storage
 from tasks.errors import DataError, TamperError
 from tasks.lineage import origins
 from tasks.lineage.statements import statement_uri
+from tasks.store import local, remote
 
 MODEL = "model"
 """Id of the node that stands for the registered version."""
@@ -87,12 +87,12 @@ class Evidence:
 
     def listed_files(self, uri: str, digest: str) -> dict[str, str]:
         """Files and sha256 an object was committed with; empty if that cannot be known."""
-        where = f"{origins.object_uri(self.store, uri, digest)}/{storage.MANIFEST}"
+        where = f"{origins.object_uri(self.store, uri, digest)}/{local.MANIFEST}"
         try:
             manifest = remote.read_bytes(where)
-            if storage.sha256_bytes(manifest) != digest:
+            if local.sha256_bytes(manifest) != digest:
                 return {}
-            return storage.manifest_files(manifest, where)
+            return local.manifest_files(manifest, where)
         except (DataError, TamperError):
             return {}
 
@@ -104,7 +104,7 @@ class Evidence:
             self.add(digest, uri, "gone")
             return None
         self.rehashed_bytes += len(payload)
-        if (found := storage.sha256_bytes(payload)) != digest:
+        if (found := local.sha256_bytes(payload)) != digest:
             self.add(digest, uri, f"sha256 is {found}, recorded {digest}")
             return None
         try:

@@ -5,11 +5,12 @@ import time
 
 from rich.console import Console
 
-from tasks import location, remote, resources
 from tasks.audit.picture import picture_html
 from tasks.audit.text import chain_text, verdict
 from tasks.audit.walk import audit as walk_back
 from tasks.errors import TamperError
+from tasks.platform import resources
+from tasks.store import location, remote
 
 
 @resources.shell("audit")

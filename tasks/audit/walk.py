@@ -15,7 +15,6 @@ from pydantic import ValidationError
 
 from data_schemas.audits import AuditNode, AuditReport, Finding, NodeKind
 from data_schemas.reports import ReleaseManifest
-from tasks import remote, storage
 from tasks.audit.catalogue_check import check_catalogue, check_version
 from tasks.audit.evidence import MODEL, Evidence, origin_id
 from tasks.errors import DataError
@@ -28,6 +27,7 @@ from tasks.lineage.catalogue import (
 )
 from tasks.lineage.lookup import Lookup, Version
 from tasks.lineage.statements import load_statement
+from tasks.store import local, remote
 
 _OWN_FILES = {MANIFEST_FILE, GATE_FILE, CARD_FILE}
 """What a release adds to the files of its checkpoint."""
@@ -100,7 +100,7 @@ def _check_release(version: Version, root: str, digest: str, evidence: Evidence)
         evidence.add(MODEL, about, f"{MANIFEST_TAG} is {found}, committed {listed[MANIFEST_FILE]}")
     try:
         payload = remote.read_bytes(where)
-        if storage.sha256_bytes(payload) != listed[MANIFEST_FILE]:
+        if local.sha256_bytes(payload) != listed[MANIFEST_FILE]:
             return  # reported with the object; what it lists says nothing any more
         manifest = ReleaseManifest.model_validate_json(payload)
     except DataError:

@@ -26,9 +26,9 @@ from tasks.curation.sources import read_file
 from tasks.curation.split import hold_out
 from tasks.engines.chat import load_tokenizer
 from tasks.errors import DataError
-from tasks.progress import progress
+from tasks.platform.progress import progress
 from tasks.rewards.table import VERIFIERS
-from tasks.storage import write_bytes
+from tasks.store.local import write_bytes
 
 _LOG = logging.getLogger(__name__)
 

@@ -30,8 +30,8 @@ from tasks.curation.mixture import draw
 from tasks.engines.chat import render_prompts, response_text
 from tasks.engines.protocols import Request, RolloutEngine, Sampling
 from tasks.errors import DataError, EngineError
-from tasks.progress import progress
-from tasks.storage import write_bytes
+from tasks.platform.progress import progress
+from tasks.store.local import write_bytes
 
 _LOG = logging.getLogger(__name__)
 

@@ -8,15 +8,16 @@ from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, StoreRe
 from data_schemas.demonstrations import MERGED, Demonstration
 from data_schemas.prompts import Problem
 from data_schemas.settings import CurationSettings, GradingSettings, PipelineSettings
-from tasks import remote, resources
 from tasks.curation import curate as curation
 from tasks.curation import grading
 from tasks.curation import ingest as ingestion
 from tasks.engines.chat import load_tokenizer
 from tasks.engines.select import open_rollout
+from tasks.interchange.readiness import demonstrations_of, fit_phase
 from tasks.lineage.stage import stage, workplace
-from tasks.readiness import demonstrations_of, fit_phase
-from tasks.rewards.canaries import checked_scorer
+from tasks.platform import resources
+from tasks.rewards.scoring.canaries import checked_scorer
+from tasks.store import remote
 
 
 @resources.shell("ingest")

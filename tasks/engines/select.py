@@ -6,13 +6,13 @@ from pathlib import Path
 
 from data_schemas.machine_settings import MachineSettings, RolloutKind, TrainerKind
 from data_schemas.rl_settings import EngineSettings
+from tasks.engines.embedded.rollout import HFRolloutEngine
+from tasks.engines.embedded.trainer import TorchTrainer
 from tasks.engines.protocols import RolloutEngine, Trainer
-from tasks.engines.rollout_hf import HFRolloutEngine
-from tasks.engines.team.leader import current
-from tasks.engines.team.place import replicas
+from tasks.engines.team.controller import current
+from tasks.engines.team.rank_info import replicas
 from tasks.engines.team.rollout import TeamRollout
 from tasks.engines.team.trainer import TeamTrainer
-from tasks.engines.trainer_torch import TorchTrainer
 from tasks.errors import SettingsError
 
 
@@ -134,7 +134,7 @@ def _trainer_here(engines: MachineSettings, folder: Path, weight_decay: float) -
         case TrainerKind.TORCH:
             return TorchTrainer(folder, weight_decay=weight_decay)
         case TrainerKind.MEGATRON:
-            from tasks.engines.trainer_megatron.remarks import silence
+            from tasks.engines.trainer_megatron.warning_filters import silence
 
             silence()  # it warns on import of all that a CPU lacks
             from tasks.engines.trainer_megatron.trainer import MegatronTrainer

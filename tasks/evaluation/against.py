@@ -8,7 +8,7 @@ from data_schemas.samples import SampleResult
 from data_schemas.settings import EvaluationSettings
 from tasks.evaluation.comparison import compare
 from tasks.evaluation.runner import SAMPLES_FILE
-from tasks.ladder import read_evaluation, write_ladder
+from tasks.interchange.progression import read_evaluation, write_ladder
 
 
 def against_all(

@@ -6,9 +6,9 @@ from pathlib import Path
 from data_schemas.arrow import read_table, write_table
 from data_schemas.samples import SampleResult
 from data_schemas.settings import EvaluationSettings
-from tasks import storage
 from tasks.evaluation.runner import REPORT_FILE, SAMPLES_FILE, summarise
-from tasks.ladder import read_evaluation
+from tasks.interchange.progression import read_evaluation
+from tasks.store import local
 
 
 def pool(
@@ -33,5 +33,5 @@ def pool(
     checkpoints = ",".join(read_evaluation(part).checkpoint for part in parts)
     report = summarise(settings, name, checkpoints, samples)
     write_table(out / SAMPLES_FILE, SampleResult, samples)
-    storage.write_bytes(out / REPORT_FILE, storage.canonical_json(report))
+    local.write_bytes(out / REPORT_FILE, local.canonical_json(report))
     return {f"accuracy/{suite.suite}": suite.accuracy for suite in report.suites}

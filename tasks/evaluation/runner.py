@@ -23,9 +23,9 @@ from tasks.engines.chat import render_prompts
 from tasks.engines.protocols import Request, RolloutEngine, Sampling
 from tasks.errors import DataError, EngineError, JudgeError
 from tasks.evaluation.suites import suite_scores
-from tasks.progress import progress
+from tasks.platform.progress import progress
 from tasks.rewards.protocol import Scorer
-from tasks.storage import write_bytes
+from tasks.store.local import write_bytes
 
 logger = logging.getLogger(__name__)
 

@@ -10,7 +10,6 @@ from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, ReportR
 from data_schemas.prompts import Problem
 from data_schemas.rl_settings import RewardSettings
 from data_schemas.settings import EvaluationSettings
-from tasks import location, remote, resources
 from tasks.engines.chat import load_tokenizer
 from tasks.engines.select import open_rollout
 from tasks.evaluation import against, pooling, runner
@@ -24,8 +23,10 @@ from tasks.evaluation.agreement import (
     to_csv,
 )
 from tasks.lineage.stage import stage
+from tasks.platform import resources
 from tasks.rewards import table
-from tasks.rewards.service import ScoringService
+from tasks.rewards.scoring.service import ScoringService
+from tasks.store import location, remote
 
 HELD_OUT = "held_out.parquet"
 

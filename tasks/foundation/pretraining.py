@@ -26,7 +26,7 @@ from data_schemas.settings import PretrainSettings
 from tasks.foundation.architecture import MAX_POSITIONS, tiny_moe
 from tasks.foundation.corpus import documents
 from tasks.foundation.tokenizer import PAD, TURN_END, token_id, train_tokenizer
-from tasks.progress import progress
+from tasks.platform.progress import progress
 
 LOGGER = logging.getLogger(__name__)
 

@@ -7,9 +7,9 @@ from pydantic import BaseModel, ConfigDict
 
 from data_schemas.artifacts import CheckpointRef, Execution, StoreRef
 from data_schemas.settings import PretrainSettings
-from tasks import resources
 from tasks.foundation import base, pretraining
 from tasks.lineage.stage import stage
+from tasks.platform import resources
 
 
 class BaseModelSource(BaseModel):

@@ -8,10 +8,11 @@ from typing import NamedTuple
 from data_schemas.artifacts import Execution, StoreRef
 from data_schemas.machine_settings import MachineSettings
 from data_schemas.settings import PipelineSettings
-from tasks import location, remote, resources
 from tasks.engines.select import require, require_fit
 from tasks.errors import SettingsError
 from tasks.intake import options
+from tasks.platform import resources
+from tasks.store import location, remote
 
 
 def _check(group: str, engines: MachineSettings, stage: str) -> None:

@@ -14,12 +14,12 @@ from data_schemas.arrow import read_table, write_table
 from data_schemas.demonstrations import Demonstration, Parent
 from data_schemas.prompts import Domain
 from data_schemas.settings import SFTSettings
-from tasks import storage
 from tasks.engines.chat import load_tokenizer, render_prompts
 from tasks.judge_training.pairs import ComparisonPair, read_pairs, split_by_task, task_key
 from tasks.judge_training.sample_comparisons import sample_comparisons
 from tasks.rewards.judging.form import comparison_prompt, completion, swapped
 from tasks.rewards.judging.model_judge import REPLY_SHARE
+from tasks.store import local
 
 logger = logging.getLogger(__name__)
 
@@ -66,7 +66,7 @@ def collect(
     write_table(out / TRAINING, ComparisonPair, training)
     write_table(out / HELD_OUT, ComparisonPair, held_out)
     write_table(out / DEMONSTRATIONS, Demonstration, demonstrations)
-    storage.write_bytes(out / LEFT_OUT, storage.canonical_json(dict(left_out)))
+    local.write_bytes(out / LEFT_OUT, local.canonical_json(dict(left_out)))
     return {
         "training_pairs": len(training),
         "training_tasks": len({task_key(pair.task) for pair in training}),
@@ -80,7 +80,7 @@ def both_orders(pair: ComparisonPair) -> tuple[Demonstration, Demonstration]:
     """Write a pair as two demonstrations, one per order of its answers."""
     a, b = pair.answer_a, pair.answer_b
     orders = ((a, b, pair.label), (b, a, swapped(pair.label)))
-    row = storage.sha256_bytes(storage.canonical_json(pair))
+    row = local.sha256_bytes(local.canonical_json(pair))
     first, second = (
         Demonstration(
             id=f"{pair.id}/{place}",

@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from data_schemas.settings import SFTSettings
-from tasks import storage
 from tasks.algorithms.bradley_terry import tie_margin, verdicts
 from tasks.algorithms.estimators import CONFIDENCE, Interval, bootstrap_mean, paired_difference
 from tasks.algorithms.preferences import advantage_inversion
@@ -27,6 +26,7 @@ from tasks.judge_training.scalar_head import ScalarReward
 from tasks.rewards.judging.asking import NoReading, readings
 from tasks.rewards.judging.form import Label, comparison_prompt, parse_label, swapped
 from tasks.rewards.judging.protocol import Judge
+from tasks.store import local
 
 REPORT_FILE = "report.json"
 PICTURE_FILE = "judge.png"
@@ -89,8 +89,8 @@ def measure(
         groups=groups,
         groups_without_verdict=silent,
     )
-    storage.write_bytes(out / REPORT_FILE, storage.canonical_json(report))
-    storage.write_bytes(out / PICTURE_FILE, picture(report))
+    local.write_bytes(out / REPORT_FILE, local.canonical_json(report))
+    local.write_bytes(out / PICTURE_FILE, picture(report))
     return report
 
 

@@ -20,7 +20,7 @@ from tasks.algorithms.bradley_terry import preference_loss
 from tasks.algorithms.packing import length_buckets, pad_rows
 from tasks.algorithms.schedules import warmup_cosine
 from tasks.engines.chat import load_tokenizer, render_demonstration
-from tasks.engines.hf_model import load_model
+from tasks.engines.embedded.hf_model import load_model
 from tasks.errors import DataError, EngineError
 from tasks.judge_training.pairs import ComparisonPair, task_key
 from tasks.rewards.judging.form import Label

@@ -8,10 +8,10 @@ from rich.console import Console
 
 from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, ReportRef, StoreRef
 from data_schemas.settings import SFTSettings
-from tasks import resources
 from tasks.judge_training import collection, report
 from tasks.judge_training.measurement import measure
 from tasks.lineage.stage import stage
+from tasks.platform import resources
 from tasks.rewards.judging.model_judge import ModelJudge
 
 

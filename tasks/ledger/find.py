@@ -6,11 +6,11 @@ from pathlib import Path
 from data_schemas.arrow import read_table
 from data_schemas.ledger import LedgerRow, PromptCost
 from data_schemas.reports import COSTS_FILE, LEDGER_FILE
-from tasks import remote
 from tasks.errors import SettingsError
 from tasks.ledger.accounts import check_conservation
 from tasks.lineage.lookup import Lookup
 from tasks.lineage.statements import chain
+from tasks.store import remote
 
 
 @dataclass(frozen=True, slots=True)

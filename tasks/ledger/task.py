@@ -5,12 +5,13 @@ import os
 from rich.console import Console
 
 from data_schemas.artifacts import StoreRef
-from tasks import location, remote, resources, storage
 from tasks.ledger.accounts import settle, to_csv
 from tasks.ledger.figure import ledger_png
 from tasks.ledger.find import Phase, phases_behind
 from tasks.ledger.text import ledger_text
 from tasks.lineage.stage import workplace
+from tasks.platform import resources
+from tasks.store import local, location, remote
 
 
 @resources.shell("ledger")
@@ -37,7 +38,7 @@ def ledger(model: str, store: str, show: int) -> list[str]:
 def _show(phase: Phase, store: str, show: int) -> list[str]:
     account = settle(phase.rows, phase.costs)
     csv = to_csv(account.prompts)
-    stem = f"{store}/ledgers/{phase.name.replace('/', '.')}-{storage.sha256_bytes(csv)[:12]}"
+    stem = f"{store}/ledgers/{phase.name.replace('/', '.')}-{local.sha256_bytes(csv)[:12]}"
     remote.write_bytes(f"{stem}.csv", csv)
     remote.write_bytes(f"{stem}.png", ledger_png(account, phase.name))
     resources.deck_of_facts(f"ledger of {phase.name}", account.totals)

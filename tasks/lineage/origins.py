@@ -15,8 +15,8 @@ from pydantic import ValidationError
 
 from data_schemas.raw_files import RawFile
 from data_schemas.statements import Input, Statement
-from tasks import remote, storage
 from tasks.errors import DataError
+from tasks.store import local, remote
 
 RAW_FILES = "raw_files.json"
 
@@ -38,7 +38,7 @@ def source_digest(path: Path) -> str:
         DataError: it is not there.
     """
     if path.is_dir():
-        return storage.sha256_bytes(storage.folder_manifest(path))
+        return local.sha256_bytes(local.folder_manifest(path))
     return remote.sha256_uri(str(path))
 
 

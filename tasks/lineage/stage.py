@@ -25,12 +25,12 @@ from pydantic import BaseModel
 
 from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, ReportRef, StoreRef
 from data_schemas.statements import ExecutionRecord, Input, Output, Statement
-from tasks import remote, storage
 from tasks.errors import DataError
 from tasks.lineage import statements
 from tasks.lineage.catalogue import STATEMENT, Catalogue
 from tasks.lineage.origins import source_digest
 from tasks.lineage.spool import Spool, new_spool, ship_left_over
+from tasks.store import local, remote
 
 logger = logging.getLogger(__name__)
 
@@ -94,7 +94,7 @@ class StageRecord:
         """Yield an empty folder; when the block ends well, it is committed as an object."""
         self._refuse_if_closed(f"write {role!r}")
         assert role not in self._outputs, f"{self._name} wrote the output {role!r} already"
-        with storage.new_object(workplace(self._store)) as (folder, committed):
+        with local.new_object(workplace(self._store)) as (folder, committed):
             yield folder
         uri = committed.uri
         if remote.is_remote(self._store.uri):
@@ -229,7 +229,7 @@ class StageRecord:
             self._store.uri,
             Statement(
                 stage=self._name,
-                settings=storage.canonical_json(self._settings).decode(),
+                settings=local.canonical_json(self._settings).decode(),
                 code=self._code,
                 environment=statements.environment_digest(),
                 inputs=tuple(self._inputs),
@@ -293,7 +293,7 @@ def sync(store: StoreRef) -> bool:
         away = remote.list_files(f"{store.uri}/spool")
         for name in away:
             if not (folder / name).exists() and not (folder / "shipped" / name).exists():
-                storage.write_bytes(folder / name, remote.read_bytes(f"{store.uri}/spool/{name}"))
+                local.write_bytes(folder / name, remote.read_bytes(f"{store.uri}/spool/{name}"))
     left = {path.name for path in ship_left_over(folder, Catalogue(store.tracking_uri))}
     for name in away.keys() - left:
         remote.delete_file(f"{store.uri}/spool/{name}")

@@ -15,9 +15,9 @@ from collections.abc import Iterable
 from pydantic import BaseModel, ValidationError
 
 from data_schemas.statements import ExecutionRecord, Statement
-from tasks import remote
 from tasks.errors import DataError, TamperError
-from tasks.storage import canonical_json, sha256_bytes
+from tasks.store import remote
+from tasks.store.local import canonical_json, sha256_bytes
 
 
 @functools.cache

@@ -24,8 +24,8 @@ from torch import Tensor
 from data_schemas.settings import MergeSettings, RouterPolicy, TrimScope
 from tasks.algorithms import ties
 from tasks.errors import DataError
-from tasks.progress import progress
-from tasks.storage import MANIFEST
+from tasks.platform.progress import progress
+from tasks.store.local import MANIFEST
 
 LOG = logging.getLogger(__name__)
 SINGLE_FILE = "model.safetensors"

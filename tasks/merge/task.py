@@ -2,9 +2,9 @@
 
 from data_schemas.artifacts import CheckpointRef, Execution, StoreRef
 from data_schemas.settings import MergeSettings
-from tasks import resources
 from tasks.lineage.stage import stage
 from tasks.merge import checkpoint
+from tasks.platform import resources
 
 
 @resources.shell("merge")

@@ -7,7 +7,7 @@ from pathlib import Path
 from data_schemas.mismatch import Decision, GateRecord, PhaseGates
 from data_schemas.reports import GATES_FILE
 from data_schemas.statements import Statement
-from tasks import remote
+from tasks.store import remote
 
 
 def gates_behind(chain: Mapping[str, Statement], cache: Path) -> tuple[PhaseGates, ...]:

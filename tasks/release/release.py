@@ -9,12 +9,12 @@ from data_schemas.artifacts import CheckpointRef
 from data_schemas.mismatch import PhaseGates
 from data_schemas.reports import EvaluationReport, GateDecision
 from data_schemas.settings import ReleaseSettings
-from tasks import storage
 from tasks.errors import DataError
 from tasks.lineage.catalogue import CARD_FILE, GATE_FILE, MANIFEST_FILE
 from tasks.lineage.statements import chain
 from tasks.release.card import model_card
 from tasks.release.manifest import release_manifest
+from tasks.store import local
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,15 +57,15 @@ def release(
         candidate.gates,
     )
     shutil.copytree(candidate.folder, out, dirs_exist_ok=True)
-    (out / storage.MANIFEST).unlink(missing_ok=True)
-    payload = storage.canonical_json(manifest)
-    storage.write_bytes(out / MANIFEST_FILE, payload)
-    storage.write_bytes(out / GATE_FILE, storage.canonical_json(candidate.decision))
+    (out / local.MANIFEST).unlink(missing_ok=True)
+    payload = local.canonical_json(manifest)
+    local.write_bytes(out / MANIFEST_FILE, payload)
+    local.write_bytes(out / GATE_FILE, local.canonical_json(candidate.decision))
     card = model_card(manifest, candidate.ladder, statements)
-    storage.write_bytes(out / CARD_FILE, card.encode())
+    local.write_bytes(out / CARD_FILE, card.encode())
     return {
         "released": int(candidate.decision.released),
-        "manifest_sha256": storage.sha256_bytes(payload),
+        "manifest_sha256": local.sha256_bytes(payload),
         "version": manifest.version,
         "statements": len(manifest.statements),
         "objects": len(manifest.objects),

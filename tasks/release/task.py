@@ -2,11 +2,11 @@
 
 from data_schemas.artifacts import CheckpointRef, Execution, ReportRef, StoreRef
 from data_schemas.settings import ReleaseSettings
-from tasks import resources
-from tasks.ladder import read_comparisons, read_ladder
+from tasks.interchange.progression import read_comparisons, read_ladder
 from tasks.lineage.catalogue import MANIFEST_TAG
 from tasks.lineage.stage import stage, workplace
 from tasks.lineage.statements import chain
+from tasks.platform import resources
 from tasks.release import gate, mismatch
 from tasks.release import release as releasing
 

@@ -3,11 +3,11 @@
 from pathlib import Path
 
 from data_schemas.statements import Output
-from tasks import remote
 from tasks.errors import DataError, SettingsError
 from tasks.lineage.lookup import Lookup
 from tasks.lineage.statements import chain
-from tasks.rl.capsule import FOLDER, Capsule, decode, name_of
+from tasks.rl.durability.step_snapshot import FOLDER, Capsule, decode, name_of
+from tasks.store import remote
 
 
 def capsule_behind(

@@ -16,12 +16,12 @@ from data_schemas.rl_settings import RLSettings
 from tasks.engines.loss_calls import LossCall
 from tasks.engines.protocols import TokenBatch
 from tasks.errors import DataError
-from tasks.rl import capsule as capsules
-from tasks.rl import gate, objective
-from tasks.rl.batch import StepBatch, build, token_advantages
-from tasks.rl.capsule import Capsule, Made
-from tasks.rl.metrics import mismatch_of
-from tasks.storage import canonical_json
+from tasks.rl.durability import step_snapshot as capsules
+from tasks.rl.durability.step_snapshot import Capsule, Made
+from tasks.rl.update import gate, objective
+from tasks.rl.update.batch import StepBatch, build, token_advantages
+from tasks.rl.update.metrics import mismatch_of
+from tasks.store.local import canonical_json
 
 
 @dataclass(frozen=True, slots=True)

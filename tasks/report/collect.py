@@ -8,14 +8,14 @@ from pydantic import ValidationError
 from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, ReportRef, StoreRef
 from data_schemas.reports import Comparison, GateDecision
 from data_schemas.settings import PipelineSettings, RetrainSettings
-from tasks import remote
 from tasks.errors import DataError
-from tasks.ladder import read_comparisons, read_ladder
+from tasks.interchange.progression import read_comparisons, read_ladder
 from tasks.lineage.catalogue import GATE_FILE, RELEASED
 from tasks.lineage.stage import workplace
 from tasks.lineage.statements import load_statement
 from tasks.report.inputs import RunInputs
 from tasks.report.stages import stage_rows
+from tasks.store import remote
 
 Ref = CheckpointRef | DatasetRef | ReportRef
 MERGED = "merged"

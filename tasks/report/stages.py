@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from data_schemas.statements import ExecutionRecord
-from tasks import remote
 from tasks.lineage.statements import chain, load_executions, load_statement
 from tasks.report.explanation import Made, explain
+from tasks.store import remote
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,11 +8,12 @@ from rich.console import Console
 
 from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, ReportRef, StoreRef
 from data_schemas.settings import PipelineSettings, RetrainSettings
-from tasks import remote, resources
+from tasks.platform import resources
 from tasks.report.collect import collect
 from tasks.report.inputs import RunInputs
 from tasks.report.page import write_report
 from tasks.report.summary import show
+from tasks.store import remote
 
 
 @resources.shell("summary")

@@ -10,8 +10,8 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from data_schemas.intake import InboxFile
-from tasks import remote
 from tasks.errors import EngineError, SettingsError
+from tasks.store import remote
 
 _PARTIAL = (".tmp", ".part", ".partial", ".crdownload", ".filepart", "~")
 """Names that tools give to what they are still writing."""

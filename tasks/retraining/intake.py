@@ -21,10 +21,10 @@ from data_schemas.intake import InboxFile, Intake, TakenFile
 from data_schemas.prompts import Problem
 from data_schemas.quarantine import ItemKind, Outcome, Quarantined
 from data_schemas.raw_files import RawFile
-from tasks.progress import progress
+from tasks.platform.progress import progress
 from tasks.retraining.inbox import fetch
 from tasks.rewards.table import VERIFIERS, score_batch
-from tasks.storage import canonical_json, sha256_bytes, sha256_file, write_bytes
+from tasks.store.local import canonical_json, sha256_bytes, sha256_file, write_bytes
 
 logger = logging.getLogger(__name__)
 

@@ -11,12 +11,13 @@ from data_schemas.intake import Decision, InboxFile, Outcome
 from data_schemas.prompts import Problem
 from data_schemas.rl_settings import RLSettings
 from data_schemas.settings import RetrainSettings
-from tasks import remote, resources
 from tasks.engines.select import require
+from tasks.interchange.readiness import fit_phase
 from tasks.lineage.stage import stage, workplace
-from tasks.readiness import fit_phase
+from tasks.platform import resources
 from tasks.retraining import inbox, intake, watermark, worth
 from tasks.retraining.released import find_released
+from tasks.store import remote
 
 KNOWN_TABLES = ("problems.parquet", "held_out.parquet")
 GRADED = "graded.parquet"

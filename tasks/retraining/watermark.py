@@ -14,9 +14,9 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from data_schemas.intake import InboxFile, Watermark
-from tasks import remote
 from tasks.errors import DataError
-from tasks.storage import canonical_json, sha256_bytes
+from tasks.store import remote
+from tasks.store.local import canonical_json, sha256_bytes
 
 LOOKBACK_S = 24 * 3600.0
 """No sane upload takes longer than a day."""

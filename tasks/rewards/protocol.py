@@ -48,7 +48,7 @@ class GroupVerifier(Protocol):
 
 
 class Scorer(Protocol):
-    """Judges responses as they finish; `tasks.rewards.service.ScoringService` in production."""
+    """Judges responses as they finish; `rewards.scoring.service.ScoringService` in production."""
 
     def submit(self, item: Finished) -> None:
         """Take one finished response; may block while too many wait."""

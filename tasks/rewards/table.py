@@ -15,23 +15,15 @@ from data_schemas.prompts import Problem
 from data_schemas.rl_settings import JudgeKind, RewardSettings
 from data_schemas.verdicts import Verdict
 from tasks.errors import SettingsError
-from tasks.rewards import (
-    bfcl_calls,
-    choice,
-    code_tests,
-    extraction,
-    final_answer,
-    generative_judge,
-    instruction_rules,
-    reference_text,
-    rubric,
-    rule_answer,
-    tool_calls,
-)
+from tasks.rewards import choice, code_tests, extraction, reference_text
+from tasks.rewards.instructions import rules
+from tasks.rewards.judging import generative_judge, rubric
+from tasks.rewards.judging.metering import MeteredJudge
 from tasks.rewards.judging.opening import NoJudge, open_judge
-from tasks.rewards.metering import MeteredJudge
+from tasks.rewards.maths import final_answer, rule_answer
 from tasks.rewards.protocol import JUDGED, Entry, Verifier
-from tasks.rewards.responses import failed
+from tasks.rewards.scoring.responses import failed
+from tasks.rewards.tools import bfcl_calls, tool_calls
 
 _LOG = logging.getLogger(__name__)
 ResultT = TypeVar("ResultT")
@@ -48,7 +40,7 @@ _ENTRIES = {
     "extraction": Entry(extraction.verify),
     "tool_calls": Entry(tool_calls.verify),
     "bfcl_calls": Entry(bfcl_calls.verify),
-    "instruction_rules": Entry(instruction_rules.verify),
+    "instruction_rules": Entry(rules.verify),
     # The sandbox keeps time itself: compilation and all runs, at worst twice.
     "code_tests": Entry(code_tests.verify, timeout_s=300.0, in_worker=False),
     "reference_text": Entry(reference_text.verify),

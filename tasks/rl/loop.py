@@ -23,18 +23,19 @@ from data_schemas.reports import StepReport, StepTiming
 from data_schemas.rl_settings import RLSettings, RouterReplay
 from tasks.algorithms.losses.surrogate import Plan
 from tasks.algorithms.schedules import warmup_constant
-from tasks.engines.handover import Outgoing
 from tasks.engines.loss_calls import RecordingLoss
 from tasks.engines.protocols import RolloutEngine, TokenBatch, TokenScores, Trainer
+from tasks.engines.weight_sync import Outgoing
 from tasks.errors import EngineError
-from tasks.rl import capsule, gate, inflight, state
-from tasks.rl.batch import StepBatch, build, token_advantages
-from tasks.rl.collect import Collector
-from tasks.rl.collected import Collected
-from tasks.rl.ledger import ledger_rows, prompt_costs
-from tasks.rl.metrics import collect_metrics, mismatch_of, policy_metrics
-from tasks.rl.objective import corrections, loss_columns, policy_loss, policy_plan, split
-from tasks.rl.producer import Producer
+from tasks.rl.durability import inflight, state, step_snapshot
+from tasks.rl.rollouts.collect import Collector
+from tasks.rl.rollouts.collected import Collected
+from tasks.rl.rollouts.producer import Producer
+from tasks.rl.update import gate
+from tasks.rl.update.batch import StepBatch, build, token_advantages
+from tasks.rl.update.ledger import ledger_rows, prompt_costs
+from tasks.rl.update.metrics import collect_metrics, mismatch_of, policy_metrics
+from tasks.rl.update.objective import corrections, loss_columns, policy_loss, policy_plan, split
 
 WARMUP_UPDATES = 4
 """Updates until the learning rate is at its peak; no paper gives a number for RL."""
@@ -102,7 +103,9 @@ def steps(
             clock.lap("wait_for_rollouts")
             before, (weights, probe) = weights, hand_over(run, version=step)
             clock.lap("hand_over")
-            capsule.keep(run.folder, replace(seen, weights_before=before, weights_after=weights))
+            step_snapshot.keep(
+                run.folder, replace(seen, weights_before=before, weights_after=weights)
+            )
             now = now.model_copy(update={"step": step, "updates": updates})
             record = record.model_copy(update={"timing": timing(collected, clock)})
             state.write_step(run.folder, record)
@@ -116,7 +119,7 @@ def steps(
 
 def one_step(
     run: Run, collected: Collected, updates: int, probe: float, clock: Clock
-) -> tuple[state.StepRecord, int, capsule.Capsule]:
+) -> tuple[state.StepRecord, int, step_snapshot.Capsule]:
     """Train on a step's rollouts. Returns its record, the updates done so far and its capsule."""
     settings = run.settings
     batch = build(settings, collected.trained)
@@ -131,7 +134,7 @@ def one_step(
     advantages_NT = token_advantages(settings, batch, old)
     weights_NT, corrected = corrections(settings, decision, batch, old)
     losses: list[dict[str, float]] = []
-    watch, plan = capsule.Watch(batch), None
+    watch, plan = step_snapshot.Watch(batch), None
     if rows:  # a step whose groups are all flat or on their way has nothing to train on
         plan = policy_plan(
             settings, batch, old, rows, vocabulary=run.vocabulary, step=collected.step
@@ -153,9 +156,9 @@ def one_step(
         costs=tuple(prompt_costs(collected)),
         gate=decision,
     )
-    given = capsule.Given(settings, run.vocabulary, tuple(collected.trained), decision)
-    made = capsule.Made(batch, rows, advantages_NT, weights_NT, plan)
-    return record, updates + len(losses), capsule.seal(given, old, watch, made)
+    given = step_snapshot.Given(settings, run.vocabulary, tuple(collected.trained), decision)
+    made = step_snapshot.Made(batch, rows, advantages_NT, weights_NT, plan)
+    return record, updates + len(losses), step_snapshot.seal(given, old, watch, made)
 
 
 def old_scores(run: Run, batch: StepBatch) -> TokenScores:
@@ -193,7 +196,7 @@ def update(
     num_sequences: int,
     rows: tuple[torch.Tensor, ...],
     updates: int,
-    watch: capsule.Watch,
+    watch: step_snapshot.Watch,
 ) -> list[dict[str, float]]:
     """Do the updates of the step, one per part of its rows."""
     policy = policy_loss(run.settings, num_sequences / max(1, len(rows)))

@@ -16,18 +16,19 @@ from data_schemas.mismatch import Decision
 from data_schemas.prompts import Problem
 from data_schemas.reports import COSTS_FILE, GATES_FILE, LEDGER_FILE, STEPS_FILE, TIMING_FILE
 from data_schemas.rl_settings import RLSettings
-from tasks import storage
 from tasks.algorithms import group_size
 from tasks.engines.chat import load_tokenizer, render_prompt
 from tasks.engines.protocols import Trainer
 from tasks.engines.select import open_rollout, open_trainer
 from tasks.errors import Preempted
 from tasks.rewards.protocol import Scorer
-from tasks.rl import capsule, inflight, loop, state
-from tasks.rl.collect import Collector
-from tasks.rl.collected import Collected
-from tasks.rl.history import History
-from tasks.rl.preemption import GRACE_S, Termination, listening
+from tasks.rl import loop
+from tasks.rl.durability import inflight, state, step_snapshot
+from tasks.rl.durability.preemption import GRACE_S, Termination, listening
+from tasks.rl.rollouts.collect import Collector
+from tasks.rl.rollouts.collected import Collected
+from tasks.rl.rollouts.history import History
+from tasks.store import local
 
 PROBLEMS_FILE = "graded.parquet"
 NUM_CANARIES = 4
@@ -66,7 +67,7 @@ def state_folder(
     work = {"settings": settings.model_dump(mode="json"), "start": start, "problems": problems}
     if max_tokens:
         work["max_tokens"] = max_tokens
-    return workplace / "state" / storage.sha256_bytes(storage.canonical_json(work))[:16]
+    return workplace / "state" / local.sha256_bytes(local.canonical_json(work))[:16]
 
 
 def all_code(folder: Path, code: str) -> tuple[str, ...]:
@@ -216,14 +217,14 @@ def finish(phase: Phase, model_out: Path, report_out: Path) -> dict[str, float |
     records = list(state.read_steps(phase.state, last.step))
     reports = [record.report for record in records]
     gates = [*state.read_pauses(phase.state), *(record.gate for record in records)]
-    storage.write_bytes(report_out / STEPS_FILE, _lines(reports))
-    storage.write_bytes(report_out / GATES_FILE, _lines(gates))
+    local.write_bytes(report_out / STEPS_FILE, _lines(reports))
+    local.write_bytes(report_out / GATES_FILE, _lines(gates))
     timings = [record.timing for record in records]
-    storage.write_bytes(report_out / TIMING_FILE, _lines(timings))
+    local.write_bytes(report_out / TIMING_FILE, _lines(timings))
     rows = [row for record in records for row in record.ledger]
     write_table(report_out / LEDGER_FILE, LedgerRow, rows)
-    for path in capsule.kept(phase.state, last.step):
-        storage.copy_file(path, report_out / capsule.FOLDER / path.name)
+    for path in step_snapshot.kept(phase.state, last.step):
+        local.copy_file(path, report_out / step_snapshot.FOLDER / path.name)
     costs = [cost for record in records for cost in record.costs]
     write_table(report_out / COSTS_FILE, PromptCost, costs)
     return {
@@ -244,7 +245,7 @@ def finish(phase: Phase, model_out: Path, report_out: Path) -> dict[str, float |
 
 
 def _lines(records: Sequence[BaseModel]) -> bytes:
-    return b"".join(storage.canonical_json(record) + b"\n" for record in records)
+    return b"".join(local.canonical_json(record) + b"\n" for record in records)
 
 
 def _mean(values: Sequence[float]) -> float:

@@ -6,13 +6,13 @@ from typing import NamedTuple
 
 from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, ReportRef, StoreRef
 from data_schemas.rl_settings import RLSettings
-from tasks import resources
 from tasks.lineage.stage import stage, workplace
-from tasks.progress import progress
-from tasks.rewards.service import ScoringService
+from tasks.platform import resources
+from tasks.platform.progress import progress
+from tasks.rewards.scoring.service import ScoringService
 from tasks.rl import run
-from tasks.rl.durable import kept
-from tasks.rl.preemption import listening
+from tasks.rl.durability.durable import kept
+from tasks.rl.durability.preemption import listening
 
 
 class Trained(NamedTuple):

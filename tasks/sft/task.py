@@ -5,9 +5,9 @@ from typing import NamedTuple
 from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, ReportRef, StoreRef
 from data_schemas.demonstrations import Parent
 from data_schemas.settings import SFTSettings
-from tasks import resources
 from tasks.lineage.stage import stage
-from tasks.progress import progress
+from tasks.platform import resources
+from tasks.platform.progress import progress
 from tasks.sft import train
 
 

@@ -19,14 +19,14 @@ from pydantic import BaseModel, ConfigDict
 from data_schemas.arrow import read_table
 from data_schemas.demonstrations import Demonstration, Parent
 from data_schemas.settings import SFTSettings
-from tasks import storage
 from tasks.algorithms.schedules import warmup_cosine
 from tasks.algorithms.sft_loss import choose_checkpoint, response_cross_entropy, scaled_window
 from tasks.engines.chat import load_tokenizer, render_prompt
 from tasks.engines.protocols import Request, RolloutEngine, Sampling, TokenBatch, Trainer
 from tasks.engines.select import open_rollout, open_trainer
-from tasks.readiness import demonstrations_of
+from tasks.interchange.readiness import demonstrations_of
 from tasks.sft.dataset import batches, encode, split_validation
+from tasks.store import local
 
 ENTROPY_MAX_NEW_TOKENS = 64
 WEIGHT_DECAY = 0.1
@@ -157,13 +157,13 @@ def fine_tune(
     marked = [
         report.model_copy(update={"chosen": index == best}) for index, report in enumerate(reports)
     ]
-    storage.write_bytes(
+    local.write_bytes(
         report_out / "epochs.json",
-        storage.canonical_json([report.model_dump(mode="json") for report in marked]),
+        local.canonical_json([report.model_dump(mode="json") for report in marked]),
     )
-    storage.write_bytes(
+    local.write_bytes(
         report_out / "report.json",
-        storage.canonical_json(
+        local.canonical_json(
             {
                 "parent": parent.value,
                 "demonstrations": len(rows),

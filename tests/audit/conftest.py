@@ -11,11 +11,11 @@ from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, ReportR
 from data_schemas.raw_files import RawFile
 from data_schemas.reports import Comparison, EvaluationReport, SuiteScore
 from data_schemas.settings import CurationSettings, MergeSettings, ReleaseSettings, SFTSettings
-from tasks import storage
 from tasks.lineage.catalogue import MANIFEST_TAG
 from tasks.lineage.stage import stage
 from tasks.release.gate import decide
 from tasks.release.release import Candidate, release
+from tasks.store import local
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class Maker:
                     RawFile(
                         adapter="gsm8k",
                         uri=path.name if path.parent == out else str(path),
-                        sha256=storage.sha256_file(path),
+                        sha256=local.sha256_file(path),
                         bytes=path.stat().st_size,
                         limit=0,
                         source=0,
@@ -161,7 +161,7 @@ def original(tmp_path_factory) -> Chain:
     (outside / "gsm8k.jsonl").write_text('{"question": "1+1", "answer": "2"}\n')
     folder = root / "store"
     tracking_uri = f"sqlite:///{folder / 'mlflow.db'}"
-    identity = storage.open_store(folder)
+    identity = local.open_store(folder)
     maker = Maker(
         StoreRef(uri=str(folder), id=identity, tracking_uri=tracking_uri), outside=outside
     )

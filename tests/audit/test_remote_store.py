@@ -4,8 +4,8 @@ import boto3
 import pytest
 from moto import mock_aws
 
-from tasks import remote
 from tasks.audit.walk import audit
+from tasks.store import remote
 
 STORE = "s3://bucket/store"
 RELEASED = "models:/tiny@released"

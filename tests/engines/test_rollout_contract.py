@@ -18,9 +18,9 @@ from data_schemas.machine_settings import (
 from data_schemas.rollouts import StopReason
 from tasks.algorithms.digests import weight_digest
 from tasks.algorithms.routing import check_trace
+from tasks.engines.embedded.trainer import TorchTrainer
 from tasks.engines.protocols import Request, Sampling
 from tasks.engines.select import open_rollout
-from tasks.engines.trainer_torch import TorchTrainer
 from tasks.errors import DataError, EngineError
 
 SAMPLING = Sampling(max_new_tokens=12, temperature=1.0, seed=3)

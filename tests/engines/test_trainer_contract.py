@@ -17,12 +17,12 @@ from data_schemas.rollouts import ScoredRollout
 from data_schemas.verdicts import scored
 from tasks.algorithms.digests import weight_digest
 from tasks.engines.chat import load_tokenizer
-from tasks.engines.hf_model import load_model
+from tasks.engines.embedded.hf_model import load_model
+from tasks.engines.embedded.rollout import HFRolloutEngine
+from tasks.engines.embedded.trainer import TorchTrainer
 from tasks.engines.protocols import Request, Sampling, TokenBatch, Trainer
-from tasks.engines.rollout_hf import HFRolloutEngine
-from tasks.engines.trainer_torch import TorchTrainer
 from tasks.errors import DataError, EngineError
-from tasks.rl.batch import token_batch
+from tasks.rl.update.batch import token_batch
 from tests.engines.losses_of_contract import broken, likelihood
 from tests.engines.trainer_megatron.world_of_trainers import RemoteTrainer, trainer_world
 
@@ -43,7 +43,7 @@ def torch_trainers() -> Iterator[Open]:
 
         def open_one(folder: Path, micro_batch_tokens: int = 8192) -> Trainer:
             # Of all trainers from now on: a test opens the one with small parts last.
-            name = "tasks.engines.trainer_torch.MICRO_BATCH_TOKENS"
+            name = "tasks.engines.embedded.trainer.MICRO_BATCH_TOKENS"
             patch.setattr(name, micro_batch_tokens)
             return TorchTrainer(folder)
 

@@ -5,11 +5,12 @@ import pytest
 from data_schemas.arrow import write_table
 from data_schemas.samples import SampleResult
 from data_schemas.settings import EvaluationSettings
-from tasks import ladder, storage
 from tasks.errors import DataError
 from tasks.evaluation.against import against_all
 from tasks.evaluation.pooling import pool
 from tasks.evaluation.runner import REPORT_FILE, SAMPLES_FILE, summarise
+from tasks.interchange import progression
+from tasks.store import local
 
 SETTINGS = EvaluationSettings(samples=2, resamples=200)
 
@@ -24,7 +25,7 @@ def evaluated(tmp_path, make_samples):
         samples = [s for id_, scores in answers.items() for s in make_samples(id_, scores)]
         write_table(folder / SAMPLES_FILE, SampleResult, samples)
         report = summarise(SETTINGS, name, f"digest of {name}", samples)
-        storage.write_bytes(folder / REPORT_FILE, storage.canonical_json(report))
+        local.write_bytes(folder / REPORT_FILE, local.canonical_json(report))
         return folder
 
     return make
@@ -37,8 +38,10 @@ def test_the_candidate_is_last_on_the_ladder_and_measured_against_all_others(tmp
 
     facts = against_all(SETTINGS, last, [base, merged], tmp_path)
 
-    assert ["base", "merged", "rl-two"] == [rung.model for rung in ladder.read_ladder(tmp_path)]
-    gains = {row.parent: row.difference for row in ladder.read_comparisons(tmp_path)}
+    assert ["base", "merged", "rl-two"] == [
+        rung.model for rung in progression.read_ladder(tmp_path)
+    ]
+    gains = {row.parent: row.difference for row in progression.read_comparisons(tmp_path)}
     assert {"base": 0.5, "merged": 0.25} == gains
     assert {"gain over base": 0.5, "gain over merged": 0.25} == facts
 
@@ -51,7 +54,7 @@ def test_pooled_runs_count_every_problem_of_every_run(tmp_path, evaluated):
 
     pool(SETTINGS, "merged", [first, second], out)
 
-    whole = next(suite for suite in ladder.read_evaluation(out).suites if suite.suite == "all")
+    whole = next(suite for suite in progression.read_evaluation(out).suites if suite.suite == "all")
     assert (4, 0.25) == (whole.problems, whole.accuracy)
 
 
@@ -64,10 +67,10 @@ def test_pooled_runs_are_compared_run_by_run(tmp_path, evaluated):
 
     against_all(SETTINGS, tmp_path / "two", [tmp_path / "merged"], tmp_path)
 
-    whole = ladder.read_comparisons(tmp_path)[0]
+    whole = progression.read_comparisons(tmp_path)[0]
     assert (2, 1.0, 1.0) == (whole.problems, whole.difference, whole.low)
 
 
 def test_a_folder_without_a_ladder_is_refused_by_name(tmp_path):
     with pytest.raises(DataError, match=r"ladder\.json cannot be read"):
-        ladder.read_ladder(tmp_path)
+        progression.read_ladder(tmp_path)

@@ -2,7 +2,7 @@
 
 from transformers import AutoConfig
 
-from tasks.engines.hf_model import load_model
+from tasks.engines.embedded.hf_model import load_model
 from tasks.foundation import wider
 
 

@@ -7,9 +7,9 @@ from data_schemas.arrow import read_table
 from data_schemas.demonstrations import Demonstration, Parent
 from data_schemas.settings import SFTSettings
 from tasks.foundation.base import shipped_base
+from tasks.interchange.readiness import demonstrations_of
 from tasks.judge_training.collection import both_orders, collect, of_a_judge, read_collection
 from tasks.judge_training.pairs import ComparisonPair, task_key
-from tasks.readiness import demonstrations_of
 from tasks.rewards.judging.form import Label, comparison_prompt, parse_label, sections
 
 SETTINGS = SFTSettings()

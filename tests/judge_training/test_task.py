@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
+from data_schemas import presets
 from data_schemas.rl_settings import JudgeKind, JudgeSettings
 from data_schemas.settings import SFTSettings
 from tasks.judge_training.measurement import PICTURE_FILE, REPORT_FILE
 from tasks.judge_training.report import JudgeReport
 from tasks.rewards.judging.form import comparison_prompt
 from tasks.rewards.judging.opening import open_judge
-from workflows import presets
 from workflows.judge import judge
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from data_schemas.artifacts import Execution, StoreRef
-from tasks import storage
 from tasks.lineage.catalogue import connect
+from tasks.store import local
 
 
 @pytest.fixture(scope="session")
@@ -20,7 +20,7 @@ def migrated(tmp_path_factory) -> Path:
 @pytest.fixture
 def store(tmp_path, migrated) -> StoreRef:
     folder = tmp_path / "store"
-    identity = storage.open_store(folder)
+    identity = local.open_store(folder)
     shutil.copy(migrated, folder / "mlflow.db")
     return StoreRef(uri=str(folder), id=identity, tracking_uri=f"sqlite:///{folder / 'mlflow.db'}")
 

@@ -11,11 +11,11 @@ from moto import mock_aws
 
 from data_schemas.artifacts import CheckpointRef, DatasetRef, StoreRef
 from data_schemas.settings import MergeSettings, SFTSettings
-from tasks import remote
 from tasks.errors import DataError, TamperError
 from tasks.lineage.catalogue import KEY, connect
 from tasks.lineage.stage import stage, sync, workplace
 from tasks.lineage.statements import load_executions, load_statement
+from tasks.store import remote
 
 
 def make_raw(store: StoreRef, execution, payload: bytes = b"a,b\n") -> DatasetRef:

@@ -10,7 +10,7 @@ from data_schemas.rl_settings import RLSettings
 from data_schemas.scoring import Finished, Scored
 from data_schemas.verdicts import scored
 from tasks.engines.chat import load_tokenizer, response_text
-from tasks.rl.capsule import Capsule, decode, name_of
+from tasks.rl.durability.step_snapshot import Capsule, decode, name_of
 from tasks.rl.run import Phase, train
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from data_schemas.prompts import Problem
 from data_schemas.verdicts import Verdict, scored
 from tasks.errors import SettingsError
-from tasks.rewards.worker_pool import WorkerPool
+from tasks.rewards.workers.pool import WorkerPool
 
 
 def honest(problem: Problem, response: str) -> Verdict:

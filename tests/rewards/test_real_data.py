@@ -14,8 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from tasks.rewards import table
-from tasks.rewards.instruction_checks import CHECKS
-from tasks.rewards.tool_calls import parse_calls
+from tasks.rewards.instructions.checks import CHECKS
+from tasks.rewards.tools.tool_calls import parse_calls
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -4,10 +4,12 @@ import pytest
 
 from data_schemas.verdicts import scored
 from tasks.errors import EngineError, SettingsError
-from tasks.rewards import canaries, generative_judge, table
-from tasks.rewards.canaries import CANARIES, check_canaries
+from tasks.rewards import table
+from tasks.rewards.judging import generative_judge
 from tasks.rewards.judging.scripted import ScriptedJudge, preferring
 from tasks.rewards.protocol import Entry
+from tasks.rewards.scoring import canaries
+from tasks.rewards.scoring.canaries import CANARIES, check_canaries
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -15,7 +15,7 @@ from data_schemas.rollouts import Rollout, RouterTrace, StopReason
 from data_schemas.scoring import Finished, Scored
 from data_schemas.verdicts import Verdict, scored
 from tasks.engines.chat import load_tokenizer, response_text
-from tasks.rl import state
+from tasks.rl.durability import state
 from tasks.rl.run import Phase
 
 Rule = Callable[[Problem, str], Verdict]

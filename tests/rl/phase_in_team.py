@@ -15,9 +15,9 @@ from data_schemas.rl_settings import RLSettings
 from tasks.engines.chat import load_tokenizer
 from tasks.engines.team.stage import in_team
 from tasks.errors import Preempted
-from tasks.rl import state
+from tasks.rl.durability import state
 from tasks.rl.run import Phase, finish, train
-from tasks.storage import sha256_file
+from tasks.store.local import sha256_file
 
 
 def conftest():

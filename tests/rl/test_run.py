@@ -22,11 +22,11 @@ from data_schemas.rl_settings import (
     RouterReplay,
     ZeroVarianceSettings,
 )
-from tasks.engines.rollout_hf import HFRolloutEngine
+from tasks.engines.embedded.rollout import HFRolloutEngine
 from tasks.errors import EngineError, Preempted
-from tasks.rl import state
+from tasks.rl.durability import state
 from tasks.rl.run import finish, train, with_group_size
-from tasks.storage import folder_manifest
+from tasks.store.local import folder_manifest
 
 
 @pytest.fixture

@@ -21,8 +21,8 @@ from vllm.sampling_params import RequestOutputKind
 
 from data_schemas.rollouts import Rollout, RouterTrace, StopReason
 from tasks.algorithms.routing import check_trace
+from tasks.engines.embedded.slots import Seat
 from tasks.engines.protocols import Request, Sampling
-from tasks.engines.rollout_slots import Seat
 from tasks.engines.rollout_vllm.backend import Call
 from tasks.engines.rollout_vllm.options import ModelFacts
 from tasks.errors import DataError, EngineError, SettingsError

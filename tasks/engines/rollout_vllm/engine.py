@@ -30,6 +30,7 @@ from tasks.engines.rollout_vllm.completions import (  # noqa: E402
     rollout_of,
     seats,
 )
+from tasks.engines.rollout_vllm.counters import Tally  # noqa: E402
 from tasks.engines.rollout_vllm.in_process import InProcess  # noqa: E402
 from tasks.engines.rollout_vllm.options import (  # noqa: E402
     SLOTS,
@@ -40,7 +41,6 @@ from tasks.engines.rollout_vllm.options import (  # noqa: E402
 from tasks.engines.rollout_vllm.own_process import OwnProcess  # noqa: E402
 from tasks.engines.rollout_vllm.replicas import Replicas  # noqa: E402
 from tasks.engines.rollout_vllm.staging import Staging  # noqa: E402
-from tasks.engines.rollout_vllm.tally import Tally  # noqa: E402
 
 ONE_PROCESS = LayoutSettings()
 

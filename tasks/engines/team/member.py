@@ -11,8 +11,8 @@ import torch
 from torch import distributed as dist
 
 from tasks.engines.protocols import RolloutEngine, Trainer
-from tasks.engines.team.board import Board
-from tasks.engines.team.place import Place, place
+from tasks.engines.team.failure_store import Board
+from tasks.engines.team.rank_info import Place, place
 
 COLLECTIVE_LIMIT = timedelta(hours=2)
 """Longest a rank waits for another inside an engine's collective."""

@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 from data_schemas.machine_settings import Precision
 from data_schemas.rollouts import Rollout
 from tasks.algorithms.scheduling import assign, longest_first
-from tasks.engines.handover import Outgoing
 from tasks.engines.protocols import EngineCounters, Request, RolloutEngine, Sampling
 from tasks.engines.team import wire
+from tasks.engines.team.controller import Channel, Leader
 from tasks.engines.team.inbox import Inbox
-from tasks.engines.team.leader import Channel, Leader
 from tasks.engines.team.member import Member
 from tasks.engines.team.trainer import TeamWeights
+from tasks.engines.weight_sync import Outgoing
 from tasks.errors import EngineError
 
 Replicas = tuple[tuple[int, ...], ...]

@@ -4,9 +4,9 @@ import functools
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
-from tasks.engines.team.follower import serve
-from tasks.engines.team.leader import leading
-from tasks.engines.team.place import place
+from tasks.engines.team.controller import leading
+from tasks.engines.team.rank_info import place
+from tasks.engines.team.worker import serve
 
 Args = ParamSpec("Args")
 Result = TypeVar("Result")

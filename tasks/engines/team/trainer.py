@@ -18,7 +18,7 @@ from tasks.engines.loss_calls import LossCall, RecordingLoss
 from tasks.engines.partial_batch import AnyBatch, PartialBatch, Share, SharingTrainer, outline
 from tasks.engines.protocols import NO_AUXILIARY, LossFn, TokenBatch, TokenScores, Trainer
 from tasks.engines.team import wire
-from tasks.engines.team.leader import Leader
+from tasks.engines.team.controller import Leader
 from tasks.engines.team.member import Member
 
 

@@ -1,7 +1,7 @@
 # pyright: reportMissingImports=false
 """Router losses of one update inside Megatron's layers, from the native logits.
 
-The terms are those of tasks/engines/router_terms.py. They join the graph where the router is:
+The terms are those of engines/embedded/router_terms.py. They join the graph where the router is:
 a pipeline stage that never sees the loss still trains its routers, and so does a layer whose
 activations are computed again.
 
@@ -17,7 +17,7 @@ from torch import distributed
 
 from data_schemas.rl_settings import AuxiliarySettings
 from tasks.algorithms.router_losses import balance_loss, expert_loads, z_loss
-from tasks.engines.trainer_megatron.replay import ModelReplay
+from tasks.engines.trainer_megatron.router_replay import ModelReplay
 
 RouterOutput = tuple[torch.Tensor, torch.Tensor]
 """(probabilities_ME, routing map_ME)"""

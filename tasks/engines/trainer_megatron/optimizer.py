@@ -22,7 +22,7 @@ from megatron.core.tensor_parallel.layers import (
 )
 from megatron.core.transformer.moe.moe_layer import MoELayer
 
-from tasks.engines.trainer_torch import ADAM_BETAS, GRAD_CLIP
+from tasks.engines.embedded.trainer import ADAM_BETAS, GRAD_CLIP
 from tasks.errors import EngineError
 
 ADAM_EPSILON = 1e-8

@@ -24,12 +24,12 @@ from tasks.engines.partial_batch import AnyBatch, Share
 from tasks.engines.protocols import NO_AUXILIARY, LossFn, TokenScores
 from tasks.engines.trainer_megatron import checkpoint, convert, model, optimizer, parallel
 from tasks.engines.trainer_megatron.auxiliary import RouterTerms
+from tasks.engines.trainer_megatron.forward_backward import Passes, Scores
 from tasks.engines.trainer_megatron.gathering import ResponseValues, add, gathered_routes, summed
 from tasks.engines.trainer_megatron.geometry import read_geometry
 from tasks.engines.trainer_megatron.micro_batches import MicroBatch, cut, divide
-from tasks.engines.trainer_megatron.passes import Passes, Scores
-from tasks.engines.trainer_megatron.remarks import silence
-from tasks.engines.trainer_megatron.replay import ModelReplay
+from tasks.engines.trainer_megatron.router_replay import ModelReplay
+from tasks.engines.trainer_megatron.warning_filters import silence
 from tasks.errors import DataError, SettingsError
 
 

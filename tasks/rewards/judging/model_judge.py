@@ -8,8 +8,8 @@ from pathlib import Path
 
 from data_schemas.prompts import Message
 from tasks.engines.chat import load_tokenizer, render_prompts, response_text
+from tasks.engines.embedded.rollout import HFRolloutEngine
 from tasks.engines.protocols import Request, Sampling
-from tasks.engines.rollout_hf import HFRolloutEngine
 from tasks.errors import SettingsError
 from tasks.rewards.judging.calls import Calls
 from tasks.rewards.judging.protocol import JudgeCalls

@@ -25,8 +25,8 @@ def answers(engine, requests):
 
 def serve(folder, tensor):
     """Open, generate, update, generate; say what came, and that the first group still works."""
+    from tasks.engines.embedded.trainer import TorchTrainer
     from tasks.engines.rollout_vllm.engine import VllmRolloutEngine
-    from tasks.engines.trainer_torch import TorchTrainer
 
     rank = distributed.get_rank()
     engine = VllmRolloutEngine(folder, layout=LayoutSettings(rollout_tensor=tensor))

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from tasks.algorithms.digests import weight_digest
-from tasks.engines.trainer_torch import TorchTrainer
+from tasks.engines.embedded.trainer import TorchTrainer
 
 pytestmark = [pytest.mark.engines, pytest.mark.timeout(400)]
 if importlib.util.find_spec("vllm") is None:

@@ -20,9 +20,9 @@ with warnings.catch_warnings():
     from tasks.engines.rollout_vllm.engine import VllmRolloutEngine
 from data_schemas.machine_settings import LayoutSettings
 from tasks.algorithms.digests import weight_digest
+from tasks.engines.embedded.trainer import TorchTrainer
 from tasks.engines.protocols import Request, Sampling
 from tasks.engines.rollout_vllm.own_process import MAX_FRUITLESS_RESTARTS
-from tasks.engines.trainer_torch import TorchTrainer
 from tasks.errors import EngineError
 
 BASE_MODEL = Path("tasks/foundation/base_model")

@@ -9,9 +9,9 @@ import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from tasks.algorithms.digests import weight_digest
+from tasks.engines.embedded.trainer import TorchTrainer
 from tasks.engines.rollout_vllm.broadcast import Outbox
 from tasks.engines.rollout_vllm.staging import Staging, expected_shapes, files_of, single
-from tasks.engines.trainer_torch import TorchTrainer
 from tasks.errors import EngineError, SettingsError
 
 BASE_MODEL = Path("tasks/foundation/base_model")

@@ -22,9 +22,9 @@ with warnings.catch_warnings():
     from tasks.engines.rollout_vllm.engine import VllmRolloutEngine
 from data_schemas.machine_settings import LayoutSettings, Precision
 from tasks.algorithms.digests import weight_digest
+from tasks.engines.embedded.trainer import TorchTrainer
 from tasks.engines.protocols import Request, Sampling
 from tasks.engines.rollout_vllm.receive import pack_experts
-from tasks.engines.trainer_torch import TorchTrainer
 from tasks.errors import EngineError, SettingsError
 
 BASE_MODEL = Path("tasks/foundation/base_model")

@@ -13,10 +13,10 @@ import torch
 import tasks.engines.rollout_vllm.engine
 import tasks.engines.trainer_megatron.trainer  # noqa: F401
 from data_schemas.machine_settings import LayoutSettings, MachineSettings, RolloutKind, TrainerKind
-from tasks.engines.handover import Outgoing
 from tasks.engines.loss_calls import ROW, RecordingLoss
 from tasks.engines.protocols import Sampling, TokenBatch
 from tasks.engines.select import open_rollout, open_trainer
+from tasks.engines.weight_sync import Outgoing
 
 SAMPLING = Sampling(max_new_tokens=12, temperature=1.0, seed=3)
 LAYOUTS = {

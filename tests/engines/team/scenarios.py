@@ -24,17 +24,17 @@ from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
 from data_schemas.machine_settings import MachineSettings, Precision
 from tasks.algorithms.digests import weight_digest
-from tasks.engines.handover import Outgoing
-from tasks.engines.hf_model import load_model
+from tasks.engines.embedded.hf_model import load_model
+from tasks.engines.embedded.rollout import HFRolloutEngine
 from tasks.engines.loss_calls import ROW, RecordingLoss
 from tasks.engines.protocols import Request, Sampling, TokenBatch, TokenScores
-from tasks.engines.rollout_hf import HFRolloutEngine
 from tasks.engines.select import open_rollout, open_trainer
-from tasks.engines.team.leader import current
-from tasks.engines.team.place import place
+from tasks.engines.team.controller import current
+from tasks.engines.team.rank_info import place
 from tasks.engines.team.rollout import TeamRollout
 from tasks.engines.team.stage import in_team
 from tasks.engines.team.trainer import TeamTrainer
+from tasks.engines.weight_sync import Outgoing
 from tasks.errors import DataError, EngineError, SettingsError
 
 SAMPLING = Sampling(max_new_tokens=12, temperature=1.0, seed=3)

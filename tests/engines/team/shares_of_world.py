@@ -10,8 +10,8 @@ import torch
 
 from tasks.engines.partial_batch import AnyBatch, Share
 from tasks.engines.protocols import TokenBatch, TokenScores
-from tasks.engines.team.leader import current
-from tasks.engines.team.place import place
+from tasks.engines.team.controller import current
+from tasks.engines.team.rank_info import place
 from tasks.engines.team.stage import in_team
 from tasks.engines.team.trainer import TeamTrainer
 

@@ -12,8 +12,8 @@ from data_schemas.machine_settings import LayoutSettings, MachineSettings, Rollo
 from data_schemas.rl_settings import EngineSettings
 from tasks.engines.protocols import Request
 from tasks.engines.select import require_fit
-from tasks.engines.team.leader import current
-from tasks.engines.team.place import replicas
+from tasks.engines.team.controller import current
+from tasks.engines.team.rank_info import replicas
 from tasks.engines.team.rollout import spread
 from tasks.errors import SettingsError
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-PRELOADED = ["tasks.engines.trainer_megatron.trainer", "tasks.engines.trainer_torch"]
+PRELOADED = ["tasks.engines.trainer_megatron.trainer", "tasks.engines.embedded.trainer"]
 """Imported once, before the first world forks: seconds per rank otherwise."""
 
 

@@ -12,7 +12,7 @@ pytest.importorskip("megatron.core.models.gpt.gpt_layer_specs")
 from data_schemas.machine_settings import LayoutSettings, Precision
 from tasks.algorithms.digests import weight_digest
 from tasks.engines.chat import load_tokenizer
-from tasks.engines.trainer_torch import TorchTrainer
+from tasks.engines.embedded.trainer import TorchTrainer
 from tests.engines.trainer_megatron.gloo_world import run_world
 from tests.engines.trainer_megatron.layouts import LAYOUTS
 from tests.engines.trainer_megatron.model_ranks import find, refusal_to_load, save_in_pieces

@@ -9,7 +9,7 @@ pytest.importorskip("megatron.core.models.gpt.gpt_layer_specs")
 pytest.importorskip("megatron.core.optimizer")
 
 from data_schemas.machine_settings import LayoutSettings, Precision
-from tasks.engines.trainer_torch import TorchTrainer
+from tasks.engines.embedded.trainer import TorchTrainer
 from tasks.errors import SettingsError
 from tests.engines.trainer_megatron.batches import random_batch
 from tests.engines.trainer_megatron.gloo_world import run_world

@@ -13,7 +13,7 @@ from data_schemas.machine_settings import LayoutSettings
 from data_schemas.rl_settings import AuxiliarySettings
 from tasks.engines.partial_batch import Share, outline
 from tasks.engines.protocols import TokenBatch, TokenScores, Trainer
-from tasks.engines.team.leader import current
+from tasks.engines.team.controller import current
 from tasks.engines.team.stage import in_team
 from tasks.engines.team.trainer import TeamTrainer
 from tasks.engines.trainer_megatron.gathering import gathered_routes

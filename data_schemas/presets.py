@@ -1,0 +1,248 @@
+"""Named settings, as plain values. Every one of them is validated by a test."""
+
+from data_schemas.machine_settings import (
+    LayoutSettings,
+    MachineSettings,
+    Precision,
+    RolloutKind,
+    TrainerKind,
+)
+from data_schemas.prompts import Domain
+from data_schemas.rl_settings import (
+    AuxiliarySettings,
+    CodeReward,
+    EngineSettings,
+    LossSettings,
+    PolicyLoss,
+    RewardSettings,
+    RLSettings,
+    RouterReplay,
+    ZeroVarianceSettings,
+)
+from data_schemas.settings import (
+    CurationSettings,
+    EvaluationSettings,
+    GradingSettings,
+    MergeSettings,
+    PipelineSettings,
+    PretrainSettings,
+    ReleaseSettings,
+    RetrainSettings,
+    SFTSettings,
+    Source,
+)
+
+SHIPPED_BASE = PretrainSettings()
+"""What the model in tasks/foundation/base_model was made with."""
+
+CPU_SMOKE = PipelineSettings()
+"""The embedded default: the whole method on two CPU cores in minutes."""
+
+JUDGE = SFTSettings()
+"""Of the judge, from the shipped base and the sample's comparisons; its window does not count."""
+
+NIGHTLY = RetrainSettings()
+"""Retraining from the folder `inbox`, on two CPU cores."""
+
+_NODE = MachineSettings(
+    rollout=RolloutKind.VLLM,
+    trainer=TrainerKind.MEGATRON,
+    precision=Precision.BF16,
+    layout=LayoutSettings(
+        tensor=4,
+        expert=8,
+        recompute=True,
+        micro_batch_tokens=1024 + 16_384,  # the longest prompt and response: none is ever split
+        precision=Precision.BF16,
+        rollout_tensor=2,
+        rollout_memory=0.4,
+    ),
+)
+"""Eight H100s and a mixture of 15B: both engines on every GPU, one resting while the other
+works."""
+_CLUSTER = MachineSettings(
+    rollout=RolloutKind.VLLM,
+    trainer=TrainerKind.MEGATRON,
+    precision=Precision.FP8,  # in bf16 a rollout engine does not fit beside the trainer's state
+    layout=LayoutSettings(
+        tensor=8,
+        pipeline=8,
+        expert=16,
+        recompute=True,
+        micro_batch_tokens=1024 + 32_768,
+        precision=Precision.BF16,
+        rollout_tensor=8,
+        rollout_memory=0.55,
+    ),
+)
+"""256 H100s and a mixture of 245B with 71B active; `make budget` shows what every GPU holds."""
+_MOUNTED_MODEL = "/mnt/models/base"
+_MOUNTED_SOURCES = tuple(
+    Source(adapter=name, path=f"/mnt/data/{name}")
+    for name in (
+        "gsm8k",
+        "math_train",
+        "mbpp",
+        "ifeval",
+        "toolrl_rlla",
+        "bfcl",
+        "ae110k",
+        "prdect_id",
+    )
+)
+"""Where the nodes of a cluster see the base model and the raw files; a missing one is refused."""
+
+
+def _rollouts_only(engines: MachineSettings) -> MachineSettings:
+    """The same replicas in bf16 where no trainer shares the GPUs: what is measured is the model."""
+    layout = engines.layout.model_copy(update={"rollout_memory": 0.9})
+    return engines.model_copy(update={"precision": Precision.BF16, "layout": layout})
+
+
+def _reinforcement(
+    tiny: RLSettings, engines: MachineSettings, prompts: int, tokens: int, steps: int
+) -> RLSettings:
+    """Scale one phase up; what the phases differ in (their domains) stays."""
+    return tiny.model_copy(
+        update={
+            "steps": steps,
+            "prompts_per_step": prompts,
+            "group_size": 8,  # CompassMax profile: n = 8 (spec A.3)
+            "max_new_tokens": tokens,
+            "learning_rate": 1e-6,  # ESPO setup (spec A.3, A.5)
+            # A fifth of the limit, as 4096 of 20480 in DAPO (spec F.2).
+            "rewards": RewardSettings(overlong_buffer=tokens // 5),
+            "engines": EngineSettings(**dict(engines)),
+            "commit_every": 10,  # states are hundreds of GB; a preempted run loses 10 steps at most
+        }
+    )
+
+
+def _large(
+    name: str, engines: MachineSettings, prompts: int, tokens: int, steps: int
+) -> PipelineSettings:
+    """The pipeline for a real mixture of experts, `tokens` being the longest response."""
+    return PipelineSettings(
+        base_model=_MOUNTED_MODEL,
+        curation=CurationSettings(
+            sources=_MOUNTED_SOURCES,
+            max_prompt_tokens=1024,  # CompassMax profile: 1k input (spec A.3)
+            max_response_tokens=tokens,
+            held_out_per_suite=500,
+        ),
+        sft=SFTSettings(
+            epochs=3,  # Ring-lite (spec B.3)
+            learning_rate=3e-4,  # Ring-lite (spec B.3)
+            warmup_share=0.01,  # Ring-lite (spec B.3)
+            batch_tokens=256 * 8192,  # Ring-lite: 256 sequences; their mean length is a guess
+            entropy_prompts=512,
+            engines=engines,
+        ),
+        merge=MergeSettings(density=0.2),  # TIES paper (spec A.2)
+        grading=GradingSettings(
+            samples=8,  # spec A.4: at least 8 samples
+            max_new_tokens=tokens,
+            drop_at_or_above=0.9,  # spec A.4 [I]
+            max_problems=100_000,
+            engines=_rollouts_only(engines),
+        ),
+        rl_one=_reinforcement(CPU_SMOKE.rl_one, engines, prompts, tokens, steps),
+        rl_two=_reinforcement(CPU_SMOKE.rl_two, engines, prompts, tokens, steps),
+        evaluation=EvaluationSettings(
+            samples=8, max_new_tokens=tokens, engines=_rollouts_only(engines)
+        ),
+        release=ReleaseSettings(name=name),
+    )
+
+
+SINGLE_NODE = _large("eachprompt-single-node", _NODE, prompts=128, tokens=16_384, steps=400)
+"""One node of eight H100s: the batch and response length of the ESPO paper (spec A.3).
+
+Register with EACHPROMPT_PROCESSES=8: SFT, grading, RL and evaluation are then eight processes.
+"""
+
+FULL_SCALE = _large("eachprompt-full-scale", _CLUSTER, prompts=512, tokens=32_768, steps=1000)
+"""256 H100s: the profile published for CompassMax-V3-Thinking (spec A.3).
+
+Steps and learning rate are not published; the latter is the ESPO paper's. Register with
+EACHPROMPT_NODES=32 and EACHPROMPT_PROCESSES=8: SFT, grading, RL and evaluation are then pods of
+eight H100s on 32 nodes, started together by Flyte's Elastic plugin (tasks/platform/elastic.py).
+"""
+
+COMPASSMAX = FULL_SCALE
+"""CompassMax-V3-Thinking (2512.07710): ESPO, RL-ZVP, R3, two phases. FULL_SCALE is its recipe."""
+
+_RING_LITE_RL = FULL_SCALE.rl_one.model_copy(
+    update={
+        "group_size": 16,
+        "learning_rate": 3e-6,
+        "loss": LossSettings(
+            kind=PolicyLoss.GRPO,
+            clip_low=0.2,
+            clip_high=0.2,
+            token_budget=12_800,  # 409,600 over 32 ranks: per step it would be 50 tokens a response
+            auxiliary=AuxiliarySettings(kl=1e-3, entropy=5e-4, balance=1e-5, router_z=1e-7),
+        ),
+        "zero_variance": ZeroVarianceSettings(refill_rounds=0, rl_zvp_alpha=0.0, std_floor=0.0),
+        "rewards": RewardSettings(
+            overlong_weight=0.0, repetition_weight=0.0, code=CodeReward.ALL_TESTS
+        ),
+        "router_replay": RouterReplay.OFF,
+    }
+)
+RING_LITE = FULL_SCALE.model_copy(
+    update={
+        # Drop what is always solved and what is never solved.
+        "grading": FULL_SCALE.grading.model_copy(
+            update={"drop_at_or_above": 1.0, "drop_at_or_below": 0.0}
+        ),
+        "rl_one": _RING_LITE_RL.model_copy(
+            update={"domains": {Domain.MATHS: 1.0}, "max_new_tokens": 24_576}
+        ),
+        "rl_two": _RING_LITE_RL.model_copy(
+            update={"domains": {Domain.CODE: 1.0, Domain.MATHS: 1.0}, "max_new_tokens": 32_768}
+        ),
+        "release": ReleaseSettings(name="eachprompt-ring-lite"),
+    }
+)
+"""Ring-lite (2506.14731): C3PO's token budget, KL, entropy and router losses; maths, then code.
+
+Its science problems are of no domain here; its SFT is the pipeline's.
+"""
+
+_DENSE_NODE = _NODE.model_copy(
+    update={"layout": _NODE.layout.model_copy(update={"expert": 1})}  # a dense model
+)
+_COMPASS_THINKER_RL = SINGLE_NODE.rl_one.model_copy(
+    update={
+        "engines": EngineSettings(**dict(_DENSE_NODE)),
+        "domains": {Domain.MATHS: 1.0},
+        "max_new_tokens": 4096,
+        "loss": LossSettings(kind=PolicyLoss.GRPO, clip_low=0.2, clip_high=0.28),
+        "zero_variance": ZeroVarianceSettings(
+            refill_rounds=3,
+            rl_zvp_alpha=0.0,
+            std_floor=0.0,
+            curriculum=((0.4, 0.9), (0.15, 0.6), (0.0, 0.3)),
+        ),
+        "rewards": RewardSettings(overlong_weight=0.0, repetition_weight=0.0),
+        "router_replay": RouterReplay.OFF,  # a dense model
+    }
+)
+COMPASS_THINKER = SINGLE_NODE.model_copy(
+    update={
+        "sft": SINGLE_NODE.sft.model_copy(update={"engines": _DENSE_NODE}),
+        "grading": SINGLE_NODE.grading.model_copy(update={"engines": _rollouts_only(_DENSE_NODE)}),
+        "evaluation": SINGLE_NODE.evaluation.model_copy(
+            update={"engines": _rollouts_only(_DENSE_NODE)}
+        ),
+        "rl_one": _COMPASS_THINKER_RL,
+        "rl_two": _COMPASS_THINKER_RL.model_copy(update={"seed": 1}),
+        "release": ReleaseSettings(name="eachprompt-compass-thinker"),
+    }
+)
+"""Compass-Thinker-7B (2508.08909): no KL, clip-higher, dynamic sampling, staged difficulty.
+
+Bands and upper clip are not printed in the paper; rounds of dynamic sampling are bounded here.
+Its rewards of +1 and -1 are 1 and 0 here: relative to a group they are the same.
+"""

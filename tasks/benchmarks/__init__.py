@@ -1,0 +1,1 @@
+"""Measurements beside other projects; nothing imports them."""

@@ -1,0 +1,1 @@
+"""Does a layout fit its GPUs?"""

@@ -1,0 +1,380 @@
+"""GPU memory of one step of RL, part by part: trainer, rollout engine, and both on one GPU.
+
+Weights, gradients, optimizer states and cache are exact and tested against the real engines;
+activations are those of one micro-batch by the tensors its layers keep for backward, within 5% of
+what torch saves on the two kinds of kernels a CPU has. `TRANSFORMER_ENGINE` is derived from the
+operations, not measured; so are the working set of a rollout and the fixed share of a GPU.
+
+In bytes. Sources: megatron-core 0.16.1 (`DistributedOptimizer`, 1F1B), vLLM 0.30.0
+(`AttentionSpec.page_size_bytes`, `RoutedExpertsCapturer`).
+"""
+
+from dataclasses import dataclass
+
+from data_schemas.machine_settings import LayoutSettings, Precision
+from tasks.algorithms.logprobs import CHUNK_LOGITS
+from tasks.capacity.model_shape import (
+    ModelShape,
+    buffer_elements,
+    owned_elements,
+    rank_tensors,
+    ranks_of,
+)
+
+GIB = 2**30
+H100_BYTES = 79 * GIB
+"""What CUDA says an H100 of 80 GB has, rounded down."""
+FIXED_BYTES = 3 * GIB
+"""Assumed: CUDA contexts, communication buffers and workspaces of both engines."""
+IMBALANCE = 2.0
+"""Assumed: the rows of the busiest expert rank over those of an equal share."""
+HEAD_COPIES = 3
+"""Of a chunk of fp32 logits at once: its log-softmax, what is computed of it, the gradient."""
+BATCHED_TOKENS = 8192
+"""Of one forward pass of a rollout engine (vLLM's default for chunked prefill)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """How many tensors of each size a layer keeps for backward, by kind of kernels."""
+
+    hidden: int
+    """Of [tokens, hidden]."""
+    expert_hidden: int
+    """Of [tokens x chosen, hidden]."""
+    expert_width: int
+    """Of [tokens x chosen, width]."""
+    query: int
+    """Of [tokens, heads x head size]."""
+    key_value: int
+    """Of [tokens, key-value heads x head size]."""
+    rotary: int = 0
+    """Of [tokens, head size]: cosines and sines."""
+
+
+LOCAL = Kept(hidden=6, expert_hidden=1, expert_width=6, query=6, key_value=2, rotary=8)
+"""Megatron-core's torch layers in fp32, attention by `scaled_dot_product_attention`."""
+EMBEDDED = Kept(hidden=6, expert_hidden=2, expert_width=4, query=5, key_value=4)
+"""transformers with grouped experts and packed attention."""
+TRANSFORMER_ENGINE = Kept(hidden=4, expert_hidden=1, expert_width=3, query=3, key_value=3)
+"""Fused norms, rotary embedding, flash attention and weighted SwiGLU."""
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What a GPU is asked to do."""
+
+    prompt_tokens: int
+    """The longest."""
+    response_tokens: int
+    """The longest."""
+    sequences: int
+    """Responses of a step."""
+    reference: bool = False
+    """A second model scores beside the policy (the KL of Ring-lite)."""
+
+    @property
+    def longest(self) -> int:
+        """Tokens of the longest sequence."""
+        return self.prompt_tokens + self.response_tokens
+
+
+@dataclass(frozen=True, slots=True)
+class TrainerMemory:
+    """Of one rank of a trainer."""
+
+    weights: int
+    gradients: int
+    optimizer: int
+    activations: int
+    """Kept for backward by all micro-batches in flight."""
+    logits: int
+    """A chunk of them, and the hidden states they come from, with gradient."""
+    hand_over: int
+    """The largest whole tensor, on its way to the rollout engine, sent and received."""
+    reference: int = 0
+    """Weights of a reference model."""
+
+    @property
+    def state(self) -> int:
+        """What stays between steps."""
+        return self.weights + self.gradients + self.optimizer + self.reference
+
+
+@dataclass(frozen=True, slots=True)
+class RolloutMemory:
+    """Of one GPU of a rollout engine."""
+
+    claim: int
+    """What the engine takes of the GPU; the cache is what the other parts leave of it."""
+    weights: int
+    routes: int
+    """Recorded experts of one forward pass."""
+    working: int
+    """Of one forward pass and its logits."""
+    token_bytes: int
+    """Of a token in the cache."""
+    host_routes: int
+    """In the host's memory: recorded experts of every token of the cache."""
+
+    @property
+    def cache(self) -> int:
+        """Keys and values; negative if the claim is too small for the weights."""
+        return self.claim - self.weights - self.routes - self.working
+
+    @property
+    def cached_tokens(self) -> int:
+        """That fit the cache of one engine."""
+        return max(0, self.cache) // self.token_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """Of the fullest GPU. A phase is what lies on a GPU at one time."""
+
+    gpu: int
+    stage: int
+    """Pipeline stage of the fullest GPU."""
+    trainer: TrainerMemory
+    rollout: RolloutMemory
+    apart: bool
+    longest: int
+    """Tokens of the longest sequence: the cache must hold one at least."""
+
+    @property
+    def phases(self) -> dict[str, int]:
+        """Bytes while rolling out, handing weights over and updating."""
+        trainer, claim = self.trainer, self.rollout.claim
+        resident = 0 if self.apart else trainer.state
+        weights = 0 if self.apart else claim
+        return {
+            "roll out": FIXED_BYTES + resident + claim,
+            "hand over": FIXED_BYTES + trainer.state + trainer.hand_over + weights,
+            "update": FIXED_BYTES + trainer.state + trainer.activations + trainer.logits,
+        }
+
+    @property
+    def headroom(self) -> float:
+        """Share of the GPU that is free in the fullest phase; negative if it does not fit."""
+        return 1.0 - max(self.phases.values()) / self.gpu
+
+    def fits(self, headroom: float) -> bool:
+        """Say whether every phase leaves so much free and the cache holds one sequence."""
+        return self.headroom >= headroom and self.rollout.cached_tokens >= self.longest
+
+
+def element_bytes(precision: Precision) -> int:
+    """Of a weight; fp8 is one byte, its scales are not counted."""
+    return {Precision.FP32: 4, Precision.BF16: 2, Precision.FP8: 1}[precision]
+
+
+def state_bytes(
+    model: ModelShape, layout: LayoutSettings, world: int, stage: int
+) -> tuple[int, int, int]:
+    """Weights, fp32 gradients and optimizer state of the fullest rank of a stage.
+
+    The optimizer has two fp32 moments of the elements it owns, and in bf16 fp32 weights too.
+
+    Args:
+        world: GPUs that train.
+
+    Raises:
+        SettingsError: model or GPUs cannot be divided so.
+    """
+    ranks, tensors = ranks_of(layout, world), rank_tensors(model, layout, stage)
+    copies = 2 if layout.precision is Precision.FP32 else 3
+    elements = owned = 0
+    for sizes, parts in ((tensors.shared, ranks.data), (tensors.expert, ranks.expert_data)):
+        if sizes:
+            elements += buffer_elements(sizes, parts)
+            owned += max(owned_elements(sizes, parts))
+    return element_bytes(layout.precision) * elements, 4 * elements, 4 * copies * owned
+
+
+def layer_bytes(
+    model: ModelShape,
+    layout: LayoutSettings,
+    tokens: int,
+    kernels: Kept,
+    *,
+    imbalance: float = 1.0,
+) -> int:
+    """What one layer keeps of a micro-batch without recompute, on one rank.
+
+    Args:
+        tokens: of the micro-batch, all ranks together; sequence and context parallel ranks have
+            equal parts of them.
+        imbalance: rows of this rank's experts over an equal share.
+    """
+    rows = tokens / (layout.tensor * layout.context)
+    routed = rows * imbalance * model.chosen if model.experts else rows * layout.tensor
+    width = model.width if model.experts else model.width / layout.tensor
+    elements = (
+        rows * kernels.hidden * model.hidden
+        + rows * kernels.query * model.query_size
+        + rows * kernels.key_value * model.key_value_size
+        + rows * kernels.rotary * model.head_size
+        + routed * kernels.expert_width * width
+    )
+    if model.experts:
+        elements += routed * kernels.expert_hidden * model.hidden
+    router = 4 * rows * model.experts
+    return int(element_bytes(layout.precision) * elements + router)
+
+
+def checkpoint_bytes(model: ModelShape, layout: LayoutSettings, tokens: int) -> int:
+    """What one layer keeps of a micro-batch under recompute: its input, on one rank."""
+    rows = tokens // (layout.tensor * layout.context)
+    return element_bytes(layout.precision) * rows * model.hidden
+
+
+def activation_bytes(
+    model: ModelShape, layout: LayoutSettings, tokens: int, stage: int, kernels: Kept
+) -> int:
+    """What the layers of a stage keep at the fullest moment of a 1F1B schedule.
+
+    Stage s of p has p - s micro-batches in flight; under recompute each is its layers' inputs,
+    and one layer at a time is computed again.
+    """
+    layers, flying = model.layers // layout.pipeline, layout.pipeline - stage
+    whole = layer_bytes(model, layout, tokens, kernels, imbalance=IMBALANCE)
+    if layout.recompute:
+        return flying * layers * checkpoint_bytes(model, layout, tokens) + whole
+    return flying * layers * whole
+
+
+def trainer_memory(
+    model: ModelShape,
+    layout: LayoutSettings,
+    work: Work,
+    *,
+    world: int,
+    stage: int,
+    kernels: Kept = TRANSFORMER_ENGINE,
+) -> TrainerMemory:
+    """Add up one rank of a pipeline stage.
+
+    A micro-batch is `layout.micro_batch_tokens`, or one sequence that is longer; all of a
+    response's positions may lie in it. Packed masks and batches in host memory are left out.
+
+    Raises:
+        SettingsError: model or GPUs cannot be divided so.
+    """
+    weights, gradients, optimizer = state_bytes(model, layout, world, stage)
+    tokens = max(layout.micro_batch_tokens, work.longest)
+    logits = 0
+    if stage == layout.pipeline - 1:
+        chunk = min(CHUNK_LOGITS, tokens * model.vocabulary // layout.tensor)
+        gathered = tokens // layout.context * model.hidden
+        logits = HEAD_COPIES * 4 * chunk + 2 * element_bytes(layout.precision) * gathered
+    table = model.vocabulary * model.hidden
+    largest = max(table, 2 * model.hidden * model.width)
+    return TrainerMemory(
+        weights=weights,
+        gradients=gradients,
+        optimizer=optimizer,
+        activations=activation_bytes(model, layout, tokens, stage, kernels),
+        logits=logits,
+        hand_over=2 * element_bytes(layout.precision) * largest,
+        reference=weights if work.reference else 0,
+    )
+
+
+def cache_token_bytes(model: ModelShape, tensor: int, precision: Precision) -> int:
+    """Of a token in the cache on one GPU; a GPU has one key-value head at least.
+
+    Under fp8 weights the cache is bf16.
+    """
+    heads = max(1, model.key_value_heads // tensor)
+    element = 4 if precision is Precision.FP32 else 2
+    return model.layers * heads * 2 * model.head_size * element
+
+
+def rollout_weight_bytes(model: ModelShape, tensor: int, precision: Precision) -> int:
+    """Weights of a rollout engine on one GPU.
+
+    fp8 takes projections and experts; embedding, head, norms and routers stay in bf16.
+    """
+    heads = max(model.key_value_heads, tensor)
+    projections = model.hidden * (2 * model.query_size + 2 * heads * model.head_size)
+    experts = max(1, model.experts) * model.expert_parameters
+    divided = model.layers * (projections + experts) // tensor
+    whole = model.layers * (2 * model.hidden + model.small + model.experts * model.hidden)
+    vocabulary = -(-model.vocabulary // 64) * 64
+    tables = (1 if model.tied else 2) * vocabulary * model.hidden // tensor
+    other = 4 if precision is Precision.FP32 else 2
+    return element_bytes(precision) * divided + other * (whole + model.hidden + tables)
+
+
+def rollout_memory(
+    model: ModelShape, layout: LayoutSettings, precision: Precision, gpu: int, sequences: int
+) -> RolloutMemory:
+    """Add up one GPU of a rollout engine.
+
+    Args:
+        precision: of the engine.
+        gpu: bytes of a GPU.
+        sequences: that decode at once.
+    """
+    tensor, element = layout.rollout_tensor, 4 if precision is Precision.FP32 else 2
+    token = cache_token_bytes(model, tensor, precision)
+    routed = max(1, model.chosen)
+    row = (
+        2 * model.hidden
+        + (model.query_size + 2 * model.key_value_size) // tensor
+        + routed * (model.hidden + 3 * model.width // tensor)
+    )
+    routes = 4 * BATCHED_TOKENS * model.layers * model.chosen
+    working = BATCHED_TOKENS * row * element + HEAD_COPIES * 4 * sequences * model.vocabulary
+    claim = int(layout.rollout_memory * gpu)
+    weights = rollout_weight_bytes(model, tensor, precision)
+    cached = max(0, claim - weights - routes - working) // token
+    wide = 1 if model.experts <= 256 else 2
+    return RolloutMemory(
+        claim=claim,
+        weights=weights,
+        routes=routes,
+        working=working,
+        token_bytes=token,
+        host_routes=cached * model.layers * model.chosen * wide,
+    )
+
+
+def budget(
+    model: ModelShape,
+    layout: LayoutSettings,
+    precision: Precision,
+    work: Work,
+    *,
+    gpus: int,
+    node_gpus: int = 8,
+    gpu: int = H100_BYTES,
+) -> Budget:
+    """Find the GPU that is fullest.
+
+    Args:
+        precision: of the rollout engine; the trainer's is in the layout.
+        gpus: of the task; in a layout apart `layout.rollout_apart` of each node only roll out.
+        gpu: bytes of one.
+
+    Raises:
+        SettingsError: model or GPUs cannot be divided so.
+    """
+    apart = layout.rollout_apart
+    nodes = max(1, gpus // node_gpus)
+    world = gpus - nodes * apart
+    engines = max(1, (nodes * apart or gpus) // layout.rollout_tensor)
+    rollout = rollout_memory(model, layout, precision, gpu, -(-work.sequences // engines))
+    stages = {0, layout.pipeline // 2, layout.pipeline - 1}
+    found = [
+        Budget(
+            gpu=gpu,
+            stage=stage,
+            trainer=trainer_memory(model, layout, work, world=world, stage=stage),
+            rollout=rollout,
+            apart=apart > 0,
+            longest=work.longest,
+        )
+        for stage in sorted(stages)
+    ]
+    return min(found, key=lambda one: one.headroom)

@@ -1,0 +1,105 @@
+"""A memory budget on a terminal, and the shape of a model in a folder."""
+
+import json
+from pathlib import Path
+
+from rich.table import Table
+
+from data_schemas.machine_settings import LayoutSettings, Precision
+from tasks.capacity.memory import FIXED_BYTES, GIB, Budget
+from tasks.capacity.model_shape import ModelShape, shape_of
+from tasks.errors import SettingsError
+
+HEADROOM = 0.05
+"""Below it a layout is called too tight: allocators fragment, and experts are not balanced."""
+
+
+def read_shape(folder: Path) -> ModelShape:
+    """Read the shape of a model directory.
+
+    Raises:
+        SettingsError: there is no config.json.
+        DataError: it is of another family.
+    """
+    path = folder / "config.json"
+    if not path.is_file():
+        raise SettingsError(
+            f"{folder} is neither a preset nor a model directory: it has no config.json"
+        )
+    return shape_of(json.loads(path.read_text()))
+
+
+def said(layout: LayoutSettings, precision: Precision) -> str:
+    """Name what a layout divides, and how its rollouts are laid out."""
+    parts = {
+        "tensor": layout.tensor,
+        "pipeline": layout.pipeline,
+        "expert": layout.expert,
+        "context": layout.context,
+    }
+    divided = " x ".join(f"{name} {size}" for name, size in parts.items() if size > 1) or "whole"
+    apart = f"on {layout.rollout_apart} GPUs a node" if layout.rollout_apart else "colocated"
+    return (
+        f"trainer {layout.precision.value}: {divided}, recompute "
+        f"{'on' if layout.recompute else 'off'}, {layout.micro_batch_tokens:,} tokens a "
+        f"micro-batch; rollouts {precision.value}: tensor {layout.rollout_tensor}, {apart}"
+    )
+
+
+def budget_table(title: str, found: Budget) -> Table:
+    """One line per part, and the phases they add up to, on the fullest GPU."""
+    table = Table(title=title, title_justify="left", title_style="", box=None)
+    table.add_column("")
+    table.add_column("bytes", justify="right")
+    table.add_column("what it is", overflow="fold")
+    trainer, rollout = found.trainer, found.rollout
+    longest = rollout.cached_tokens // found.longest
+    lines = [
+        ("trainer: weights", trainer.weights, f"of pipeline stage {found.stage}"),
+        ("trainer: gradients", trainer.gradients, "fp32"),
+        ("trainer: optimizer", trainer.optimizer, "divided over data-parallel ranks"),
+        ("trainer: reference", trainer.reference, "weights of a second model, for KL"),
+        ("trainer: activations", trainer.activations, "of the micro-batches in flight"),
+        ("trainer: logits", trainer.logits, "of one micro-batch, fp32"),
+        ("trainer: hand-over", trainer.hand_over, "the largest tensor, sent and received"),
+        ("rollout: weights", rollout.weights, "of one GPU of an engine"),
+        ("rollout: working set", rollout.working + rollout.routes, "one pass, with its routes"),
+        (
+            "rollout: cache",
+            rollout.cache,
+            f"{rollout.cached_tokens:,} tokens an engine, {longest} sequences of full length",
+        ),
+        ("fixed", FIXED_BYTES, "assumed: contexts, communication, workspaces"),
+        *((f"while: {name}", size, "") for name, size in found.phases.items()),
+        ("GPU", found.gpu, verdict(found)),
+        ("host: routes", rollout.host_routes, "of all tokens in the cache, in main memory"),
+    ]
+    for name, size, meaning in lines:
+        if name.endswith("reference") and not size:
+            continue
+        style = "bold" if name.startswith(("while", "GPU")) else ""
+        table.add_row(name, sized(size), meaning, style=style)
+    return table
+
+
+def sized(number: int) -> str:
+    """Bytes as people read them."""
+    unit, name = (GIB, "GiB") if abs(number) >= GIB / 10 else (2**20, "MiB")
+    return f"{number / unit:,.2f} {name}"
+
+
+def counted(parameters: int) -> str:
+    """Parameters as people read them."""
+    unit, name = (1e9, "B") if parameters >= 1e8 else (1e6, "M")
+    return f"{parameters / unit:,.1f}{name}"
+
+
+def verdict(found: Budget) -> str:
+    """Say in words whether it fits."""
+    lacking = found.longest - found.rollout.cached_tokens
+    if lacking > 0:
+        return f"does not fit: the cache lacks {lacking:,} tokens for one sequence"
+    if found.headroom < 0.0:
+        return f"does not fit: {-found.headroom:.1%} too much"
+    tight = "" if found.headroom >= HEADROOM else f": too tight, below {HEADROOM:.0%}"
+    return f"fits, {found.headroom:.1%} free{tight}"

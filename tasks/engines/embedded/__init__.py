@@ -1,0 +1,1 @@
+"""Rollout engine and trainer in this process, on torch and transformers alone."""

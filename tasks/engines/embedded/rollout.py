@@ -1,0 +1,249 @@
+"""Rollouts with a transformers model on the machine at hand: the embedded default.
+
+Requests take slots in the order given. One prefill per prompt serves all its samples; as
+sequences end, waiting ones move in, and a rollout is yielded the moment it is complete.
+
+A prefill pass costs about as much as a few decoding steps, so sequences are admitted in waves:
+when the live share falls below REFILL_BELOW, or nothing is left to decode.
+
+Letters: B live sequences, P prompts, T tokens, V vocabulary.
+"""
+
+import time
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from transformers import PreTrainedModel
+
+from data_schemas.machine_settings import Precision
+from data_schemas.rollouts import Rollout
+from tasks.algorithms.digests import weight_digest
+from tasks.engines.chat import end_and_pad, load_tokenizer
+from tasks.engines.embedded.draw import draw
+from tasks.engines.embedded.hf_model import load_model
+from tasks.engines.embedded.rollout_moe import MoeForward, Prefilled
+from tasks.engines.embedded.slots import Seat, Slots
+from tasks.engines.protocols import EngineCounters, Request, Sampling
+from tasks.errors import DataError, EngineError, SettingsError
+
+MAX_LIVE_SEQUENCES = 512
+"""Larger batches decode no faster on a CPU and cost memory."""
+REFILL_BELOW = 0.875
+"""Live share of the slots under which waiting sequences are admitted."""
+PREFILL_TOKENS = 4096
+"""Padded tokens per prefill pass."""
+DTYPES = {Precision.FP32: torch.float32, Precision.BF16: torch.bfloat16}
+
+
+class HFRolloutEngine:
+    """A RolloutEngine on a transformers model in this process."""
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        precision: Precision = Precision.FP32,
+        version: int = 0,
+        slots: int = MAX_LIVE_SEQUENCES,
+    ) -> None:
+        if precision not in DTYPES:
+            raise SettingsError(
+                f"engines.precision '{precision}' needs engines.rollout 'vllm'; "
+                "the embedded engine computes in 'fp32' or 'bf16'"
+            )
+        if slots < 1:
+            raise SettingsError(f"a rollout engine needs at least one slot, not {slots}")
+        self._model: PreTrainedModel = load_model(folder, dtype=DTYPES[precision])
+        self._forward = MoeForward(self._model)
+        self._end_token, self._pad_token = end_and_pad(load_tokenizer(folder))
+        self._version = version
+        self._slots = slots
+        self._counters = EngineCounters()
+
+    @property
+    def policy_version(self) -> int:
+        """Version of the installed weights."""
+        return self._version
+
+    @property
+    def num_experts(self) -> int:
+        """Experts per MoE layer."""
+        return int(self._model.config.num_experts)
+
+    @property
+    def slots(self) -> int:
+        """How many sequences decode at once."""
+        return self._slots
+
+    @property
+    def counters(self) -> EngineCounters:
+        """Work done so far."""
+        return self._counters
+
+    def load_weights(self, weights: Iterator[tuple[str, torch.Tensor]], version: int) -> str:
+        """Install new weights, all of them or an error; return the digest of what came.
+
+        The digest is of the tensors as received, so that it compares with the trainer's in any
+        precision; that the model holds exactly these, cast, is checked tensor by tensor.
+        """
+        own = dict(self._model.named_parameters())
+        incoming = dict(weights)
+        wrong = sorted(own.keys() ^ incoming.keys()) or [
+            name for name, tensor in own.items() if tensor.shape != incoming[name].shape
+        ]
+        if wrong:
+            raise EngineError(f"weight hand-over does not fit the rollout model: {wrong[:3]}")
+        with torch.no_grad():
+            for name, tensor in own.items():
+                tensor.copy_(incoming[name])
+        for name, tensor in own.items():
+            if not torch.equal(tensor, incoming[name].to(tensor.dtype)):
+                raise EngineError(f"{name} is not what was handed over, or holds NaN")
+        self._forward.refresh()
+        self._version = version
+        return weight_digest(incoming.items())
+
+    def rest(self) -> None:
+        """Nothing: there is no memory here that others could not take."""
+
+    def close(self) -> None:
+        """Nothing: the model goes with the last reference to it."""
+
+    @torch.inference_mode()
+    def generate(self, requests: Sequence[Request], sampling: Sampling) -> Iterator[Rollout]:
+        """Start requests in the order given as slots free up; yield rollouts as they end.
+
+        Raises:
+            DataError: a request has no prompt, or no token left to draw.
+        """
+        waiting = _seats(requests, sampling)
+        known: dict[int, _Prefix] = {}
+        slots = Slots(sampling, min(self._slots, len(waiting)), self._end_token)
+        logits_BV = torch.empty(0, self._model.config.vocab_size)
+        while waiting or slots.live:
+            if waiting and slots.live <= REFILL_BELOW * self._slots:
+                room = min(self._slots - slots.live, len(waiting))
+                seats = [waiting.popleft() for _ in range(room)]
+                logits_BV = torch.cat([logits_BV, *self._admit(slots, seats, known)])
+                if not waiting or waiting[0].number != seats[-1].number:
+                    known.clear()
+            started = time.perf_counter()
+            ended_B = slots.record(*draw(logits_BV, sampling.temperature, slots.uniforms_B()))
+            done = [slots.rollout(slot, self._version) for slot in ended_B.nonzero()[:, 0].tolist()]
+            slots.drop(ended_B)
+            self._count(done, time.perf_counter() - started)
+            yield from done
+            started = time.perf_counter()
+            logits_BV = self._decode(slots) if slots.live else logits_BV[:0]
+            self._count([], time.perf_counter() - started)
+
+    @torch.inference_mode()
+    def probe(self, tokens: Sequence[NDArray[np.int32]]) -> list[NDArray[np.float32]]:
+        """Log-probabilities of tokens 1..T-1 of every sequence, in the order given."""
+        found: list[NDArray[np.float32]] = [np.empty(0, dtype=np.float32)] * len(tokens)
+        for bucket in _buckets([len(one) for one in tokens]):
+            tokens_PT = self._padded([tokens[index] for index in bucket])
+            hidden_PTH = self._forward.prefill(tokens_PT).hidden_PTH
+            for index, row_T, hidden_TH in zip(bucket, tokens_PT, hidden_PTH, strict=True):
+                last = len(tokens[index]) - 1
+                logprobs_TV = self._forward.logits(hidden_TH[:last]).log_softmax(dim=1)
+                found[index] = logprobs_TV.gather(1, row_T[1 : last + 1, None])[:, 0].numpy()
+        return found
+
+    def _admit(
+        self, slots: Slots, seats: Sequence[Seat], known: dict[int, "_Prefix"]
+    ) -> list[torch.Tensor]:
+        """Seat sequences, prefilling the prompts not known yet; return logits in slot order."""
+        started = time.perf_counter()
+        fresh = {seat.number: _fed(seat.request) for seat in seats if seat.number not in known}
+        numbers = list(fresh)
+        for bucket in _buckets([len(fed) for fed in fresh.values()]):
+            fed = [fresh[numbers[index]] for index in bucket]
+            prefilled = self._forward.prefill(self._padded(fed))
+            last_P = torch.tensor([len(one) - 1 for one in fed])
+            logits_PV = self._forward.logits(prefilled.hidden_PTH[torch.arange(len(fed)), last_P])
+            for row, index in enumerate(bucket):
+                known[numbers[index]] = _Prefix(prefilled, logits_PV, row)
+        by_pass: dict[int, list[Seat]] = {}
+        for seat in seats:
+            by_pass.setdefault(id(known[seat.number].prefilled), []).append(seat)
+        logits = []
+        for together in by_pass.values():
+            prefixes = [known[seat.number] for seat in together]
+            rows = torch.tensor([prefix.row for prefix in prefixes])
+            slots.admit(together, prefixes[0].prefilled, rows)
+            logits.append(prefixes[0].logits_PV[rows])
+        self._counters = replace(
+            self._counters,
+            prompt_tokens=self._counters.prompt_tokens + sum(map(len, fresh.values())),
+            prefill_seconds=self._counters.prefill_seconds + time.perf_counter() - started,
+        )
+        return logits
+
+    def _decode(self, slots: Slots) -> torch.Tensor:
+        """Feed the tokens drawn last and return the logits of the next."""
+        logits_BV, experts_BLK = self._forward.decode(slots.token_B, slots.position_B, *slots.cache)
+        slots.advance(experts_BLK)
+        return logits_BV
+
+    def _padded(self, sequences: Sequence[NDArray[np.int32]]) -> torch.Tensor:
+        """Stack sequences, padded on the right."""
+        tokens_PT = np.full((len(sequences), max(map(len, sequences))), self._pad_token)
+        for row_T, sequence in zip(tokens_PT, sequences, strict=True):
+            row_T[: len(sequence)] = sequence
+        return torch.from_numpy(tokens_PT)
+
+    def _count(self, done: Sequence[Rollout], seconds: float) -> None:
+        self._counters = replace(
+            self._counters,
+            sequences=self._counters.sequences + len(done),
+            generated_tokens=self._counters.generated_tokens
+            + sum(len(rollout.response_tokens) for rollout in done),
+            decode_seconds=self._counters.decode_seconds + seconds,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Prefix:
+    """A prompt whose forward pass is done: one row of it."""
+
+    prefilled: Prefilled
+    logits_PV: torch.Tensor
+    row: int
+
+
+def _fed(request: Request) -> NDArray[np.int32]:
+    return np.concatenate([request.prompt_tokens, request.response_tokens])
+
+
+def _seats(requests: Sequence[Request], sampling: Sampling) -> deque[Seat]:
+    for request in requests:
+        if len(request.prompt_tokens) == 0:
+            raise DataError(f"{request.problem_id} has no prompt token; drop it before generation")
+        if len(request.response_tokens) >= sampling.max_new_tokens:
+            raise DataError(
+                f"{request.problem_id} already has {len(request.response_tokens)} of "
+                f"{sampling.max_new_tokens} response tokens; it is complete, do not send it again"
+            )
+    return deque(
+        Seat(number, request, request.first_sample + offset)
+        for number, request in enumerate(requests)
+        for offset in range(request.num_samples)
+    )
+
+
+def _buckets(lengths: Sequence[int]) -> Iterator[list[int]]:
+    """Split sequences, shortest first, into passes of at most PREFILL_TOKENS with padding."""
+    bucket: list[int] = []
+    for index in sorted(range(len(lengths)), key=lengths.__getitem__):
+        if bucket and lengths[index] * (len(bucket) + 1) > PREFILL_TOKENS:
+            yield bucket
+            bucket = []
+        bucket.append(index)
+    if bucket:
+        yield bucket

@@ -1,0 +1,86 @@
+"""Router losses of one update, from the native logits of a model's routers.
+
+Replayed routes change which experts a token uses, not the logits its router gives: those
+are taken here, so that balance speaks of what the router would choose.
+
+Letters: M packed rows, L MoE layers, E experts.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+from torch import nn
+
+from data_schemas.rl_settings import AuxiliarySettings
+from tasks.algorithms.router_losses import balance_loss, expert_loads, z_loss
+from tasks.engines.embedded.router_replay import RouterOutput, routers
+from tasks.errors import SettingsError
+
+
+class RouterTerms:
+    """Collects a model's router logits and turns them into losses; does nothing when off."""
+
+    def __init__(self, auxiliary: AuxiliarySettings, num_tokens: int) -> None:
+        self._auxiliary = auxiliary
+        self._num_tokens = max(1, num_tokens)
+        self._counts_LE: list[torch.Tensor] = []
+
+    @contextmanager
+    def watching(self, model: nn.Module) -> Iterator[list[torch.Tensor]]:
+        """Fill the list with one logits tensor [M, E] per MoE layer while the block runs.
+
+        Raises:
+            SettingsError: the model has no MoE router.
+        """
+        logits_LME: list[torch.Tensor] = []
+        if self._auxiliary.balance == 0.0 and self._auxiliary.router_z == 0.0:
+            yield logits_LME
+            return
+
+        def hook(_module: nn.Module, _args: object, output: RouterOutput) -> None:
+            logits_LME.append(output[0])
+
+        try:
+            watched = routers(model)
+        except SettingsError as error:
+            raise SettingsError(
+                "the model has no MoE router; set loss.auxiliary.balance and router_z to 0"
+            ) from error
+        handles = [router.register_forward_hook(hook) for router in watched]
+        try:
+            yield logits_LME
+        finally:
+            for handle in handles:
+                handle.remove()
+
+    def count(
+        self, model: nn.Module, logits_LME: list[torch.Tensor], copies_M: torch.Tensor
+    ) -> None:
+        """Add a part of the update to the loads that balance is measured with."""
+        loads = [
+            expert_loads(logits_ME, copies_M, router.top_k)
+            for logits_ME, router in zip(logits_LME, routers(model), strict=True)
+        ]
+        before = self._counts_LE or [torch.zeros_like(load_E) for load_E in loads]
+        self._counts_LE = [one + other for one, other in zip(before, loads, strict=True)]
+
+    def loss(
+        self, logits_LME: list[torch.Tensor], copies_M: torch.Tensor
+    ) -> tuple[torch.Tensor, dict[str, float]]:
+        """Weighted losses of a part of the update, and their unweighted values."""
+        total, metrics = torch.zeros(()), {}
+        if self._auxiliary.balance > 0.0:
+            terms = [
+                balance_loss(logits_ME, copies_M, counts_E, self._num_tokens)
+                for logits_ME, counts_E in zip(logits_LME, self._counts_LE, strict=True)
+            ]
+            mean = torch.stack(terms).mean()
+            total = total + self._auxiliary.balance * mean
+            metrics["auxiliary/balance"] = float(mean.detach())
+        if self._auxiliary.router_z > 0.0:
+            terms = [z_loss(logits_ME, copies_M, self._num_tokens) for logits_ME in logits_LME]
+            mean = torch.stack(terms).mean()
+            total = total + self._auxiliary.router_z * mean
+            metrics["auxiliary/router_z"] = float(mean.detach())
+        return total, metrics

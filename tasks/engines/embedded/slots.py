@@ -1,0 +1,203 @@
+"""The sequences that are being decoded: their caches, tokens and routes, one slot each.
+
+Live sequences always fill the first slots: when one ends, the last takes its place. So a step
+costs what its live sequences cost, and no cache is padded or copied as a whole.
+
+Letters: S slots, B live sequences, T places of a sequence, L layers (of routes: MoE layers),
+G key-value heads, D head dimension, K experts per token.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from data_schemas.rollouts import Rollout, RouterTrace, StopReason
+from tasks.engines.embedded.draw import stream_key, uniforms
+from tasks.engines.embedded.rollout_moe import Prefilled
+from tasks.engines.protocols import Request, Sampling
+
+GROWTH = 1.5
+"""By how much the places grow when a sequence needs more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seat:
+    """One sample of one request."""
+
+    number: int
+    """Of the request, in its call."""
+    request: Request
+    sample: int
+
+
+class Slots:
+    """State of the live sequences; vectors hold a number per slot, the first B are live."""
+
+    def __init__(self, sampling: Sampling, size: int, end_token: int) -> None:
+        self._sampling = sampling
+        self._size = size
+        self._end_token = end_token
+        self._seats: list[Seat] = []
+        self._tokens_ST = torch.empty((size, 0), dtype=torch.int64)
+        self._logprobs_ST = torch.empty((size, 0))
+        self._routes_STLK = torch.empty(0)
+        self._keys: list[torch.Tensor] = []
+        self._values: list[torch.Tensor] = []
+        # Tokens fed so far, which is the place of the token that is drawn next.
+        self._position_S = torch.zeros(size, dtype=torch.int64)
+        self._prompt_S = torch.zeros(size, dtype=torch.int64)
+        self._stop_S = torch.zeros(size, dtype=torch.int64)
+        self._stream_S = torch.zeros(size, dtype=torch.int64)
+
+    @property
+    def live(self) -> int:
+        """Sequences being decoded."""
+        return len(self._seats)
+
+    @property
+    def position_B(self) -> torch.Tensor:
+        """Place of the token drawn last, or, before a draw, of the one to be drawn."""
+        return self._position_S[: self.live]
+
+    @property
+    def token_B(self) -> torch.Tensor:
+        """The tokens drawn last."""
+        return self._tokens_ST[torch.arange(self.live), self.position_B]
+
+    @property
+    def cache(self) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
+        """Keys and values per layer [S, T, G, D], with room for the tokens drawn last and next."""
+        self._reserve(int(self.position_B.max()) + 2)
+        return self._keys, self._values
+
+    def uniforms_B(self) -> NDArray[np.float64]:
+        """The random numbers of the tokens to be drawn."""
+        place_B = self.position_B - self._prompt_S[: self.live]
+        return uniforms(self._stream_S[: self.live].numpy().view(np.uint64), place_B.numpy())
+
+    def admit(self, seats: Sequence[Seat], prefilled: Prefilled, rows: torch.Tensor) -> None:
+        """Seat sequences behind the live ones.
+
+        Args:
+            rows: the row of `prefilled` with each seat's prompt and earlier response.
+        """
+        first, last = self.live, self.live + len(seats)
+        width = prefilled.experts_PTLK.shape[1]
+        if not self._keys:
+            self._routes_STLK = _without_places(prefilled.experts_PTLK, self._size)
+            self._keys = [_without_places(layer, self._size) for layer in prefilled.keys]
+            self._values = [_without_places(layer, self._size) for layer in prefilled.values]
+        # All the places these may need at once, if that is not much more than their prompts need.
+        whole = max(len(seat.request.prompt_tokens) for seat in seats)
+        self._reserve(max(width + 1, min(whole + self._sampling.max_new_tokens, 4 * width)))
+        self._routes_STLK[first:last, :width] = prefilled.experts_PTLK[rows]
+        for kept, found in zip(self._keys, prefilled.keys, strict=True):
+            kept[first:last, :width] = found[rows]
+        for kept, found in zip(self._values, prefilled.values, strict=True):
+            kept[first:last, :width] = found[rows]
+        for slot, seat in enumerate(seats, start=first):
+            self._begin(slot, seat)
+        self._seats.extend(seats)
+
+    def _begin(self, slot: int, seat: Seat) -> None:
+        request, sampling = seat.request, self._sampling
+        prompt, earlier = len(request.prompt_tokens), len(request.response_tokens)
+        allowed = sampling.max_new_tokens - earlier
+        if sampling.segment_tokens:
+            allowed = min(allowed, sampling.segment_tokens)
+        self._prompt_S[slot] = prompt
+        self._position_S[slot] = prompt + earlier
+        self._stop_S[slot] = prompt + earlier + allowed
+        key = stream_key(sampling.seed, request.problem_id, seat.sample)
+        self._stream_S.numpy().view(np.uint64)[slot] = key
+
+    def record(self, token_B: torch.Tensor, logprob_B: torch.Tensor) -> torch.Tensor:
+        """Keep what was drawn and return who has ended: bool [B]."""
+        rows_B, live = torch.arange(self.live), self.live
+        self._tokens_ST[rows_B, self.position_B] = token_B
+        self._logprobs_ST[rows_B, self.position_B] = logprob_B
+        return (token_B == self._end_token) | (self.position_B + 1 >= self._stop_S[:live])
+
+    def advance(self, experts_BLK: torch.Tensor) -> None:
+        """Note that the tokens drawn last have been fed, through these experts."""
+        self._routes_STLK[torch.arange(self.live), self.position_B] = experts_BLK
+        self._position_S[: self.live] += 1
+
+    def rollout(self, slot: int, version: int) -> Rollout:
+        """Everything a slot holds, as the engine's answer."""
+        seat, sampling = self._seats[slot], self._sampling
+        request = seat.request
+        end = int(self._position_S[slot]) + 1
+        start = len(request.prompt_tokens) + len(request.response_tokens)
+        tokens_R = self._tokens_ST[slot, start:end].numpy().astype(np.int32)
+        trace = None
+        if sampling.record_routes:
+            trace = RouterTrace(self._routes_STLK[slot, : end - 1].numpy().copy())
+        whole = len(request.response_tokens) + len(tokens_R)
+        if tokens_R[-1] == self._end_token:
+            reason = StopReason.END
+        elif whole == sampling.max_new_tokens:
+            reason = StopReason.LENGTH
+        else:
+            reason = StopReason.SEGMENT
+        return Rollout(
+            problem_id=request.problem_id,
+            sample=seat.sample,
+            prompt_tokens=request.prompt_tokens,
+            response_tokens=tokens_R,
+            logprobs=self._logprobs_ST[slot, start:end].numpy().copy(),
+            trace=trace,
+            stop_reason=reason,
+            policy_version=version,
+        )
+
+    def drop(self, ended_B: torch.Tensor) -> None:
+        """Free the slots of those who ended; the last of the others move into them."""
+        left = self.live - int(ended_B.sum())
+        gaps = ended_B[:left].nonzero()[:, 0]
+        movers = left + (~ended_B[left:]).nonzero()[:, 0]
+        if len(gaps):
+            width = int(self.position_B.max()) + 1
+            for buffer in self._buffers():
+                buffer[gaps, :width] = buffer[movers, :width]
+            for vector in (self._position_S, self._prompt_S, self._stop_S, self._stream_S):
+                vector[gaps] = vector[movers]
+            for gap, mover in zip(gaps.tolist(), movers.tolist(), strict=True):
+                self._seats[gap] = self._seats[mover]
+        del self._seats[left:]
+
+    def _buffers(self) -> list[torch.Tensor]:
+        return [
+            self._tokens_ST,
+            self._logprobs_ST,
+            self._routes_STLK,
+            *self._keys,
+            *self._values,
+        ]
+
+    def _reserve(self, width: int) -> None:
+        """Make room for `width` places."""
+        have = self._tokens_ST.shape[1]
+        if width > have:
+            width = max(width, round(have * GROWTH), 64)
+            wider = [_with_places(buffer, width, self.live) for buffer in self._buffers()]
+            self._tokens_ST, self._logprobs_ST, self._routes_STLK = wider[:3]
+            self._keys = wider[3 : 3 + len(self._keys)]
+            self._values = wider[3 + len(self._keys) :]
+
+
+def _without_places(like_PT: torch.Tensor, size: int) -> torch.Tensor:
+    return like_PT.new_empty((size, 0, *like_PT.shape[2:]))
+
+
+def _with_places(buffer_ST: torch.Tensor, width: int, live: int) -> torch.Tensor:
+    # Zeros: a place that is masked must still hold a number, for 0 * NaN is NaN.
+    # Places lie inside the next axis: the keys of a head then stand side by side in memory.
+    rest = buffer_ST.shape[2:]
+    wider = buffer_ST.new_zeros((buffer_ST.shape[0], *rest[:1], width, *rest[1:]))
+    wider = wider.transpose(1, 2) if rest else wider
+    wider[:live, : buffer_ST.shape[1]] = buffer_ST[:live]
+    return wider

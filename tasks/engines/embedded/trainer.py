@@ -1,0 +1,256 @@
+"""Training with plain torch on the machine at hand: the embedded default.
+
+The loss comes in as a function. No padding is computed, and what sequences begin with
+alike is computed once (tasks/algorithms/packing.py). Logits are computed at response
+positions only, so prompts cost no vocabulary matmul.
+
+Letters: N sequences, T tokens, M packed rows, R response positions, H hidden, V vocabulary,
+L layers, E experts, K experts per token.
+"""
+
+import json
+from collections.abc import Iterator
+from contextlib import nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from transformers import PreTrainedModel
+
+from data_schemas.rl_settings import AuxiliarySettings
+from data_schemas.rollouts import MISSING_ROUTE
+from tasks.algorithms.logprobs import scores_from_hidden, trainable_scores
+from tasks.algorithms.packing import (
+    Packing,
+    pack,
+    prefix_order,
+    shared_prefixes,
+    token_buckets,
+)
+from tasks.engines.chat import load_tokenizer
+from tasks.engines.embedded.hf_model import load_model
+from tasks.engines.embedded.packed_attention import Layout, attending_packed, layout
+from tasks.engines.embedded.router_replay import recording, replaying
+from tasks.engines.embedded.router_terms import RouterTerms
+from tasks.engines.protocols import NO_AUXILIARY, LossFn, TokenBatch, TokenScores
+from tasks.errors import DataError, EngineError
+
+MICRO_BATCH_TOKENS = 8192
+"""Packed rows per forward pass: what fits a laptop's cache and memory comfortably."""
+ADAM_BETAS = (0.9, 0.95)
+GRAD_CLIP = 1.0
+STATE_FILE = "trainer.pt"
+
+
+class TorchTrainer:
+    """A Trainer on a transformers model in this process."""
+
+    def __init__(self, folder: Path, *, weight_decay: float = 0.0) -> None:
+        self._model: PreTrainedModel = load_model(folder)
+        self._tokenizer = load_tokenizer(folder)
+        self._optimizer = torch.optim.AdamW(
+            _decay_groups(self._model, weight_decay), lr=0.0, betas=ADAM_BETAS, fused=True
+        )
+
+    def score(
+        self, batch: TokenBatch, *, temperature: float, record_routes: bool = False
+    ) -> TokenScores:
+        """Log-probabilities, entropies and native routes without gradient."""
+        logprobs_NT = torch.zeros(batch.tokens_NT.shape)
+        entropy_NT = torch.zeros(batch.tokens_NT.shape)
+        experts_NTLK: torch.Tensor | None = None
+        for micro in _micro_batches(batch):
+            with torch.inference_mode():
+                if record_routes:
+                    with recording(self._model) as record:
+                        hidden_MH = self._hidden(micro)
+                        native_NTLK = record.take()[micro.packing.rows_NT]
+                    if experts_NTLK is None:
+                        shape = (*batch.tokens_NT.shape, *native_NTLK.shape[2:])
+                        experts_NTLK = torch.full(shape, MISSING_ROUTE, dtype=torch.int16)
+                    width = native_NTLK.shape[1]
+                    native_NTLK[~micro.real_NT] = MISSING_ROUTE
+                    experts_NTLK[micro.rows_N, :width] = native_NTLK.to(torch.int16)
+                else:
+                    hidden_MH = self._hidden(micro)
+                logprobs_R, entropy_R = scores_from_hidden(
+                    hidden_MH[micro.before_R], self._head(), micro.tokens_R, temperature
+                )
+            logprobs_NT[micro.rows_N[micro.at[0]], micro.at[1]] = logprobs_R
+            entropy_NT[micro.rows_N[micro.at[0]], micro.at[1]] = entropy_R
+        return TokenScores(logprobs_NT, entropy_NT, experts_NTLK)
+
+    def update(
+        self,
+        batch: TokenBatch,
+        loss: LossFn,
+        *,
+        temperature: float,
+        learning_rate: float,
+        auxiliary: AuxiliarySettings = NO_AUXILIARY,
+    ) -> dict[str, float]:
+        """One optimizer step on the whole batch.
+
+        Raises:
+            EngineError: the loss or the gradient is not finite; no weight was changed.
+        """
+        self._optimizer.zero_grad(set_to_none=True)
+        micros = _micro_batches(batch)
+        routing = self._router_terms(batch, micros, auxiliary)
+        num_responses = max(1, int(batch.response_NT.sum()))
+        totals: dict[str, float] = {"loss": 0.0}
+        for micro in micros:
+            with routing.watching(self._model) as logits_LME:
+                hidden_MH = self._hidden(micro)
+            logprobs_R, entropy_R = trainable_scores(
+                hidden_MH.index_select(0, micro.before_R),
+                self._head(),
+                micro.tokens_R,
+                temperature,
+                with_entropy=auxiliary.entropy > 0.0,
+            )
+            logprobs_NT = torch.zeros(micro.batch.tokens_NT.shape).index_put(micro.at, logprobs_R)
+            value, metrics = loss(logprobs_NT, micro.batch)
+            extra, extra_metrics = routing.loss(logits_LME, micro.packing.copies_M)
+            if auxiliary.entropy > 0.0:
+                mean = entropy_R.sum() / num_responses
+                extra = extra - auxiliary.entropy * mean
+                extra_metrics["auxiliary/entropy_nats"] = float(mean.detach())
+            (value + extra).backward()
+            for name, amount in ({"loss": float(value.detach())} | metrics | extra_metrics).items():
+                totals[name] = totals.get(name, 0.0) + amount
+        norm = torch.nn.utils.clip_grad_norm_(self._model.parameters(), GRAD_CLIP)
+        if not torch.isfinite(norm):
+            self._optimizer.zero_grad(set_to_none=True)
+            raise EngineError(f"gradient norm is {float(norm)}; the update was not applied")
+        for group in self._optimizer.param_groups:
+            group["lr"] = learning_rate
+        self._optimizer.step()
+        return totals | {"grad_norm": float(norm)}
+
+    def weights(self) -> Iterator[tuple[str, torch.Tensor]]:
+        """The policy's tensors under Hugging Face names."""
+        for name, parameter in self._model.named_parameters():
+            yield name, parameter.detach()
+
+    def save(self, folder: Path) -> None:
+        """Write weights and optimizer state."""
+        state = {
+            "config": _geometry(self._model),
+            "model": self._model.state_dict(),
+            "optimizer": self._optimizer.state_dict(),
+        }
+        torch.save(state, folder / STATE_FILE)
+
+    def restore(self, folder: Path) -> None:
+        """Take up exactly where `save` left off."""
+        state = torch.load(folder / STATE_FILE, weights_only=True)
+        if state["config"] != _geometry(self._model):
+            raise DataError(f"{folder} holds the state of another architecture: {state['config']}")
+        self._model.load_state_dict(state["model"])
+        self._optimizer.load_state_dict(state["optimizer"])
+
+    def export(self, folder: Path) -> None:
+        """Write the policy as a Hugging Face directory with its tokenizer."""
+        self._model.save_pretrained(folder)
+        self._tokenizer.save_pretrained(folder)
+
+    def close(self) -> None:
+        """Nothing: the model goes with the last reference to it."""
+
+    def _head(self) -> torch.Tensor:
+        return self._model.get_parameter("lm_head.weight")
+
+    def _hidden(self, micro: "_MicroBatch") -> torch.Tensor:
+        """Hidden states of the packed rows [M, H]."""
+        batch, cells_M = micro.batch, micro.packing.cells_M
+        routes = nullcontext()
+        if batch.experts_NTLK is not None:
+            routes = replaying(self._model, batch.experts_NTLK.flatten(0, 1)[cells_M].long())
+        with routes, attending_packed(self._model):
+            output = self._model.get_decoder()(
+                input_ids=batch.tokens_NT.flatten()[cells_M][None],
+                position_ids=(cells_M % batch.tokens_NT.shape[1])[None],
+                use_cache=False,
+                packed=micro.layout,
+            )
+        return output.last_hidden_state[0]
+
+    def _router_terms(
+        self, batch: TokenBatch, micros: list["_MicroBatch"], auxiliary: AuxiliarySettings
+    ) -> RouterTerms:
+        """The router losses of an update.
+
+        Balance is a product of two means over the update, so its loads are counted in a
+        pass of their own; that pass is made only if the loss is on.
+        """
+        terms = RouterTerms(auxiliary, num_tokens=int(batch.lengths_N.sum()))
+        if auxiliary.balance > 0.0:
+            for micro in micros:
+                with torch.no_grad(), terms.watching(self._model) as logits_LME:
+                    self._hidden(micro)
+                terms.count(self._model, logits_LME, micro.packing.copies_M)
+        return terms
+
+
+@dataclass(frozen=True, slots=True)
+class _MicroBatch:
+    """Some sequences of a batch and how they are packed."""
+
+    rows_N: torch.Tensor
+    """Which of the batch."""
+    batch: TokenBatch
+    packing: Packing
+    layout: Layout
+
+    @property
+    def real_NT(self) -> torch.Tensor:
+        return torch.arange(self.batch.tokens_NT.shape[1]) < self.batch.lengths_N[:, None]
+
+    @property
+    def at(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """Sequence and position of every response token."""
+        sequence_R, position_R = self.batch.response_NT.nonzero(as_tuple=True)
+        return sequence_R, position_R
+
+    @property
+    def tokens_R(self) -> torch.Tensor:
+        return self.batch.tokens_NT[self.at]
+
+    @property
+    def before_R(self) -> torch.Tensor:
+        """Packed row that predicts a response token."""
+        sequence_R, position_R = self.at
+        return self.packing.rows_NT[sequence_R, position_R - 1]
+
+
+def _micro_batches(batch: TokenBatch) -> list[_MicroBatch]:
+    """Split a batch so that sequences which begin alike come together, and pack each part."""
+    tokens_NT, lengths_N = batch.tokens_NT.numpy(), batch.lengths_N.numpy()
+    routes_NTD = None if batch.experts_NTLK is None else batch.experts_NTLK.flatten(2).numpy()
+    order = prefix_order(tokens_NT, lengths_N, routes_NTD)
+    routes_NTD = None if routes_NTD is None else routes_NTD[order]
+    lengths_N = lengths_N[order]
+    shared_N = shared_prefixes(tokens_NT[order], lengths_N, routes_NTD)
+    micros = []
+    for bucket in token_buckets(lengths_N, shared_N, MICRO_BATCH_TOKENS):
+        rows_N = torch.tensor([order[place] for place in bucket])
+        part = batch.select(rows_N)
+        packing = pack(lengths_N[bucket], shared_N[bucket], part.tokens_NT.shape[1])
+        micros.append(_MicroBatch(rows_N, part, packing, layout(packing, part.lengths_N)))
+    return micros
+
+
+def _decay_groups(model: PreTrainedModel, weight_decay: float) -> list[dict[str, object]]:
+    """Decay matrices, not norms or biases."""
+    matrices = [parameter for parameter in model.parameters() if parameter.ndim >= 2]
+    vectors = [parameter for parameter in model.parameters() if parameter.ndim < 2]
+    return [
+        {"params": matrices, "weight_decay": weight_decay},
+        {"params": vectors, "weight_decay": 0.0},
+    ]
+
+
+def _geometry(model: PreTrainedModel) -> str:
+    """What two models must share so that one can take the other's state."""
+    return json.dumps({name: list(p.shape) for name, p in model.named_parameters()})

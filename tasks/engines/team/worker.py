@@ -1,0 +1,121 @@
+"""The other ranks of a team: take commands from the leader until told to stop.
+
+SIGTERM is the leader's business: it finishes its step, commits and ends the team. So it is passed
+on, which also tells the leader when the machine of a follower alone is to go.
+"""
+
+import logging
+import os
+import signal
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from torch import distributed as dist
+from torch.distributed.elastic.multiprocessing.errors import get_error_handler
+
+from tasks.engines.team import wire
+from tasks.engines.team.failure_store import Board
+from tasks.engines.team.member import Command, End, Member, joined
+from tasks.errors import EngineError, PipelineError
+
+logger = logging.getLogger(__name__)
+
+
+def serve() -> None:
+    """Do what the leader says until it ends the team.
+
+    Raises:
+        PipelineError: this rank failed; the message names it.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    with (
+        joined() as member,
+        member.board.watching(code=0),
+        _leaving_sigterm_to_the_leader(member.board) as came,
+    ):
+        threading.Thread(target=_beside, args=(member,), name="beside", daemon=True).start()
+        if _follow(member, member.commands) is End.DONE:
+            came.clear()
+
+
+@contextmanager
+def _leaving_sigterm_to_the_leader(board: Board) -> Iterator[list[int]]:
+    """Pass SIGTERM on instead of ending by it, until the block ends.
+
+    Yields:
+        The signals that came: while there are any, this process ends by SIGTERM in the end.
+
+    The main thread waits in a collective and runs no handler, so a thread reads the number of the
+    signal from a socket.
+    """
+    came: list[int] = []
+    here, there = socket.socketpair()
+    there.setblocking(False)
+
+    def pass_on() -> None:
+        while number := here.recv(1):
+            if number[0] == signal.SIGTERM:
+                board.pass_on_sigterm()
+
+    threading.Thread(target=pass_on, name="sigterm", daemon=True).start()
+    signal.signal(signal.SIGTERM, lambda number, _: came.append(number))
+    signal.set_wakeup_fd(there.fileno(), warn_on_full_buffer=False)
+    try:
+        yield came
+    finally:
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        there.close()
+        if came:  # the agent sent it, and waits
+            os.kill(os.getpid(), signal.SIGTERM)
+
+
+def _follow(member: Member, group: dist.ProcessGroup) -> End:
+    """Serve one channel. A leader that is gone ends it quietly: the agent knows why it went."""
+    while True:
+        try:
+            command = wire.hear(group)
+        except RuntimeError as error:
+            logger.warning("rank %d: the leader is gone: %s", member.place.rank, error)
+            return End.FAILED
+        if isinstance(command, End):
+            return command
+        try:
+            reply = _done(command, member)
+        except PipelineError as error:
+            if member.board.is_over():  # a consequence of what failed elsewhere
+                logger.warning("rank %d: %s", member.place.rank, error)
+                return End.FAILED
+            member.board.report(error)
+            raise type(error)(f"rank {member.place.rank}: {error}") from error
+        try:
+            wire.gather(reply, group)
+        except RuntimeError as error:
+            logger.warning("rank %d: the leader is gone: %s", member.place.rank, error)
+            return End.FAILED
+
+
+def _done(command: object, member: Member) -> object:
+    """Do a command; whatever an engine raises becomes an error of the pipeline.
+
+    Raises:
+        EngineError: a library failed.
+    """
+    try:
+        follow: Command = command  # pyright: ignore[reportAssignmentType]
+        return follow.follow(member)
+    except PipelineError:
+        raise
+    except Exception as error:
+        raise EngineError(f"{type(error).__name__}: {error}") from error
+
+
+def _beside(member: Member) -> None:
+    """Serve the second channel in its own thread, whose failure is the process's."""
+    try:
+        _follow(member, member.beside)
+    except PipelineError as error:
+        get_error_handler().record_exception(error)
+        os._exit(1)

@@ -1,0 +1,190 @@
+# pyright: reportMissingImports=false
+"""Forward and backward passes of this rank's part of a model, micro-batch by micro-batch.
+
+Megatron's schedules (1F1B with pipeline parallelism) decide the order; here stands what one
+forward pass is, and how hidden states become log-probabilities without logits elsewhere.
+
+Letters: M packed rows, H hidden, R response positions, V this rank's columns of the vocabulary,
+L MoE layers, K experts per token.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from functools import partial
+
+import torch
+from megatron.core.models.gpt import GPTModel
+from megatron.core.pipeline_parallel import get_forward_backward_func
+from megatron.core.tensor_parallel import gather_from_sequence_parallel_region
+from torch import distributed, nn
+
+from tasks.engines.trainer_megatron.context import held_rows
+from tasks.engines.trainer_megatron.gathering import joined
+from tasks.engines.trainer_megatron.geometry import Geometry
+from tasks.engines.trainer_megatron.micro_batches import MicroBatch
+from tasks.engines.trainer_megatron.model import attention_inputs
+from tasks.engines.trainer_megatron.parallel import Ranks
+from tasks.engines.trainer_megatron.router_replay import ModelReplay, Routes
+from tasks.engines.trainer_megatron.vocabulary import sharded_scores, vocabulary_slice
+
+Scores = tuple[torch.Tensor, torch.Tensor]
+"""(logprobs_R, entropy_R) on the CPU"""
+Finish = Callable[[MicroBatch, Scores], torch.Tensor]
+"""What the last stage does with a micro-batch's scores; returns the loss."""
+
+
+class Passes:
+    """Runs a model. All ranks make the same calls with as many micro-batches each.
+
+    Args:
+        model: takes packed rows: the GPTModel, or what wraps it for training.
+    """
+
+    def __init__(
+        self, gpt: GPTModel, model: nn.Module, geometry: Geometry, ranks: Ranks, replay: ModelReplay
+    ) -> None:
+        self._gpt, self._model, self._ranks, self._replay = gpt, model, ranks, replay
+        group = ranks.tensor_group if ranks.tensor > 1 else None
+        columns = geometry.padded_vocab(ranks.tensor) // ranks.tensor
+        self._share = vocabulary_slice(geometry.vocab, columns, ranks.tensor_rank, group)
+        self.places_L, self.num_layers = _places(replay, ranks)
+
+    def run(
+        self,
+        micros: Sequence[MicroBatch],
+        finish: Finish,
+        *,
+        temperature: float,
+        training: bool,
+        with_entropy: bool = True,
+        record: bool = False,
+    ) -> list[torch.Tensor]:
+        """Run all micro-batches forward, and backward if training.
+
+        Args:
+            finish: called on the last pipeline stage, once per micro-batch.
+            training: gradients are added to the model's buffers, summed over all ranks.
+
+        Returns:
+            If `record`: per micro-batch, native expert choices [M, L, K] of this rank's rows
+            and layers, int32 on the CPU.
+        """
+        recorded: list[torch.Tensor] = []
+        self._replay.forget()  # of a run that was given up
+
+        def step(waiting: Iterator[MicroBatch], model: nn.Module):
+            micro = next(waiting)
+            output = self._forward(model, micro, training=training, record=record)
+            if record:
+                recorded.append(self._replay.recorded().to("cpu", torch.int32))
+            return output, partial(
+                self._finish, micro, finish, temperature=temperature, with_entropy=with_entropy
+            )
+
+        with nullcontext() if training else torch.no_grad():
+            get_forward_backward_func()(
+                forward_step_func=step,
+                data_iterator=iter(micros),
+                model=[self._model],
+                num_microbatches=len(micros),
+                seq_length=1,  # of no account: stages tell each other what they send
+                micro_batch_size=1,
+                forward_only=not training,
+            )
+        self._replay.finish()
+        return recorded
+
+    def rows(self, micro: MicroBatch) -> torch.Tensor:
+        """Packed rows [M] that this rank's layers see.
+
+        Context parallelism deals out rows of every sequence, sequence parallelism cuts what a
+        rank has among its tensor ranks.
+        """
+        return self._held(micro).chunk(self._ranks.tensor)[self._ranks.tensor_rank]
+
+    def _held(self, micro: MicroBatch) -> torch.Tensor:
+        """Packed rows that this rank's attention sees."""
+        return held_rows(micro.parts, self._ranks.context, self._ranks.context_rank)
+
+    def _forward(
+        self, model: nn.Module, micro: MicroBatch, *, training: bool, record: bool
+    ) -> torch.Tensor:
+        """Run this stage's layers; the last stage returns hidden states, not logits."""
+        device, tokens_M = self._ranks.device, micro.tokens_M
+        inputs = attention_inputs(micro.lengths, len(tokens_M), device)
+        routes = self._replay.forward(self._routes(micro), training=training, record=record)
+        with routes, _without_head(self._gpt):
+            return model(tokens_M[self._held(micro)][None].to(device), **inputs)
+
+    def _routes(self, micro: MicroBatch) -> Routes:
+        """Cut the routes of a micro-batch to this rank's rows; they are of this stage's layers."""
+        rows_M, experts_MLK = self.rows(micro), micro.routes_MLK()
+        if experts_MLK is not None:
+            assert experts_MLK.shape[1] == len(self.places_L), "cut for the layers of another stage"
+            experts_MLK = experts_MLK[rows_M].to(self._ranks.device)
+        return Routes(experts_MLK, micro.real_M[rows_M].to(self._ranks.device))
+
+    def _finish(
+        self,
+        micro: MicroBatch,
+        finish: Finish,
+        output: torch.Tensor,
+        *,
+        temperature: float,
+        with_entropy: bool,
+    ) -> tuple[torch.Tensor, torch.Tensor, dict[str, torch.Tensor]]:
+        """Turn hidden states [M, 1, H] into a loss, in the form Megatron's schedules take."""
+        device = self._ranks.device
+        if self._ranks.tensor > 1:
+            output = gather_from_sequence_parallel_region(output, tensor_parallel_output_grad=True)
+        row_R = self._row_among_held(micro)
+        own_R = (row_R >= 0).nonzero()[:, 0]
+        scores = sharded_scores(
+            output[:, 0].index_select(0, row_R[own_R].to(device)),
+            self._head(),
+            micro.tokens_R[own_R].to(device),
+            temperature,
+            self._share,
+            with_entropy=with_entropy,
+        )
+        # The loss is small and reads columns that lie on the CPU.
+        logprobs_R, entropy_R = (part.cpu() for part in scores)
+        if self._ranks.context > 1:
+            size, group = len(row_R), self._ranks.context_group
+            logprobs_R = joined(logprobs_R, own_R, size, group)
+            entropy_R = joined(entropy_R, own_R, size, group)
+        loss = finish(micro, (logprobs_R, entropy_R))
+        return loss.to(device), torch.zeros((), dtype=torch.int, device=device), {}
+
+    def _row_among_held(self, micro: MicroBatch) -> torch.Tensor:
+        """Which row of this rank's predicts a response token [R]; -1 if another rank has it."""
+        held_M = self._held(micro)
+        place = torch.full((len(micro.tokens_M),), -1)
+        place[held_M] = torch.arange(len(held_M))
+        return place[micro.before_R]
+
+    def _head(self) -> torch.Tensor:
+        head_VH = self._gpt.output_layer.weight
+        if self._gpt.share_embeddings_and_output_weights:
+            head_VH = self._gpt.shared_embedding_or_output_weight()
+        assert head_VH is not None, "only the last stage finishes"
+        return head_VH
+
+
+@contextmanager
+def _without_head(gpt: GPTModel) -> Iterator[None]:
+    """Let a model return hidden states, which are then gathered at response positions only."""
+    before, gpt.post_process = gpt.post_process, False
+    try:
+        yield
+    finally:
+        gpt.post_process = before
+
+
+def _places(replay: ModelReplay, ranks: Ranks) -> tuple[list[int], int]:
+    """Which of the model's MoE layers this stage has, and how many there are in all."""
+    numbers = [router.layer_number for router in replay.routers]
+    gathered: list[list[int]] = [[] for _ in range(ranks.pipeline)]
+    distributed.all_gather_object(gathered, numbers, group=ranks.pipeline_group)
+    order = sorted(number for stage in gathered for number in stage)
+    return [order.index(number) for number in numbers], len(order)

@@ -1,0 +1,70 @@
+"""What evaluations leave behind, read by everybody who has to judge a model by it.
+
+A folder of one model holds report.json and samples.parquet. A ladder holds ladder.json, the
+reports of all models in the order they were made, and comparisons.json, the last of them
+against every other.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import BaseModel, TypeAdapter, ValidationError
+
+from data_schemas.reports import Comparison, EvaluationReport
+from tasks.errors import DataError
+from tasks.store import local
+
+REPORT_FILE = "report.json"
+LADDER_FILE = "ladder.json"
+COMPARISONS_FILE = "comparisons.json"
+Record = TypeVar("Record")
+_REPORTS = TypeAdapter(tuple[EvaluationReport, ...])
+_COMPARISONS = TypeAdapter(tuple[Comparison, ...])
+
+
+def read_evaluation(folder: Path) -> EvaluationReport:
+    """Read one model's scores.
+
+    Raises:
+        DataError: the folder is not an evaluation's.
+    """
+    return _read(folder / REPORT_FILE, TypeAdapter(EvaluationReport))
+
+
+def write_ladder(
+    folder: Path, reports: Sequence[EvaluationReport], comparisons: Sequence[Comparison]
+) -> None:
+    """Write the reports of all models, the candidate's last, and its comparisons with the rest."""
+    _write(folder / LADDER_FILE, reports)
+    _write(folder / COMPARISONS_FILE, comparisons)
+
+
+def read_ladder(folder: Path) -> tuple[EvaluationReport, ...]:
+    """Read all reports, the candidate's last.
+
+    Raises:
+        DataError: the folder is not a ladder.
+    """
+    return _read(folder / LADDER_FILE, _REPORTS)
+
+
+def read_comparisons(folder: Path) -> tuple[Comparison, ...]:
+    """Read the candidate's comparisons.
+
+    Raises:
+        DataError: the folder is not a ladder.
+    """
+    return _read(folder / COMPARISONS_FILE, _COMPARISONS)
+
+
+def _write(path: Path, records: Sequence[BaseModel]) -> None:
+    rows = [record.model_dump(mode="json") for record in records]
+    local.write_bytes(path, local.canonical_json(rows))
+
+
+def _read(path: Path, kind: TypeAdapter[Record]) -> Record:
+    try:
+        return kind.validate_json(path.read_bytes())
+    except (OSError, ValidationError) as error:
+        raise DataError(f"{path} cannot be read: {error}") from error

@@ -1,0 +1,1 @@
+"""Rollout engine against trainer: log-probabilities, routes, and their drift over RL."""

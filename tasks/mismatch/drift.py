@@ -1,0 +1,194 @@
+"""The mismatch of every step of RL, with and without router replay.
+
+    python -m tasks.mismatch.drift --engines real --steps 50 --out drift
+
+One phase per way of replay, from the same model, problems and seed: the first step's answers are
+the same, later ones are those of policies that were trained differently. What is drawn is what the
+gate recorded, before the update of each step. A run that was stopped goes on where it was.
+"""
+
+import argparse
+import io
+import json
+import logging
+import statistics
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import torch
+from matplotlib.figure import Figure
+from rich.console import Console
+from rich.table import Table
+
+from data_schemas.machine_settings import MachineSettings, Precision
+from data_schemas.mismatch import GateRecord
+from data_schemas.prompts import Domain, Problem
+from data_schemas.rl_settings import EngineSettings, RewardSettings, RLSettings, RouterReplay
+from tasks.errors import PipelineError
+from tasks.foundation.base import check_model_folder, shipped_base
+from tasks.mismatch.numerics import EMBEDDED, real, sample_problems
+from tasks.platform.progress import progress
+from tasks.rewards.scoring.service import ScoringService
+from tasks.rl.durability import state
+from tasks.rl.run import Phase, finish, train
+from tasks.store import local
+
+DOMAINS = (Domain.MATHS, Domain.CHOICE, Domain.EXTRACTION, Domain.TOOL_USE)
+"""Judged by rules alone: no sandbox, no judge."""
+MAX_ABSTAINED = 0.5
+"""More than by default: a step that stops a phase would leave a hole in the picture."""
+NO_CANARIES = 1_000_000
+"""Steps between two checks of all verifiers, those that are not asked here included."""
+NUM_PROBLEMS = 400
+COLOURS = {RouterReplay.OFF: "#b3372f", RouterReplay.R2: "#d08a1d", RouterReplay.R3: "#3f7fb5"}
+SCREEN_WIDTH = 100
+PICTURE_FILE, RECORDS_FILE, MODEL = "drift.png", "drift.json", "model"
+
+Course = Mapping[RouterReplay, Sequence[GateRecord]]
+"""The gate's record of every step, by way of replay."""
+
+
+def settings_of(
+    engines: MachineSettings, replay: RouterReplay, *, steps: int, prompts: int, tokens: int
+) -> RLSettings:
+    """The embedded defaults of a phase on other engines."""
+    return RLSettings(
+        domains=dict.fromkeys(DOMAINS, 1.0),
+        steps=steps,
+        prompts_per_step=prompts,
+        max_new_tokens=tokens,
+        rewards=RewardSettings(max_abstained_share=MAX_ABSTAINED, canary_every=NO_CANARIES),
+        router_replay=replay,
+        engines=EngineSettings.model_validate(engines.model_dump()),
+        commit_every=5,
+    )
+
+
+def records(
+    model: Path, settings: RLSettings, problems: Sequence[Problem], folder: Path
+) -> list[GateRecord]:
+    """Train a phase to its end, or on to it, and read what the gate recorded.
+
+    The trained policy is left in `folder`/model, for a mismatch table of its own.
+    """
+    asked = tuple(problem for problem in problems if problem.domain in settings.domains)
+    phase = Phase(settings, model, asked, folder / "state", "drift")
+    with ScoringService(model, settings.rewards) as scorer:
+        course = train(phase, scorer)
+        for _ in progress(course, settings.router_replay.value, settings.steps):
+            pass
+    finish(phase, folder / MODEL, folder / "report")
+    return [record.gate for record in state.read_steps(phase.state, settings.steps)]
+
+
+def drift_table(course: Course) -> Table:
+    """k3 of the steps and of their first and last fifth, and what it is made of."""
+    table = Table(box=None)
+    table.add_column("replay")
+    heads = ("steps", "first fifth", "last fifth", "k3, mean", "median", "largest")
+    for head in (*heads, "mean |dlogp|", "beyond 2x"):
+        table.add_column(head, justify="right")
+    for replay, gates in course.items():
+        k3 = [gate.k3 for gate in gates]
+        fifth = max(1, len(k3) // 5)
+        means = map(statistics.fmean, (k3[:fifth], k3[-fifth:], k3))
+        numbers = (*means, statistics.median(k3), max(k3))
+        table.add_row(
+            replay.value,
+            str(len(gates)),
+            *(f"{number:.2e}" for number in numbers),
+            f"{statistics.fmean(gate.mean_abs_logprob for gate in gates):.2e}",
+            f"{statistics.fmean(gate.extreme_share for gate in gates):.4%}",
+        )
+    return table
+
+
+def picture(course: Course, title: str) -> bytes:
+    """Draw k3 of every step on a logarithmic scale, one line per way of replay."""
+    figure = Figure(figsize=(7.0, 3.2), layout="constrained")
+    axes = figure.subplots()
+    for replay, gates in course.items():
+        steps = [gate.step for gate in gates]
+        # A step without any difference would be at minus infinity.
+        k3 = [max(gate.k3, 1e-15) for gate in gates]
+        axes.plot(steps, k3, color=COLOURS[replay], lw=1.8, label=replay.value)
+    axes.set_yscale("log")
+    axes.set_xlabel("step")
+    axes.set_ylabel("k3 of trainer to rollout, nats")
+    axes.set_title(title, fontsize=10, loc="left")
+    axes.grid(axis="y", color="#e9edf1")
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(frameon=False)
+    stream = io.BytesIO()
+    # Without the version of matplotlib, so that equal records give equal bytes.
+    figure.savefig(stream, format="png", dpi=120, metadata={"Software": None})
+    return stream.getvalue()
+
+
+def asked(arguments: Sequence[str]) -> argparse.Namespace:
+    """Read a command line."""
+    parser = argparse.ArgumentParser(
+        prog="python -m tasks.mismatch.drift",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    precisions = [Precision.FP32.value, Precision.BF16.value]
+    parser.add_argument("--engines", choices=["embedded", "real"], default="embedded")
+    parser.add_argument("--model", default="", help="directory to start from; the shipped one")
+    parser.add_argument("--rollout", choices=precisions, default="bf16", help="precision")
+    parser.add_argument("--trainer", choices=precisions, default="fp32", help="if real: precision")
+    parser.add_argument("--replay", default="off,r3", help="ways, of off, r2 and r3")
+    parser.add_argument("--steps", type=int, default=50)
+    parser.add_argument("--prompts", type=int, default=12, help="of a step, eight answers each")
+    parser.add_argument("--tokens", type=int, default=64, help="of an answer")
+    parser.add_argument(
+        "--out",
+        default="drift",
+        help="folder for drift.png, drift.json and, by phase, state and model",
+    )
+    return parser.parse_args(arguments)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Train, print the table and draw; 1 if something that was asked for cannot be done."""
+    options, console = asked(arguments), Console(highlight=False)
+    torch.set_num_threads(1)
+    rollout, trainer = Precision(options.rollout), Precision(options.trainer)
+    engines = EMBEDDED[0].model_copy(update={"precision": rollout})
+    if options.engines == "real":
+        engines = real(rollout, trainer)
+    out, course = Path(options.out), {}
+    try:
+        model = Path(options.model) if options.model else shipped_base()
+        check_model_folder(model)
+        problems = sample_problems(0, NUM_PROBLEMS)
+        for replay in map(RouterReplay, options.replay.split(",")):
+            settings = settings_of(
+                engines,
+                replay,
+                steps=options.steps,
+                prompts=options.prompts,
+                tokens=options.tokens,
+            )
+            folder = out / "-".join((options.engines, rollout, trainer, replay))
+            course[replay] = records(model, settings, problems, folder)
+    except (PipelineError, ValueError) as error:
+        console.print(f"{type(error).__name__}: {error}", markup=False)
+        return 1
+    # On a narrow terminal lines wrap, which is ugly; numbers that were cut would be lost.
+    Console(highlight=False, width=max(console.width, SCREEN_WIDTH)).print(drift_table(course))
+    title = f"{options.engines} engines, rollouts {rollout.value}, trainer {trainer.value}"
+    local.write_bytes(out / PICTURE_FILE, picture(course, title))
+    kept = {
+        replay.value: [gate.model_dump(mode="json") for gate in gates]
+        for replay, gates in course.items()
+    }
+    local.write_bytes(out / RECORDS_FILE, json.dumps(kept, indent=1).encode() + b"\n")
+    return 0
+
+
+if __name__ == "__main__":
+    # Of the process, so not in main, which tests call: warnings would tear the bar.
+    logging.getLogger("tasks").setLevel(logging.ERROR)
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,233 @@
+"""What a rollout in other numbers than the trainer's does, and what router replay takes of it.
+
+Prompts are answered once per rollout engine and precision; every trainer, with the same weights,
+scores the answers with its own routes, and with those the rollout recorded (R3). R2 replays the
+trainer's own routes of its first pass: before an update its log-probs are those without replay, but
+for rounding, so its row says what R2 leaves of the mismatch, which is all.
+Letters: N sequences, T tokens, L MoE layers, K experts per token.
+"""
+
+import tempfile
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+
+import torch
+
+from data_schemas.machine_settings import (
+    LayoutSettings,
+    MachineSettings,
+    Precision,
+    RolloutKind,
+    TrainerKind,
+)
+from data_schemas.prompts import Problem
+from data_schemas.rl_settings import RouterReplay
+from data_schemas.rollouts import MISSING_ROUTE, Rollout, ScoredRollout
+from data_schemas.verdicts import abstain
+from tasks.algorithms.estimators import bootstrap_mean
+from tasks.algorithms.mismatch import mismatch_metrics
+from tasks.curation import sample_world, sources
+from tasks.engines.chat import load_tokenizer, render_prompts
+from tasks.engines.protocols import Request, Sampling, TokenBatch, TokenScores, Trainer
+from tasks.engines.select import open_rollout, open_trainer
+from tasks.rl.update.batch import token_batch
+
+SAMPLES = 4
+"""Answers to a prompt."""
+WIDE_NATS = 0.1
+"""A token whose log-probs differ by more has a probability about a tenth off."""
+
+
+def real(rollout: Precision, trainer: Precision) -> MachineSettings:
+    """vLLM in one precision against Megatron in another."""
+    return MachineSettings(
+        rollout=RolloutKind.VLLM,
+        trainer=TrainerKind.MEGATRON,
+        precision=rollout,
+        layout=LayoutSettings(precision=trainer),
+    )
+
+
+EMBEDDED = (MachineSettings(precision=Precision.BF16), MachineSettings(precision=Precision.FP32))
+REAL = (
+    real(Precision.BF16, Precision.BF16),
+    real(Precision.BF16, Precision.FP32),
+    real(Precision.FP32, Precision.FP32),
+)
+PAIRS = {"embedded": EMBEDDED, "real": REAL}
+"""By name: pairs of engines that one table compares."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """Trainer against rollout engine, one pair under one way of replay."""
+
+    engines: MachineSettings
+    replay: RouterReplay
+    tokens: int
+    mean_abs: float
+    """Mean |dlogp| of the tokens, nats."""
+    low: float
+    """95% bootstrap interval over prompts, every prompt weighing the same."""
+    high: float
+    k3: float
+    largest: float
+    """|dlogp|, nats."""
+    wide_share: float
+    """Tokens with |dlogp| beyond WIDE_NATS."""
+    extreme_share: float
+    """Tokens whose probability differs more than twofold."""
+    effective_share: float
+    route_share: float
+    """(token, layer) choices that differ."""
+    token_share: float
+    """Tokens with such a choice in any layer; both 0 where the rollout's own are replayed."""
+
+    @property
+    def rollout(self) -> str:
+        """Engine and precision that answered."""
+        return f"{self.engines.rollout.value} {self.engines.precision.value}"
+
+    @property
+    def trainer(self) -> str:
+        """Engine and precision that scored; the embedded trainer is fp32 always."""
+        return f"{self.engines.trainer.value} {self.engines.layout.precision.value}"
+
+
+def gaps(
+    model: Path,
+    problems: Sequence[Problem],
+    max_new_tokens: int,
+    seeds: Sequence[int],
+    pairs: Sequence[MachineSettings] = EMBEDDED,
+) -> list[Gap]:
+    """Measure every pair of engines with replay off, R2 and R3.
+
+    Args:
+        model: directory of the policy.
+        problems: to answer.
+        max_new_tokens: of an answer.
+        seeds: of the sampling; their answers are taken together.
+        pairs: those with the same rollout engine and precision share their answers.
+
+    Raises:
+        SettingsError: an engine is not installed here.
+    """
+    answered: dict[tuple[RolloutKind, Precision], list[Rollout]] = {}
+    for pair in pairs:
+        key = pair.rollout, pair.precision
+        if key not in answered:
+            answered[key] = answers(model, problems, pair, max_new_tokens, seeds)
+    found = []
+    for pair in pairs:
+        rollouts = answered[pair.rollout, pair.precision]
+        with closing(open_trainer(pair, model)) as trainer:
+            found.extend(_measured(pair, trainer, rollouts))
+    return found
+
+
+def _measured(pair: MachineSettings, trainer: Trainer, rollouts: Sequence[Rollout]) -> list[Gap]:
+    batch = token_batch(
+        [ScoredRollout(rollout, "", abstain("not_asked"), 0.0) for rollout in rollouts],
+        use_routes=True,
+    )
+    own = _score(trainer, replace(batch, experts_NTLK=None), record_routes=True)
+    # R2 is a second pass of the trainer with what it recorded in the first.
+    again = _score(trainer, replace(batch, experts_NTLK=own.experts_NTLK))
+    theirs = _score(trainer, batch)
+    routes_NTL = _differing(own, batch)
+    return [
+        measure(pair, RouterReplay.OFF, own, batch, rollouts, routes_NTL),
+        measure(pair, RouterReplay.R2, again, batch, rollouts, routes_NTL),
+        measure(pair, RouterReplay.R3, theirs, batch, rollouts, torch.zeros_like(routes_NTL)),
+    ]
+
+
+def sample_problems(seed: int, count: int) -> list[Problem]:
+    """Take the first problems of a sample world."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        sample_world.generate(seed, folder)
+        rows = sources.read_file("sample_world", 0, folder / sample_world.PROBLEMS)
+        items = (item for row in rows if isinstance(row, list) for item in row)
+        problems = (item.record for item in items if isinstance(item.record, Problem))
+        return list({problem.id: problem for problem in islice(problems, count)}.values())
+
+
+def answers(
+    model: Path,
+    problems: Sequence[Problem],
+    engines: MachineSettings,
+    max_new_tokens: int,
+    seeds: Sequence[int],
+) -> list[Rollout]:
+    """Answer every problem with every seed, routes recorded."""
+    prompts = render_prompts(load_tokenizer(model), [problem.messages for problem in problems])
+    requests = [
+        Request(problem.id, prompt, SAMPLES)
+        for problem, prompt in zip(problems, prompts, strict=True)
+    ]
+    with closing(open_rollout(engines, model)) as engine:
+        return [
+            rollout
+            for seed in seeds
+            for rollout in engine.generate(requests, Sampling(max_new_tokens, 1.0, seed))
+        ]
+
+
+def measure(
+    engines: MachineSettings,
+    replay: RouterReplay,
+    scores: TokenScores,
+    batch: TokenBatch,
+    rollouts: Sequence[Rollout],
+    differing_NTL: torch.Tensor,
+) -> Gap:
+    """Put one row together.
+
+    Args:
+        differing_NTL: True where the trainer chose other experts; response tokens' rows only.
+    """
+    mask_NT, theirs_NT = batch.response_NT, batch.columns["rollout_logprobs"]
+    metrics = mismatch_metrics(scores.logprobs_NT, theirs_NT, mask_NT)
+    gap_NT = (scores.logprobs_NT - theirs_NT).abs() * mask_NT
+    by_prompt: dict[str, list[float]] = {}
+    for rollout, gap, tokens in zip(
+        rollouts, gap_NT.sum(dim=1).tolist(), mask_NT.sum(dim=1).tolist(), strict=True
+    ):
+        by_prompt.setdefault(rollout.problem_id, []).append(gap / tokens)
+    means = [sum(values) / len(values) for values in by_prompt.values()]
+    interval = bootstrap_mean(means, resamples=2000, confidence=0.95, seed=0)
+    tokens = int(mask_NT.sum())
+    return Gap(
+        engines=engines,
+        replay=replay,
+        tokens=tokens,
+        mean_abs=metrics["mismatch/mean_abs_logprob"],
+        low=interval.low,
+        high=interval.high,
+        k3=metrics["mismatch/k3"],
+        largest=float(gap_NT.max()),
+        wide_share=int((gap_NT > WIDE_NATS).sum()) / max(1, tokens),
+        extreme_share=metrics["mismatch/extreme_share"],
+        effective_share=metrics["mismatch/effective_share"],
+        route_share=int(differing_NTL.sum()) / max(1, tokens * differing_NTL.shape[2]),
+        token_share=int(differing_NTL.any(dim=2).sum()) / max(1, tokens),
+    )
+
+
+def _score(trainer: Trainer, batch: TokenBatch, *, record_routes: bool = False) -> TokenScores:
+    return trainer.score(batch, temperature=1.0, record_routes=record_routes)
+
+
+def _differing(own: TokenScores, batch: TokenBatch) -> torch.Tensor:
+    """Where the row that predicts a response token chose other experts [N, T-1, L]."""
+    assert own.experts_NTLK is not None
+    assert batch.experts_NTLK is not None
+    recorded_NTLK, native_NTLK = batch.experts_NTLK[:, :-1], own.experts_NTLK[:, :-1]
+    known_NTL = (recorded_NTLK != MISSING_ROUTE).all(dim=3)
+    same_NTL = (native_NTLK.sort(dim=3).values == recorded_NTLK.sort(dim=3).values).all(dim=3)
+    return ~same_NTL & known_NTL & batch.response_NT[:, 1:, None]

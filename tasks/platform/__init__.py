@@ -1,0 +1,1 @@
+"""What Flyte sees: machines, shells, retries, processes, cache versions, decks, progress."""

@@ -1,0 +1,137 @@
+"""Which source files a shell's result follows from, and their digest.
+
+The digest is the cache version of a stage and stands in its statement. It covers the text
+of the shell function, every first-party module that function can reach through imports,
+and the lock file. So a change to grading does not make curation run again, and a change
+to a comment does make its stage run again. Paths are relative to the source root, so the
+digest is the same on a laptop, at registration and in a container.
+
+Not covered: what only records or shows (lineage, progress, resources, report), and the
+settings models, whose values are inputs of the stage and so part of its cache key already.
+"""
+
+import ast
+import functools
+import hashlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from tasks.errors import SettingsError
+
+ROOT = Path(__file__).resolve().parents[2]
+LOCK_FILE = "lock_cpu.txt"
+OURS = ("tasks", "data_schemas")
+NOT_COVERED = (
+    "tasks.lineage",
+    "tasks.platform",
+    "tasks.report",
+    "data_schemas.settings",
+)
+
+
+@functools.cache
+def shell_digest(module: str, function: str) -> str:
+    """Hash everything that the result of one shell function follows from.
+
+    Raises:
+        SettingsError: there is no such function, or the lock file is missing.
+    """
+    shell = read_shell(module, function)
+    digest = hashlib.sha256(shell.text.encode())
+    for name in sorted(reachable(shell.imports)):
+        digest.update(f"\n{name}\n".encode())
+        digest.update(_file(name).read_bytes())
+    lock = ROOT / LOCK_FILE
+    if not lock.is_file():
+        raise SettingsError(f"{lock} is missing; it is part of every cache version. Restore it.")
+    digest.update(lock.read_bytes())
+    return digest.hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Shell:
+    """One function of a task.py with what it uses of that file."""
+
+    text: str
+    """Its definition and those it uses, without comments."""
+    imports: frozenset[str]
+    """First-party modules these definitions use."""
+
+
+def read_shell(module: str, function: str) -> Shell:
+    """Find what one function of a module uses; other functions of the file do not count.
+
+    Raises:
+        SettingsError: the module has no such function.
+    """
+    body = _parse(module).body
+    bound = {name: target for node in body for name, target in _bindings(node)}
+    defined = {name: node for node in body for name in _defined_names(node)}
+    if function not in defined:
+        raise SettingsError(f"{module} has no function {function}; see tasks/platform/resources.py")
+    used = {function}
+    waiting = [function]
+    while waiting:
+        for node in ast.walk(defined[waiting.pop()]):
+            if isinstance(node, ast.Name) and node.id not in used:
+                used.add(node.id)
+                waiting.extend({node.id} & defined.keys())
+    texts = [ast.unparse(defined[name]) for name in sorted(used & defined.keys())]
+    return Shell("\n".join(texts), frozenset(bound[name] for name in used & bound.keys()))
+
+
+def reachable(modules: Iterable[str]) -> set[str]:
+    """Follow imports from these modules through first-party code, themselves included."""
+    found: set[str] = set()
+    waiting = list(modules)
+    while waiting:
+        module = waiting.pop()
+        if module not in found and not module.startswith(NOT_COVERED):
+            found.add(module)
+            waiting.extend(_imports(module))
+    return found
+
+
+@functools.cache
+def _imports(module: str) -> frozenset[str]:
+    nodes = ast.walk(_parse(module))
+    return frozenset(target for node in nodes for _, target in _bindings(node))
+
+
+def _bindings(node: ast.AST) -> Iterator[tuple[str, str]]:
+    """Yield (name bound here, first-party module behind it) of an import statement."""
+    if isinstance(node, ast.Import):
+        for item in node.names:
+            if item.name.startswith(OURS) and _exists(item.name):
+                yield item.asname or item.name.split(".")[0], item.name
+    if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith(OURS):
+        for item in node.names:
+            inner = f"{node.module}.{item.name}"
+            yield item.asname or item.name, inner if _exists(inner) else node.module
+
+
+def _defined_names(node: ast.stmt) -> list[str]:
+    match node:
+        case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+            return [name]
+        case ast.Assign(targets=targets):
+            return [target.id for target in targets if isinstance(target, ast.Name)]
+        case ast.AnnAssign(target=ast.Name(id=name)):
+            return [name]
+        case _:
+            return []
+
+
+@functools.cache
+def _parse(module: str) -> ast.Module:
+    return ast.parse(_file(module).read_bytes())
+
+
+def _exists(module: str) -> bool:
+    return _file(module).is_file()
+
+
+def _file(module: str) -> Path:
+    path = ROOT.joinpath(*module.split("."))
+    return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")

@@ -1,0 +1,129 @@
+"""A stage in several processes, as Flyte's Elastic plugin starts them.
+
+On one node the processes are those of an ordinary pod; on several, Kubeflow's training operator
+starts one pod per node (a PyTorchJob) and torchrun's rendezvous brings them together. Locally the
+processes are real as well. Rank 0 runs the stage, the others serve its engines (engines/team);
+what rank 0 returns is the task's result.
+
+Differs from the plugin: an error keeps its kind and its words on the way up; a process that a
+signal ended, and SIGTERM to all of them, are worth another try; and the processes have the stage's
+own time between SIGTERM and SIGKILL, where torchrun has 30 s.
+"""
+# pyright: reportMissingImports=false
+
+import functools
+import logging
+import os
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ParamSpec, TypeVar
+
+from flytekit.exceptions.user import FlyteUserRuntimeException
+from flytekit.extend import IgnoreOutputs, TaskPlugins
+from flytekitplugins.kfpytorch import Elastic
+from flytekitplugins.kfpytorch.task import PytorchElasticFunctionTask
+from torch.distributed.elastic.multiprocessing.api import SignalException
+from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
+
+from tasks.errors import (
+    DataError,
+    EngineError,
+    JudgeError,
+    PipelineError,
+    Preempted,
+    SettingsError,
+    TamperError,
+)
+from tasks.platform.resources import NODES, PROCESSES, recoverable
+
+Args = ParamSpec("Args")
+Result = TypeVar("Result")
+
+TORCHRUN_GRACE = "TORCH_ELASTIC_SHUTDOWN_TIMEOUT"
+"""Seconds between SIGTERM and SIGKILL; the plugin has no parameter for it."""
+DEFAULT_GRACE_S = 30
+_KINDS: dict[str, type[PipelineError]] = {
+    kind.__name__: kind
+    for kind in (SettingsError, DataError, TamperError, EngineError, Preempted, JudgeError)
+}
+_NAMED = re.compile(rf"^({'|'.join(_KINDS)}): (.*)", re.DOTALL)
+
+
+@dataclass
+class Team(Elastic):
+    """How many processes a stage has, and how long they may take to end."""
+
+    grace_s: int = DEFAULT_GRACE_S
+
+
+def team(grace_s: int) -> Team:
+    """Lay a stage out over the nodes and processes of this registration.
+
+    Args:
+        grace_s: between SIGTERM and SIGKILL; 0 = torchrun's own.
+    """
+    return Team(
+        nnodes=NODES,
+        nproc_per_node=PROCESSES,
+        monitor_interval=1,
+        increase_shared_mem=False,  # deprecated for the task's own argument, which the shell sets
+        grace_s=grace_s or DEFAULT_GRACE_S,
+    )
+
+
+class TeamTask(PytorchElasticFunctionTask):
+    """The plugin's task, with errors told apart."""
+
+    def __init__(self, task_config: Team, task_function: Callable[..., Any], **kwargs: Any) -> None:
+        super().__init__(task_config, task_function, **kwargs)
+        self._grace_s = task_config.grace_s
+
+    def execute(self, **kwargs: Any) -> Any:
+        """Start the processes and return what rank 0 returns."""
+        return recoverable(self._run)(**kwargs)
+
+    def _run(self, **kwargs: Any) -> Any:
+        # What its agent would log stands in the error as well.
+        for name in ("torch.distributed.elastic", "torch.multiprocessing.spawn"):
+            logging.getLogger(name).setLevel(logging.CRITICAL)
+        # Read by torchrun's agent in this process.
+        os.environ[TORCHRUN_GRACE] = str(self._grace_s)
+        try:
+            return super().execute(**kwargs)
+        except FlyteUserRuntimeException as error:
+            named = cause(error.value) if isinstance(error.value, ChildFailedError) else None
+            if named is None:
+                raise
+            raise named from error
+        except IgnoreOutputs as error:
+            # Of a signal; else it only says that rank 0 is on another node.
+            if isinstance(error.__context__, SignalException):
+                raise Preempted(f"{error.__context__}; what was committed is safe") from error
+            raise
+
+
+def cause(failed: ChildFailedError) -> PipelineError | None:
+    """The error of the process that failed first; None if the code is at fault."""
+    rank, failure = failed.get_first_failure()
+    message: Any = failure.message
+    if isinstance(message, str):  # it had no time to say anything
+        return EngineError(f"rank {rank}: {message}")
+    named = _NAMED.match(str(message["message"]))
+    return _KINDS[named[1]](named[2]) if named else None
+
+
+def in_team(function: Callable[Args, Result]) -> Callable[Args, Result | None]:
+    """Have rank 0 run a stage and the others serve its engines."""
+
+    @functools.wraps(function)
+    def run(*args: Args.args, **kwargs: Args.kwargs) -> Result | None:
+        # Imported in the processes of the stage: registering it needs no engine.
+        from tasks.engines.team.stage import in_team as inside
+
+        return inside(function)(*args, **kwargs)
+
+    return run
+
+
+TaskPlugins.register_pythontask_plugin(Team, TeamTask)

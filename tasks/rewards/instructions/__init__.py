@@ -1,0 +1,1 @@
+"""Verifiable instructions in eleven languages."""

@@ -1,0 +1,172 @@
+"""How long a text is: characters, words and sentences, also where no space parts them.
+
+Thai writes no spaces between words and no mark after a sentence. Words and sentences are counted
+there as a range that surely holds the number, never as a guess. Chinese and Japanese sentences
+end at their full stop, at ! and ?, at the end of a line, and not inside quotation marks.
+"""
+
+# ruff: noqa: RUF001, RUF002 - punctuation of other scripts
+import re
+import unicodedata
+
+SPACELESS = r"\u0e00-\u0e7f\u3005\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+"""Thai, kana and Han: a word may stand next to any letter."""
+HAN = r"\u3005\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+THAI = r"\u0e01-\u0e3a\u0e40-\u0e4e"
+
+QUOTED = re.compile(r"「[^「」]*」|『[^『』]*』")
+
+LONGEST_THAI_WORD = 16
+"""Written units (consonants with their marks); only long proper names exceed it."""
+
+_ABBREVIATION = re.compile(
+    r"\b(?:mr|mrs|ms|dr|prof|sr|jr|st|vs|e\.g|i\.e|u\.s|sra|srta|dra|mme|mlle|[a-z])\.$",
+    re.IGNORECASE,
+)
+_ABBREVIATION_OR_WORD = re.compile(
+    r"\b(?:etc|inc|ltd|co|corp|a\.m|p\.m|no|fig|approx|dept|est|"
+    r"jan|feb|mar|apr|jun|jul|aug|sep|sept|oct|nov|dec)\.$",
+    re.IGNORECASE,
+)
+"""Some are whole words of Spanish or French; before a capital letter they end the sentence."""
+_LONGEST_ABBREVIATION = 16
+_CLOSING = "\"')]*_”’»"
+_SENTENCE_END = re.compile(r"(?<![.!?])[.!?]+[\"')\]*_”’»]*(?=\s|$)|[。！？।]+[」』”]?")
+_EAST_ASIAN_END = re.compile(r"[。！？!?]+|\n")
+_WORD = re.compile(
+    r"[^\W_](?:[^\W_]|[\u0300-\u036f])*(?:[-'\u2019][^\W_](?:[^\W_]|[\u0300-\u036f])*)*"
+)
+_SPACED = rf"[^\W{SPACELESS}]"
+_HAN_CHARACTER = re.compile(f"[{HAN}]")
+_THAI_RUN = re.compile(f"[{THAI}]+")
+_THAI_VOWELLED = re.compile(
+    r"[\u0e40-\u0e44]?[\u0e01-\u0e2e](?:[\u0e31\u0e34-\u0e3a\u0e47-\u0e4e]+[\u0e30\u0e32\u0e33\u0e45]?"
+    r"|[\u0e30\u0e32\u0e33\u0e45])|[\u0e40-\u0e44][\u0e01-\u0e2e]"
+)
+_THAI_ALONE = "ณธฤฦฯๆ"
+
+
+def sentences(text: str) -> list[str]:
+    """Split text into sentences; abbreviations and initials end none, a blank line ends one."""
+    found: list[str] = []
+    for paragraph in re.split(r"\n\s*\n", text):
+        start = 0
+        for match in _SENTENCE_END.finditer(paragraph):
+            if _abbreviates(paragraph, start, match):
+                continue
+            found.append(paragraph[start : match.end()])
+            start = match.end()
+        found.append(paragraph[start:])
+    return [piece.strip() for piece in found if re.search(r"\w", piece)]
+
+
+def _abbreviates(paragraph: str, start: int, end: re.Match[str]) -> bool:
+    dotted = end[0].startswith(".") and len(end[0].rstrip(_CLOSING)) == 1
+    if not dotted or end.end() == len(paragraph):
+        return False
+    tail = paragraph[max(start, end.start() - _LONGEST_ABBREVIATION) : end.start() + 1]
+    goes_on = not paragraph[end.end() : end.end() + 2].lstrip()[:1].isupper()
+    return bool(_ABBREVIATION.search(tail) or (goes_on and _ABBREVIATION_OR_WORD.search(tail)))
+
+
+def east_asian_sentences(text: str) -> list[str]:
+    """Split Chinese or Japanese text at 。！？ and at line ends, outside of quotation marks."""
+    return [
+        part.strip() for part in _EAST_ASIAN_END.split(unquoted(text)) if re.search(r"\w", part)
+    ]
+
+
+def unquoted(text: str) -> str:
+    """Blank out 。！？ and line ends inside 「」 and 『』; the rest of the text stays."""
+    return QUOTED.sub(lambda quote: re.sub(r"[。！？!?\n]", " ", quote[0]), text)
+
+
+def sentence_bounds(text: str, language: str) -> tuple[int, int]:
+    """Return the least and the greatest number of sentences the text may hold.
+
+    They differ in Thai only: at least one per paragraph, at most one per piece between spaces.
+    """
+    match language:
+        case "th":
+            pieces = [piece for piece in re.split(r"[\s.!?]+", text) if re.search(r"\w", piece)]
+            return len(paragraphs(text)), len(pieces)
+        case "zh":
+            count = len(east_asian_sentences(text))
+        case _:
+            count = len(sentences(text))
+    return count, count
+
+
+def paragraphs(text: str) -> list[str]:
+    """Split text at blank lines; a paragraph has at least one letter or digit."""
+    return [part.strip() for part in re.split(r"\n[^\S\n]*\n", text) if re.search(r"\w", part)]
+
+
+def words(text: str) -> list[str]:
+    """Split text at spaces and punctuation; hyphens and apostrophes between letters join."""
+    return _WORD.findall(unicodedata.normalize("NFC", text))
+
+
+def word_bounds(text: str, language: str) -> tuple[int, int]:
+    """Return the least and the greatest number of words the text may hold.
+
+    Chinese counts every character as a word, as word processors do, and a run of Latin letters or
+    digits as one. Vietnamese counts syllables, as they are written apart. In Thai the two numbers
+    differ: a word is at most LONGEST_THAI_WORD written units long and does not go over a space,
+    and a consonant without a vowel or tone mark needs another one to be a word.
+    """
+    text = unicodedata.normalize("NFC", text)
+    match language:
+        case "zh":
+            count = len(_HAN_CHARACTER.findall(text)) + len(words(_HAN_CHARACTER.sub(" ", text)))
+        case "th":
+            other = len(words(_THAI_RUN.sub(" ", text)))
+            runs = [_thai_words(run) for run in _THAI_RUN.findall(text)]
+            return (
+                other + sum(low for low, _ in runs),
+                other + sum(high for _, high in runs),
+            )
+        case _:
+            count = len(words(text))
+    return count, count
+
+
+def characters(text: str) -> int:
+    """Count what a reader counts: no spaces, no invisible characters, marks with their letter."""
+    return sum(
+        unicodedata.category(char) not in ("Mn", "Me", "Cf", "Cc") and not char.isspace()
+        for char in unicodedata.normalize("NFC", text)
+    )
+
+
+def script_characters(text: str, script: str) -> int:
+    """Count the characters in a class of characters, marks with their letter."""
+    return characters("".join(re.findall(f"[{script}]", text)))
+
+
+def occurrences(text: str, word: str) -> int:
+    """Count a word or phrase: whole words, but in Thai, kana and Han inside others as well.
+
+    Letter case and compatibility forms (full-width letters, decomposed accents) do not count.
+    """
+    return len(re.findall(_bounded(folded(word.strip())), folded(text)))
+
+
+def folded(text: str) -> str:
+    """Return the text in compatibility form and without case."""
+    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+
+
+def _bounded(word: str) -> str:
+    before = rf"(?<!{_SPACED})" if re.match(_SPACED, word) else ""
+    after = rf"(?!{_SPACED})" if re.match(_SPACED, word[-1]) else ""
+    return before + re.escape(word) + after
+
+
+def _thai_words(run: str) -> tuple[int, int]:
+    vowelled = _THAI_VOWELLED.findall(run)
+    bare = [part for part in re.split(r"\x00+", _THAI_VOWELLED.sub("\x00", run)) if part]
+    alone = sum(run.count(char) for char in _THAI_ALONE)
+    units = len(vowelled) + sum(len(part) for part in bare)
+    low = -(-units // LONGEST_THAI_WORD)
+    return low, max(low, len(vowelled) + alone + sum(len(part) // 2 for part in bare), 1)

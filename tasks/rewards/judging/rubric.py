@@ -1,0 +1,125 @@
+"""How many points of a rubric does a text earn? Every criterion is one question to a judge.
+
+Gold: {"criteria": [{"criterion": "...", "points": 5, ...}], "aggregation": "ruscarl"|"rubicon"}.
+A criterion with "verifier" (a name of the table) and "answer" (that verifier's gold) is checked by
+it instead of the judge. "veto": true makes a rubicon criterion critical: below half of it, the
+whole answer earns nothing.
+
+ruscarl: points of met criteria / positive points (arXiv 2508.16949); points may be negative.
+rubicon: veto and saturation (2508.12790), points are weights.
+
+Differs: a criterion whose reply cannot be read twice, or that nobody judges, is an abstention on
+the whole answer; RuscaRL asks ten times and then says "not met".
+Differs: a verdict is a share, so a negative ruscarl score counts 0; the detail keeps it.
+"""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from data_schemas.prompts import Problem
+from data_schemas.verdicts import Verdict, abstain, scored
+from tasks.algorithms.rubrics import rubicon_score, ruscarl_score
+from tasks.rewards.judging.asking import NoReading, readings
+from tasks.rewards.judging.criterion import criterion_prompt, parse_met
+from tasks.rewards.judging.form import task_text
+from tasks.rewards.judging.protocol import Judge
+from tasks.rewards.protocol import Gold, Verifier, judge
+from tasks.store.local import canonical_json
+
+MET = 0.5
+"""From this score on a critical criterion is met."""
+
+
+class Aggregation(StrEnum):
+    """How criteria become one score."""
+
+    RUSCARL = "ruscarl"
+    RUBICON = "rubicon"
+
+
+class Criterion(BaseModel):
+    """One line of a rubric."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    criterion: str = Field(min_length=1)
+    points: float = Field(allow_inf_nan=False)
+    veto: bool = False
+    verifier: str = ""
+    answer: dict[str, Any] = {}
+
+
+class Rubric(Gold):
+    """Criteria and what they make together."""
+
+    criteria: list[Criterion] = Field(min_length=1, max_length=100)
+    aggregation: Aggregation = Field(strict=False)
+
+    @model_validator(mode="after")
+    def _the_points_fit_the_aggregation(self) -> Self:
+        points = [item.points for item in self.criteria]
+        if max(points) <= 0:
+            raise ValueError("no criterion has positive points: every answer would earn 0")
+        if self.aggregation is Aggregation.RUBICON and min(points) < 0:
+            raise ValueError("rubicon weights cannot be negative; word the fault as a veto")
+        if self.aggregation is Aggregation.RUSCARL and any(item.veto for item in self.criteria):
+            raise ValueError("ruscarl has no veto; use negative points or rubicon")
+        return self
+
+
+def verifier(asked: Judge, verifiers: Mapping[str, Verifier]) -> Verifier:
+    """Bind the judge, and the verifiers that criteria may name."""
+
+    def verify(problem: Problem, response: str) -> Verdict:
+        def check(rubric: Rubric, answer: str) -> Verdict:
+            by_judge = [item for item in rubric.criteria if not item.verifier]
+            task = task_text(problem.messages)
+            prompts = [criterion_prompt(task, answer, item.criterion) for item in by_judge]
+            replies = iter(readings(asked, prompts, parse_met) if prompts else [])
+            scores = [
+                _checked(verifiers, problem, item, answer) if item.verifier else next(replies)
+                for item in rubric.criteria
+            ]
+            return _aggregate(rubric, scores)
+
+        return judge(problem, response, Rubric, check)
+
+    return verify
+
+
+def _checked(
+    verifiers: Mapping[str, Verifier], problem: Problem, item: Criterion, answer: str
+) -> float | Verdict:
+    """Score one criterion by the verifier it names."""
+    if item.verifier not in verifiers:
+        known = ", ".join(sorted(verifiers))
+        return abstain("bad_gold", f"criterion verifier {item.verifier!r} is none of {known}")
+    part = problem.model_copy(
+        update={"verifier": item.verifier, "answer": canonical_json(item.answer).decode()}
+    )
+    verdict = verifiers[item.verifier](part, answer)
+    return verdict if verdict.score is None else verdict.score
+
+
+def _aggregate(rubric: Rubric, scores: list[float | NoReading | Verdict]) -> Verdict:
+    known: list[float] = []
+    for item, score in zip(rubric.criteria, scores, strict=True):
+        if isinstance(score, NoReading):
+            return abstain(score.value, item.criterion[:200])
+        if isinstance(score, Verdict):
+            return abstain(score.reason, f"{item.criterion[:200]}: {score.detail}")
+        known.append(float(score))
+    detail = ", ".join(f"{score:g}" for score in known)
+    points = [item.points for item in rubric.criteria]
+    if rubric.aggregation is Aggregation.RUSCARL:
+        raw = ruscarl_score(points, [score >= 1.0 for score in known])
+    else:
+        failed = any(item.veto and s < MET for item, s in zip(rubric.criteria, known, strict=True))
+        raw = rubicon_score(points, known, vetoed=failed)
+        if failed:
+            return scored(0.0, "vetoed", detail)
+    reason = "all_met" if raw >= 1.0 else "none_met" if raw <= 0.0 else "partial"
+    return scored(max(raw, 0.0), reason, f"score {raw:.3f} of criteria {detail}")

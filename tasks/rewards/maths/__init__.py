@@ -1,0 +1,1 @@
+"""Final answers of mathematics."""

@@ -1,0 +1,1 @@
+"""The service that scores rollouts as they finish."""

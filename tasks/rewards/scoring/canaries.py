@@ -1,0 +1,170 @@
+"""Answers whose verdict is known: if a verifier gets one wrong, nothing may be trained or measured.
+
+Run before RL and every few steps of it, and before an evaluation. They catch a broken library, a
+sandbox that cannot start, a worker that dies: failures that would otherwise look like a model that
+learned nothing.
+"""
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from data_schemas.prompts import Domain, Message, Problem, Role
+from data_schemas.rl_settings import JudgeKind, JudgeSettings, RewardSettings
+from data_schemas.verdicts import Verdict
+from tasks.errors import EngineError
+from tasks.rewards.protocol import JUDGED
+from tasks.rewards.table import VERIFIERS, entries, score_batch, score_groups
+from tasks.store.local import canonical_json
+
+Score = Callable[[Sequence[Problem], Sequence[str]], list[Verdict]]
+"""Judges `responses[i]` as an answer to `problems[i]`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Canary:
+    """A gold with an answer that must score 1 and one that must not."""
+
+    verifier: str
+    gold: dict[str, object]
+    right: str
+    wrong: str
+    prompt: str = "canary"
+    """What was asked; only a judge reads it."""
+
+
+CANARIES = (
+    Canary("final_answer", {"value": "1234"}, "The answer is $1,234.00.", "The answer is 1243."),
+    Canary(
+        "choice",
+        {"correct": ["รองเท้า", "shoes"], "others": [["กระเป๋า", "bags"]]},
+        "คำตอบ: รองเท้า",
+        "shoes or bags",
+    ),
+    Canary(
+        "extraction",
+        {"fields": {"brand": "Acme", "size": 4}},
+        '```json\n{"size": 4, "brand": "ACME"}\n```',
+        '{"size": "4", "brand": "ACME"}',
+    ),
+    Canary(
+        "tool_calls",
+        {"calls": [{"name": "search", "parameters": {"q": "shoes", "page": 1}}]},
+        '{"name": "search", "parameters": {"page": 1, "q": "shoes"}}',
+        '{"name": "search", "parameters": {"page": true, "q": "shoes"}}',
+    ),
+    Canary(
+        "bfcl_calls",
+        {"calls": [{"name": "find", "parameters": {"q": ["shoes"], "page": [1, ""]}}]},
+        '[find(q="shoes")]',
+        '[find(q="bags")]',
+    ),
+    Canary(
+        "instruction_rules",
+        {"instruction_id_list": ["punctuation:no_comma"], "kwargs": [{}]},
+        "Red shoes and bags.",
+        "Red shoes, and bags.",
+    ),
+    Canary(
+        "code_tests",
+        {"mode": "asserts", "tests": ["assert double(2) == 4", "assert double(0) == 0"]},
+        "```python\ndef double(x):\n    return 2 * x\n```",
+        "```python\nimport os\nos._exit(0)\n```",
+    ),
+    Canary("rule_answer", {"value": "\\frac{1}{2}"}, "\\boxed{0.5}", "\\boxed{5}"),
+    Canary(
+        "code_tests",
+        {"mode": "function", "function": "double", "cases": [{"args": [2], "expected": 4}]},
+        "```python\ndef double(x):\n    return 2 * x\n```",
+        "```python\nclass Any(int):\n    __eq__ = lambda a, b: True\ndef double(x):\n"
+        "    return Any()\n```",
+    ),
+    Canary(
+        "code_tests",
+        {"mode": "stdio", "cases": [{"stdin": "2", "expected": "4"}]},
+        "```python\nprint(2 * int(input()))\n```",
+        "```python\nimport os\nos._exit(0)\n```",
+    ),
+    Canary(
+        "generative_judge",
+        {"mode": "reference", "reference": "RED!!! shoes shoes"},
+        "Red shoes for kids",
+        "I don't know",
+        prompt="Tidy up this product title: shoes RED!!! kids RED",
+    ),
+    Canary(
+        "rubric",
+        {
+            "criteria": [{"criterion": "The text names a price in dollars.", "points": 1.0}],
+            "aggregation": "ruscarl",
+        },
+        "Red shoes for 20 dollars.",
+        "Red shoes.",
+        prompt="Advertise red shoes",
+    ),
+    Canary("reference_text", {"reference": "Red shoes"}, "red  shoes", "blue bags"),
+)
+"""At least one per verifier."""
+
+
+def check(score: Score, verifiers: Collection[str]) -> None:
+    """Have the canaries of some verifiers judged.
+
+    Raises:
+        EngineError: a verdict is not the known one; the message names the verifier.
+    """
+    chosen = [canary for canary in CANARIES if canary.verifier in verifiers]
+    answers = [
+        (_problem(canary), response, solved)
+        for canary in chosen
+        for response, solved in ((canary.right, True), (canary.wrong, False))
+    ]
+    verdicts = score([problem for problem, _, _ in answers], [text for _, text, _ in answers])
+    for (problem, response, solved), verdict in zip(answers, verdicts, strict=True):
+        if verdict.abstained or verdict.solved != solved:
+            raise EngineError(
+                f"verifier {problem.verifier} judged {response[:60]!r} as {verdict}: "
+                f"it must {'' if solved else 'not '}be solved. No verdict can be trusted; "
+                "repair the verifier, then run again."
+            )
+
+
+def check_canaries() -> None:
+    """Judge every canary that needs no judge, in this process.
+
+    Raises:
+        EngineError: as `check`.
+    """
+    check(score_batch, VERIFIERS.keys() - set(JUDGED))
+
+
+def checked_scorer(judge: JudgeSettings | None = None) -> Score:
+    """The batch scorer, handed out only after every verifier judged its canaries right.
+
+    Args:
+        judge: of open text; without one, problems that need it are refused.
+
+    Raises:
+        EngineError: as `check`.
+        SettingsError: the judge cannot be opened.
+    """
+    check_canaries()
+    if judge is None or judge.kind is JudgeKind.NONE:
+        return score_batch
+    bound = entries(RewardSettings(judge=judge))
+    score = partial(score_groups, bound)
+    check(score, JUDGED)
+    return score
+
+
+def _problem(canary: Canary) -> Problem:
+    return Problem(
+        id=f"canary/{canary.verifier}",
+        domain=Domain.OPEN_TEXT,
+        language="en",
+        messages=(Message(role=Role.USER, content=canary.prompt),),
+        verifier=canary.verifier,
+        answer=canonical_json(canary.gold).decode(),
+        source="canary",
+        source_row="canary",
+    )

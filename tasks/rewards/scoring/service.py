@@ -1,0 +1,218 @@
+"""One scorer for RL, grading and evaluation: takes responses as they finish, judges them meanwhile.
+
+Where a response is judged: in worker processes that can be killed, except what keeps processes of
+its own (the sandbox of `code_tests`) or waits for a judge, which runs in threads here. What is a
+comparison within a group waits until the group is complete. A verdict depends on problem and
+response alone: not on the order responses finish in, the number of workers, or what shares a
+message.
+
+A verifier that raises, hangs, dies or eats its memory costs its own response the verdict
+(`verifier_error:NAME:TYPE`, `verifier_timeout:NAME`), never a score. Whoever trains on the verdicts
+sets a budget for these.
+"""
+
+import contextlib
+import os
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Self
+
+from data_schemas.prompts import Problem
+from data_schemas.rl_settings import RewardSettings
+from data_schemas.scoring import Finished, Scored
+from data_schemas.verdicts import Verdict
+from tasks.errors import EngineError
+from tasks.rewards import table
+from tasks.rewards.protocol import Entry
+from tasks.rewards.scoring import canaries
+from tasks.rewards.scoring.counters import Batch, Tally
+from tasks.rewards.scoring.detokenise import TokenizerFile, find_tokenizer
+from tasks.rewards.scoring.responses import Content, judge_here, judge_one, outcome
+from tasks.rewards.scoring.work_queue import Lane
+from tasks.rewards.workers.pool import WorkerPool
+
+MAX_WAITING = 1024
+"""Responses that wait before `submit` holds the rollouts back: at 32k tokens, 128 MiB."""
+PORTION = 64
+"""Responses at most in one message to a worker."""
+NUM_JUDGE_THREADS = 4
+"""An HTTP judge asks sixteen prompts side by side already."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """What is judged in one go: a response, or a group as a whole."""
+
+    batch: Batch
+    entry: Entry
+    problem: Problem
+    keys: tuple[tuple[str, int], ...]
+    contents: tuple[Content, ...]
+
+
+class ScoringService:
+    """A context manager; workers and threads start when first needed.
+
+    Args:
+        tokenizer_folder: model directory whose tokens come in.
+        settings: bind the verifiers.
+        num_workers: 0 for one less than the machine has cores, at least one.
+        max_waiting: responses that may wait in a queue.
+        entries: other verifiers than the product's, for tests.
+
+    Raises:
+        SettingsError: the tokenizer cannot be used.
+    """
+
+    def __init__(
+        self,
+        tokenizer_folder: Path,
+        settings: RewardSettings,
+        *,
+        num_workers: int = 0,
+        max_waiting: int = MAX_WAITING,
+        entries: Mapping[str, Entry] | None = None,
+    ) -> None:
+        count = num_workers or max(1, (os.cpu_count() or 1) - 1)
+        self._tokenizer: TokenizerFile = find_tokenizer(tokenizer_folder)
+        self._entries = table.entries(settings) if entries is None else dict(entries)
+        self._pool = WorkerPool(count)
+        self._in_workers = Lane(
+            "scoring", self._work, num_threads=count, portion=PORTION, bound=max_waiting
+        )
+        self._in_threads = Lane("sandbox", self._wait, num_threads=count, bound=max_waiting)
+        self._at_judge = Lane(
+            "judging", self._wait, num_threads=NUM_JUDGE_THREADS, bound=max_waiting
+        )
+        self._tally = Tally()
+        self._submitting = threading.Lock()
+        self._forget()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def submit(self, item: Finished) -> None:
+        """Take one finished response; wait while too many are waiting to be judged.
+
+        Raises:
+            SettingsError: nothing judges such a problem, or the user has to act.
+            EngineError: the same sample of the group came before.
+        """
+        entry = table.found(self._entries, item.problem)
+        key = (item.group, item.sample)
+        with self._submitting:
+            self._batch.raise_error()
+            if key in self._seen:
+                raise EngineError(f"sample {item.sample} of group {item.group} came twice")
+            self._seen.add(key)
+            self._batch.expect(1)
+            if entry.verify_group is None:
+                job = _Job(self._batch, entry, item.problem, (key,), (item.tokens,))
+            else:
+                group = self._open.setdefault(item.group, [])
+                group.append(item)
+                if len(group) < item.group_size:
+                    return
+                group = sorted(self._open.pop(item.group), key=lambda one: one.sample)
+                keys = tuple((one.group, one.sample) for one in group)
+                contents = tuple(one.tokens for one in group)
+                job = _Job(self._batch, entry, item.problem, keys, contents)
+        self._lane(entry).put(job)
+
+    def gather(self) -> dict[tuple[str, int], Scored]:
+        """Wait for everything submitted since the last time; sorted by group and sample.
+
+        Raises:
+            SettingsError: the user has to act before anything can be judged.
+            EngineError: a group is incomplete, or no worker can be started.
+        """
+        batch, unfinished = self._batch, self._open
+        self._forget()
+        if unfinished:
+            key, items = next(iter(sorted(unfinished.items())))
+            raise EngineError(
+                f"{len(unfinished)} groups are incomplete: {len(items)} of "
+                f"{items[0].group_size} samples of {key} came. Submit all of a group, then gather."
+            )
+        return dict(sorted(batch.wait().items()))
+
+    def score(self, problems: Sequence[Problem], responses: Sequence[str]) -> list[Verdict]:
+        """Judge `responses[i]` as an answer to `problems[i]`, in order; each on its own.
+
+        Raises:
+            SettingsError: nothing judges such a problem, or the user has to act.
+            EngineError: no worker can be started.
+        """
+        chosen = [table.found(self._entries, problem) for problem in problems]
+        batch = Batch(self._tally)
+        for place, (entry, problem, response) in enumerate(
+            zip(chosen, problems, responses, strict=True)
+        ):
+            batch.expect(1)
+            alone = replace(entry, verify_group=None)
+            self._lane(alone).put(_Job(batch, alone, problem, (("", place),), (response,)))
+        scored = batch.wait()
+        return [scored["", place].verdict for place in range(len(chosen))]
+
+    def check_canaries(self) -> None:
+        """Have every verifier judge answers whose verdict is known.
+
+        Raises:
+            EngineError: a verdict is not the known one; the message names the verifier.
+        """
+        canaries.check(self.score, self._entries)
+
+    def counters(self) -> dict[str, int]:
+        """What has happened so far: verdicts per reason, timeouts, lost workers, fullest queue."""
+        lanes = (self._in_workers, self._in_threads, self._at_judge)
+        return {
+            **self._tally.counts(),
+            "worker_restarts": self._pool.lost,
+            "queue_high_water": max(lane.high_water for lane in lanes),
+        }
+
+    def close(self) -> None:
+        """End threads and processes; what was not gathered is forgotten."""
+        for lane in (self._in_workers, self._in_threads, self._at_judge):
+            lane.close()
+        self._pool.close()
+        table.close()
+
+    def _forget(self) -> None:
+        self._batch = Batch(self._tally)
+        self._seen: set[tuple[str, int]] = set()
+        self._open: dict[str, list[Finished]] = {}
+
+    def _lane(self, entry: Entry) -> Lane[_Job]:
+        if entry.calls:
+            return self._at_judge
+        return self._in_workers if entry.in_worker else self._in_threads
+
+    def _work(self, jobs: Sequence[_Job]) -> None:
+        """Have one worker judge a portion; what a lost worker takes along is done by the next."""
+        calls = [(job.entry.verify, job.problem, self._tokenizer, job.contents[0]) for job in jobs]
+        try:
+            series = self._pool.each(judge_one, calls, [job.entry.timeout_s for job in jobs])
+            with contextlib.closing(series) as replies:
+                for job, reply in zip(jobs, replies, strict=True):
+                    judged = outcome(job.problem.verifier, self._tokenizer, job.contents[0], reply)
+                    job.batch.settle(job.keys[0], judged)
+        except Exception as error:  # noqa: BLE001 - handed to whoever waits for these verdicts
+            for job in jobs:
+                job.batch.fail(error)
+
+    def _wait(self, jobs: Sequence[_Job]) -> None:
+        """Judge in this process, in a thread that is given up when it takes too long."""
+        for job in jobs:
+            try:
+                judged = judge_here(job.entry, job.problem, self._tokenizer, job.contents)
+            except Exception as error:  # noqa: BLE001 - handed to whoever waits for these verdicts
+                job.batch.fail(error)
+            else:
+                for key, one in zip(job.keys, judged, strict=True):
+                    job.batch.settle(key, one)

@@ -1,0 +1,185 @@
+"""Do the calls match an allowed form? All or nothing (Berkeley Function Calling Leaderboard, AST).
+
+Gold: {"calls": [{"name": "f", "parameters": {"a": [allowed, ...]}}], "functions": [...]}. "" among
+the allowed values makes a parameter optional; no calls means that nothing must be called. A
+response is Python call syntax, `[f(a=1), g.h(b="x")]`, or one JSON object per line.
+Differs: parallel calls are matched by optimal assignment, not greedily.
+"""
+
+import ast
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field
+
+from data_schemas.prompts import Problem
+from data_schemas.verdicts import Verdict, scored
+from tasks.algorithms.tool_reward import ToolCall
+from tasks.rewards.protocol import Gold, judge
+from tasks.rewards.tools.tool_calls import parse_calls
+
+OPTIONAL = ""
+_FENCE = re.compile(r"^```\w*\n(.*?)\n?```$", re.DOTALL)
+_TYPES: dict[str, tuple[type, ...]] = {
+    "integer": (int,),
+    "float": (int, float),
+    "number": (int, float),
+    "double": (int, float),
+    "string": (str,),
+    "char": (str,),
+    "boolean": (bool,),
+    "array": (list, tuple),
+    "tuple": (list, tuple),
+    "dict": (dict,),
+    "object": (dict,),
+}
+
+
+class AllowedCall(BaseModel):
+    """A call with the values each parameter may take."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    name: str
+    parameters: dict[str, list[Any]]
+
+
+class BfclCalls(Gold):
+    """The calls to make, in any order, and the functions on offer with their types."""
+
+    calls: tuple[AllowedCall, ...] = Field(strict=False)
+    functions: tuple[dict[str, Any], ...] = Field(default=(), strict=False)
+
+
+def verify(problem: Problem, response: str) -> Verdict:
+    """Score 1 if every call is made once, in an allowed form, and no other is made; else 0."""
+    return judge(problem, response, BfclCalls, _check)
+
+
+def parse_python_calls(text: str) -> list[ToolCall] | None:
+    """Read `[f(a=1), g(b=2)]` or `f(a=1)`; None if it is anything but calls with literals."""
+    text = text.strip()
+    fenced = _FENCE.match(text)
+    text = (fenced[1] if fenced else text).strip().strip("`")
+    try:
+        body = ast.parse(text, mode="eval").body
+        nodes = body.elts if isinstance(body, ast.List | ast.Tuple) else [body]
+        return [_call(node) for node in nodes]
+    except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
+        return None
+
+
+def _call(node: ast.expr) -> ToolCall:
+    if not isinstance(node, ast.Call) or node.args:
+        raise ValueError("not a call with keyword arguments")
+    names = [keyword.arg for keyword in node.keywords]
+    if None in names:
+        raise ValueError("** has no literal value")
+    return ToolCall(
+        ast.unparse(node.func), {str(k.arg): ast.literal_eval(k.value) for k in node.keywords}
+    )
+
+
+def _check(gold: BfclCalls, answer: str) -> Verdict:
+    calls = parse_python_calls(answer)
+    if calls is None:
+        calls = parse_calls(answer)
+    if not gold.calls:
+        return scored(0.0, "needless_call", calls[0].name) if calls else scored(1.0, "correct")
+    if calls is None:
+        return scored(0.0, "unparsable_calls", answer[:80])
+    if len(calls) != len(gold.calls):
+        return scored(0.0, "wrong_count", f"{len(calls)} calls, {len(gold.calls)} expected")
+    docs = {str(function.get("name")): function for function in gold.functions}
+    faults = [[_fault(allowed, call, docs) for call in calls] for allowed in gold.calls]
+    fits = np.array([[fault == "" for fault in row] for row in faults])
+    for row, column in _assignment(fits):
+        if not fits[row, column]:
+            return scored(0.0, "wrong", f"{gold.calls[row].name}: {faults[row][column]}"[:200])
+    return scored(1.0, "correct")
+
+
+def _assignment(fits: NDArray[np.bool_]) -> list[tuple[int, int]]:
+    """Pair every allowed call with a call of its own, as many fitting ones as possible."""
+    if len(fits) == 1:
+        return [(0, 0)]
+    from scipy.optimize import linear_sum_assignment  # takes a second to import
+
+    rows, columns = linear_sum_assignment(fits, maximize=True)
+    return list(zip(rows.tolist(), columns.tolist(), strict=True))
+
+
+def _fault(allowed: AllowedCall, call: ToolCall, docs: Mapping[str, dict[str, Any]]) -> str:
+    """Say why a call is not an allowed one; '' if it is."""
+    if allowed.name != call.name:
+        return f"called {call.name}"
+    parameters = docs.get(allowed.name, {}).get("parameters", {})
+    types = parameters.get("properties", {})
+    for name in parameters.get("required", []):
+        if name not in call.parameters:
+            return f"required {name} is missing"
+    for name, value in call.parameters.items():
+        if name not in allowed.parameters:
+            return f"{name} is not expected"
+        # BFCL: a value of an allowed value's type passes, whatever the documentation says.
+        options = [option for option in allowed.parameters[name] if option != OPTIONAL]
+        if all(type(value) is not type(option) for option in options):
+            fault = _type_fault(types.get(name, {}), value)
+            if fault:
+                return f"{name}: {fault}"
+        if not any(_matches(option, value) for option in allowed.parameters[name]):
+            return f"{name} is {value!r}, allowed {allowed.parameters[name]!r}"
+    missing = [
+        name
+        for name, options in allowed.parameters.items()
+        if name not in call.parameters and OPTIONAL not in options
+    ]
+    return f"{missing[0]} is missing" if missing else ""
+
+
+def _type_fault(doc: Mapping[str, Any], value: Any) -> str:
+    expected = _TYPES.get(str(doc.get("type", "any")).lower())
+    if expected is None:
+        return ""
+    is_bool = isinstance(value, bool)
+    if not isinstance(value, expected) or is_bool != (bool in expected):
+        return f"{value!r} is not of type {doc['type']}"
+    items = doc.get("items")
+    if isinstance(value, list | tuple) and isinstance(items, dict):
+        return next((fault for fault in (_type_fault(items, item) for item in value) if fault), "")
+    return ""
+
+
+def _matches(option: Any, value: Any) -> bool:
+    """Compare one allowed value; inside objects every entry is again a list of allowed values."""
+    match option, value:
+        case (bool(), _) | (_, bool()):
+            return option is value
+        case (int() | float(), int() | float()):
+            return option == value
+        case str(), str():
+            return _folded(option) == _folded(value)
+        case (list() | tuple(), list() | tuple()):
+            return len(option) == len(value) and all(map(_matches, option, value))
+        case dict(), dict():
+            return _matches_object(option, value)
+        case _:
+            return option is None and value is None
+
+
+def _matches_object(option: dict[str, Any], value: dict[str, Any]) -> bool:
+    def options(key: str) -> list[Any]:
+        return option[key] if isinstance(option[key], list) else [option[key]]
+
+    if any(key not in option for key in value):
+        return False
+    if any(key not in value and OPTIONAL not in options(key) for key in option):
+        return False
+    return all(any(_matches(item, value[key]) for item in options(key)) for key in value)
+
+
+def _folded(text: str) -> str:
+    return re.sub(r"[ ,./\-_*^]", "", text).lower().replace("'", '"')

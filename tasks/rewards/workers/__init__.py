@@ -1,0 +1,1 @@
+"""Processes that verifiers run in."""

@@ -1,0 +1,297 @@
+"""Calls to functions that may hang, crash or eat memory, in processes that can be killed.
+
+A worker is a fresh interpreter (no fork of a process full of threads, no second import of the main
+script) that runs one call at a time in its main thread. One that overruns its time is killed with
+everything it started, reaped and replaced at the next call. Workers start when first needed, print
+to nowhere, and end with their parent: idle ones see the closed pipe, busy ones are ended by their
+own kernel timer.
+
+Calls go over in series, one reply each, so that a call of microseconds does not pay for a message.
+A pool inside a worker starts no processes: its calls run in place under the same kernel timer,
+whose signal ends the worker, which the outer pool reads as a timeout.
+"""
+
+import atexit
+import contextlib
+import os
+import queue
+import resource
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
+from typing import Any
+
+from tasks.errors import EngineError
+
+START_TIMEOUT_S = 120.0
+"""For starting Python and importing the function's module, on a busy machine."""
+MEMORY_BYTES = 4 * 2**30
+CALLS_PER_WORKER = 20_000
+"""Then a worker is replaced, so that what its calls leak is given back."""
+_INSIDE = "EACHPROMPT_WORKER"
+_BOOT = "from tasks.rewards.workers.pool import main; main()"
+_TICK_S = 0.2
+
+
+class WorkerTimeout(EngineError):
+    """A call took longer than allowed; its worker was killed."""
+
+
+class WorkerFailed(EngineError):
+    """A worker died or a call raised; the message says which error."""
+
+
+class Failure(StrEnum):
+    """Why a call has no value."""
+
+    NONE = ""
+    RAISED = "raised"
+    TIMEOUT = "timeout"
+    DIED = "died"
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What one call came to."""
+
+    value: Any = None
+    failure: Failure = Failure.NONE
+    error: str = ""
+    """Type of what was raised."""
+    message: str = ""
+    seconds: float = 0.0
+    """What the call took, inside the worker."""
+
+    @property
+    def may_be_repeated(self) -> bool:
+        """True if the cause may lie in what earlier calls of the worker left behind."""
+        return self.failure is Failure.DIED or self.error == "MemoryError"
+
+    @property
+    def keeps_worker(self) -> bool:
+        """True if the worker is as good as before."""
+        return not self.may_be_repeated and self.failure is not Failure.TIMEOUT
+
+
+class WorkerPool:
+    """At most `num_workers` processes; safe to use from several threads."""
+
+    def __init__(self, num_workers: int = 2) -> None:
+        self._slots = threading.BoundedSemaphore(num_workers)
+        self._idle: queue.LifoQueue[_Worker] = queue.LifoQueue()
+        self._owner = os.getpid()
+        self._lock = threading.Lock()
+        self._lost = 0
+        atexit.register(self.close)
+
+    @property
+    def lost(self) -> int:
+        """How many workers were killed or died."""
+        return self._lost
+
+    def run(self, function: Callable[..., Any], args: tuple[Any, ...], timeout_s: float) -> Any:
+        """Call an importable function with picklable arguments.
+
+        Raises:
+            WorkerTimeout: the call did not end in time.
+            WorkerFailed: the call raised, or its process died.
+        """
+        if _INSIDE in os.environ:
+            return _in_place(function, args, timeout_s)
+        (reply,) = self.each(function, [args], [timeout_s])
+        if reply.failure is Failure.TIMEOUT:
+            raise WorkerTimeout(f"{function.__name__} took longer than {timeout_s} s")
+        if reply.failure is Failure.DIED:
+            raise WorkerFailed(f"worker died in {function.__name__}")
+        if reply.failure is Failure.RAISED:
+            raise WorkerFailed(f"{reply.error}: {reply.message}")
+        return reply.value
+
+    def each(
+        self,
+        function: Callable[..., Any],
+        calls: Sequence[tuple[Any, ...]],
+        timeouts_s: Sequence[float],
+    ) -> Generator[Reply, None, None]:
+        """Call a function once per tuple of arguments, in order, each within its own time.
+
+        A call whose worker dies or runs out of memory is repeated first on a fresh worker, so that
+        it does not pay for what an earlier one left behind. Close the generator if you stop early.
+
+        Raises:
+            WorkerFailed: a worker did not start.
+        """
+        place, again = 0, False
+        with self._slots:
+            while place < len(calls):
+                with self._worker(fresh=again) as worker:
+                    series = worker.series(function, calls[place:], timeouts_s[place:])
+                    for reply in series:
+                        if reply.may_be_repeated and not again:
+                            again = True
+                            break
+                        place, again = place + 1, False
+                        yield reply
+
+    def close(self) -> None:
+        """End all idle workers; a later call starts new ones."""
+        if self._owner != os.getpid():
+            return
+        while True:
+            try:
+                self._idle.get_nowait().close()
+            except queue.Empty:
+                return
+
+    @contextlib.contextmanager
+    def _worker(self, *, fresh: bool) -> Iterator["_Worker"]:
+        if self._owner != os.getpid():  # a forked child must not talk on its parent's pipes
+            self._owner, self._idle = os.getpid(), queue.LifoQueue()
+        try:
+            worker = _Worker() if fresh else self._idle.get_nowait()
+        except queue.Empty:
+            worker = _Worker()
+        try:
+            yield worker
+        finally:
+            if worker.alive and worker.calls < CALLS_PER_WORKER:
+                self._idle.put(worker)
+            else:
+                with self._lock:
+                    self._lost += not worker.alive
+                worker.close()
+
+
+class _Worker:
+    """One process and the pipe to it."""
+
+    def __init__(self) -> None:
+        self._pipe, theirs = Pipe()
+        self.alive = True
+        self.calls = 0
+        with theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, "-c", _BOOT, str(theirs.fileno())],
+                pass_fds=(theirs.fileno(),),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                env={
+                    **os.environ,
+                    "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+                    _INSIDE: "1",
+                },
+                start_new_session=True,
+            )
+
+    def series(
+        self,
+        function: Callable[..., Any],
+        calls: Sequence[tuple[Any, ...]],
+        timeouts_s: Sequence[float],
+    ) -> Iterator[Reply]:
+        """Send calls and yield a reply to each, up to the first that costs the worker its life."""
+        self.alive = False
+        try:
+            self._pipe.send((function, calls, timeouts_s))
+        except OSError:
+            yield Reply(failure=Failure.DIED)
+            return
+        started = self._receive(START_TIMEOUT_S)
+        if started.failure is Failure.TIMEOUT:
+            raise WorkerFailed(f"worker did not start within {START_TIMEOUT_S} s")
+        if started.failure:
+            yield started
+            return
+        for place, timeout_s in enumerate(timeouts_s, start=1):
+            reply = self._receive(timeout_s)
+            if not reply.keeps_worker:
+                yield reply
+                return
+            self.calls += 1
+            self.alive = place == len(calls)  # before the reply: its reader may not ask on
+            yield reply
+
+    def close(self) -> None:
+        """Kill it and what it has started, and reap."""
+        self.alive = False
+        self._pipe.close()
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.kill()
+        self._process.wait()
+
+    def _receive(self, timeout_s: float) -> Reply:
+        """Wait for a reply; a process that died is noticed even if a child of it keeps the pipe."""
+        end = time.monotonic() + timeout_s
+        try:
+            while not self._pipe.poll(max(0.0, min(_TICK_S, end - time.monotonic()))):
+                if self._ended() is not None and not self._pipe.poll(0):
+                    raise EOFError
+                if time.monotonic() >= end:
+                    return Reply(failure=Failure.TIMEOUT, message=f"no verdict in {timeout_s} s")
+            return self._pipe.recv()
+        except (EOFError, OSError):
+            while self._ended() is None and time.monotonic() < end:
+                time.sleep(0.001)  # between the closed pipe and the end of the process
+            ended = self._ended()
+            if ended == signal.SIGALRM:
+                return Reply(failure=Failure.TIMEOUT, message="one step of it took too long")
+            return Reply(failure=Failure.DIED, message=f"worker ended with {ended}")
+
+    def _ended(self) -> int | None:
+        """Exit status or signal; None while it runs. Not reaped, so that its group stays ours."""
+        options = os.WEXITED | os.WNOHANG | os.WNOWAIT
+        found = os.waitid(os.P_PID, self._process.pid, options)
+        return None if found is None else found.si_status
+
+
+def main() -> None:
+    """Serve series of calls until the pipe closes."""
+    pipe, me = Connection(int(sys.argv[1])), os.getpid()
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
+    with contextlib.suppress(EOFError, OSError):
+        while True:
+            function, calls, timeouts_s = pipe.recv()
+            pipe.send(Reply())
+            for args, timeout_s in zip(calls, timeouts_s, strict=True):
+                # Ends this process even inside a C loop, should the parent be gone by then.
+                signal.setitimer(signal.ITIMER_REAL, 2 * timeout_s + 1)
+                reply = _called(function, args)
+                signal.setitimer(signal.ITIMER_REAL, 0)
+                if os.getpid() != me:  # a child that a call has forked and let go on
+                    os._exit(0)
+                pipe.send(reply)
+    os.killpg(me, signal.SIGKILL)
+
+
+def _called(function: Callable[..., Any], args: tuple[Any, ...]) -> Reply:
+    start = time.perf_counter()
+    try:
+        value = function(*args)
+    except BaseException as error:  # noqa: BLE001 - the boundary: the parent gets the error's name
+        return Reply(
+            failure=Failure.RAISED,
+            error=type(error).__name__,
+            message=str(error)[:500],
+            seconds=time.perf_counter() - start,
+        )
+    return Reply(value, seconds=time.perf_counter() - start)
+
+
+def _in_place(function: Callable[..., Any], args: tuple[Any, ...], timeout_s: float) -> Any:
+    left, _ = signal.setitimer(signal.ITIMER_REAL, timeout_s)
+    try:
+        reply = _called(function, args)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, left)
+    if reply.failure:
+        raise WorkerFailed(f"{reply.error}: {reply.message}")
+    return reply.value

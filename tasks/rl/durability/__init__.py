@@ -1,0 +1,1 @@
+"""What survives a crash: state, rollouts in flight, step snapshots, uploads."""

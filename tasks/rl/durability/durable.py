@@ -1,0 +1,144 @@
+"""A running phase kept durable: uploads, the pointer in Flyte's checkpoint, and the way back.
+
+The checkpoint of an attempt is written as a whole and read by the next attempt alone, so it holds
+a few bytes: where the newest uploaded state lies.
+"""
+
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Protocol
+
+from pydantic import ValidationError
+
+from tasks.errors import EngineError
+from tasks.rl.durability.upload import Counts, Pointer, Uploader, fetch_newest, newest_step
+from tasks.store import local, remote
+
+logger = logging.getLogger(__name__)
+
+
+class Slot(Protocol):
+    """A few bytes that the next attempt of a task can read; Flyte's checkpoint is one."""
+
+    def read(self) -> bytes | None:
+        """What the attempt before wrote, if anything."""
+        ...
+
+    def write(self, b: bytes) -> None:
+        """Replace what the next attempt will read."""
+        ...
+
+
+class Keeper:
+    """Keeps a running phase's states durable and the pointer of its attempt up to date.
+
+    Flyte's checkpoint may be used by one thread only: everything here is called by the main one.
+    """
+
+    def __init__(self, uploader: Uploader, uri: str, slot: Slot | None) -> None:
+        self._uploader, self._uri, self._slot = uploader, uri, slot
+        self._pointed: Pointer | None = None
+
+    @property
+    def counts(self) -> Counts:
+        """What the uploader did so far."""
+        return self._uploader.counts
+
+    def committed(self) -> None:
+        """Upload the newest state in the background, if it is new; never waits for it."""
+        self._uploader.tell()
+        self._point()
+
+    def flush(self, timeout_s: float) -> None:
+        """Wait for the newest state to be durable: the process is about to end."""
+        self._uploader.tell()
+        if not self._uploader.flush(timeout_s):
+            logger.warning("the newest state was not uploaded within %.0f s", timeout_s)
+        self._point()
+
+    def clear(self) -> None:
+        """Remove what was uploaded: the phase's results are committed artifacts by now."""
+        self._uploader.close()
+        try:
+            remote.delete_folder(self._uri)
+        except EngineError as error:  # no reason to do the phase again
+            logger.warning("the uploaded states at %s are left behind: %s", self._uri, error)
+
+    def _point(self) -> None:
+        newest = self._uploader.newest
+        if newest is not None and newest != self._pointed:
+            write_pointer(self._slot, newest)
+            self._pointed = newest
+
+
+@contextmanager
+def kept(
+    folder: Path, uri: str, slot: Slot | None, seconds_left: Callable[[], float]
+) -> Iterator[Keeper]:
+    """Bring back what an earlier attempt uploaded, then keep the phase durable in the block.
+
+    Args:
+        folder: of the phase, on a local disk.
+        uri: its durable prefix; the folder itself if that disk outlives the machine.
+        slot: Flyte's checkpoint; None where the platform has none.
+        seconds_left: how long the last upload may take if the block ends with an error.
+
+    Raises:
+        EngineError: the durable place does not answer; starting again from nothing is no answer.
+    """
+    bring_back(folder, uri, slot)
+    uploader = Uploader(folder, uri)
+    keeper = Keeper(uploader, uri, slot)
+    try:
+        yield keeper
+    except BaseException:
+        keeper.flush(seconds_left())
+        raise
+    finally:
+        uploader.close()
+
+
+def bring_back(folder: Path, uri: str, slot: Slot | None) -> None:
+    """Make the newest whole state there is, on disk or at the durable places, the local one."""
+    pointer = read_pointer(slot)
+    places = [uri] if pointer is None else [uri, pointer.uri]
+    for place in dict.fromkeys(places):
+        fetch_newest(place, folder)
+    if pointer is None:
+        return
+    newest = newest_step(folder)
+    if newest < pointer.step:
+        logger.warning(
+            "step %d was uploaded to %s, but the newest whole state there is %d; going on from it",
+            pointer.step,
+            pointer.uri,
+            newest,
+        )
+    # An attempt reads what the attempt before it wrote, and nothing older.
+    write_pointer(slot, pointer)
+
+
+def read_pointer(slot: Slot | None) -> Pointer | None:
+    """Read what the attempt before left; None, with a warning, if that cannot be read."""
+    if slot is None:
+        return None
+    try:
+        payload = slot.read()
+        return None if payload is None else Pointer.model_validate_json(payload)
+    except ValidationError as error:
+        logger.warning("the checkpoint of the attempt before holds no pointer: %s", error)
+    except Exception as error:  # noqa: BLE001 - the boundary: an attempt that wrote nothing makes flytekit raise
+        logger.warning("the checkpoint of the attempt before cannot be read: %s", error)
+    return None
+
+
+def write_pointer(slot: Slot | None, pointer: Pointer) -> None:
+    """Leave a pointer for the next attempt; without one it finds the newest upload by its name."""
+    if slot is None:
+        return
+    try:
+        slot.write(local.canonical_json(pointer))
+    except Exception as error:  # noqa: BLE001 - the boundary: any file system of Flyte's may fail in its own way
+        logger.warning("the pointer to step %d was not written: %s", pointer.step, error)

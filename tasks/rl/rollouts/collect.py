@@ -1,0 +1,280 @@
+"""Prompts to scored rollout groups: drawn, scheduled, rolled out, scored, refilled.
+
+A Collector carries what one step leaves to the next: the position in the prompt stream, what is
+known of every prompt, the stage of the curriculum, and responses that are not finished. All of it
+is plain data (CollectorState), so that a committed step can be taken up exactly.
+"""
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from transformers import PreTrainedTokenizerBase
+
+from data_schemas.ledger import Fate
+from data_schemas.prompts import Problem
+from data_schemas.rl_settings import RLSettings, RouterReplay
+from data_schemas.rollouts import Rollout, RolloutGroup, ScoredRollout
+from data_schemas.scoring import Finished, Scored
+from tasks.algorithms.routing import check_trace
+from tasks.engines.chat import render_prompt
+from tasks.engines.protocols import Request, RolloutEngine, Sampling
+from tasks.errors import DataError, EngineError
+from tasks.rewards.protocol import Scorer
+from tasks.rl.rollouts.collected import (
+    Collected,
+    CollectorState,
+    InFlight,
+    Skipped,
+    costs_of,
+    merged,
+)
+from tasks.rl.rollouts.curriculum import Stage, after_step, in_band
+from tasks.rl.rollouts.draw import PromptStream
+from tasks.rl.rollouts.group_outcomes import CollectedGroup, check_budget, fate_of, fill
+from tasks.rl.rollouts.history import MAX_SKIPS, History
+from tasks.rl.rollouts.schedule import Forecast, forecast, ordered, schedule_metrics
+from tasks.rl.rollouts.segments import OpenGroup, requests_of, updated
+from tasks.rl.rollouts.shaping import penalties
+
+
+class Collector:
+    """Turns the prompt stream into one Collected per step."""
+
+    def __init__(
+        self,
+        settings: RLSettings,
+        engine: RolloutEngine,
+        tokenizer: PreTrainedTokenizerBase,
+        scorer: Scorer,
+        problems: Sequence[Problem],
+        start: CollectorState | None = None,
+    ) -> None:
+        position = start.position if start else 0
+        self._settings = settings
+        self._engine = engine
+        self._tokenizer = tokenizer
+        self._scorer = scorer
+        self._stream = PromptStream(problems, settings.domains, settings.seed, position)
+        self._history = History(start.records) if start else History.graded(problems)
+        self._stage = start.stage if start else Stage()
+        self._open = start.open_groups if start else ()
+
+    def state(self) -> CollectorState:
+        """What the next step starts from."""
+        return CollectorState(
+            self._stream.position, self._history.records(), self._stage, self._open
+        )
+
+    def collect(self, step: int) -> Collected:
+        """Roll out a step's prompts; draw again for groups without contrast.
+
+        Groups with contrast fill the batch first; flat ones take the places that are left
+        (RL-ZVP teaches from them), the rest are surplus: paid for, counted, not trained.
+
+        Raises:
+            EngineError: more rollouts than the error budget allows have no verdict.
+        """
+        settings, before = self._settings, self._engine.counters.generated_tokens
+        whole = Collected(step, self._engine.policy_version, [])
+        missing = settings.prompts_per_step
+        for number in range(1 + settings.zero_variance.refill_rounds):
+            fresh, skipped = self._draw(step, number, missing)
+            found = self._round(step, [*self._open, *fresh] if number == 0 else fresh)
+            whole = merged(whole, found, skipped)
+            # Over the whole step: a refill of two prompts has too few rollouts to judge by.
+            check_budget(settings, [item.group for item in whole.groups])
+            alive = sum(item.fate is Fate.CONTRAST for item in whole.groups)
+            missing = settings.prompts_per_step - alive - len(whole.in_flight)
+            if missing <= 0:
+                break
+        self._open = tuple(item.group for item in whole.in_flight)
+        # Groups that began earlier may come on top of a step's own: none of them is wasted.
+        places = max(settings.prompts_per_step, sum(g.fate is Fate.CONTRAST for g in whole.groups))
+        self._stage = self._next_stage(whole.groups)
+        made = self._engine.counters.generated_tokens - before
+        metrics = whole.metrics | {"rollout/engine_tokens": float(made)}
+        return replace(whole, groups=fill(whole.groups, places), metrics=metrics)
+
+    def _draw(self, step: int, number: int, count: int) -> tuple[list[OpenGroup], list[Skipped]]:
+        drawn = self._stream.take(count, self._reason_to_pass)
+        known = self._history.predicted_tokens([problem for problem, _ in drawn.passed_over])
+        size = self._settings.group_size
+        skipped = []
+        for (problem, reason), tokens in zip(drawn.passed_over, known, strict=True):
+            saved = round(size * (tokens or 0.0))
+            skipped.append(Skipped(problem, number, Fate(reason), saved))
+            if reason == Fate.SKIPPED_FLAT:
+                self._history.skipped(problem.id)
+        fresh = [
+            OpenGroup(f"{step}.{number}.{place}", problem, number, size)
+            for place, problem in enumerate(drawn.problems)
+        ]
+        return fresh, skipped
+
+    def _reason_to_pass(self, problem: Problem) -> str:
+        """Stage 1 of zero-variance elimination: before anything is generated."""
+        chosen = self._settings.zero_variance
+        if not in_band(problem, chosen.curriculum, self._stage):
+            return Fate.SKIPPED_BAND
+        flat = self._history.flat_chance(problem.id, self._settings.group_size)
+        if flat > chosen.skip_above and self._history.of(problem.id).skips < MAX_SKIPS:
+            return Fate.SKIPPED_FLAT
+        return ""
+
+    def _round(self, step: int, groups: Sequence[OpenGroup]) -> Collected:
+        """Roll out and score one draw."""
+        started = time.perf_counter()
+        prompts = {
+            group.key: render_prompt(self._tokenizer, group.problem.messages) for group in groups
+        }
+        requests = [r for group in groups for r in requests_of(group, prompts[group.key])]
+        owners = {group.key: group for group in groups}
+        sampling = self._sampling()
+        known = self._history.predicted_tokens([owners[r.problem_id].problem for r in requests])
+        expected = forecast(known, requests, self._engine, sampling)
+        drafted = dict.fromkeys(owners, 0)
+        for request, tokens in zip(requests, expected.draft_tokens, strict=True):
+            drafted[request.problem_id] += tokens
+        new = self._generate(owners, ordered(requests, expected.tokens), sampling)
+        rolled = time.perf_counter()
+        scored = self._scorer.gather()
+        waited = time.perf_counter() - rolled
+        found = [
+            self._settle(updated(group, new[group.key]), new[group.key], drafted[group.key], scored)
+            for group in groups
+        ]
+        return Collected(
+            step=step,
+            policy_version=self._engine.policy_version,
+            groups=[item for item in found if isinstance(item, CollectedGroup)],
+            in_flight=[item for item in found if isinstance(item, InFlight)],
+            costs=costs_of(groups, new, drafted, scored, rolled - started),
+            metrics=_schedule(requests, expected, new, self._engine.slots),
+            rollout_seconds=rolled - started,
+            reward_seconds=waited,
+        )
+
+    def _sampling(self) -> Sampling:
+        """One seed for the phase: noise is told apart by group, sample and position."""
+        settings = self._settings
+        return Sampling(
+            max_new_tokens=settings.max_new_tokens,
+            temperature=settings.temperature,
+            seed=settings.seed,
+            segment_tokens=settings.engines.segment_tokens,
+        )
+
+    def _generate(
+        self, owners: Mapping[str, OpenGroup], requests: Sequence[Request], sampling: Sampling
+    ) -> dict[str, list[Rollout]]:
+        """Hand every response to the scorer as it ends; new parts by group, ordered by sample.
+
+        A group that may be cut is handed over when its last response has ended: until then it
+        is not known whether it will be scored in this step.
+        """
+        live = dict(owners)
+        new: dict[str, list[Rollout]] = {key: [] for key in owners}
+        for rollout in self._engine.generate(requests, sampling):
+            new[rollout.problem_id].append(rollout)
+            group = live[rollout.problem_id] = updated(live[rollout.problem_id], [rollout])
+            (whole,) = (item for item in group.rollouts if item.sample == rollout.sample)
+            _check_routes(self._settings, whole, self._engine.num_experts)
+            if sampling.segment_tokens == 0:
+                self._submit(group, whole)
+            elif group.complete:
+                for item in group.rollouts:
+                    self._submit(group, item)
+        for rollouts in new.values():
+            rollouts.sort(key=lambda rollout: rollout.sample)
+        if sum(request.num_samples for request in requests) != sum(map(len, new.values())):
+            raise EngineError("the rollout engine did not return every sample it was asked for")
+        return new
+
+    def _submit(self, group: OpenGroup, rollout: Rollout) -> None:
+        self._scorer.submit(
+            Finished(
+                problem=group.problem,
+                group=group.key,
+                sample=rollout.sample,
+                group_size=group.size,
+                tokens=rollout.response_tokens,
+            )
+        )
+
+    def _settle(
+        self,
+        group: OpenGroup,
+        new: Sequence[Rollout],
+        draft_tokens: int,
+        scored: Mapping[tuple[str, int], Scored],
+    ) -> CollectedGroup | InFlight:
+        """Say what a group has become: still on its way, or scored, with its fate."""
+        new_tokens = sum(len(rollout.response_tokens) for rollout in new)
+        if not group.complete:
+            return InFlight(group, new_tokens, draft_tokens)
+        found = [scored[group.key, rollout.sample] for rollout in group.rollouts]
+        shaping = penalties(self._settings, group.rollouts)
+        items = tuple(
+            ScoredRollout(rollout, item.text, item.verdict, penalty)
+            for rollout, item, penalty in zip(group.rollouts, found, shaping, strict=True)
+        )
+        whole = RolloutGroup(group.problem, items)
+        solved = sum(item.verdict.solved for item in found)
+        judged = sum(not item.verdict.abstained for item in found)
+        before = self._history.of(group.problem.id).last_pass_rate
+        lengths = [len(rollout.response_tokens) for rollout in group.rollouts]
+        self._history.remember(group.problem.id, solved, judged, lengths)
+        return CollectedGroup(
+            group=whole,
+            round=group.round,
+            fate=fate_of(self._settings, whole),
+            new_tokens=new_tokens,
+            draft_tokens=draft_tokens,
+            pass_rate_change=0.0 if before is None or not judged else solved / judged - before,
+        )
+
+    def _next_stage(self, groups: Sequence[CollectedGroup]) -> Stage:
+        verdicts = [item.verdict for entry in groups for item in entry.group.rollouts]
+        judged = [verdict for verdict in verdicts if not verdict.abstained]
+        if not judged:
+            return self._stage
+        share = sum(verdict.solved for verdict in judged) / len(judged)
+        return after_step(self._stage, share, len(self._settings.zero_variance.curriculum))
+
+
+def _check_routes(settings: RLSettings, rollout: Rollout, num_experts: int) -> None:
+    """Refuse routes that cannot be replayed before anything is trained on them.
+
+    Raises:
+        EngineError: R3 is on and the engine recorded no routes or impossible ones.
+    """
+    if settings.router_replay is not RouterReplay.R3:
+        return
+    if rollout.trace is None:
+        raise EngineError("router_replay is r3 but the rollout engine recorded no routes")
+    length = len(rollout.prompt_tokens) + len(rollout.response_tokens)
+    try:
+        check_trace(rollout.trace, length, num_experts)
+    except DataError as error:
+        raise EngineError(f"the rollout engine recorded impossible routes: {error}") from error
+
+
+def _schedule(
+    requests: Sequence[Request],
+    expected: Forecast,
+    new: Mapping[str, Sequence[Rollout]],
+    slots: int,
+) -> dict[str, float]:
+    """Compare the order of a draw with the bounds; its first draw speaks for the step."""
+    guess = {
+        (request.problem_id, request.first_sample + index): tokens
+        for request, tokens in zip(requests, expected.tokens, strict=True)
+        for index in range(request.num_samples)
+    }
+    length = {
+        (key, rollout.sample): float(len(rollout.response_tokens))
+        for key, rollouts in new.items()
+        for rollout in rollouts
+    }
+    return schedule_metrics(list(guess.values()), [length[place] for place in guess], slots)

@@ -1,0 +1,118 @@
+"""What a step's rollouts leave behind: finished groups, skipped prompts, unfinished ones, costs."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from data_schemas.ledger import Fate
+from data_schemas.prompts import Problem
+from data_schemas.rollouts import Rollout
+from data_schemas.scoring import Scored
+from tasks.rl.rollouts.curriculum import Stage
+from tasks.rl.rollouts.group_outcomes import CollectedGroup
+from tasks.rl.rollouts.history import PromptRecord
+from tasks.rl.rollouts.segments import OpenGroup
+
+
+@dataclass(frozen=True, slots=True)
+class CollectorState:
+    """What a collector must remember between two steps."""
+
+    position: int
+    records: Mapping[str, PromptRecord]
+    stage: Stage
+    open_groups: tuple[OpenGroup, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A prompt that was drawn and not rolled out."""
+
+    problem: Problem
+    round: int
+    fate: Fate
+    saved_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class InFlight:
+    """A prompt some of whose responses go on in the next step."""
+
+    group: OpenGroup
+    new_tokens: int
+    draft_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What a group took on the clock in one step, and of a judge."""
+
+    round: int
+    problem_id: str
+    engine_seconds: float
+    verifier_seconds: float
+    judge_calls: int
+
+
+@dataclass(frozen=True, slots=True)
+class Collected:
+    """One step's rollouts. `groups` holds every finished group; fates say which train."""
+
+    step: int
+    policy_version: int
+    """Newest version that drew a token of it."""
+    groups: list[CollectedGroup]
+    skipped: list[Skipped] = field(default_factory=list)
+    in_flight: list[InFlight] = field(default_factory=list)
+    costs: list[Cost] = field(default_factory=list)
+    metrics: dict[str, float] = field(default_factory=dict)
+    """Deterministic numbers of the schedule."""
+    rollout_seconds: float = 0.0
+    reward_seconds: float = 0.0
+    """Waited for verdicts after the last response had ended."""
+
+    @property
+    def trained(self) -> list[CollectedGroup]:
+        """The groups of the training batch."""
+        return [item for item in self.groups if item.fate is not Fate.SURPLUS]
+
+
+def merged(whole: Collected, found: Collected, skipped: list[Skipped]) -> Collected:
+    """Add a draw to the step so far."""
+    return replace(
+        whole,
+        groups=[*whole.groups, *found.groups],
+        skipped=[*whole.skipped, *skipped],
+        in_flight=[*whole.in_flight, *found.in_flight],
+        costs=[*whole.costs, *found.costs],
+        metrics=found.metrics | whole.metrics,
+        rollout_seconds=whole.rollout_seconds + found.rollout_seconds,
+        reward_seconds=whole.reward_seconds + found.reward_seconds,
+    )
+
+
+def costs_of(
+    groups: Sequence[OpenGroup],
+    new: Mapping[str, Sequence[Rollout]],
+    drafted: Mapping[str, int],
+    scored: Mapping[tuple[str, int], Scored],
+    seconds: float,
+) -> list[Cost]:
+    """Share the rollout time out by tokens; verifier time is each group's own."""
+    tokens = {
+        key: drafted[key] + sum(len(rollout.response_tokens) for rollout in rollouts)
+        for key, rollouts in new.items()
+    }
+    rate = seconds / max(1, sum(tokens.values()))
+    mine: dict[str, list[Scored]] = {group.key: [] for group in groups}
+    for (key, _), item in scored.items():
+        mine[key].append(item)
+    return [
+        Cost(
+            round=group.round,
+            problem_id=group.problem.id,
+            engine_seconds=rate * tokens[group.key],
+            verifier_seconds=sum(item.seconds for item in mine[group.key]),
+            judge_calls=sum(item.judge_calls for item in mine[group.key]),
+        )
+        for group in groups
+    ]

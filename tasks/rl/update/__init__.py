@@ -1,0 +1,1 @@
+"""From groups to one update of the policy."""

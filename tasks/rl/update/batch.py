@@ -1,0 +1,130 @@
+"""Scored groups to what the trainer eats.
+
+Letters: P problems, G rollouts per problem, N sequences, T tokens.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from data_schemas.ledger import Fate
+from data_schemas.rl_settings import RLSettings, RouterReplay
+from data_schemas.rollouts import ScoredRollout
+from tasks.algorithms.advantages import group_advantages
+from tasks.algorithms.losses.table import scales_by_std
+from tasks.algorithms.packing import pad_rows
+from tasks.algorithms.routing import pad_traces
+from tasks.algorithms.zero_variance import rl_zvp_advantages
+from tasks.engines.protocols import TokenBatch, TokenScores
+from tasks.errors import EngineError
+from tasks.rl.rollouts.group_outcomes import CollectedGroup
+
+
+@dataclass(frozen=True, slots=True)
+class StepBatch:
+    """The sequences of a step that can have a gradient, and how each earns it."""
+
+    tokens: TokenBatch
+    owners: list[tuple[int, int]]
+    """(group, sample) of every sequence."""
+    advantages_N: torch.Tensor
+    zero_variance_N: torch.Tensor
+    """True: token-level RL-ZVP advantages are added after the old-log-prob pass."""
+    correct_N: torch.Tensor
+    num_sequences: int
+    """All sequences of the batch, those without gradient included: the loss divides by it."""
+    num_tokens: int
+    """Response tokens of all of them."""
+
+
+def scalar_advantages(settings: RLSettings, groups: Sequence[CollectedGroup]) -> torch.Tensor:
+    """Group-relative advantages [P, G] from verdicts and penalties; [0, G] without groups."""
+    if not groups:
+        return torch.zeros(0, settings.group_size)
+    verdicts = [[item.verdict.score for item in entry.group.rollouts] for entry in groups]
+    scores_PG = torch.tensor([[score or 0.0 for score in row] for row in verdicts])
+    valid_PG = torch.tensor([[score is not None for score in row] for row in verdicts])
+    penalties_PG = torch.tensor(
+        [[item.penalty for item in entry.group.rollouts] for entry in groups]
+    )
+    return group_advantages(
+        scores_PG,
+        penalties_PG,
+        valid_PG,
+        std_floor=settings.zero_variance.std_floor,
+        scale_by_std=scales_by_std(settings.loss),
+    )
+
+
+def build(settings: RLSettings, groups: Sequence[CollectedGroup]) -> StepBatch:
+    """Pad the sequences that can have a gradient; leave out the rest before any forward pass."""
+    advantages_PG = scalar_advantages(settings, groups)
+    chosen: list[tuple[int, int]] = []
+    for place, entry in enumerate(groups):
+        for sample, item in enumerate(entry.group.rollouts):
+            by_zvp = entry.fate is Fate.ZERO_VARIANCE_TRAINED and not item.verdict.abstained
+            if by_zvp or float(advantages_PG[place, sample]) != 0.0:
+                chosen.append((place, sample))
+    items = [groups[place].group.rollouts[sample] for place, sample in chosen]
+    return StepBatch(
+        tokens=token_batch(items, use_routes=settings.router_replay is RouterReplay.R3),
+        owners=chosen,
+        advantages_N=torch.tensor([float(advantages_PG[owner]) for owner in chosen]),
+        zero_variance_N=torch.tensor(
+            [groups[place].fate is Fate.ZERO_VARIANCE_TRAINED for place, _ in chosen],
+            dtype=torch.bool,
+        ),
+        correct_N=torch.tensor([item.verdict.solved for item in items], dtype=torch.bool),
+        num_sequences=advantages_PG.numel(),
+        num_tokens=sum(
+            len(item.rollout.response_tokens) for entry in groups for item in entry.group.rollouts
+        ),
+    )
+
+
+def token_batch(items: Sequence[ScoredRollout], *, use_routes: bool) -> TokenBatch:
+    """Right-pad prompt and response of every rollout.
+
+    Raises:
+        EngineError: routes are to be replayed but a rollout has none.
+    """
+    rollouts = [item.rollout for item in items]
+    rows, masks, logprobs = [], [], []
+    for rollout in rollouts:
+        prompt = len(rollout.prompt_tokens)
+        row = np.concatenate([rollout.prompt_tokens, rollout.response_tokens]).astype(np.int64)
+        mask = np.arange(len(row)) >= prompt
+        rows.append(torch.from_numpy(row))
+        masks.append(torch.from_numpy(mask))
+        logprobs.append(torch.from_numpy(np.pad(rollout.logprobs, (prompt, 0))))
+    tokens_NT = pad_rows(rows, 0)
+    experts_NTLK = None
+    if use_routes and rollouts:
+        first = rollouts[0].trace
+        if first is None:
+            raise EngineError("routes are to be replayed but the rollouts have none")
+        num_layers, k = first.experts_TLK.shape[1:]
+        experts_NTLK = torch.from_numpy(
+            pad_traces([rollout.trace for rollout in rollouts], tokens_NT.shape[1], num_layers, k)
+        )
+    return TokenBatch(
+        tokens_NT=tokens_NT,
+        lengths_N=torch.tensor([len(row) for row in rows], dtype=torch.int64),
+        response_NT=pad_rows(masks, False),
+        experts_NTLK=experts_NTLK,
+        columns={"rollout_logprobs": pad_rows(logprobs, 0.0)},
+    )
+
+
+def token_advantages(settings: RLSettings, batch: StepBatch, old: TokenScores) -> torch.Tensor:
+    """Scalar advantages on every response token, plus RL-ZVP's on flat groups. [N, T]"""
+    response_NT = batch.tokens.response_NT
+    if not batch.owners:
+        return torch.zeros(response_NT.shape)
+    advantages_NT = batch.advantages_N[:, None] * response_NT
+    zvp_NT = rl_zvp_advantages(
+        old.entropy_NT, response_NT, batch.correct_N, alpha=settings.zero_variance.rl_zvp_alpha
+    )
+    return advantages_NT + zvp_NT * batch.zero_variance_N[:, None]

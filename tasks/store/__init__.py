@@ -1,0 +1,1 @@
+"""Artifacts by content: one Store, on disk or in S3."""

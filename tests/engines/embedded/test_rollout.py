@@ -1,0 +1,94 @@
+"""What the embedded engine promises beyond the contract: slots, and responses cut anywhere."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from data_schemas.machine_settings import MachineSettings, Precision
+from data_schemas.rollouts import StopReason
+from tasks.engines.embedded.rollout import HFRolloutEngine
+from tasks.engines.protocols import Request, Sampling
+from tasks.engines.select import open_rollout
+from tasks.errors import SettingsError
+
+SAMPLING = Sampling(max_new_tokens=12, temperature=1.0, seed=3)
+
+
+def prompts(*lengths):
+    generator = np.random.default_rng(0)
+    return [
+        Request(f"p{place}", generator.integers(0, 250, length).astype(np.int32), 3)
+        for place, length in enumerate(lengths)
+    ]
+
+
+def by_key(rollouts):
+    return {(r.problem_id, r.sample): r.response_tokens.tolist() for r in rollouts}
+
+
+@pytest.fixture(scope="module")
+def engine(tiny_moe):
+    return HFRolloutEngine(tiny_moe)
+
+
+@pytest.fixture(scope="module")
+def rollouts(engine):
+    return list(engine.generate(prompts(5, 9, 2), SAMPLING))
+
+
+@pytest.mark.parametrize("slots", [1, 4, 5])
+def test_neither_slots_nor_order_change_what_is_drawn(tiny_moe, rollouts, slots):
+    engine = HFRolloutEngine(tiny_moe, slots=slots)
+
+    assert slots == engine.slots
+    assert by_key(rollouts) == by_key(engine.generate(prompts(5, 9, 2)[::-1], SAMPLING))
+
+
+def test_a_rollout_is_yielded_while_others_are_still_waiting(tiny_moe):
+    engine = HFRolloutEngine(tiny_moe, slots=2)
+    stream = engine.generate(prompts(5, 9, 2), SAMPLING)
+
+    assert "p0" == next(stream).problem_id
+    assert engine.counters.sequences <= 2
+    assert 5 == engine.counters.prompt_tokens
+    assert 8 == len(list(stream))
+
+
+def test_counters_do_not_depend_on_the_slots(tiny_moe):
+    engine = HFRolloutEngine(tiny_moe, slots=4)
+    found = list(engine.generate(prompts(5, 9, 2), SAMPLING))
+
+    assert len(found) == engine.counters.sequences
+    assert sum(len(r.response_tokens) for r in found) == engine.counters.generated_tokens
+    assert 5 + 9 + 2 == engine.counters.prompt_tokens
+
+
+def test_parts_of_a_response_join_to_the_whole_of_it(engine, rollouts):
+    whole = {(r.problem_id, r.sample): r for r in rollouts}
+    cut = dataclasses.replace(SAMPLING, segment_tokens=5)
+    (request,) = prompts(5)
+    for first in engine.generate([request], cut):
+        if first.stop_reason is not StopReason.SEGMENT:
+            continue
+        rest = dataclasses.replace(
+            request,
+            num_samples=1,
+            first_sample=first.sample,
+            response_tokens=first.response_tokens,
+        )
+        (second,) = engine.generate([rest], SAMPLING)
+        expected = whole["p0", first.sample]
+        joined = np.concatenate([first.response_tokens, second.response_tokens])
+
+        assert 5 == len(first.response_tokens)
+        assert expected.response_tokens.tolist() == joined.tolist()
+        assert expected.stop_reason is second.stop_reason
+        assert expected.logprobs[5:].tolist() == pytest.approx(second.logprobs.tolist(), abs=1e-4)
+        assert np.array_equal(expected.trace.experts_TLK, second.trace.experts_TLK)
+        assert 5 + 5 - 1 == len(first.trace.experts_TLK)
+
+
+def test_a_precision_the_engine_lacks_is_refused_by_name(tiny_moe):
+    with pytest.raises(SettingsError, match=r"precision 'fp8' needs engines\.rollout 'vllm'"):
+        open_rollout(MachineSettings(precision=Precision.FP8), tiny_moe)

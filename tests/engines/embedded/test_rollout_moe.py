@@ -1,0 +1,55 @@
+"""The generation pass computes what transformers computes, routes included."""
+
+import pytest
+import torch
+from transformers import Qwen2Config, Qwen2ForCausalLM
+
+from tasks.engines.embedded.hf_model import load_model
+from tasks.engines.embedded.rollout_moe import MoeForward
+from tasks.engines.embedded.router_replay import recording
+from tasks.errors import SettingsError
+
+
+@pytest.fixture(scope="module")
+def model(tiny_moe):
+    return load_model(tiny_moe)
+
+
+@torch.inference_mode()
+def test_prefill_and_decoding_equal_the_transformers_forward(model):
+    tokens_PT = torch.randint(0, 250, (5, 12), generator=torch.Generator().manual_seed(0))
+    with recording(model) as routes:
+        expected_PTV = model(input_ids=tokens_PT).logits
+        expected_PTLK = routes.take().unflatten(0, tokens_PT.shape)
+    forward = MoeForward(model)
+    prefilled = forward.prefill(tokens_PT[:, :8])
+    found = [forward.logits(prefilled.hidden_PTH)]
+    experts = [prefilled.experts_PTLK]
+    room = [torch.zeros(5, 12, *layer.shape[2:]) for layer in prefilled.keys]
+    keys, values = room, [layer.clone() for layer in room]
+    for cache, whole in ((keys, prefilled.keys), (values, prefilled.values)):
+        for kept, layer in zip(cache, whole, strict=True):
+            kept[:, :8] = layer
+    for place in range(8, 12):
+        logits_BV, experts_BLK = forward.decode(
+            tokens_PT[:, place], torch.full((5,), place), keys, values
+        )
+        found.append(logits_BV[:, None])
+        experts.append(experts_BLK[:, None])
+
+    assert torch.allclose(expected_PTV, torch.cat(found, dim=1), atol=1e-5)
+    assert torch.equal(expected_PTLK, torch.cat(experts, dim=1).long())
+
+
+def test_a_model_of_another_shape_is_refused():
+    config = Qwen2Config(
+        vocab_size=8,
+        hidden_size=8,
+        intermediate_size=8,
+        num_hidden_layers=1,
+        num_attention_heads=1,
+        num_key_value_heads=1,
+    )
+
+    with pytest.raises(SettingsError, match=r"runs Qwen3-MoE models .* not qwen2"):
+        MoeForward(Qwen2ForCausalLM(config))

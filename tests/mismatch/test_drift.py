@@ -1,0 +1,85 @@
+"""The mismatch over steps of RL: what is trained, tabled and drawn."""
+
+import json
+
+import pytest
+
+from data_schemas.machine_settings import Precision, RolloutKind, TrainerKind
+from data_schemas.mismatch import Decision, GateRecord
+from data_schemas.rl_settings import RouterReplay
+from tasks.mismatch import drift
+from tasks.mismatch.numerics import real
+
+
+def gate(step: int, k3: float) -> GateRecord:
+    return GateRecord(
+        step=step,
+        decision=Decision.PROCEED,
+        reason="",
+        k3=k3,
+        mean_abs_logprob=10 * k3,
+        extreme_share=0.0,
+        effective_share=1.0,
+        route_disagreement=None,
+        probe_logprob=0.0,
+    )
+
+
+COURSE = {
+    RouterReplay.OFF: [gate(step, 1e-4 * step) for step in range(1, 11)],
+    RouterReplay.R3: [gate(step, 0.0) for step in range(1, 11)],
+}
+
+
+def test_phases_differ_in_nothing_but_replay():
+    engines = real(Precision.BF16, Precision.FP32)
+    off, r3 = (
+        drift.settings_of(engines, replay, steps=3, prompts=2, tokens=8)
+        for replay in (RouterReplay.OFF, RouterReplay.R3)
+    )
+
+    assert off == r3.model_copy(update={"router_replay": RouterReplay.OFF})
+    assert (RolloutKind.VLLM, TrainerKind.MEGATRON) == (off.engines.rollout, off.engines.trainer)
+
+
+def test_the_table_has_the_first_and_the_last_fifth():
+    table = drift.drift_table(COURSE)
+    rows = zip(*(column.cells for column in table.columns), strict=True)
+
+    first = next(iter(rows))
+    assert ("off", "10", "1.50e-04", "9.50e-04") == first[:4]
+    assert ("5.50e-04", "5.50e-04", "1.00e-03", "5.50e-03") == first[4:8]
+
+
+def test_equal_records_give_an_equal_picture_even_where_nothing_differs():
+    one, other = (drift.picture(COURSE, "title") for _ in range(2))
+
+    assert one == other
+    assert one.startswith(b"\x89PNG")
+
+
+def test_a_short_run_is_trained_drawn_and_taken_up_again(tmp_path, capsys):
+    command = ["--steps", "1", "--prompts", "2", "--tokens", "8", "--out", str(tmp_path / "out")]
+
+    assert 0 == drift.main(command)
+    kept = json.loads((tmp_path / "out" / "drift.json").read_text())
+    assert 0 == drift.main(command)
+
+    assert {"off", "r3"} == set(kept)
+    assert [1] == [record["step"] for record in kept["r3"]]
+    assert json.loads((tmp_path / "out" / "drift.json").read_text()) == kept
+    assert (tmp_path / "out" / "drift.png").stat().st_size > 1000
+    assert (tmp_path / "out" / "embedded-bf16-fp32-r3" / "model" / "config.json").is_file()
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        (["--replay", "r4"], "r4"),
+        (["--model", "/nowhere"], "/nowhere"),
+    ],
+)
+def test_what_cannot_be_done_is_named(command, message, tmp_path, capsys):
+    assert 1 == drift.main([*command, "--out", str(tmp_path / "out")])
+
+    assert message in capsys.readouterr().out

@@ -1,0 +1,70 @@
+"""Two numerics of one policy: what bf16 does, and what replay takes of it."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from data_schemas.machine_settings import Precision
+from data_schemas.rl_settings import RouterReplay
+from tasks.errors import SettingsError
+from tasks.mismatch.numerics import gaps, sample_problems
+from tasks.mismatch.task import mismatch
+
+
+def test_bf16_shows_and_what_replays_the_trainers_own_routes_changes_nothing(tiny_moe):
+    rows = gaps(tiny_moe, sample_problems(0, 3), max_new_tokens=8, seeds=[0])
+    found = {(row.engines.precision, row.replay): row for row in rows}
+    bf16_off = found[Precision.BF16, RouterReplay.OFF]
+
+    assert 6 == len(found)
+    assert bf16_off.mean_abs > 10.0 * found[Precision.FP32, RouterReplay.OFF].mean_abs
+    r2 = found[Precision.BF16, RouterReplay.R2].mean_abs
+    assert pytest.approx(bf16_off.mean_abs, rel=1e-4) == r2
+    assert bf16_off.route_share == found[Precision.BF16, RouterReplay.R2].route_share
+    assert 0.0 == found[Precision.BF16, RouterReplay.R3].route_share
+    assert 0.0 == found[Precision.FP32, RouterReplay.OFF].route_share
+    for row in rows:
+        assert row.low <= row.high
+        assert row.largest >= row.mean_abs
+
+
+def test_the_sample_world_gives_the_same_problems_again():
+    once, again = sample_problems(3, 5), sample_problems(3, 5)
+
+    assert once == again
+    assert 5 == len({problem.id for problem in once})
+
+
+@pytest.mark.engines
+def test_vllm_and_megatron_agree_in_fp32_and_replay_hides_what_bf16_does_to_routes(tmp_path):
+    pytest.importorskip("vllm")
+    small = ["--prompts", "4", "--max_new_tokens", "16", "--seeds", "[0]"]
+    done = subprocess.run(
+        [
+            *(sys.executable, "-W", "ignore", Path(sys.executable).with_name("pyflyte"), "run"),
+            *("workflows/mismatch.py", "mismatch", "--engines", "real"),
+            *(*small, "--out", str(tmp_path)),
+        ],
+        cwd=Path(__file__).parents[2],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.returncode == 0, done.stderr[-3000:]
+    rows = json.loads((tmp_path / "mismatch.json").read_text())
+    found = {(row["rollout"], row["trainer"], row["replay"]): row for row in rows}
+    assert 9 == len(found)
+    for replay in ("off", "r2", "r3"):
+        assert found["vllm fp32", "megatron fp32", replay]["mean_abs"] < 1e-5
+        assert found["vllm bf16", "megatron bf16", replay]["mean_abs"] > 1e-5
+    assert 0.0 == found["vllm bf16", "megatron fp32", "r3"]["route_share"]
+    assert 11 == len((tmp_path / "mismatch.md").read_text().splitlines())
+
+
+def test_engines_of_no_known_name_are_refused():
+    with pytest.raises(SettingsError, match="is none of: embedded, real"):
+        mismatch(model_folder="", prompts=1, max_new_tokens=1, seeds=[0], engines="fast", out="")

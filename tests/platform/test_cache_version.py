@@ -1,0 +1,50 @@
+"""Which files a result follows from."""
+
+import grimp
+import pytest
+
+from tasks.errors import SettingsError
+from tasks.platform.cache_version import NOT_COVERED, reachable, read_shell, shell_digest
+
+
+@pytest.fixture(scope="module")
+def graph():
+    return grimp.build_graph("tasks", "data_schemas", cache_dir=None)
+
+
+@pytest.mark.parametrize("module", ["tasks.rl.run", "tasks.merge.checkpoint", "tasks.sft.train"])
+def test_what_a_module_reaches_agrees_with_an_independent_import_graph(graph, module):
+    expected = {module}
+    waiting = [module]
+    while waiting:
+        for name in graph.find_modules_directly_imported_by(waiting.pop()):
+            if name not in expected and not name.startswith(NOT_COVERED):
+                expected.add(name)
+                waiting.append(name)
+
+    assert expected == reachable({module})
+
+
+def test_the_table_of_verifiers_is_part_of_what_rl_rests_on():
+    assert "tasks.rewards.table" in reachable(read_shell("tasks.rl.task", "rl").imports)
+
+
+def test_curation_does_not_rest_on_grading():
+    curation = reachable(read_shell("tasks.curation.task", "curate").imports)
+    grading = reachable(read_shell("tasks.curation.task", "grade").imports)
+
+    assert "tasks.curation.grading" in grading
+    assert "tasks.curation.grading" not in curation
+
+
+def test_digests_differ_between_stages_and_are_the_same_every_time():
+    merge = shell_digest("tasks.merge.task", "merge")
+
+    shell_digest.cache_clear()
+    assert merge == shell_digest("tasks.merge.task", "merge")
+    assert merge != shell_digest("tasks.sft.task", "sft")
+
+
+def test_a_stage_without_its_function_is_refused_by_name():
+    with pytest.raises(SettingsError, match=r"tasks\.errors has no function sft"):
+        shell_digest("tasks.errors", "sft")

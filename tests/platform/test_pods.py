@@ -1,0 +1,81 @@
+"""A stage as a pod starts it: the container's own command, its inputs and its verdict on errors."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from flyteidl.core.errors_pb2 import ContainerError, ErrorDocument
+from flyteidl.core.literals_pb2 import LiteralMap
+from flytekit import FlyteContextManager
+from flytekit.core.type_engine import TypeEngine
+
+from data_schemas.artifacts import StoreRef
+from data_schemas.settings import RetrainSettings
+
+ROOT = Path(__file__).parents[2]
+
+
+def start(folder: Path, module: str, name: str, inputs: dict[str, object]) -> Path:
+    """Run the command of a registered task and return the folder of its outputs."""
+    context = FlyteContextManager.current_context()
+    literals = {
+        key: TypeEngine.to_literal(
+            context, value, type(value), TypeEngine.to_literal_type(type(value))
+        ).to_flyte_idl()
+        for key, value in inputs.items()
+    }
+    (folder / "inputs.pb").write_bytes(LiteralMap(literals=literals).SerializeToString())
+    command = [Path(sys.executable).with_name("pyflyte-execute")]
+    command += ["--inputs", folder / "inputs.pb", "--output-prefix", folder / "out"]
+    command += ["--raw-output-data-prefix", folder / "raw"]
+    command += ["--checkpoint-path", folder / "checkpoint", "--prev-checkpoint", '""']
+    command += ["--resolver", "flytekit.core.python_auto_container.default_task_resolver", "--"]
+    command += ["task-module", module, "task-name", name]
+    environment = os.environ | {"HOME": str(folder), "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    return folder / "out"
+
+
+def error_of(out: Path) -> ContainerError:
+    document = ErrorDocument()
+    document.ParseFromString((out / "error.pb").read_bytes())
+    return document.error
+
+
+def test_a_pod_opens_the_store_and_hands_on_where_it_is(tmp_path):
+    inputs = {"store": str(tmp_path / "store"), "workflow": "post_training"}
+
+    out = start(tmp_path, "tasks.intake.task", "open_store", inputs)
+
+    outputs = LiteralMap()
+    outputs.ParseFromString((out / "outputs.pb").read_bytes())
+    assert {"store", "execution"} == set(outputs.literals)
+    assert (tmp_path / "store" / "store.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("tracking_uri", "kind", "message"),
+    [
+        ("http://127.0.0.1:9", ContainerError.RECOVERABLE, "EngineError"),
+        ("sqlite:////nowhere/mlflow.db", ContainerError.NON_RECOVERABLE, "no MLflow store at"),
+    ],
+    ids=["server away", "user's mistake"],
+)
+def test_flyte_is_told_which_errors_are_worth_another_try(tmp_path, tracking_uri, kind, message):
+    store = StoreRef(uri=str(tmp_path), id="s", tracking_uri=tracking_uri)
+
+    out = start(
+        tmp_path,
+        "tasks.retraining.task",
+        "find_start",
+        {"settings": RetrainSettings(), "store": store},
+    )
+
+    error = error_of(out)
+    assert kind == error.kind
+    assert message in error.message

@@ -1,0 +1,258 @@
+"""Final answers: what counts as one, what it is worth, what happens when algebra hangs."""
+
+import json
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from data_schemas.prompts import Domain, Message, Problem, Role
+from data_schemas.verdicts import Verdict
+from tasks.rewards.maths import final_answer, symbolic
+from tasks.rewards.maths.final_answer import boxed, candidates, verify
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _no_worker_stays():
+    yield
+    final_answer.close()
+
+
+def final_problem(value: str) -> Problem:
+    return Problem(
+        id="test/one",
+        domain=Domain.MATHS,
+        language="en",
+        messages=(Message(role=Role.USER, content="question"),),
+        verifier="final_answer",
+        answer=json.dumps({"value": value}),
+        source="test",
+        source_row="0",
+    )
+
+
+def judged(problem, value: str, response: str) -> tuple[float | None, str]:
+    verdict: Verdict = verify(problem("final_answer", {"value": value}), response)
+    return verdict.score, verdict.reason
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        "26",
+        "<think>2 * 13</think>26",
+        "So she pays 26.",
+        "2 * 13 = 26",
+        "#### 26",
+        "A: 26",
+        "The answer is 26.",
+        "The answer is $26 per day. That is a lot.",
+        "The answer is \\boxed{26}.",
+        "Adding up:\n\\[ \\boxed{26} \\]",
+        "\\boxed{\\text{26 apples}}",
+        "\\boxed{\\frac{52}{2}}",
+        "\\boxed{26} and again \\boxed{26.0}",
+        "Fill in \\boxed{\\phantom{0}}: \\boxed{26}",
+        "Jawabannya adalah 26",
+        "答案是 26。",
+        "คำตอบคือ 26",
+        "Đáp án là 26",
+        "A resposta é 26",
+    ],
+)
+def test_a_right_answer_scores_one(problem, response: str) -> None:
+    assert (1.0, "correct") == judged(problem, "26", response)
+
+
+@pytest.mark.parametrize(
+    ("response", "reason"),
+    [
+        ("27", "wrong"),
+        ("The answer is 27.", "wrong"),
+        ("<think>26</think>27", "wrong"),
+        ("<think>26", "no_answer"),
+        ("\\boxed{26", "no_answer"),
+        ("\\boxed{26} or \\boxed{27}", "several_answers"),
+        ("27\n26", "several_answers"),
+        ("25, 26, 27", "wrong"),
+        ("A: 1\nA: 2\nA: 3\nA: 4\nA: 5\nA: 6\nA: 7\nA: 8\nA: 9\nA: 26", "several_answers"),
+        ("I do not know", "wrong"),
+    ],
+)
+def test_anything_else_scores_zero_with_its_reason(problem, response: str, reason: str) -> None:
+    assert (0.0, reason) == judged(problem, "26", response)
+
+
+WRONG = [
+    "27",
+    "#### 27",
+    "A: 27",
+    "The answer is 27.",
+    "\\boxed{27}",
+    "<think>26</think>\\boxed{27}",
+]
+RIGHT = ["26", "#### 26", "A: 26", "The answer is 26.", "\\boxed{26}", "So \\boxed{26}", "= 26"]
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+@pytest.mark.parametrize("appended", RIGHT)
+def test_a_wrong_answer_cannot_be_repaired_by_appending(problem, wrong, appended) -> None:
+    # A bare number is an answer only if its line ends there.
+    for glue in ("\n", "\n\n", "\n\nWait. ") if wrong == "27" else ("\n", " ", "\n\nWait. "):
+        score, _ = judged(problem, "26", wrong + glue + appended)
+
+        assert 0.0 == score, wrong + glue + appended
+
+
+@given(prefix=st.text(alphabet="abc \n.,", max_size=30), value=st.integers(0, 10**6))
+def test_words_before_a_box_do_not_matter(prefix: str, value: int) -> None:
+    assert [str(value)] == candidates(f"{prefix}\\boxed{{{value}}}", "1")
+
+
+@given(content=st.recursive(st.text("ab1+", max_size=4), lambda inner: inner.map("{{{}}}".format)))
+def test_a_box_ends_at_its_own_brace(content: str) -> None:
+    expected = [content] if content else []
+
+    assert expected == boxed(f"x \\boxed{{{content}}} }} {{ y")
+
+
+@pytest.mark.parametrize(
+    ("value", "response"),
+    [
+        ("\\frac{\\sqrt{3}}{2}", "\\boxed{\\sqrt{3}/2}"),
+        ("x^2+2x+1", "\\boxed{(x+1)^2}"),
+        ("\\{1,2,3\\}", "\\boxed{\\{3,2,1\\}}"),
+        ("x \\in [-2,7]", "\\boxed{-2 \\le x \\le 7}"),
+        ("(3, 2)", "\\boxed{(p,q)=(3,2)}"),
+        ("2", "\\boxed{\\sqrt{4}}"),
+    ],
+)
+def test_algebraic_equality_is_found(problem, value: str, response: str) -> None:
+    assert (1.0, "correct") == judged(problem, value, response)
+
+
+@pytest.mark.parametrize(
+    ("value", "response"),
+    [
+        ("(0,9)", "\\boxed{[0,9)}"),
+        ("x \\geq 5", "\\boxed{x \\leq 5}"),
+        ("4", "\\boxed{4\\sqrt{2}}"),
+        ("\\pm 2021", "\\boxed{2021}"),
+        ("f(x)", "\\boxed{f(y)}"),
+    ],
+)
+def test_algebraic_difference_is_found(problem, value: str, response: str) -> None:
+    assert (0.0, "wrong") == judged(problem, value, response)
+
+
+def test_an_expression_that_hangs_is_an_abstention_and_the_next_is_judged(
+    problem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(final_answer, "TIMEOUT_S", 1.0)
+    tower = "\\boxed{9^{9^{9^{9^{9}}}}}"
+
+    score, reason = judged(problem, "x^{2}", tower)
+
+    assert score in (None, 0.0)
+    assert reason in ("timeout", "worker_failed", "wrong")
+    monkeypatch.setattr(final_answer, "TIMEOUT_S", 5.0)
+    assert (1.0, "correct") == judged(problem, "x^{2}", "\\boxed{x \\cdot x}")
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        "\\boxed{",
+        "{",
+        "$",
+        "$$",
+        "\\[",
+        "\\(",
+        "A:\n",
+        "\n",
+        "answer ",
+        ".",
+        "1",
+        "1,",
+        "=",
+        "\\frac{",
+    ],
+)
+def test_hostile_repetition_is_read_in_linear_time(problem, unit: str) -> None:
+    started = time.process_time()
+    score, _ = judged(problem, "26", unit * (100_000 // len(unit)))
+
+    assert 0.0 == score
+    assert time.process_time() - started < 2.0
+
+
+def test_plain_answers_start_no_process(problem) -> None:
+    final_answer.close()
+    before = symbolic.pool()._idle.qsize()
+    one: Problem = problem("final_answer", {"value": "26"})
+    for response in ("26", "12+3=15", "garbage ((", "1 5 x", "The answer is", "{26}"):
+        verify(one, response)
+
+    assert before == symbolic.pool()._idle.qsize() == 0
+
+
+@pytest.mark.parametrize(
+    ("value", "response"),
+    [
+        ("(98, 2), (99, 503)", "$$\\boxed{(98, 2)} \\quad \\text{and} \\quad \\boxed{(99, 503)}$$"),
+        ("1, 2, 3", "\\boxed{1},\\boxed{2},\\boxed{3}"),
+        ("1, 2", "$x_1 = \\boxed{2}$ and $x_2 = \\boxed{1}$"),
+    ],
+)
+def test_one_list_may_stand_in_a_box_per_part(problem, value: str, response: str) -> None:
+    assert (1.0, "correct") == judged(problem, value, response)
+
+
+@pytest.mark.parametrize(
+    ("value", "response"),
+    [
+        ("1, 2", "\\boxed{1}, \\boxed{2}, \\boxed{3}"),
+        ("1, 2", "\\boxed{1}. Wait, I think that it is rather \\boxed{2}"),
+        ("1", "\\boxed{1} or \\boxed{2}"),
+        ("\\{1\\}", "\\boxed{1}, \\boxed{2}"),
+    ],
+)
+def test_boxes_that_compete_are_refused(problem, value: str, response: str) -> None:
+    assert 0.0 == judged(problem, value, response)[0]
+
+
+@pytest.mark.parametrize(
+    ("value", "response"),
+    [
+        ("\\frac{1}{2^{98}}", "\\boxed{\\frac{2}{2^{98}}}"),
+        ("2007 + \\frac\\pi 2", "\\boxed{3007 + \\frac\\pi 2}"),
+        (
+            "\\begin{pmatrix} -1 & 0 \\\\ 0 & -1 \\end{pmatrix}.",
+            "\\boxed{\\begin{pmatrix} -2 & 0 \\\\ 0 & -1 \\end{pmatrix}.}",
+        ),
+    ],
+)
+def test_what_math_verify_takes_for_equal_is_not(problem, value: str, response: str) -> None:
+    assert (0.0, "wrong") == judged(problem, value, response)
+    assert (1.0, "correct") == judged(problem, value, f"\\boxed{{{value}}}")
+
+
+def test_a_gold_of_nothing_is_an_abstention(problem) -> None:
+    assert (None, "bad_gold") == judged(problem, " ", "\\boxed{1}")
+
+
+@given(value=st.integers(-999, 999), other=st.integers(-999, 999), glue=st.sampled_from("\n \t"))
+def test_appending_a_box_never_gains(value: int, other: int, glue: str) -> None:
+    one = final_problem(str(value))
+    first = verify(one, f"\\boxed{{{other}}}")
+    second = verify(one, f"\\boxed{{{other}}}{glue}so \\boxed{{{value}}}")
+
+    assert float(value == other) == first.score == second.score
+
+
+@given(value=st.integers(0, 10**6), spaces=st.text(" \n\t", max_size=3))
+def test_space_and_case_around_an_answer_do_not_matter(value: int, spaces: str) -> None:
+    one = final_problem(str(value))
+    for text in (f"THE ANSWER IS {value}", f"the answer is {spaces}{value}{spaces}"):
+        assert (1.0, "correct") == (verify(one, text).score, verify(one, text).reason)

@@ -1,0 +1,52 @@
+import numpy as np
+import pytest
+
+from data_schemas.rollouts import MISSING_ROUTE, RouterTrace, StopReason
+from tasks.errors import DataError
+from tasks.rl.durability.codec import decode_rollouts, encode_rollouts, pack, unpack
+
+
+def same(left, right):
+    for name in ("problem_id", "sample", "stop_reason", "policy_version", "first_version", "role"):
+        assert getattr(left, name) == getattr(right, name)
+    for name in ("prompt_tokens", "response_tokens", "logprobs"):
+        assert getattr(left, name).dtype == getattr(right, name).dtype
+        assert np.array_equal(getattr(left, name), getattr(right, name))
+    assert (left.trace is None) == (right.trace is None)
+    if left.trace is not None:
+        assert left.trace.experts_TLK.dtype == right.trace.experts_TLK.dtype
+        assert np.array_equal(left.trace.experts_TLK, right.trace.experts_TLK)
+
+
+def test_rollouts_come_back_exactly(make_rollout):
+    missing = np.full((3, 1, 2), MISSING_ROUTE, dtype=np.int16)
+    rollouts = [
+        make_rollout(0, 5),
+        make_rollout(1, 0, trace=None, stop_reason=StopReason.SEGMENT),
+        make_rollout(2, 2, trace=RouterTrace(missing), first_version=1, role="verifier"),
+    ]
+
+    for before, after in zip(rollouts, decode_rollouts(encode_rollouts(rollouts)), strict=True):
+        same(before, after)
+
+
+def test_nothing_is_a_valid_list():
+    assert [] == decode_rollouts(encode_rollouts([]))
+
+
+def test_the_same_rollouts_give_the_same_bytes(make_rollout):
+    assert encode_rollouts([make_rollout()]) == encode_rollouts([make_rollout()])
+
+
+def test_arrays_and_values_come_back():
+    arrays, meta = unpack(pack({"a": np.arange(3)}, {"b": [1, "ü"]}))
+
+    assert [0, 1, 2] == arrays["a"].tolist()
+    assert {"b": [1, "ü"]} == meta
+
+
+def test_other_bytes_are_refused():
+    with pytest.raises(DataError, match="not a file of packed arrays"):
+        unpack(b"something else")
+    with pytest.raises(DataError, match="not a file of packed arrays"):
+        unpack(pack({"a": np.arange(3)}, None)[:-30])

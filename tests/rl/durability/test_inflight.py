@@ -1,0 +1,63 @@
+import dataclasses
+
+import pytest
+
+from data_schemas.ledger import Fate
+from data_schemas.rollouts import RolloutGroup, ScoredRollout, StopReason
+from data_schemas.verdicts import abstain, scored
+from tasks.errors import DataError
+from tasks.rl.durability.inflight import Between, decode, encode
+from tasks.rl.rollouts.collected import Collected, CollectorState, Cost, InFlight, Skipped
+from tasks.rl.rollouts.curriculum import Stage
+from tasks.rl.rollouts.group_outcomes import CollectedGroup
+from tasks.rl.rollouts.history import PromptRecord
+from tasks.rl.rollouts.segments import OpenGroup
+
+
+@pytest.fixture
+def between(problems, make_rollout):
+    cut = make_rollout(0, stop_reason=StopReason.SEGMENT)
+    half = OpenGroup("4.0.1", problems[1], 0, 2, (cut, make_rollout(1)))
+    items = (
+        ScoredRollout(make_rollout(0), "yes", scored(1.0, "correct", "3 = 3"), 0.0),
+        ScoredRollout(make_rollout(1), "no", abstain("timeout"), -0.25),
+    )
+    collected = Collected(
+        step=5,
+        policy_version=3,
+        groups=[CollectedGroup(RolloutGroup(problems[0], items), 1, Fate.CONTRAST, 9, 2, -0.5)],
+        skipped=[Skipped(problems[2], 0, Fate.SKIPPED_FLAT, 40)],
+        in_flight=[InFlight(half, 4, 0)],
+        costs=[Cost(1, problems[0].id, 0.5, 0.25, 3)],
+        metrics={"schedule/makespan_tokens": 12.0},
+        rollout_seconds=1.5,
+        reward_seconds=0.5,
+    )
+    left = CollectorState(
+        17, {"p": PromptRecord(solved=1, judged=2, mean_tokens=3)}, Stage(number=1), (half,)
+    )
+    return Between(left, (collected,))
+
+
+def test_what_lies_between_two_steps_comes_back(between, problems):
+    data = encode(between)
+    back = decode(data, problems)
+
+    assert data == encode(back)
+    assert dataclasses.replace(between.collector, open_groups=()) == dataclasses.replace(
+        back.collector, open_groups=()
+    )
+    (before,), (after,) = between.waiting, back.waiting
+    assert before.costs == after.costs
+    assert before.skipped == after.skipped
+    assert before.metrics == after.metrics
+    assert before.groups[0].fate is after.groups[0].fate
+    assert [item.verdict for item in before.groups[0].group.rollouts] == [
+        item.verdict for item in after.groups[0].group.rollouts
+    ]
+    assert not back.collector.open_groups[0].complete
+
+
+def test_a_problem_the_phase_does_not_have_is_named(between, problems):
+    with pytest.raises(DataError, match=problems[1].id):
+        decode(encode(between), problems[2:])

@@ -1,0 +1,100 @@
+import dataclasses
+import itertools
+
+import numpy as np
+import pytest
+
+from data_schemas.graded import Band, GradedProblem
+from tasks.errors import DataError
+from tasks.rl.durability import step_snapshot
+from tasks.rl.durability.codec import pack
+from tasks.rl.run import finish, train
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("phase")
+
+
+@pytest.fixture
+def phase(phase_in, scorer, folder):
+    """Four steps on graded problems, done once for all tests."""
+    phase = phase_in(folder)
+    found = {"pass_rate": 0.5, "mean_tokens": 5.0, "band": Band.MEDIUM}
+    graded = tuple(GradedProblem(**(dict(problem) | found)) for problem in phase.problems)
+    phase = dataclasses.replace(phase, problems=graded)
+    if not (folder / step_snapshot.FOLDER).exists():
+        list(train(phase, scorer()))
+    return phase
+
+
+def steps(paths) -> list[int]:
+    return [int(path.stem) for path in paths]
+
+
+def test_the_newest_three_and_every_twentieth_are_kept(tmp_path):
+    (tmp_path / step_snapshot.FOLDER).mkdir()
+    for step in range(1, 46):
+        (tmp_path / step_snapshot.FOLDER / step_snapshot.name_of(step)).touch()
+
+    assert [20, 40, 43, 44, 45] == steps(step_snapshot.kept(tmp_path, 45))
+    assert [20, 39, 40, 41] == steps(step_snapshot.kept(tmp_path, 41))
+    assert [1, 2] == steps(step_snapshot.kept(tmp_path, 2))
+
+
+def test_a_phase_keeps_capsules_beside_its_state_and_in_its_report(phase, tmp_path):
+    (tmp_path / "model").mkdir()
+    finish(phase, tmp_path / "model", tmp_path / "report")
+
+    assert [2, 3, 4] == steps(sorted((phase.state / "capsules").iterdir()))
+    for path in (tmp_path / "report/capsules").iterdir():
+        assert (phase.state / "capsules" / path.name).read_bytes() == path.read_bytes()
+    assert [2, 3, 4] == steps(sorted((tmp_path / "report/capsules").iterdir()))
+
+
+def test_reading_and_writing_again_gives_the_same_bytes(phase):
+    path = phase.state / "capsules" / step_snapshot.name_of(4)
+
+    assert path.read_bytes() == step_snapshot.encode(step_snapshot.decode(path.read_bytes()))
+
+
+def test_weights_are_handed_from_one_capsule_to_the_next(phase):
+    two, three = (
+        step_snapshot.decode((phase.state / "capsules" / step_snapshot.name_of(step)).read_bytes())
+        for step in (2, 3)
+    )
+
+    assert 64 == len(two.weights_after)
+    assert two.weights_after == three.weights_before
+    assert three.weights_before != three.weights_after
+
+
+def test_a_resumed_phase_writes_the_same_capsules(phase, phase_in, scorer, tmp_path):
+    # When states are saved is no part of a step.
+    cut = phase_in(tmp_path, commit_every=3)
+    list(itertools.islice(train(cut, scorer()), 2))
+    list(train(cut, scorer()))
+
+    for name in map(step_snapshot.name_of, (2, 3, 4)):
+        whole = phase.state / step_snapshot.FOLDER / name
+        assert whole.read_bytes() == (tmp_path / step_snapshot.FOLDER / name).read_bytes()
+
+
+def test_every_sequence_is_in_exactly_one_call_of_the_loss(phase):
+    sealed = step_snapshot.decode(
+        (phase.state / "capsules" / step_snapshot.name_of(4)).read_bytes()
+    )
+    rows = sealed.inputs["call_rows"]
+
+    assert list(range(len(sealed.outputs["tokens_NT"]))) == sorted(rows.tolist())
+    assert len(rows) == sealed.inputs["call_sizes"].sum()
+    mask_NT = sealed.outputs["response_NT"]
+    assert (sealed.inputs["logprobs_NT"][mask_NT] < 0.0).all()
+    assert not sealed.inputs["logprobs_NT"][~mask_NT].any()
+
+
+def test_other_bytes_are_refused():
+    with pytest.raises(DataError, match="not a file of packed arrays"):
+        step_snapshot.decode(b"nonsense")
+    with pytest.raises(DataError, match="not the capsule of a step"):
+        step_snapshot.decode(pack({"a": np.zeros(1)}, {"settings": {}}))

@@ -1,0 +1,250 @@
+"""States leave the machine while training goes on, and come back whole or not at all."""
+
+import shutil
+import threading
+import time
+from pathlib import Path
+
+import boto3
+import pytest
+from moto import mock_aws
+
+from tasks.errors import EngineError
+from tasks.rl.durability import state
+from tasks.rl.durability.upload import Uploader, fetch_newest
+from tasks.store import remote
+
+PREFIX = "s3://bucket/store/state/abc"
+PATIENCE_S = 20.0
+
+
+@pytest.fixture
+def bucket(monkeypatch):
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "testing")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    monkeypatch.delenv("AWS_ENDPOINT_URL", raising=False)
+    with mock_aws():
+        client = boto3.client("s3")
+        client.create_bucket(Bucket="bucket")
+        yield client
+
+
+@pytest.fixture(params=["disk", "s3"])
+def place(request, tmp_path):
+    """Both kinds of durable prefix."""
+    if request.param == "disk":
+        return str(tmp_path / "durable")
+    request.getfixturevalue("bucket")
+    return PREFIX
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return tmp_path / "local"
+
+
+@pytest.fixture
+def uploading(folder):
+    """Make uploaders and end their threads after the test."""
+    made = []
+
+    def make(uri: str) -> Uploader:
+        made.append(Uploader(folder, uri, first_pause_s=0.01))
+        return made[-1]
+
+    yield make
+    for uploader in made:
+        uploader.close()
+
+
+def upload_each(uploader, small_phase, folder, last):
+    for step in range(1, last + 1):
+        small_phase(folder, step, step)
+        uploader.tell()
+        assert uploader.flush(PATIENCE_S)
+
+
+def states_at(uri: str) -> set[str]:
+    return {name.partition("-")[0] for name in remote.list_files(f"{uri}/states")}
+
+
+def test_another_machine_goes_on_where_this_one_was(
+    place, folder, uploading, small_phase, number, tmp_path
+):
+    upload_each(uploading(place), small_phase, folder, 3)
+    other = tmp_path / "other"
+
+    assert 3 == fetch_newest(place, other)
+    assert state.restore(folder, number) == state.restore(other, number)
+    assert 3 == number.value
+    assert list(state.read_steps(folder, 3)) == list(state.read_steps(other, 3))
+    assert b"3" == state.read_file(other, 3, "inflight.npz")
+
+
+def test_only_the_newest_states_are_kept_there(place, folder, uploading, small_phase):
+    uploader = uploading(place)
+    upload_each(uploader, small_phase, folder, 4)
+
+    assert {"000003", "000004"} == states_at(place)
+    assert (4, 0, 0) == (uploader.counts.uploaded, uploader.counts.skipped, uploader.counts.failed)
+    assert not list((folder / "uploading").glob("*"))
+
+
+def test_a_record_is_uploaded_once(folder, uploading, small_phase, tmp_path):
+    place = str(tmp_path / "durable")
+    upload_each(uploading(place), small_phase, folder, 2)
+    written = {path: path.stat().st_mtime_ns for path in Path(place, "steps").iterdir()}
+    small_phase(folder, 3, 3)
+    later = uploading(place)
+    later.tell()
+    assert later.flush(PATIENCE_S)
+
+    assert 3 == len(list(Path(place, "steps").iterdir()))
+    assert written.items() <= {p: p.stat().st_mtime_ns for p in written}.items()
+
+
+@pytest.mark.parametrize("file", ["trainer.pt", "MANIFEST.json", "records.json"])
+@pytest.mark.parametrize("damage", ["gone", "changed"])
+def test_an_upload_that_is_not_whole_gives_way_to_the_one_before(
+    place, folder, uploading, small_phase, tmp_path, file, damage
+):
+    upload_each(uploading(place), small_phase, folder, 3)
+    names = remote.list_files(f"{place}/states")
+    (newest,) = (n for n in names if n.startswith("000003") and n.endswith(f"/{file}"))
+    if damage == "gone":
+        remote.delete_file(f"{place}/states/{newest}")
+    else:
+        remote.write_bytes(f"{place}/states/{newest}", b"{}")
+
+    assert 2 == fetch_newest(place, tmp_path / "other")
+
+
+def test_a_state_without_its_records_gives_way_to_the_one_before(
+    place, folder, uploading, small_phase, tmp_path, caplog
+):
+    upload_each(uploading(place), small_phase, folder, 3)
+    (last,) = (n for n in remote.list_files(f"{place}/steps") if n.startswith("000003"))
+    remote.write_bytes(f"{place}/steps/{last}", b"{}")
+
+    assert 2 == fetch_newest(place, tmp_path / "other")
+    assert f"{last} is not what was uploaded" in caplog.text
+
+
+def test_what_is_on_the_disk_is_not_fetched_again(place, folder, uploading, small_phase, caplog):
+    upload_each(uploading(place), small_phase, folder, 2)
+    small_phase(folder, 3, 3)
+
+    assert 3 == fetch_newest(place, folder)
+    assert "downloaded" not in caplog.text
+
+
+def test_a_damaged_local_state_is_replaced_by_the_uploaded_one(
+    place, folder, uploading, small_phase, number
+):
+    upload_each(uploading(place), small_phase, folder, 3)
+    (folder / "committed/000003/trainer.pt").write_text("7")
+
+    assert 3 == fetch_newest(place, folder)
+    assert 3 == state.restore(folder, number).step
+    assert 3 == number.value
+
+
+def test_nothing_uploaded_is_a_fresh_start(place, tmp_path):
+    assert 0 == fetch_newest(place, tmp_path / "other")
+
+
+def test_a_place_that_does_not_answer_is_no_fresh_start(bucket, monkeypatch, tmp_path):
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
+    monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
+
+    with pytest.raises(EngineError, match=r"127\.0\.0\.1:9"):
+        fetch_newest(PREFIX, tmp_path / "other")
+
+
+class Gate:
+    """Uploads that wait until they are let through, and fail a number of times."""
+
+    def __init__(self, monkeypatch):
+        self.open, self.entered, self.failures = threading.Event(), threading.Event(), 0
+        self._send = remote.upload_file
+        monkeypatch.setattr(remote, "upload_file", self)
+
+    def __call__(self, path, uri):
+        self.entered.set()
+        assert self.open.wait(PATIENCE_S)
+        if self.failures:
+            self.failures -= 1
+            raise EngineError("storage is away")
+        self._send(path, uri)
+
+
+def test_training_never_waits_and_overtaken_states_are_counted(
+    folder, uploading, small_phase, tmp_path, monkeypatch
+):
+    gate, place = Gate(monkeypatch), str(tmp_path / "durable")
+    uploader = uploading(place)
+    small_phase(folder, 1, 1)
+    uploader.tell()
+    assert gate.entered.wait(PATIENCE_S)
+    started = time.monotonic()
+    for step in range(2, 6):  # the state under way is dropped locally meanwhile
+        small_phase(folder, step, step)
+        uploader.tell()
+    assert time.monotonic() - started < PATIENCE_S / 2
+    assert not uploader.flush(0.01)
+    gate.open.set()
+
+    assert uploader.flush(PATIENCE_S)
+    assert {"000001", "000005"} == states_at(place)
+    assert (2, 3) == (uploader.counts.uploaded, uploader.counts.skipped)
+    assert 5 == uploader.newest.step
+
+
+def test_failures_are_tried_again_and_stop_nothing(
+    folder, uploading, small_phase, tmp_path, monkeypatch, caplog
+):
+    gate, place = Gate(monkeypatch), str(tmp_path / "durable")
+    gate.failures = 3
+    gate.open.set()
+    uploader = uploading(place)
+    small_phase(folder, 1, 1)
+    uploader.tell()
+
+    while uploader.newest is None:
+        time.sleep(0.01)
+    assert uploader.flush(PATIENCE_S)
+    assert (1, 3) == (uploader.counts.uploaded, uploader.counts.failed)
+    assert "state 000001 is not durable yet" in caplog.text
+    assert "storage is away" in caplog.text
+
+
+def test_an_upload_cut_off_anywhere_leaves_the_one_before(
+    folder, uploading, small_phase, tmp_path, monkeypatch
+):
+    place = str(tmp_path / "durable")
+    upload_each(uploading(place), small_phase, folder, 2)
+    small_phase(folder, 3, 3)
+    whole = tmp_path / "whole"
+    later = uploading(str(whole))
+    later.tell()
+    assert later.flush(PATIENCE_S)
+    files = sorted(path for path in whole.rglob("*") if path.is_file() and "000003" in str(path))
+    # As the uploader sends them: records, the state's files, its manifest.
+    files.sort(key=lambda path: (path.parent.name != "steps", path.name == "MANIFEST.json"))
+    for number, path in enumerate(files):
+        other = tmp_path / f"other{number}"
+        assert 2 == fetch_newest(place, other), path
+        target = Path(place) / path.relative_to(whole)
+        target.parent.mkdir(exist_ok=True)
+        shutil.copy(path, target)
+
+    assert 3 == fetch_newest(place, tmp_path / "last")
+
+
+def test_a_folder_that_is_durable_itself_is_not_copied(folder, uploading, small_phase):
+    uploader = uploading(str(folder))
+    upload_each(uploader, small_phase, folder, 2)
+
+    assert 2 == uploader.newest.step
+    assert {"committed", "steps"} == {path.name for path in folder.iterdir()}

@@ -1,0 +1,187 @@
+import dataclasses
+
+import numpy as np
+import pytest
+
+from data_schemas.graded import Band, GradedProblem
+from data_schemas.ledger import Fate
+from data_schemas.rl_settings import EngineSettings, ZeroVarianceSettings
+from data_schemas.rollouts import RouterTrace, StopReason
+from data_schemas.verdicts import abstain, scored
+from tasks.engines.chat import load_tokenizer
+from tasks.engines.embedded.rollout import HFRolloutEngine
+from tasks.errors import EngineError
+from tasks.rl.rollouts.collect import Collector
+from tasks.rl.rollouts.group_outcomes import CollectedGroup
+
+
+@pytest.fixture
+def collector(settings, problems, tiny_moe, scorer):
+    def build(rule=None, rows=problems, start=None, **changes):
+        return Collector(
+            settings.model_copy(update=changes),
+            HFRolloutEngine(tiny_moe),
+            load_tokenizer(tiny_moe),
+            scorer(rule) if rule else scorer(),
+            rows,
+            start,
+        )
+
+    return build
+
+
+def graded(rows, rates):
+    return [
+        GradedProblem(**row.model_dump(), pass_rate=rate, mean_tokens=5.0, band=Band.MEDIUM)
+        for row, rate in zip(rows, rates, strict=True)
+    ]
+
+
+def rollouts_of(collected):
+    return [item.rollout for entry in collected.groups for item in entry.group.rollouts]
+
+
+def test_flat_groups_are_refilled_and_counted_as_surplus(collector):
+    calls = []
+
+    def first_draw_flat(problem, _):
+        calls.append(problem.id)
+        return scored(float(len(calls) > 12 and len(calls) % 2), "rule")
+
+    found = collector(first_draw_flat).collect(1)
+
+    assert 24 == len(calls)
+    assert [Fate.SURPLUS] * 3 + [Fate.CONTRAST] * 3 == [item.fate for item in found.groups]
+    assert 3 == len(found.trained)
+
+
+def test_too_many_abstentions_stop_the_step_with_their_reasons(collector):
+    calls = []
+
+    def half(*_):
+        calls.append(1)
+        return abstain("timeout") if len(calls) % 2 else scored(1.0, "rule")
+
+    with pytest.raises(EngineError, match=r"6 of 12 rollouts have no verdict \(timeout x6\)"):
+        collector(half).collect(1)
+
+
+def test_routes_that_cannot_be_replayed_stop_the_step(collector, monkeypatch):
+    generate = HFRolloutEngine.generate
+
+    def all_zero(self, requests, sampling):
+        for one in generate(self, requests, sampling):
+            empty = RouterTrace(np.zeros_like(one.trace.experts_TLK))
+            yield dataclasses.replace(one, trace=empty)
+
+    monkeypatch.setattr(HFRolloutEngine, "generate", all_zero)
+
+    with pytest.raises(EngineError, match="impossible routes: trace repeats an expert"):
+        collector().collect(1)
+
+
+def test_a_collector_goes_on_from_its_state(collector):
+    whole = collector()
+    first, second = whole.collect(1), whole.collect(2)
+    half = collector()
+    half.collect(1)
+    again = collector(start=half.state()).collect(2)
+
+    assert [g.group.problem.id for g in second.groups] == [g.group.problem.id for g in again.groups]
+    for before, after in zip(rollouts_of(second), rollouts_of(again), strict=True):
+        assert before.response_tokens.tolist() == after.response_tokens.tolist()
+    assert rollouts_of(first) != rollouts_of(second)
+
+
+def test_a_prompt_that_is_surely_flat_is_not_rolled_out(collector, problems):
+    rates = [1.0] * 6 + [0.5] * 6
+    picky = ZeroVarianceSettings(skip_above=0.6, refill_rounds=0)
+
+    found = collector(rows=graded(problems, rates), zero_variance=picky).collect(1)
+
+    easy = {problem.id for problem in problems[:6]}
+    assert {Fate.SKIPPED_FLAT} == {entry.fate for entry in found.skipped}
+    assert {entry.problem.id for entry in found.skipped} <= easy
+    assert not {entry.group.problem.id for entry in found.groups} & easy
+    # Four responses of five tokens each were not made.
+    assert {20} == {entry.saved_tokens for entry in found.skipped}
+
+
+def test_a_skipped_prompt_gets_another_chance(collector, problems):
+    """All are predicted flat: nothing is dropped for good, and a draw always ends."""
+    picky = ZeroVarianceSettings(skip_above=0.6, refill_rounds=0)
+    rows = graded(problems, [1.0] * 12)
+    found = collector(rows=rows, zero_variance=picky).collect(1)
+
+    assert 3 == len(found.groups)
+    assert 12 == len(found.skipped)
+
+
+def test_the_curriculum_keeps_to_its_band(collector, problems):
+    rates = [0.1] * 6 + [0.5] * 6
+    staged = ZeroVarianceSettings(curriculum=((0.4, 0.9), (0.0, 0.4)), refill_rounds=0)
+
+    found = collector(rows=graded(problems, rates), zero_variance=staged).collect(1)
+
+    assert {entry.group.problem.id for entry in found.groups} <= {p.id for p in problems[6:]}
+    assert {Fate.SKIPPED_BAND} == {entry.fate for entry in found.skipped}
+
+
+def test_a_long_response_is_made_in_segments_with_the_same_tokens(collector, settings):
+    """Weights do not change here, so a response in three parts is the response in one."""
+    cut = EngineSettings(segment_tokens=2)
+    calm = ZeroVarianceSettings(refill_rounds=0)
+    whole = {
+        (entry.group.problem.id, item.rollout.sample): item.rollout
+        for entry in collector(zero_variance=calm).collect(1).groups
+        for item in entry.group.rollouts
+    }
+    parts = collector(engines=cut, zero_variance=calm)
+    steps = [parts.collect(step) for step in (1, 2, 3)]
+
+    assert all(item.group.key.startswith("1.") for item in steps[0].in_flight)
+    done = {
+        (entry.group.problem.id, item.rollout.sample): item.rollout
+        for collected in steps
+        for entry in collected.groups
+        if entry.group.rollouts[0].rollout.problem_id.startswith("1.")
+        for item in entry.group.rollouts
+    }
+    assert whole.keys() == done.keys()
+    for place, rollout in whole.items():
+        assert rollout.response_tokens.tolist() == done[place].response_tokens.tolist()
+        assert rollout.logprobs == pytest.approx(done[place].logprobs, abs=1e-4)
+        assert rollout.trace.experts_TLK.shape == done[place].trace.experts_TLK.shape
+        assert StopReason.SEGMENT is not done[place].stop_reason
+
+
+def test_what_is_generated_is_what_the_groups_report(collector):
+    for changes in ({}, {"engines": EngineSettings(segment_tokens=2)}):
+        mine = collector(**changes)
+        steps = [mine.collect(step) for step in (1, 2, 3)]
+        counted = sum(
+            entry.new_tokens + entry.draft_tokens
+            for collected in steps
+            for entry in [*collected.groups, *collected.in_flight]
+        )
+
+        assert mine._engine.counters.generated_tokens == counted
+
+
+def test_a_pass_rate_is_compared_with_the_prompts_group_before(collector, problems):
+    shares = iter([0.0, 0.5])
+    now = [next(shares)]
+
+    def rule(*_):
+        rule.calls += 1
+        return scored(float(rule.calls % 2 == 0) if now[0] else 0.0, "rule")
+
+    rule.calls = 0
+    mine = collector(rule, rows=problems[:3], zero_variance=ZeroVarianceSettings(refill_rounds=0))
+    first = mine.collect(1)
+    now[0] = next(shares)
+    second = mine.collect(2)
+
+    assert {0.0} == {entry.pass_rate_change for entry in first.groups}
+    assert {0.5} == {entry.pass_rate_change for entry in second.groups}
+    assert all(isinstance(entry, CollectedGroup) for entry in second.groups)

@@ -1,0 +1,70 @@
+import pytest
+
+from data_schemas.ledger import Fate
+from data_schemas.rl_settings import RewardSettings, ZeroVarianceSettings
+from data_schemas.rollouts import RolloutGroup, ScoredRollout
+from data_schemas.verdicts import abstain, scored
+from tasks.errors import EngineError
+from tasks.rl.rollouts.group_outcomes import CollectedGroup, check_budget, fate_of, fill
+
+
+@pytest.fixture
+def group(problems, make_rollout):
+    def build(scores, penalty=0.0, verifier="final_answer"):
+        verdicts = [abstain("timeout") if s is None else scored(s, "rule") for s in scores]
+        items = tuple(ScoredRollout(make_rollout(), "", v, penalty) for v in verdicts)
+        return RolloutGroup(problems[0].model_copy(update={"verifier": verifier}), items)
+
+    return build
+
+
+@pytest.mark.parametrize(
+    ("scores", "alpha", "fate"),
+    [
+        ([1.0, 0.0, 1.0], 0.1, Fate.CONTRAST),
+        ([1.0, 1.0, 1.0], 0.1, Fate.ZERO_VARIANCE_TRAINED),
+        ([0.0, 0.0, None], 0.1, Fate.ZERO_VARIANCE_TRAINED),
+        ([0.0, 0.0, 0.0], 0.0, Fate.ZERO_VARIANCE_IDLE),
+        ([0.5, 0.5, 0.5], 0.1, Fate.FLAT_PARTIAL),
+        ([1.0, None, None], 0.1, Fate.UNSCORED),
+    ],
+)
+def test_the_fate_of_a_group_follows_from_its_verdicts(settings, group, scores, alpha, fate):
+    chosen = settings.model_copy(update={"zero_variance": ZeroVarianceSettings(rl_zvp_alpha=alpha)})
+
+    assert fate is fate_of(chosen, group(scores))
+
+
+def test_penalties_cannot_make_a_flat_group_look_alive(settings, group):
+    shaped = group([0.0, 0.0, 0.0])
+    items = tuple(
+        ScoredRollout(item.rollout, "", item.verdict, -0.1 * number)
+        for number, item in enumerate(shaped.rollouts)
+    )
+
+    assert Fate.ZERO_VARIANCE_TRAINED is fate_of(settings, RolloutGroup(shaped.problem, items))
+
+
+@pytest.mark.parametrize("score", [0.0, 0.5, 1.0])
+def test_answers_that_a_judge_finds_alike_have_no_sign(settings, group, score):
+    alike = group([score] * 3, verifier="generative_judge")
+
+    assert Fate.FLAT_JUDGED is fate_of(settings, alike)
+    assert Fate.CONTRAST is fate_of(settings, group([1.0, score / 2], verifier="generative_judge"))
+
+
+def test_contrast_takes_the_places_of_the_batch_first(group):
+    flat = CollectedGroup(group([1.0, 1.0]), 0, Fate.ZERO_VARIANCE_TRAINED)
+    alive = CollectedGroup(group([1.0, 0.0]), 1, Fate.CONTRAST)
+
+    chosen = fill([flat, flat, alive], places=2)
+
+    assert [Fate.ZERO_VARIANCE_TRAINED, Fate.SURPLUS, Fate.CONTRAST] == [e.fate for e in chosen]
+
+
+def test_too_many_missing_verdicts_stop_the_step_with_their_reasons(settings, group):
+    allowed = settings.model_copy(update={"rewards": RewardSettings(max_abstained_share=0.5)})
+
+    check_budget(allowed, [group([1.0, None])])
+    with pytest.raises(EngineError, match=r"2 of 3 rollouts have no verdict \(timeout x2\)"):
+        check_budget(allowed, [group([1.0, None, None])])

@@ -1,0 +1,64 @@
+import numpy as np
+
+from data_schemas.rollouts import RouterTrace, StopReason
+from tasks.rl.rollouts.segments import OpenGroup, joined, requests_of, updated
+
+PROMPT = np.array([1, 2], dtype=np.int32)
+
+
+def trace(first, rows):
+    return RouterTrace(np.full((rows, 1, 2), first, dtype=np.uint8))
+
+
+def test_a_fresh_group_asks_for_all_its_samples(problems):
+    (request,) = requests_of(OpenGroup("1.0.0", problems[0], 0, size=4), PROMPT)
+
+    assert (4, 0, 0) == (request.num_samples, request.first_sample, len(request.response_tokens))
+
+
+def test_only_samples_that_have_not_ended_go_on(problems, make_rollout):
+    group = OpenGroup(
+        "1.0.0",
+        problems[0],
+        0,
+        size=2,
+        rollouts=(make_rollout(0), make_rollout(1, stop_reason=StopReason.SEGMENT)),
+    )
+
+    (request,) = requests_of(group, PROMPT)
+
+    assert not group.complete
+    assert (1, 1) == (request.num_samples, request.first_sample)
+    assert [0, 1, 2, 3] == request.response_tokens.tolist()
+
+
+def test_both_parts_keep_their_own_routes_logprobs_and_versions(make_rollout):
+    before = make_rollout(1, 3, trace=trace(5, 4), policy_version=6, stop_reason=StopReason.SEGMENT)
+    after = make_rollout(1, 2, trace=trace(9, 6), policy_version=7)
+
+    whole = joined(before, after)
+
+    assert [0, 1, 2, 0, 1] == whole.response_tokens.tolist()
+    assert 5 == len(whole.logprobs)
+    assert [5, 5, 5, 5, 9, 9] == whole.trace.experts_TLK[:, 0, 0].tolist()
+    assert (6, 7, StopReason.END) == (whole.first_version, whole.policy_version, whole.stop_reason)
+
+
+def test_the_first_version_survives_a_third_part(make_rollout):
+    first = make_rollout(0, 1, policy_version=2, stop_reason=StopReason.SEGMENT)
+    second = joined(first, make_rollout(0, 1, policy_version=3, stop_reason=StopReason.SEGMENT))
+
+    assert 2 == joined(second, make_rollout(0, 1, policy_version=4)).first_version
+
+
+def test_a_group_is_complete_when_its_last_sample_has_ended(problems, make_rollout):
+    group = OpenGroup("k", problems[0], 0, size=2)
+    group = updated(group, [make_rollout(1)])
+    assert not group.complete
+
+    group = updated(group, [make_rollout(0, stop_reason=StopReason.SEGMENT)])
+    assert not group.complete
+
+    group = updated(group, [make_rollout(0)])
+    assert group.complete
+    assert [0, 1] == [rollout.sample for rollout in group.rollouts]

@@ -1,0 +1,50 @@
+import pytest
+import torch
+
+from data_schemas.ledger import Fate
+from data_schemas.rl_settings import LossSettings, PolicyLoss
+from data_schemas.rollouts import RolloutGroup, ScoredRollout
+from data_schemas.verdicts import abstain, scored
+from tasks.rl.rollouts.group_outcomes import CollectedGroup
+from tasks.rl.update.batch import build, scalar_advantages
+
+
+@pytest.fixture
+def entry(problems, make_rollout):
+    def make(scores, fate):
+        verdicts = [abstain("timeout") if s is None else scored(s, "rule") for s in scores]
+        items = tuple(ScoredRollout(make_rollout(), "", verdict, 0.0) for verdict in verdicts)
+        return CollectedGroup(RolloutGroup(problems[0], items), 0, fate)
+
+    return make
+
+
+def test_sequences_that_cannot_have_a_gradient_never_reach_the_trainer(settings, entry):
+    off = settings.model_copy(update={"router_replay": "off"})
+    entries = [
+        entry([1.0, 0.0, None], Fate.CONTRAST),
+        entry([0.5, 0.5, 0.5], Fate.FLAT_PARTIAL),
+        entry([1.0, 1.0, None], Fate.ZERO_VARIANCE_TRAINED),
+    ]
+
+    batch = build(off, entries)
+
+    assert [(0, 0), (0, 1), (2, 0), (2, 1)] == batch.owners
+    assert (9, 36) == (batch.num_sequences, batch.num_tokens)
+    assert [False, False, True, True] == batch.zero_variance_N.tolist()
+
+
+def test_dr_grpo_does_not_divide_by_the_spread(settings, entry):
+    group = [entry([1.0, 0.0, 0.0, 0.0], Fate.CONTRAST)]
+    plain = settings.model_copy(update={"loss": LossSettings(kind=PolicyLoss.DR_GRPO)})
+
+    assert [0.75, -0.25, -0.25, -0.25] == scalar_advantages(plain, group)[0].tolist()
+    assert 1.7 < scalar_advantages(settings, group)[0, 0]
+
+
+def test_a_step_without_a_finished_group_is_an_empty_batch(settings):
+    batch = build(settings, [])
+
+    assert 0 == batch.num_sequences == len(batch.owners)
+    assert (0, 0) == tuple(batch.tokens.tokens_NT.shape)
+    assert torch.equal(torch.zeros(0, 4), scalar_advantages(settings, []))

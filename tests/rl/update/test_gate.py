@@ -1,0 +1,94 @@
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from data_schemas.machine_settings import Precision
+from data_schemas.mismatch import Decision
+from data_schemas.rl_settings import Correction, MismatchSettings
+from tasks.engines.chat import load_tokenizer
+from tasks.engines.embedded.rollout import HFRolloutEngine
+from tasks.engines.embedded.trainer import TorchTrainer
+from tasks.errors import EngineError
+from tasks.rl.update.gate import PROBE_TOLERANCE, decide, enforce, probe, trainer_logprobs
+
+SETTINGS = MismatchSettings(correct_above=1e-2, pause_above=1e-1)
+
+
+def metrics(k3):
+    return {
+        "mismatch/k3": k3,
+        "mismatch/mean_abs_logprob": 0.0,
+        "mismatch/extreme_share": 0.0,
+        "mismatch/effective_share": 1.0,
+    }
+
+
+@pytest.mark.parametrize(
+    ("k3", "decision"),
+    [
+        (0.0, Decision.PROCEED),
+        (1e-2, Decision.PROCEED),
+        (2e-2, Decision.CORRECT),
+        (1e-1, Decision.CORRECT),
+        (0.2, Decision.PAUSE),
+        (math.nan, Decision.PAUSE),
+    ],
+)
+def test_the_decision_follows_from_k3(k3, decision):
+    record = decide(7, metrics(k3), 0.0, SETTINGS)
+
+    assert (7, decision) == (record.step, record.decision)
+
+
+def test_a_correction_that_is_always_on_is_said_to_be():
+    always = SETTINGS.model_copy(update={"correction": Correction.TIS})
+
+    record = decide(1, metrics(0.0), 0.0, always)
+
+    assert (Decision.CORRECT, "mismatch.correction is tis") == (record.decision, record.reason)
+
+
+def test_a_pause_says_what_to_do():
+    with pytest.raises(EngineError, match=r"step 3: k3 2.00e-01 is above .* Turn on router replay"):
+        enforce(decide(3, metrics(0.2), 0.0, SETTINGS))
+    enforce(decide(3, metrics(0.05), 0.0, SETTINGS))
+
+
+@pytest.fixture(scope="module")
+def canaries(tiny_moe):
+    tokenizer = load_tokenizer(tiny_moe)
+    return [
+        torch.tensor(tokenizer.encode(text)).int().numpy() for text in ("say something", "and this")
+    ]
+
+
+def test_the_same_weights_agree_on_canaries(tiny_moe, canaries):
+    gap = probe(HFRolloutEngine(tiny_moe), TorchTrainer(tiny_moe), canaries, Precision.FP32)
+
+    assert gap < 0.1 * PROBE_TOLERANCE[Precision.FP32]
+
+
+@pytest.mark.parametrize("precision", [Precision.FP32, Precision.BF16])
+def test_an_engine_that_computes_with_other_weights_is_caught(tiny_moe, canaries, precision):
+    engine, trainer = HFRolloutEngine(tiny_moe), TorchTrainer(tiny_moe)
+    wrong = ((n, t.roll(1, 0) if "experts" in n else t) for n, t in trainer.weights())
+    engine.load_weights(wrong, 1)
+
+    with pytest.raises(EngineError, match="other weights than it was sent"):
+        probe(engine, trainer, canaries, precision)
+
+
+def test_one_token_whose_route_was_flipped_is_no_sign_of_other_weights(tiny_moe):
+    class Flipped:
+        """Right but for one token in twenty, as a phase with bf16 rollouts has shown."""
+
+        def probe(self, sequences):
+            right = trainer_logprobs(trainer, sequences)
+            return [right - 10.0 * (np.arange(len(right)) % 20 == 19)]
+
+    trainer = TorchTrainer(tiny_moe)
+    canaries = [np.arange(1, 42, dtype=np.int32)]
+
+    assert 0.05 == pytest.approx(probe(Flipped(), trainer, canaries, Precision.BF16), abs=1e-6)

@@ -1,0 +1,1 @@
+"""Part-workflows that entry points share."""

@@ -1,0 +1,72 @@
+"""Two parents from one base, and their merge. Part of post_training."""
+
+from typing import NamedTuple
+
+from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, ReportRef, StoreRef
+from data_schemas.demonstrations import Parent
+from data_schemas.settings import MergeSettings, SFTSettings
+from tasks.merge.task import merge
+from tasks.platform.resources import subworkflow
+from tasks.sft.task import sft
+
+
+class FineTuning(NamedTuple):
+    """The merged model and what it was made from."""
+
+    merged: CheckpointRef
+    reasoning: CheckpointRef
+    commerce: CheckpointRef
+    reasoning_training: ReportRef
+    commerce_training: ReportRef
+
+
+@subworkflow
+def fine_tuning(
+    settings: SFTSettings,
+    merging: MergeSettings,
+    curated: DatasetRef,
+    base: CheckpointRef,
+    store: StoreRef,
+    execution: Execution,
+) -> FineTuning:
+    """Teach one copy of the base to reason, another to sell, and merge the two by TIES.
+
+    Args:
+        settings: of both fine-tunings.
+        merging: of the merge.
+        curated: demonstrations of both parents.
+        base: common ancestor.
+        store: of the run.
+        execution: of the workflow.
+    """
+    reasoning = sft(
+        settings=settings,
+        parent=Parent.REASONING,
+        curated=curated,
+        base=base,
+        store=store,
+        execution=execution,
+    )
+    commerce = sft(
+        settings=settings,
+        parent=Parent.COMMERCE,
+        curated=curated,
+        base=base,
+        store=store,
+        execution=execution,
+    )
+    merged = merge(
+        settings=merging,
+        base=base,
+        reasoning=reasoning.model,
+        commerce=commerce.model,
+        store=store,
+        execution=execution,
+    )
+    return FineTuning(
+        merged=merged,
+        reasoning=reasoning.model,
+        commerce=commerce.model,
+        reasoning_training=reasoning.report,
+        commerce_training=commerce.report,
+    )

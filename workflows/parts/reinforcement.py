@@ -1,0 +1,65 @@
+"""One phase of reinforcement learning: train, then measure. Used twice by post_training.
+
+    pyflyte run workflows/post_training.py post_training
+
+runs it; on its own it is for people who have a start model and graded problems already.
+"""
+
+from typing import NamedTuple
+
+from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, ReportRef, StoreRef
+from data_schemas.rl_settings import RLSettings
+from data_schemas.settings import EvaluationSettings
+from tasks.evaluation.task import evaluate
+from tasks.platform.resources import subworkflow
+from tasks.rl.task import rl
+
+
+class Phase(NamedTuple):
+    """What a phase leaves behind."""
+
+    model: CheckpointRef
+    training: ReportRef
+    evaluation: ReportRef
+
+
+@subworkflow
+def reinforcement(
+    settings: RLSettings,
+    evaluation: EvaluationSettings,
+    name: str,
+    start: CheckpointRef,
+    graded: DatasetRef,
+    curated: DatasetRef,
+    store: StoreRef,
+    execution: Execution,
+) -> Phase:
+    """Run one RL phase and evaluate the model it ends with.
+
+    Args:
+        settings: of the phase.
+        evaluation: of the held-out suites.
+        name: on the ladder, 'rl/one' or 'rl/two'.
+        start: model the phase starts from.
+        graded: problems with the pass rates of the start model.
+        curated: its held-out suites are the exam.
+        store: of the run.
+        execution: of the workflow.
+    """
+    trained = rl(
+        settings=settings,
+        name=name,
+        start=start,
+        graded=graded,
+        store=store,
+        execution=execution,
+    )
+    exam = evaluate(
+        settings=evaluation,
+        name=name,
+        model=trained.model,
+        curated=curated,
+        store=store,
+        execution=execution,
+    )
+    return Phase(model=trained.model, training=trained.report, evaluation=exam)

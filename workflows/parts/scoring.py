@@ -1,0 +1,76 @@
+"""The models that reinforcement starts from, each on the held-out suites. Part of post_training."""
+
+from typing import NamedTuple
+
+from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, ReportRef, StoreRef
+from data_schemas.settings import EvaluationSettings
+from tasks.evaluation.task import evaluate
+from tasks.platform.resources import subworkflow
+
+
+class Scores(NamedTuple):
+    """One evaluation per model, in the order they were made."""
+
+    base: ReportRef
+    reasoning: ReportRef
+    commerce: ReportRef
+    merged: ReportRef
+
+
+@subworkflow
+def scoring(
+    settings: EvaluationSettings,
+    base: CheckpointRef,
+    reasoning: CheckpointRef,
+    commerce: CheckpointRef,
+    merged: CheckpointRef,
+    curated: DatasetRef,
+    store: StoreRef,
+    execution: Execution,
+) -> Scores:
+    """Evaluate the base, both fine-tuned parents and the merged model.
+
+    Args:
+        settings: of the held-out suites.
+        base: before any training.
+        reasoning: the long-CoT parent.
+        commerce: the e-commerce parent.
+        merged: start of reinforcement.
+        curated: its held-out suites are the exam.
+        store: of the run.
+        execution: of the workflow.
+    """
+    return Scores(
+        base=evaluate(
+            settings=settings,
+            name="base",
+            model=base,
+            curated=curated,
+            store=store,
+            execution=execution,
+        ),
+        reasoning=evaluate(
+            settings=settings,
+            name="sft/reasoning",
+            model=reasoning,
+            curated=curated,
+            store=store,
+            execution=execution,
+        ),
+        commerce=evaluate(
+            settings=settings,
+            name="sft/commerce",
+            model=commerce,
+            curated=curated,
+            store=store,
+            execution=execution,
+        ),
+        merged=evaluate(
+            settings=settings,
+            name="merged",
+            model=merged,
+            curated=curated,
+            store=store,
+            execution=execution,
+        ),
+    )
