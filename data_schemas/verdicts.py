@@ -1,9 +1,23 @@
-"""What a verifier says: a score with its reason, or an abstention with its reason."""
+"""What a verifier says: a score with its reason, or an abstention with its reason.
+
+Three cases, by what could be said and whose fault it is that more could not:
+
+    scored(x, why)             the response was judged
+    abstain(why)               it could not be, and not by its own fault: no score
+    response_fault(why)        it could not be, because it broke, flooded or overran what judges
+                               it: score 0, under the reason `response_fault:why`
+
+Differs: the third is no abstention in what is trained on and counted, else a policy would escape
+from a wrong answer (advantage below 0) to one that breaks the verifier (advantage 0). Before a
+verifier says so, it tries the next simpler way to judge the response, if there is one.
+"""
 
 from pydantic import BaseModel, ConfigDict, Field
 
 SOLVED_TOLERANCE = 1e-6
 """A score this close to 1 counts as solved (RL-ZVP sign rule with graded rewards)."""
+RESPONSE_FAULT = "response_fault:"
+"""Starts the reason of a verdict on a response that made its own judgement impossible."""
 
 
 class Verdict(BaseModel):
@@ -29,6 +43,11 @@ class Verdict(BaseModel):
         """True if the task was achieved in full."""
         return self.score is not None and self.score >= 1.0 - SOLVED_TOLERANCE
 
+    @property
+    def by_response_fault(self) -> bool:
+        """True if the score is 0 because the response could not be judged, by its own fault."""
+        return self.reason.startswith(RESPONSE_FAULT)
+
 
 def scored(score: float, reason: str, detail: str = "") -> Verdict:
     """Build a verdict that has a score."""
@@ -36,5 +55,10 @@ def scored(score: float, reason: str, detail: str = "") -> Verdict:
 
 
 def abstain(reason: str, detail: str = "") -> Verdict:
-    """Build a verdict that refuses to score."""
+    """Build a verdict that refuses to score, for a cause that is not the response's fault."""
     return Verdict(score=None, reason=reason, detail=detail)
+
+
+def response_fault(reason: str, detail: str = "") -> Verdict:
+    """Build the verdict on a response that broke, flooded or overran its verifier."""
+    return Verdict(score=0.0, reason=RESPONSE_FAULT + reason, detail=detail)

@@ -1,7 +1,8 @@
 """What a verifier promises, and what is the same for all of them.
 
 A verdict is a score in [0, 1] with its reason, or an abstention with its reason. A score of 0 says
-that the response is wrong; it never says that the verifier was unable to judge.
+that the response is wrong, or that it made its own judgement impossible (`response_fault`); it
+never says that our side was unable to judge.
 """
 
 from collections.abc import Callable, Sequence

@@ -19,14 +19,15 @@ class Tally:
         with self._lock:
             self._counts["verdicts"] += 1
             self._counts["abstained"] += verdict.abstained
-            self._counts["timeouts"] += verdict.reason.startswith("verifier_timeout:")
+            self._counts["response_faults"] += verdict.by_response_fault
+            self._counts["timeouts"] += "verifier_timeout:" in verdict.reason
             prefix = "abstained:" if verdict.abstained else ""
             self._counts[f"reason/{prefix}{verdict.reason}"] += 1
 
     def counts(self) -> dict[str, int]:
         """Return the counts so far, sorted by name."""
         with self._lock:
-            always = {"verdicts": 0, "abstained": 0, "timeouts": 0}
+            always = dict.fromkeys(("verdicts", "abstained", "response_faults", "timeouts"), 0)
             return {**always, **dict(sorted(self._counts.items()))}
 
 

@@ -26,6 +26,7 @@ def collect_metrics(collected: Collected) -> dict[str, float]:
         "reward/mean": sum(scored) / max(1, len(scored)),
         "reward/solved_share": sum(item.verdict.solved for item in items) / max(1, len(scored)),
         "reward/abstained_count": float(len(items) - len(scored)),
+        "reward/response_fault_count": float(sum(i.verdict.by_response_fault for i in items)),
         "reward/penalty_mean": sum(item.penalty for item in items) / max(1, len(items)),
         "rollout/length_tokens": sum(lengths) / max(1, len(items)),
         "rollout/generated_tokens": float(generated + unfinished),

@@ -4,7 +4,7 @@ import torch
 from data_schemas.ledger import Fate
 from data_schemas.rl_settings import LossSettings, PolicyLoss
 from data_schemas.rollouts import RolloutGroup, ScoredRollout
-from data_schemas.verdicts import abstain, scored
+from data_schemas.verdicts import abstain, response_fault, scored
 from tasks.rl.rollouts.group_outcomes import CollectedGroup
 from tasks.rl.update.batch import build, scalar_advantages
 
@@ -32,6 +32,18 @@ def test_sequences_that_cannot_have_a_gradient_never_reach_the_trainer(settings,
     assert [(0, 0), (0, 1), (2, 0), (2, 1)] == batch.owners
     assert (9, 36) == (batch.num_sequences, batch.num_tokens)
     assert [False, False, True, True] == batch.zero_variance_N.tolist()
+
+
+def test_a_response_that_breaks_its_verifier_gains_nothing_over_a_wrong_one(
+    settings, problems, make_rollout
+):
+    verdicts = [scored(1.0, "correct"), scored(0.0, "wrong"), response_fault("timeout")]
+    items = tuple(ScoredRollout(make_rollout(), "", verdict, 0.0) for verdict in verdicts)
+    group = CollectedGroup(RolloutGroup(problems[0], items), 0, Fate.CONTRAST)
+
+    _, wrong, broken = scalar_advantages(settings, [group])[0].tolist()
+
+    assert wrong == broken < 0.0
 
 
 def test_dr_grpo_does_not_divide_by_the_spread(settings, entry):
