@@ -18,6 +18,7 @@ from data_schemas import presets
 from data_schemas.settings import PipelineSettings
 from tasks.ablation.variants import VARIANTS
 from tasks.platform import resources
+from tasks.platform.cache_version import code_digest
 
 ROOT = Path(__file__).parents[1]
 ROLLOUT_IMAGE = "registry.example/rollout@sha256:" + 64 * "a"
@@ -146,7 +147,7 @@ def test_a_stage_is_cached_under_the_digest_of_its_code(tasks, name):
 
     assert metadata.discoverable is resources.STAGES[name].cached
     if metadata.discoverable:
-        assert metadata.discovery_version == resources.code_digest(name)[:32]
+        assert metadata.discovery_version == code_digest(name)[:32]
         assert list(metadata.cache_ignore_input_vars) == ["execution"]
         assert metadata.cache_serializable
 

@@ -14,7 +14,7 @@ from data_schemas.artifacts import CheckpointRef, DatasetRef, ReportRef
 from data_schemas.settings import PipelineSettings
 from tasks.curation.task import fit_settings, grade
 from tasks.intake.task import check_settings, open_store
-from tasks.platform.resources import subworkflow
+from tasks.platform.shell import subworkflow
 from tasks.report.task import summary
 from workflows.parts.fine_tuning import fine_tuning
 from workflows.parts.preparation import preparation

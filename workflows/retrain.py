@@ -16,7 +16,7 @@ from data_schemas.settings import RetrainSettings
 from tasks.curation.task import curate, grade
 from tasks.evaluation.task import evaluate
 from tasks.intake.task import open_store
-from tasks.platform.resources import either, subworkflow
+from tasks.platform.shell import either, subworkflow
 from tasks.report.task import retrain_summary
 from tasks.retraining.task import Lesson, conclude, find_start, leave, stop, watch, weigh
 from workflows.parts.reinforcement import reinforcement

@@ -9,7 +9,9 @@ from tasks.ablation.measures import read_cell
 from tasks.ablation.picture import picture
 from tasks.ablation.report import report_of
 from tasks.lineage.stage import stage
-from tasks.platform import resources
+from tasks.platform.cache_version import code_digest
+from tasks.platform.deck import deck
+from tasks.platform.shell import shell
 from tasks.store import local
 
 REPORT_FILE = "ablation.json"
@@ -18,13 +20,13 @@ PICTURE_FILE = "ablation.png"
 PAGE_FILE = "ablation.html"
 
 
-@resources.shell("vary")
+@shell("vary")
 def vary(settings: PipelineSettings, variant: str, seed: int) -> RLSettings:
     """Give a variant's phase its settings."""
     return variants.phase_of(settings, variant, seed)
 
 
-@resources.shell("tabulate")
+@shell("tabulate")
 def tabulate(
     settings: EvaluationSettings,
     names: list[str],
@@ -45,7 +47,7 @@ def tabulate(
         store: of the run.
         execution: of the workflow.
     """
-    with stage("ablation", settings, store, execution, resources.code_digest("tabulate")) as record:
+    with stage("ablation", settings, store, execution, code_digest("tabulate")) as record:
         cells = []
         for name, training, exam in zip(names, trainings, exams, strict=True):
             variant, _, seed = name.rpartition("/")
@@ -64,7 +66,7 @@ def tabulate(
             local.write_bytes(out / PAGE_FILE, text.page(report, drawn).encode())
         record.facts({f"accuracy/{line.variant}": line.accuracy.mean for line in report.lines})
         record.rows(len(cells), len(report.lines))
-        resources.deck(text.page(report, drawn))
+        deck(text.page(report, drawn))
         # On a narrow terminal lines wrap, which is ugly; cells that were cut would be lost.
         Console(width=max(Console().width, text.SCREEN_WIDTH)).print(text.screen(report))
         return record.ref("report", ReportRef)

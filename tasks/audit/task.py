@@ -9,11 +9,12 @@ from tasks.audit.picture import picture_html
 from tasks.audit.text import chain_text, verdict
 from tasks.audit.walk import audit as walk_back
 from tasks.errors import TamperError
-from tasks.platform import resources
+from tasks.platform.deck import deck
+from tasks.platform.shell import shell
 from tasks.store import location, remote
 
 
-@resources.shell("audit")
+@shell("audit")
 def audit(model: str, store: str) -> str:
     """Re-hash everything a model rests on, print the chain, and write a picture of it.
 
@@ -33,7 +34,7 @@ def audit(model: str, store: str) -> str:
     html = picture_html(report)
     page = f"{uri}/audits/{time.strftime('%Y%m%d-%H%M%S')}.html"
     remote.write_bytes(page, html.encode())
-    resources.deck(html)
+    deck(html)
     text = f"{chain_text(report)}\n\nPicture: {page}"
     Console(soft_wrap=True, highlight=False).print(text, markup=False)
     if not report.proved:

@@ -15,24 +15,26 @@ from tasks.engines.chat import load_tokenizer
 from tasks.engines.select import open_rollout
 from tasks.interchange.readiness import demonstrations_of, fit_phase
 from tasks.lineage.stage import stage, workplace
-from tasks.platform import resources
+from tasks.platform.cache_version import code_digest
+from tasks.platform.deck import deck_of_facts
+from tasks.platform.shell import shell
 from tasks.rewards.scoring.canaries import checked_scorer
 from tasks.store import remote
 
 
-@resources.shell("ingest")
+@shell("ingest")
 def ingest(settings: CurationSettings, store: StoreRef, execution: Execution) -> DatasetRef:
     """Find, check and hash every raw file, before anything expensive."""
-    with stage("ingest", settings, store, execution, resources.code_digest("ingest")) as record:
+    with stage("ingest", settings, store, execution, code_digest("ingest")) as record:
         with record.output("raw") as out:
             facts = ingestion.ingest(settings.sources, settings.seed, out)
         record.facts(facts)
         record.rows(int(facts["sources"]), int(facts["files"]))
-        resources.deck_of_facts("ingest", facts)
+        deck_of_facts("ingest", facts)
         return record.ref("raw", DatasetRef)
 
 
-@resources.shell("curate")
+@shell("curate")
 def curate(
     settings: CurationSettings,
     raw: DatasetRef,
@@ -51,7 +53,7 @@ def curate(
         execution: of the workflow.
         exam: curated earlier; its held-out suites are taken over and nothing new is held out.
     """
-    with stage("curate", settings, store, execution, resources.code_digest("curate")) as record:
+    with stage("curate", settings, store, execution, code_digest("curate")) as record:
         raw_folder, base_folder = record.read("raw", raw), record.read("base", base)
         held_out = record.read("exam", exam) if exam else None
         with record.output("curated") as out:
@@ -59,11 +61,11 @@ def curate(
         record.facts(facts)
         kept = ("problems", "demonstrations", "held_out")
         record.rows(int(facts["rows"]), sum(int(facts[name]) for name in kept))
-        resources.deck_of_facts("curate", facts)
+        deck_of_facts("curate", facts)
         return record.ref("curated", DatasetRef)
 
 
-@resources.shell("fit_settings")
+@shell("fit_settings")
 def fit_settings(
     settings: PipelineSettings, curated: DatasetRef, store: StoreRef
 ) -> PipelineSettings:
@@ -80,7 +82,7 @@ def fit_settings(
     return settings.model_copy(update=phases)
 
 
-@resources.shell("grade")
+@shell("grade")
 def grade(
     settings: GradingSettings,
     curated: DatasetRef,
@@ -89,7 +91,7 @@ def grade(
     execution: Execution,
 ) -> DatasetRef:
     """Measure how often the start model solves each problem, and keep those worth training on."""
-    with stage("grade", settings, store, execution, resources.code_digest("grade")) as record:
+    with stage("grade", settings, store, execution, code_digest("grade")) as record:
         rows = record.read("curated", curated) / curation.PROBLEMS
         problems, folder = read_table(rows, Problem), record.read("start", start)
         screen, small = None, None
@@ -112,5 +114,5 @@ def grade(
             )
         record.facts(facts)
         record.rows(int(facts["offered"]), int(facts["kept"]))
-        resources.deck_of_facts("grade", facts)
+        deck_of_facts("grade", facts)
         return record.ref("graded", DatasetRef)

@@ -23,7 +23,9 @@ from tasks.evaluation.agreement import (
     to_csv,
 )
 from tasks.lineage.stage import stage
-from tasks.platform import resources
+from tasks.platform.cache_version import code_digest
+from tasks.platform.deck import deck_of_facts
+from tasks.platform.shell import shell
 from tasks.rewards import table
 from tasks.rewards.scoring.service import ScoringService
 from tasks.store import location, remote
@@ -31,7 +33,7 @@ from tasks.store import location, remote
 HELD_OUT = "held_out.parquet"
 
 
-@resources.shell("evaluate")
+@shell("evaluate")
 def evaluate(
     settings: EvaluationSettings,
     name: str,
@@ -41,7 +43,7 @@ def evaluate(
     execution: Execution,
 ) -> ReportRef:
     """Answer and score every held-out problem with one model."""
-    code = resources.code_digest("evaluate")
+    code = code_digest("evaluate")
     with stage(f"evaluate/{name}", settings, store, execution, code) as record:
         folder = record.read("model", model)
         problems = read_table(record.read("curated", curated) / HELD_OUT, Problem)
@@ -56,12 +58,12 @@ def evaluate(
             report = runner.evaluate(settings, candidate, problems, scorer, out)
         facts = {f"accuracy/{score.suite}": score.accuracy for score in report.suites}
         record.facts(facts)
-        resources.deck_of_facts(f"evaluate/{name}", facts)
+        deck_of_facts(f"evaluate/{name}", facts)
         record.rows(len(problems), len(problems) * settings.samples)
         return record.ref("report", ReportRef)
 
 
-@resources.shell("compare")
+@shell("compare")
 def compare(
     settings: EvaluationSettings,
     candidate: ReportRef,
@@ -70,17 +72,17 @@ def compare(
     execution: Execution,
 ) -> ReportRef:
     """Compare the candidate's answers with those of every model it was made from."""
-    with stage("compare", settings, store, execution, resources.code_digest("compare")) as record:
+    with stage("compare", settings, store, execution, code_digest("compare")) as record:
         ours = record.read("candidate", candidate)
         theirs = [record.read(f"parent/{place}", ref) for place, ref in enumerate(parents, start=1)]
         with record.output("ladder") as out:
             facts = against.against_all(settings, ours, theirs, out)
         record.facts(facts)
-        resources.deck_of_facts("compare", facts)
+        deck_of_facts("compare", facts)
         return record.ref("ladder", ReportRef)
 
 
-@resources.shell("pool")
+@shell("pool")
 def pool(
     settings: EvaluationSettings,
     name: str,
@@ -90,23 +92,23 @@ def pool(
 ) -> ReportRef:
     """Take the same rung of several runs as one: every problem of every run counts."""
     stage_name = f"evaluate/pooled/{name}"
-    with stage(stage_name, settings, store, execution, resources.code_digest("pool")) as record:
+    with stage(stage_name, settings, store, execution, code_digest("pool")) as record:
         folders = [record.read(f"part/{place}", ref) for place, ref in enumerate(parts, start=1)]
         with record.output("report") as out:
             facts = pooling.pool(settings, name, folders, out)
         record.facts(facts)
-        resources.deck_of_facts(stage_name, facts)
+        deck_of_facts(stage_name, facts)
         return record.ref("report", ReportRef)
 
 
-@resources.shell("agreement")
+@shell("agreement")
 def agreement(file: str, out: str, show: int) -> str:
     """Have both verifiers of final answers judge graded responses, and print where they differ."""
     compared = compare_all(read_graded(file, remote.read_bytes(file)), table.score_batch)
     counted = facts(compared)
     target = location.absolute_store(out)
     remote.write_bytes(target, to_csv(compared))
-    resources.deck_of_facts("agreement", counted)
+    deck_of_facts("agreement", counted)
     console = Console(highlight=False)
     console.print(counts_table(file, counted))
     console.print(rows_table(disputed(compared), show))

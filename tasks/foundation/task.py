@@ -9,7 +9,9 @@ from data_schemas.artifacts import CheckpointRef, Execution, StoreRef
 from data_schemas.settings import PretrainSettings
 from tasks.foundation import base, pretraining
 from tasks.lineage.stage import stage
-from tasks.platform import resources
+from tasks.platform.cache_version import code_digest
+from tasks.platform.deck import deck_of_facts
+from tasks.platform.shell import shell
 
 
 class BaseModelSource(BaseModel):
@@ -20,7 +22,7 @@ class BaseModelSource(BaseModel):
     path: str
 
 
-@resources.shell("ingest_base")
+@shell("ingest_base")
 def ingest_base(path: str, name: str, store: StoreRef, execution: Execution) -> CheckpointRef:
     """Check a base model and take it into the store, as a root of the lineage.
 
@@ -33,7 +35,7 @@ def ingest_base(path: str, name: str, store: StoreRef, execution: Execution) -> 
     folder = Path(path).expanduser().resolve() if path else base.shipped_base()
     base.check_model_folder(folder)
     source = BaseModelSource(path=path)
-    code = resources.code_digest("ingest_base")
+    code = code_digest("ingest_base")
     with stage(f"ingest/{name}", source, store, execution, code) as record:
         record.source("origin", folder)
         with record.output("model") as out:
@@ -41,12 +43,12 @@ def ingest_base(path: str, name: str, store: StoreRef, execution: Execution) -> 
         return record.ref("model", CheckpointRef)
 
 
-@resources.shell("pretrain")
+@shell("pretrain")
 def pretrain(settings: PretrainSettings, store: StoreRef, execution: Execution) -> CheckpointRef:
     """Train the tiny base model and its tokenizer from nothing."""
-    with stage("pretrain", settings, store, execution, resources.code_digest("pretrain")) as record:
+    with stage("pretrain", settings, store, execution, code_digest("pretrain")) as record:
         with record.output("model") as out:
             facts = pretraining.pretrain(settings, out)
         record.facts(facts)
-        resources.deck_of_facts("pretrain", facts)
+        deck_of_facts("pretrain", facts)
         return record.ref("model", CheckpointRef)

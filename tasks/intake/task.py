@@ -12,6 +12,7 @@ from tasks.engines.select import require, require_fit
 from tasks.errors import SettingsError
 from tasks.intake import options
 from tasks.platform import resources
+from tasks.platform.shell import in_pod, shell
 from tasks.store import location, remote
 
 
@@ -21,7 +22,7 @@ def _check(group: str, engines: MachineSettings, stage: str) -> None:
     Raises:
         SettingsError: names the setting.
     """
-    if not resources.in_pod():  # whose image is not that of the stage
+    if not in_pod():  # whose image is not that of the stage
         require(engines)
     nodes, processes = resources.NODES, resources.PROCESSES
     gpus, apart = resources.STAGES[stage].machine.gpus, engines.layout.rollout_apart
@@ -43,7 +44,7 @@ class Opened(NamedTuple):
     execution: Execution
 
 
-@resources.shell("check_settings")
+@shell("check_settings")
 def check_settings(settings: PipelineSettings, sources: str) -> PipelineSettings:
     """Take the command line's sources into the settings, and refuse engines that cannot be had.
 
@@ -61,13 +62,13 @@ def check_settings(settings: PipelineSettings, sources: str) -> PipelineSettings
     return options.with_sources(settings, sources)
 
 
-@resources.shell("with_seed")
+@shell("with_seed")
 def with_seed(settings: PipelineSettings, seed: int) -> PipelineSettings:
     """Give every stage that draws something the same seed."""
     return options.with_seed(settings, seed)
 
 
-@resources.shell("open_store")
+@shell("open_store")
 def open_store(store: str, workflow: str) -> Opened:
     """Create the store if it is not there and give this run of the workflow a name.
 

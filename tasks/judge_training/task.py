@@ -11,7 +11,9 @@ from data_schemas.settings import SFTSettings
 from tasks.judge_training import collection, report
 from tasks.judge_training.measurement import measure
 from tasks.lineage.stage import stage
-from tasks.platform import resources
+from tasks.platform.cache_version import code_digest
+from tasks.platform.deck import deck_of_facts
+from tasks.platform.shell import shell
 from tasks.rewards.judging.model_judge import ModelJudge
 
 
@@ -22,7 +24,7 @@ class Collected(NamedTuple):
     settings: SFTSettings
 
 
-@resources.shell("collect_comparisons")
+@shell("collect_comparisons")
 def collect_comparisons(
     settings: SFTSettings,
     files: list[str],
@@ -40,7 +42,7 @@ def collect_comparisons(
         execution: of the workflow.
     """
     fitted = collection.of_a_judge(settings)
-    code = resources.code_digest("collect_comparisons")
+    code = code_digest("collect_comparisons")
     with stage("collect_comparisons", fitted, store, execution, code) as record:
         folder = record.read("base", base)
         paths = [Path(file).expanduser().resolve() for file in files]
@@ -49,11 +51,11 @@ def collect_comparisons(
         with record.output("comparisons") as out:
             facts = collection.collect(fitted, paths, folder, out)
         record.facts(facts)
-        resources.deck_of_facts("collect_comparisons", facts)
+        deck_of_facts("collect_comparisons", facts)
         return Collected(record.ref("comparisons", DatasetRef), fitted)
 
 
-@resources.shell("measure_judge")
+@shell("measure_judge")
 def measure_judge(
     settings: SFTSettings,
     judge: CheckpointRef,
@@ -63,7 +65,7 @@ def measure_judge(
     execution: Execution,
 ) -> ReportRef:
     """Measure the judge beside a Bradley-Terry head trained on the same comparisons."""
-    code = resources.code_digest("measure_judge")
+    code = code_digest("measure_judge")
     with stage("measure_judge", settings, store, execution, code) as record:
         model, start = record.read("judge", judge), record.read("base", base)
         folder = record.read("comparisons", comparisons)
@@ -74,6 +76,6 @@ def measure_judge(
         facts = report.facts(found)
         record.facts(facts)
         record.rows(len(pairs[0]) + len(pairs[1]), found.held_out_pairs)
-        resources.deck_of_facts("measure_judge", facts)
+        deck_of_facts("measure_judge", facts)
         Console().print(report.table(found))
         return record.ref("report", ReportRef)

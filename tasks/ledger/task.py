@@ -10,11 +10,12 @@ from tasks.ledger.figure import ledger_png
 from tasks.ledger.find import Phase, phases_behind
 from tasks.ledger.text import ledger_text
 from tasks.lineage.stage import workplace
-from tasks.platform import resources
+from tasks.platform.deck import deck_of_facts
+from tasks.platform.shell import shell
 from tasks.store import local, location, remote
 
 
-@resources.shell("ledger")
+@shell("ledger")
 def ledger(model: str, store: str, show: int) -> list[str]:
     """Add up the ledgers of all RL phases behind a model; print them and draw them.
 
@@ -41,7 +42,7 @@ def _show(phase: Phase, store: str, show: int) -> list[str]:
     stem = f"{store}/ledgers/{phase.name.replace('/', '.')}-{local.sha256_bytes(csv)[:12]}"
     remote.write_bytes(f"{stem}.csv", csv)
     remote.write_bytes(f"{stem}.png", ledger_png(account, phase.name))
-    resources.deck_of_facts(f"ledger of {phase.name}", account.totals)
+    deck_of_facts(f"ledger of {phase.name}", account.totals)
     console = Console(highlight=False)
     console.print(ledger_text(account, phase.name, show))
     console.print(f"\nall prompts  {stem}.csv\npicture      {stem}.png\n", soft_wrap=True)

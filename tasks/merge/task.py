@@ -4,10 +4,12 @@ from data_schemas.artifacts import CheckpointRef, Execution, StoreRef
 from data_schemas.settings import MergeSettings
 from tasks.lineage.stage import stage
 from tasks.merge import checkpoint
-from tasks.platform import resources
+from tasks.platform.cache_version import code_digest
+from tasks.platform.deck import deck_of_facts
+from tasks.platform.shell import shell
 
 
-@resources.shell("merge")
+@shell("merge")
 def merge(
     settings: MergeSettings,
     base: CheckpointRef,
@@ -17,12 +19,12 @@ def merge(
     execution: Execution,
 ) -> CheckpointRef:
     """Merge two fine-tuned models onto their common base."""
-    code = resources.code_digest("merge")
+    code = code_digest("merge")
     with stage("merge", settings, store, execution, code) as record:
         base_folder = record.read("base", base)
         parents = (record.read("reasoning", reasoning), record.read("commerce", commerce))
         with record.output("model") as out:
             facts = checkpoint.merge(settings, base_folder, parents, out)
         record.facts(facts)
-        resources.deck_of_facts("merge", facts)
+        deck_of_facts("merge", facts)
         return record.ref("model", CheckpointRef)

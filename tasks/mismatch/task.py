@@ -8,11 +8,12 @@ from tasks.errors import SettingsError
 from tasks.foundation.base import check_model_folder, shipped_base
 from tasks.mismatch import numerics
 from tasks.mismatch.text import gaps_json, gaps_markdown, gaps_table
-from tasks.platform import resources
+from tasks.platform.deck import deck_of_facts
+from tasks.platform.shell import shell
 from tasks.store import local
 
 
-@resources.shell("mismatch")
+@shell("mismatch")
 def mismatch(
     model_folder: str,
     prompts: int,
@@ -49,5 +50,5 @@ def mismatch(
         local.write_bytes(Path(out) / "mismatch.md", gaps_markdown(rows).encode())
         local.write_bytes(Path(out) / "mismatch.json", gaps_json(rows))
     facts = {f"{row.rollout}, {row.trainer}, {row.replay.value}: k3": row.k3 for row in rows}
-    resources.deck_of_facts("mismatch", facts)
+    deck_of_facts("mismatch", facts)
     return [row.k3 for row in rows]

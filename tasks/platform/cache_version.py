@@ -6,7 +6,7 @@ and the lock file. So a change to grading does not make curation run again, and 
 to a comment does make its stage run again. Paths are relative to the source root, so the
 digest is the same on a laptop, at registration and in a container.
 
-Not covered: what only records or shows (lineage, progress, resources, report), and the
+Not covered: what only records or shows (lineage, platform, report), and the
 settings models, whose values are inputs of the stage and so part of its cache key already.
 """
 
@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tasks.errors import SettingsError
+from tasks.platform.resources import STAGES
 
 ROOT = Path(__file__).resolve().parents[2]
 LOCK_FILE = "lock_cpu.txt"
@@ -28,6 +29,11 @@ NOT_COVERED = (
     "tasks.report",
     "data_schemas.settings",
 )
+
+
+def code_digest(name: str) -> str:
+    """Hash the source files that the result of a stage follows from."""
+    return shell_digest(f"tasks.{STAGES[name].package}.task", name)
 
 
 @functools.cache

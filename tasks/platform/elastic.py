@@ -35,7 +35,8 @@ from tasks.errors import (
     SettingsError,
     TamperError,
 )
-from tasks.platform.resources import NODES, PROCESSES, recoverable
+from tasks.platform.resources import NODES, PROCESSES
+from tasks.platform.retries import recoverable
 
 Args = ParamSpec("Args")
 Result = TypeVar("Result")

@@ -6,12 +6,14 @@ from tasks.interchange.progression import read_comparisons, read_ladder
 from tasks.lineage.catalogue import MANIFEST_TAG
 from tasks.lineage.stage import stage, workplace
 from tasks.lineage.statements import chain
-from tasks.platform import resources
+from tasks.platform.cache_version import code_digest
+from tasks.platform.deck import deck_of_facts
+from tasks.platform.shell import shell
 from tasks.release import gate, mismatch
 from tasks.release import release as releasing
 
 
-@resources.shell("release")
+@shell("release")
 def release(
     settings: ReleaseSettings,
     candidate: CheckpointRef,
@@ -28,7 +30,7 @@ def release(
         store: of the run.
         execution: of the workflow.
     """
-    with stage("release", settings, store, execution, resources.code_digest("release")) as record:
+    with stage("release", settings, store, execution, code_digest("release")) as record:
         folder, compared = record.read("candidate", candidate), record.read("ladder", ladder)
         rungs = read_ladder(compared)
         parents = {rung.model: rung for rung in rungs[:-1]}
@@ -38,7 +40,7 @@ def release(
         with record.output("model") as out:
             facts = releasing.release(settings, known, store.uri, out)
         record.facts(facts)
-        resources.deck_of_facts("release", facts)
+        deck_of_facts("release", facts)
         tags = {MANIFEST_TAG: str(facts["manifest_sha256"])}
         record.register("model", settings.name, released=decision.released, tags=tags)
         return record.ref("model", CheckpointRef)

@@ -9,14 +9,15 @@ from data_schemas.artifacts import StoreRef
 from data_schemas.rl_settings import PolicyLoss
 from tasks.errors import SettingsError, TamperError
 from tasks.lineage.stage import workplace
-from tasks.platform import resources
+from tasks.platform.deck import deck_of_facts
+from tasks.platform.shell import shell
 from tasks.replay import counterfactual, find, recompute
 from tasks.replay.text import compared_table, effects_table
 from tasks.rl.durability.step_snapshot import Capsule
 from tasks.store import location
 
 
-@resources.shell("replay")
+@shell("replay")
 def replay(model: str, phase: str, step: int, loss: str, store: str, file: str) -> list[str]:
     """Repeat a step of RL from its capsule, print what is equal, and measure another loss.
 
@@ -42,7 +43,7 @@ def replay(model: str, phase: str, step: int, loss: str, store: str, file: str) 
     if kind is not None:
         console.print(effects_table(*counterfactual.side_by_side(capsule, kind)))
     shown = {row.name: row.difference or "equal" for row in rows}
-    resources.deck_of_facts(f"replay of step {capsule.step}", shown)
+    deck_of_facts(f"replay of step {capsule.step}", shown)
     wrong = [f"{row.name}: {row.difference}" for row in rows if row.difference]
     if wrong:
         raise TamperError(

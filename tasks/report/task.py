@@ -8,7 +8,8 @@ from rich.console import Console
 
 from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, ReportRef, StoreRef
 from data_schemas.settings import PipelineSettings, RetrainSettings
-from tasks.platform import resources
+from tasks.platform.deck import deck
+from tasks.platform.shell import shell
 from tasks.report.collect import collect
 from tasks.report.inputs import RunInputs
 from tasks.report.page import write_report
@@ -16,7 +17,7 @@ from tasks.report.summary import show
 from tasks.store import remote
 
 
-@resources.shell("summary")
+@shell("summary")
 def summary(
     settings: PipelineSettings,
     curated: DatasetRef,
@@ -38,7 +39,7 @@ def summary(
     return _tell(collect(settings, curated, reports, releases, store, execution), store)
 
 
-@resources.shell("retrain_summary")
+@shell("retrain_summary")
 def retrain_summary(
     settings: RetrainSettings,
     curated: DatasetRef,
@@ -57,6 +58,6 @@ def _tell(inputs: RunInputs, store: StoreRef) -> str:
     with TemporaryDirectory() as folder:
         html = write_report(inputs, Path(folder)).read_bytes()
     remote.write_bytes(page, html)
-    resources.deck(html.decode())
+    deck(html.decode())
     show(inputs, Console())
     return page

@@ -14,7 +14,9 @@ from data_schemas.settings import RetrainSettings
 from tasks.engines.select import require
 from tasks.interchange.readiness import fit_phase
 from tasks.lineage.stage import stage, workplace
-from tasks.platform import resources
+from tasks.platform.cache_version import code_digest
+from tasks.platform.deck import deck_of_facts
+from tasks.platform.shell import shell
 from tasks.retraining import inbox, intake, watermark, worth
 from tasks.retraining.released import find_released
 from tasks.store import remote
@@ -50,7 +52,7 @@ class Lesson(NamedTuple):
     is_worth: bool
 
 
-@resources.shell("find_start")
+@shell("find_start")
 def find_start(settings: RetrainSettings, store: StoreRef) -> Start:
     """Find the released model, the rows it knows and its held-out suites."""
     require(settings.rl.engines)
@@ -58,14 +60,14 @@ def find_start(settings: RetrainSettings, store: StoreRef) -> Start:
     return Start(model=found.model, known=list(found.curated), exam=found.curated[-1])
 
 
-@resources.shell("watch")
+@shell("watch")
 def watch(
     settings: RetrainSettings, known: list[DatasetRef], store: StoreRef, execution: Execution
 ) -> News:
     """Copy and check every file that came since the last time, and count what is new in them."""
     mark = watermark.load(store.uri, settings.inbox)
     files = watermark.new_files(mark, inbox.list_files(settings.inbox))
-    with stage("intake", settings, store, execution, resources.code_digest("watch")) as record:
+    with stage("intake", settings, store, execution, code_digest("watch")) as record:
         tables = [
             record.read(f"known/{place}", ref) / name
             for place, ref in enumerate(known, start=1)
@@ -78,18 +80,18 @@ def watch(
         facts = {"rows": report.rows, "valid": report.valid, "fresh": report.fresh}
         record.facts(facts)
         record.rows(report.rows, report.fresh)
-        resources.deck_of_facts("intake", {**facts, "decision": decision.reason})
+        deck_of_facts("intake", {**facts, "decision": decision.reason})
         raw = record.ref("raw", DatasetRef)
     return News(raw, files, decision, decision.outcome is Outcome.LEARN)
 
 
-@resources.shell("leave")
+@shell("leave")
 def leave(settings: RetrainSettings, raw: DatasetRef, decision: Decision) -> Lesson:
     """Go on without looking closer: there is too little for it to be worth a model's time."""
     return Lesson(raw, raw, settings.rl, decision, is_worth=False)
 
 
-@resources.shell("weigh")
+@shell("weigh")
 def weigh(
     settings: RetrainSettings, curated: DatasetRef, graded: DatasetRef, store: StoreRef
 ) -> Lesson:
@@ -102,7 +104,7 @@ def weigh(
     return Lesson(curated, graded, phase, decision, is_worth)
 
 
-@resources.shell("stop")
+@shell("stop")
 def stop(
     settings: RetrainSettings, decision: Decision, files: list[InboxFile], store: StoreRef
 ) -> str:
@@ -114,7 +116,7 @@ def stop(
     return said
 
 
-@resources.shell("conclude")
+@shell("conclude")
 def conclude(settings: RetrainSettings, page: str, files: list[InboxFile], store: StoreRef) -> str:
     """Mark the files as dealt with, now that everything made of them is safe."""
     watermark.advance(store.uri, settings.inbox, files)

@@ -8,7 +8,11 @@ from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, ReportR
 from data_schemas.rl_settings import RLSettings
 from tasks.lineage.stage import stage, workplace
 from tasks.platform import resources
+from tasks.platform.cache_version import code_digest
+from tasks.platform.deck import deck_of_facts
 from tasks.platform.progress import progress
+from tasks.platform.retries import checkpoint
+from tasks.platform.shell import shell
 from tasks.rewards.scoring.service import ScoringService
 from tasks.rl import run
 from tasks.rl.durability.durable import kept
@@ -22,7 +26,7 @@ class Trained(NamedTuple):
     report: ReportRef
 
 
-@resources.shell("rl")
+@shell("rl")
 def rl(
     settings: RLSettings,
     name: str,
@@ -47,11 +51,11 @@ def rl(
     under a name made of settings, start model and problems: a phase that was killed goes on when it
     is run again, here or on another machine.
     """
-    digest = resources.code_digest("rl")
+    digest = code_digest("rl")
     inputs = settings, start.digest, graded.digest, max_tokens
     folder = run.state_folder(Path(os.environ.get("EACHPROMPT_STATE") or workplace(store)), *inputs)
     # The disk may go with the machine; the store stays.
-    uri, slot = f"{store.uri}/state/{folder.name}", resources.checkpoint()
+    uri, slot = f"{store.uri}/state/{folder.name}", checkpoint()
     with (
         listening(resources.STAGES["rl"].grace_s) as stop,
         kept(folder, uri, slot, stop.seconds_left) as keeper,
@@ -70,7 +74,7 @@ def rl(
                 facts = run.finish(course, model_out, report_out)
             record.facts(facts)
             record.rows(len(rows), int(facts["prompts"]))
-            resources.deck_of_facts(name, facts)
+            deck_of_facts(name, facts)
             trained = Trained(record.ref("model", CheckpointRef), record.ref("report", ReportRef))
         run.clear(course)
         keeper.clear()

@@ -6,8 +6,10 @@ from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, ReportR
 from data_schemas.demonstrations import Parent
 from data_schemas.settings import SFTSettings
 from tasks.lineage.stage import stage
-from tasks.platform import resources
+from tasks.platform.cache_version import code_digest
+from tasks.platform.deck import deck_of_facts
 from tasks.platform.progress import progress
+from tasks.platform.shell import shell
 from tasks.sft import train
 
 
@@ -18,7 +20,7 @@ class Tuned(NamedTuple):
     report: ReportRef
 
 
-@resources.shell("sft")
+@shell("sft")
 def sft(
     settings: SFTSettings,
     parent: Parent,
@@ -29,7 +31,7 @@ def sft(
 ) -> Tuned:
     """Teach the base model one parent's demonstrations and choose the checkpoint by entropy."""
     name = f"sft/{parent.value}"
-    with stage(name, settings, store, execution, resources.code_digest("sft")) as record:
+    with stage(name, settings, store, execution, code_digest("sft")) as record:
         rows, start = record.read("curated", curated), record.read("base", base)
         with record.output("model") as model, record.output("report") as report:
             epochs = train.fine_tune(settings, parent, rows, start, model, report)
@@ -38,5 +40,5 @@ def sft(
             facts = train.facts(report)
         record.facts(facts)
         record.rows(int(facts["demonstrations"]), int(facts["demonstrations"]))
-        resources.deck_of_facts(name, facts)
+        deck_of_facts(name, facts)
         return Tuned(record.ref("model", CheckpointRef), record.ref("report", ReportRef))

@@ -18,11 +18,11 @@ ROOT = Path(__file__).parents[2]
 TASKS = """
     from flytekit import task, workflow
 
-    from tasks import resources
-    from tasks.platform.elastic import Team, in_team
     from tasks.engines.team.controller import current
     from tasks.engines.team.rank_info import place
     from tasks.errors import DataError, EngineError
+    from tasks.platform.deck import deck_of_facts
+    from tasks.platform.elastic import Team, in_team
 
     def shell(function):
         return task(in_team(function), task_config=Team(nproc_per_node=2, monitor_interval=1,
@@ -30,7 +30,7 @@ TASKS = """
 
     @shell
     def add(one: int, two: int) -> str:
-        resources.deck_of_facts("sum", {"sum": one + two})
+        deck_of_facts("sum", {"sum": one + two})
         return f"rank {place().rank} of {place().size}: {one + two}, {current() is not None}"
 
     @shell

@@ -6,7 +6,7 @@ from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, ReportR
 from data_schemas.demonstrations import Parent
 from data_schemas.settings import MergeSettings, SFTSettings
 from tasks.merge.task import merge
-from tasks.platform.resources import subworkflow
+from tasks.platform.shell import subworkflow
 from tasks.sft.task import sft
 
 

@@ -6,7 +6,7 @@ from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, StoreRe
 from data_schemas.settings import PipelineSettings
 from tasks.curation.task import curate, ingest
 from tasks.foundation.task import ingest_base
-from tasks.platform.resources import subworkflow
+from tasks.platform.shell import subworkflow
 
 
 class Prepared(NamedTuple):

@@ -11,7 +11,7 @@ from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, ReportR
 from data_schemas.rl_settings import RLSettings
 from data_schemas.settings import EvaluationSettings
 from tasks.evaluation.task import evaluate
-from tasks.platform.resources import subworkflow
+from tasks.platform.shell import subworkflow
 from tasks.rl.task import rl
 
 

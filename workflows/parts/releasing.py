@@ -5,7 +5,7 @@ from typing import NamedTuple
 from data_schemas.artifacts import CheckpointRef, Execution, ReportRef, StoreRef
 from data_schemas.settings import EvaluationSettings, ReleaseSettings
 from tasks.evaluation.task import compare
-from tasks.platform.resources import subworkflow
+from tasks.platform.shell import subworkflow
 from tasks.release.task import release
 
 

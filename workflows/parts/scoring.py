@@ -5,7 +5,7 @@ from typing import NamedTuple
 from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, ReportRef, StoreRef
 from data_schemas.settings import EvaluationSettings
 from tasks.evaluation.task import evaluate
-from tasks.platform.resources import subworkflow
+from tasks.platform.shell import subworkflow
 
 
 class Scores(NamedTuple):

@@ -1,0 +1,30 @@
+"""What a task shows in Flyte's console: a page of its own, or a table of what it counted."""
+
+import html as markup
+from collections.abc import Mapping
+
+from flytekit import Deck
+
+_TABLE_STYLE = (
+    "body{font:15px system-ui,sans-serif;margin:2rem}td{padding:.3rem 1.5rem .3rem 0;"
+    "border-bottom:1px solid #ddd}td+td{text-align:right;font-variant-numeric:tabular-nums}"
+)
+
+
+def deck(html: str) -> None:
+    """Show a self-contained page on the task's deck, in a frame of its own."""
+    style = "width:100%;height:90vh;border:0"
+    Deck("Report", f'<iframe srcdoc="{markup.escape(html)}" style="{style}"></iframe>')
+
+
+def deck_of_facts(title: str, facts: Mapping[str, float | int | str]) -> None:
+    """Show what a stage counted as a table on its deck."""
+    shown = {
+        name: f"{value:,.6g}" if isinstance(value, float) else str(value)
+        for name, value in facts.items()
+    }
+    rows = "".join(
+        f"<tr><td>{markup.escape(name)}</td><td>{markup.escape(value)}</td></tr>"
+        for name, value in shown.items()
+    )
+    deck(f"<style>{_TABLE_STYLE}</style><h1>{markup.escape(title)}</h1><table>{rows}</table>")

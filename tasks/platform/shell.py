@@ -1,0 +1,136 @@
+"""The decorators that make Flyte tasks, workflows and branches out of plain functions.
+
+A stage takes its line of `tasks.platform.resources` by name:
+
+    @shell("curate")
+    def curate(...): ...
+"""
+
+import importlib.util
+import os
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any, ParamSpec, TypeVar, cast
+
+from flytekit import Cache, PodTemplate, Resources, conditional, task, workflow
+from flytekit.core.condition import Condition
+from flytekit.core.promise import Promise
+from flytekit.extras.accelerators import H100
+from kubernetes.client import V1Container, V1PodSpec
+
+from tasks.errors import SettingsError
+from tasks.platform.cache_version import code_digest
+from tasks.platform.resources import IMAGES, NODES, PROCESSES, STAGES, Stage
+from tasks.platform.retries import recoverable
+
+Args = ParamSpec("Args")
+Result = TypeVar("Result")
+
+PRIMARY = "primary"
+"""Name of the container of a pod that the stage runs in."""
+
+
+def shell(
+    name: str,
+) -> Callable[[Callable[Args, Result]], Callable[Args, Result]]:
+    """Make a function the Flyte task of one stage of the table; its errors are told apart."""
+
+    def make(function: Callable[Args, Result]) -> Callable[Args, Result]:
+        arguments = task_arguments(name)
+        if STAGES[name].team and NODES * PROCESSES > 1:
+            body = _in_processes(function, STAGES[name], arguments)
+        else:
+            body = recoverable(function)
+        # In a workflow a call gives promises of the results; to a reader they are the results.
+        return cast("Callable[Args, Result]", task(body, **arguments))
+
+    return make
+
+
+def _in_processes(
+    function: Callable[Args, Result], stage: Stage, arguments: dict[str, Any]
+) -> Callable[Args, Result | None]:
+    """Make a stage's function and its task's arguments those of several processes.
+
+    Raises:
+        SettingsError: what starts processes is not installed.
+    """
+    if importlib.util.find_spec("flytekitplugins") is None:
+        if in_pod():  # of another stage, whose file and image this is
+            return recoverable(function)
+        raise SettingsError(
+            f"EACHPROMPT_PROCESSES {PROCESSES} and EACHPROMPT_NODES {NODES} need the package "
+            "flytekitplugins-kfpytorch, part of every lock file but lock_cpu.txt"
+        )
+    # Imported here: an installation for one process has no Elastic plugin.
+    from tasks.platform.elastic import in_team, team
+
+    arguments |= {"task_config": team(stage.grace_s), "shared_memory": True}
+    return in_team(function)
+
+
+def subworkflow(function: Callable[Args, Result]) -> Callable[Args, Result]:
+    """Make wiring a Flyte workflow that other workflows call, typed as the function it is."""
+    return cast("Callable[Args, Result]", workflow(function))
+
+
+def either(
+    name: str, question: bool, then: Callable[[], Result], otherwise: Callable[[], Result]
+) -> Result:
+    """Wire a branch of a workflow: the promise of a yes or no decides which side runs.
+
+    The sides are given as functions because Flyte looks at what is called between its
+    `if_` and its `then`.
+    """
+    answer = cast("Promise", question).is_true()
+    yes = conditional(name).if_(answer).then(cast("Promise", then()))
+    return cast("Result", cast("Condition", yes).else_().then(cast("Promise", otherwise())))
+
+
+def task_arguments(name: str) -> dict[str, Any]:
+    """Return the arguments of Flyte's `task` for one stage of the table."""
+    stage = STAGES[name]
+    needs = Resources(
+        cpu=stage.machine.cpu,
+        mem=stage.machine.memory,
+        ephemeral_storage=stage.machine.disk,
+        gpu=str(stage.machine.gpus) if stage.machine.gpus else None,
+    )
+    return {
+        "container_image": IMAGES[stage.image],
+        "requests": needs,
+        # Kubernetes takes a GPU only if the limit equals the request.
+        "limits": needs,
+        "accelerator": H100 if stage.machine.gpus else None,
+        "retries": stage.retries,
+        "timeout": timedelta(hours=stage.hours),
+        "interruptible": stage.interruptible,
+        "pod_template": _pod(stage.grace_s) if stage.grace_s else None,
+        "cache": _cache(name) if stage.cached else False,
+        "environment": _processes(),
+        "enable_deck": True,
+        "deck_fields": (),
+    }
+
+
+def _cache(name: str) -> Cache:
+    # The execution is when, not what: the same work in another run is the same result.
+    return Cache(version=code_digest(name)[:32], serialize=True, ignored_inputs=("execution",))
+
+
+def in_pod() -> bool:
+    """True in a container on a cluster, where each stage has an image of its own."""
+    return "FLYTE_INTERNAL_EXECUTION_ID" in os.environ
+
+
+def _processes() -> dict[str, str] | None:
+    """What a pod must know to make the same tasks of this table as registration did."""
+    if NODES * PROCESSES == 1:
+        return None
+    return {"EACHPROMPT_NODES": str(NODES), "EACHPROMPT_PROCESSES": str(PROCESSES)}
+
+
+def _pod(grace_s: int) -> PodTemplate:
+    containers = [V1Container(name=PRIMARY)]
+    pod = V1PodSpec(containers=containers, termination_grace_period_seconds=grace_s)
+    return PodTemplate(primary_container_name=PRIMARY, pod_spec=pod)
