@@ -19,7 +19,7 @@ from tasks.rewards.instructions.arguments import (
     whole,
 )
 from tasks.rewards.instructions.languages import is_language
-from tasks.rewards.instructions.measures import sentences
+from tasks.rewards.instructions.measures import ends_with, sentences
 
 _CONSTRAINED = ("My answer is yes.", "My answer is no.", "My answer is maybe.")
 _CAPITAL_WORD = re.compile(r"(?<!\w)(?:[^\W\d_]\.)+[^\W\d_](?!\w)|[^\W_]+(?:[-'\u2019][^\W_]+)*")
@@ -158,7 +158,7 @@ def repeats_prompt(text: str, arguments: Arguments) -> bool:
 
 def ends(text: str, arguments: Arguments) -> bool:
     """Say whether the text, or what its quotation marks hold, ends with the phrase."""
-    return text.strip().strip('"').lower().endswith(arguments["end_phrase"].strip().lower())
+    return ends_with(text, arguments["end_phrase"])
 
 
 def quoted(text: str, arguments: Arguments) -> bool:
@@ -173,13 +173,16 @@ def capital_words(text: str) -> int:
 
 
 def all_capital(language: str) -> Check:
-    """Make a check for text in capital letters in a language."""
-    return lambda text, _: text.isupper() and is_language(text, language)
+    """Make a check for text in capital letters that is not surely in another language.
+
+    As in IFEval: where no language can be told, in a few words, the case alone decides.
+    """
+    return lambda text, _: text.isupper() and is_language(text, language) is not False
 
 
 def all_lowercase(language: str) -> Check:
-    """Make a check for text in small letters in a language."""
-    return lambda text, _: text.islower() and is_language(text, language)
+    """Make a check for text in small letters that is not surely in another language."""
+    return lambda text, _: text.islower() and is_language(text, language) is not False
 
 
 def no_comma(text: str, arguments: Arguments) -> bool:

@@ -11,6 +11,7 @@ are looked for after Unicode composition.
 """
 
 import re
+import string
 import unicodedata
 from collections.abc import Callable
 
@@ -68,13 +69,27 @@ from tasks.rewards.instructions.checks import (
 from tasks.rewards.instructions.measures import words
 
 _INFORMAL = re.compile(r"(?<!\w)(?:tu|te|toi|ton|ta|tes)(?!\w)|(?<!\w)t['\u2019]\w", re.IGNORECASE)
+_INFLECTIONS = ("", "s", "x", "e", "es")
+"""Of French nouns and adjectives: a set wants "leçon" where its prompt says "lecons"."""
 _FRENCH_QUOTES = {'"': '"', "'": "'", "«": "»", "“": "”"}
 
 
 def one_answer(*answers: str) -> Check:
-    """Make a check that exactly one of the answers is in the text, as words of its own."""
+    """Make a check that exactly one of the answers is in the text, as words of its own.
+
+    In a text all in capitals or all in small letters, as another instruction may ask, the case of
+    the answer is that of the text.
+    """
     patterns = [re.compile(rf"(?<!\w){re.escape(answer)}") for answer in answers]
-    return lambda text, _: sum(bool(pattern.search(text)) for pattern in patterns) == 1
+    lowered = [re.compile(rf"(?<!\w){re.escape(answer.lower())}") for answer in answers]
+
+    def check(text: str, arguments: Arguments) -> bool:
+        del arguments
+        one_case = text.isupper() or text.islower()
+        chosen, read = (lowered, text.lower()) if one_case else (patterns, text)
+        return sum(bool(pattern.search(read)) for pattern in chosen) == 1
+
+    return check
 
 
 def postscript(text: str, arguments: Arguments) -> bool:
@@ -114,10 +129,16 @@ def _plain(text: str) -> str:
 
 
 def _restored(text: str, arguments: Arguments) -> bool:
-    found = [word.lower() for word in re.findall(r"\w+", unicodedata.normalize("NFC", text))]
-    wanted = {plain: word.lower() for plain, word in arguments["word_to_accentuate"].items()}
-    right = all(wanted.get(_plain(word), word) == word for word in found)
-    return right and set(wanted.values()) <= set(found)
+    found = {word.lower() for word in re.findall(r"\w+", unicodedata.normalize("NFC", text))}
+    stems: dict[str, str] = {}
+    for bare, accented in arguments["word_to_accentuate"].items():
+        word = unicodedata.normalize("NFC", accented).lower()
+        forms = [word + ending for ending in _INFLECTIONS[: None if len(word) > 2 else 1]]
+        stem = word.rstrip(string.ascii_lowercase)
+        stems |= {bare.lower(): stem} | {_plain(form): stem for form in forms}
+        if found.isdisjoint(forms):
+            return False
+    return all(word.startswith(stems.get(_plain(word), "")) for word in found)
 
 
 def _french_quoted(text: str, arguments: Arguments) -> bool:

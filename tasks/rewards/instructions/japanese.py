@@ -38,6 +38,7 @@ from tasks.rewards.instructions.checks import (
     SECTIONS,
     SENTENCES,
     divided_paragraphs,
+    ends,
     existence,
     frequency,
     is_json,
@@ -115,10 +116,6 @@ def _sections(text: str, arguments: Arguments) -> bool:
     marker = re.escape(arguments["section_spliter"].strip())
     found = re.findall(rf"第\s?[\d一二三四五六七八九十]+\s?{marker}", text)
     return len(found) >= arguments["num_sections"]
-
-
-def _ends(text: str, arguments: Arguments) -> bool:
-    return text.strip().strip("」』").endswith(arguments["end_phrase"].strip().strip("」』"))
 
 
 def _quoted(text: str, arguments: Arguments) -> bool:
@@ -218,7 +215,9 @@ _KINDS: dict[str, Kind] = {
     ),
     "punctuation:no_comma": Kind(lambda text, _: not set("、､，") & set(text), {}, "no 読点"),
     "punctuation:no_period": Kind(lambda text, _: not set("。｡") & set(text), {}, "no 句点"),
-    "startend:end_checker": Kind(_ends, END, "these words last"),
+    "startend:end_checker": Kind(
+        lambda text, a: ends(text.rstrip("*\n "), a), END, "these words last"
+    ),
     "startend:quotation": Kind(_quoted, {}, "all in 「」"),
     "startend:sentence_unified_end": Kind(
         _unified, {"ending": phrase}, "every sentence ends so; what 「」 and 『』 hold aside"

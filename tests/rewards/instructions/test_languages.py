@@ -100,6 +100,15 @@ def test_letters_that_only_one_language_has_count_like_its_words() -> None:
 
 def test_a_few_words_do_not_make_a_long_text_a_language() -> None:
     assert is_language("Meureutoh " * 20 + "that", "en") is None
+    assert is_language("Meureutoh " * 29 + "that", "en") is False
+
+
+def test_a_long_text_is_always_told() -> None:
+    english, french = SENTENCES["en"] * 2, SENTENCES["fr"] * 2
+
+    assert is_language("xqz wvk " * 15, "id") is False
+    assert is_language("la " * 30, "es") is False
+    assert not (is_language(english + french, "en") and is_language(english + french, "fr"))
 
 
 @pytest.mark.parametrize("text", ["", "123 !", "🙂", "ab กข"])

@@ -6,6 +6,7 @@ import pytest
 from tasks.rewards.instructions.measures import (
     characters,
     east_asian_sentences,
+    ends_with,
     occurrences,
     sentence_bounds,
     sentences,
@@ -15,9 +16,9 @@ from tasks.rewards.instructions.measures import (
 
 def test_sentences_end_where_people_end_them() -> None:
     text = (
-        'Mr. A. Lee paid $3.50, i.e. a lot. "Really?" Yes! Wait... what\n\nA title\n\nกขค。 はい。'
+        'Mr. A. Lee paid $3.50, i.e. a lot. "Really?" Yes! Wait... What\n\nA title\n\nกขค。 はい。'
     )
-    expected = ["Mr. A. Lee paid $3.50, i.e. a lot.", '"Really?"', "Yes!", "Wait...", "what"]
+    expected = ["Mr. A. Lee paid $3.50, i.e. a lot.", '"Really?"', "Yes!", "Wait...", "What"]
 
     assert [*expected, "A title", "กขค。", "はい。"] == sentences(text)
 
@@ -102,3 +103,71 @@ def test_a_character_is_what_a_reader_counts(text: str, expected: int) -> None:
 )
 def test_words_end_at_letters_only_where_spaces_part_words(text, word, expected) -> None:
     assert expected == occurrences(text, word)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("1. **Plan:** do this\n2. **Act:** do that.", ["**Plan:** do this", "**Act:** do that."]),
+        ("Steps:\n1) Wash\n10) Dry", ["Steps:", "Wash", "Dry"]),
+        ("### 1.2. Wash\nii. Dry it.", ["Wash", "Dry it."]),
+        ("**1.** Wash", ["Wash"]),
+        ("Wash it. 2. Dry it.", ["Wash it.", "Dry it."]),
+        ("In 1990. 1991 was good.", ["In 1990.", "1991 was good."]),
+        ("42.", ["42."]),
+        ("It costs 3.50. See 1.2.3 and v2.0.", ["It costs 3.50.", "See 1.2.3 and v2.0."]),
+    ],
+)
+def test_numbers_of_lists_and_decimals_are_no_sentences(text: str, expected: list[str]) -> None:
+    assert expected == sentences(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Wait... what? Wait... What?", 3),
+        ("Attends… Bon.", 2),
+        ("attends… bon.", 1),
+        ("first one. second one? third!", 3),
+        ('"Really?" she asked. "Yes!"', 2),
+        ("« Vraiment ? » demanda-t-il. Oui.", 2),
+    ],
+)
+def test_dots_of_omission_and_quoted_marks_end_a_sentence_before_a_capital_only(
+    text: str, expected: int
+) -> None:
+    assert expected == len(sentences(text))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Los EE. UU. y el Ud. de la pág. 5, p. ej. ayer. Sí.",
+        "Cf. art. 5 et p. ex. la loi de MM. Roy et Cie. de Paris. Oui.",
+        "O Exmo. Sr. Silva, da Ltda. ao lado, etc. e tal. Sim.",
+        "Toko di Jl. Sudirman No. 5, milik Tn. Budi, dll. juga ada. Ya.",
+        "Syarikat Pn. Siti Sdn. Bhd. itu besar. Ya.",
+        "Ở TP. Hồ Chí Minh, PGS. An nói v.v. và cười. Đúng.",
+        "Prof. Lee et al. met Gen. Roe vs. Capt. Poe. Yes.",
+    ],
+)
+def test_abbreviations_of_the_markets_languages_end_no_sentence(text: str) -> None:
+    assert 2 == len(sentences(text))
+
+
+@pytest.mark.parametrize(
+    ("text", "phrase", "expected"),
+    [
+        ("Bye. “The End.”", "the end", True),
+        ("Bye. The end", "The end.", False),
+        ("Bye. The end!", "The end", False),
+        ("Bye. The end, friends", "The end", False),
+        ("「終わり。」", "終わり。", True),
+        ("以上です。", "以上です", True),
+        ("จบแล้ว.", "จบแล้ว", True),
+        ("Hasta luego ?", "hasta luego?", True),
+        ('say "', '"', False),
+    ],
+)
+def test_no_word_may_follow_an_end_phrase(text: str, phrase: str, expected: bool) -> None:
+    assert expected is ends_with(text, phrase)
