@@ -70,7 +70,8 @@ class Entry:
 
     verify: Verifier
     timeout_s: float = 10.0
-    """For one response; a verifier that needs longer gives no verdict on it."""
+    """For one response; a verifier that needs longer gives no verdict on it. CPU seconds of a
+    worker, seconds on the clock of a thread."""
     in_worker: bool = True
     """In a process that can be killed. False for what has processes or a network of its own: it
     runs in a thread, which can only be given up."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from data_schemas.prompts import Problem
 from data_schemas.verdicts import Verdict, scored
 from tasks.errors import SettingsError
-from tasks.rewards.workers.pool import WorkerPool
+from tasks.rewards.workers.pool import WorkerPool, _limited
 
 
 def honest(problem: Problem, response: str) -> Verdict:
@@ -35,6 +35,23 @@ def leaves(problem: Problem, response: str) -> Verdict:
 def hangs(problem: Problem, response: str) -> Verdict:
     while True:
         pass
+
+
+def computes(cpu_s: float) -> int:
+    """Use so much CPU time and return the process."""
+    end = time.process_time() + cpu_s
+    while time.process_time() < end:
+        pass
+    return os.getpid()
+
+
+def nested(outer_s: float, inner_s: float) -> int:
+    """Use 0.6 CPU s within one limit, the second third of it within another as well."""
+    with _limited(outer_s):
+        computes(0.2)
+        with _limited(inner_s):
+            computes(0.2)
+        return computes(0.2)
 
 
 def waits_inside(problem: Problem, response: str) -> Verdict:

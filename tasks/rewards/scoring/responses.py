@@ -63,6 +63,11 @@ def timed_out(name: str, message: str) -> Verdict:
     return abstain(f"verifier_timeout:{name}", message)
 
 
+def starved(name: str, message: str) -> Verdict:
+    """What a verifier whose machine had no CPU time for it is worth: no verdict."""
+    return abstain(f"verifier_starved:{name}", message)
+
+
 def outcome(name: str, source: TokenizerFile, content: Content, reply: Reply) -> Scored:
     """Turn what a worker said into a verdict, or into the reason why there is none.
 
@@ -76,6 +81,8 @@ def outcome(name: str, source: TokenizerFile, content: Content, reply: Reply) ->
         raise SettingsError(reply.message)
     if reply.failure is Failure.TIMEOUT:
         verdict = timed_out(name, reply.message)
+    elif reply.failure is Failure.STARVED:
+        verdict = starved(name, reply.message)
     else:
         verdict = failed(name, reply.error or "WorkerDied", reply.message)
     return Scored(read(source, content), verdict, reply.seconds, 0)

@@ -7,8 +7,9 @@ response alone: not on the order responses finish in, the number of workers, or 
 message.
 
 A verifier that raises, hangs, dies or eats its memory costs its own response the verdict
-(`verifier_error:NAME:TYPE`, `verifier_timeout:NAME`), never a score. Whoever trains on the verdicts
-sets a budget for these.
+(`verifier_error:NAME:TYPE`, `verifier_timeout:NAME`), never a score. Time limits are in CPU
+seconds, and a machine that has none to spare is `verifier_starved:NAME`. Whoever trains on the
+verdicts sets a budget for these.
 """
 
 import contextlib

@@ -4,11 +4,15 @@ A worker is a fresh interpreter (no fork of a process full of threads, no second
 script) that runs one call at a time in its main thread. One that overruns its time is killed with
 everything it started, reaped and replaced at the next call. Workers start when first needed, print
 to nowhere, and end with their parent: idle ones see the closed pipe, busy ones are ended by their
-own kernel timer.
+own kernel timers.
+
+A call's time limit is in CPU seconds of its worker, so that other load on the machine changes no
+result. `WALL_FACTOR` times as much on the clock ends a call as well: it waits, or the machine gave
+it too little of the CPU. That failure has a name of its own, `STARVED`.
 
 Calls go over in series, one reply each, so that a call of microseconds does not pay for a message.
-A pool inside a worker starts no processes: its calls run in place under the same kernel timer,
-whose signal ends the worker, which the outer pool reads as a timeout.
+A pool inside a worker starts no processes: its calls run in place under the same kernel timers,
+whose signal ends the worker, and the outer pool reads the failure from the signal.
 """
 
 import atexit
@@ -32,16 +36,24 @@ from tasks.errors import EngineError
 
 START_TIMEOUT_S = 120.0
 """For starting Python and importing the function's module, on a busy machine."""
+WALL_FACTOR = 20.0
+"""Seconds on the clock per CPU second of a limit: room for twenty times the load."""
 MEMORY_BYTES = 4 * 2**30
 CALLS_PER_WORKER = 20_000
 """Then a worker is replaced, so that what its calls leak is given back."""
 _INSIDE = "EACHPROMPT_WORKER"
 _BOOT = "from tasks.rewards.workers.pool import main; main()"
 _TICK_S = 0.2
+_SLACK_S = 2.0
+"""The worker's own timer is to end it; the parent does only if it cannot, as when it is stopped."""
 
 
 class WorkerTimeout(EngineError):
-    """A call took longer than allowed; its worker was killed."""
+    """A call used more CPU time than allowed; its worker was killed."""
+
+
+class WorkerStarved(WorkerTimeout):
+    """A call used little CPU time and did not end on the clock; its worker was killed."""
 
 
 class WorkerFailed(EngineError):
@@ -54,6 +66,7 @@ class Failure(StrEnum):
     NONE = ""
     RAISED = "raised"
     TIMEOUT = "timeout"
+    STARVED = "starved"
     DIED = "died"
 
 
@@ -77,7 +90,15 @@ class Reply:
     @property
     def keeps_worker(self) -> bool:
         """True if the worker is as good as before."""
-        return not self.may_be_repeated and self.failure is not Failure.TIMEOUT
+        return self.failure in (Failure.NONE, Failure.RAISED) and not self.may_be_repeated
+
+
+_END = {
+    Failure.TIMEOUT: "the CPU time is used up",
+    Failure.STARVED: "the time on the clock is used up, the CPU time is not",
+    Failure.DIED: "worker ended with {}",
+}
+_BY_SIGNAL: dict[int, Failure] = {signal.SIGPROF: Failure.TIMEOUT, signal.SIGALRM: Failure.STARVED}
 
 
 class WorkerPool:
@@ -99,15 +120,20 @@ class WorkerPool:
     def run(self, function: Callable[..., Any], args: tuple[Any, ...], timeout_s: float) -> Any:
         """Call an importable function with picklable arguments.
 
+        Args:
+            timeout_s: CPU seconds.
+
         Raises:
-            WorkerTimeout: the call did not end in time.
+            WorkerTimeout: the call used up its time; `WorkerStarved` if only that on the clock.
             WorkerFailed: the call raised, or its process died.
         """
         if _INSIDE in os.environ:
             return _in_place(function, args, timeout_s)
         (reply,) = self.each(function, [args], [timeout_s])
         if reply.failure is Failure.TIMEOUT:
-            raise WorkerTimeout(f"{function.__name__} took longer than {timeout_s} s")
+            raise WorkerTimeout(f"{function.__name__}: {reply.message}")
+        if reply.failure is Failure.STARVED:
+            raise WorkerStarved(f"{function.__name__}: {reply.message}")
         if reply.failure is Failure.DIED:
             raise WorkerFailed(f"worker died in {function.__name__}")
         if reply.failure is Failure.RAISED:
@@ -120,7 +146,7 @@ class WorkerPool:
         calls: Sequence[tuple[Any, ...]],
         timeouts_s: Sequence[float],
     ) -> Generator[Reply, None, None]:
-        """Call a function once per tuple of arguments, in order, each within its own time.
+        """Call a function once per tuple of arguments, in order, each within its own CPU time.
 
         A call whose worker dies or runs out of memory is repeated first on a fresh worker, so that
         it does not pay for what an earlier one left behind. Close the generator if you stop early.
@@ -205,13 +231,13 @@ class _Worker:
             yield Reply(failure=Failure.DIED)
             return
         started = self._receive(START_TIMEOUT_S)
-        if started.failure is Failure.TIMEOUT:
+        if started.failure is Failure.STARVED:
             raise WorkerFailed(f"worker did not start within {START_TIMEOUT_S} s")
         if started.failure:
             yield started
             return
         for place, timeout_s in enumerate(timeouts_s, start=1):
-            reply = self._receive(timeout_s)
+            reply = self._receive(WALL_FACTOR * timeout_s + _SLACK_S)
             if not reply.keeps_worker:
                 yield reply
                 return
@@ -228,23 +254,22 @@ class _Worker:
         self._process.kill()
         self._process.wait()
 
-    def _receive(self, timeout_s: float) -> Reply:
+    def _receive(self, patience_s: float) -> Reply:
         """Wait for a reply; a process that died is noticed even if a child of it keeps the pipe."""
-        end = time.monotonic() + timeout_s
+        end = time.monotonic() + patience_s
         try:
             while not self._pipe.poll(max(0.0, min(_TICK_S, end - time.monotonic()))):
                 if self._ended() is not None and not self._pipe.poll(0):
                     raise EOFError
                 if time.monotonic() >= end:
-                    return Reply(failure=Failure.TIMEOUT, message=f"no verdict in {timeout_s} s")
+                    return Reply(failure=Failure.STARVED, message=_END[Failure.STARVED])
             return self._pipe.recv()
         except (EOFError, OSError):
             while self._ended() is None and time.monotonic() < end:
                 time.sleep(0.001)  # between the closed pipe and the end of the process
             ended = self._ended()
-            if ended == signal.SIGALRM:
-                return Reply(failure=Failure.TIMEOUT, message="one step of it took too long")
-            return Reply(failure=Failure.DIED, message=f"worker ended with {ended}")
+            failure = _BY_SIGNAL.get(ended or 0, Failure.DIED)
+            return Reply(failure=failure, message=_END[failure].format(ended))
 
     def _ended(self) -> int | None:
         """Exit status or signal; None while it runs. Not reaped, so that its group stays ours."""
@@ -262,10 +287,8 @@ def main() -> None:
             function, calls, timeouts_s = pipe.recv()
             pipe.send(Reply())
             for args, timeout_s in zip(calls, timeouts_s, strict=True):
-                # Ends this process even inside a C loop, should the parent be gone by then.
-                signal.setitimer(signal.ITIMER_REAL, 2 * timeout_s + 1)
-                reply = _called(function, args)
-                signal.setitimer(signal.ITIMER_REAL, 0)
+                with _limited(timeout_s):
+                    reply = _called(function, args)
                 if os.getpid() != me:  # a child that a call has forked and let go on
                     os._exit(0)
                 pipe.send(reply)
@@ -286,12 +309,28 @@ def _called(function: Callable[..., Any], args: tuple[Any, ...]) -> Reply:
     return Reply(value, seconds=time.perf_counter() - start)
 
 
-def _in_place(function: Callable[..., Any], args: tuple[Any, ...], timeout_s: float) -> Any:
-    left, _ = signal.setitimer(signal.ITIMER_REAL, timeout_s)
+@contextlib.contextmanager
+def _limited(timeout_s: float) -> Iterator[None]:
+    """End this process, even in a C loop, after CPU seconds or `WALL_FACTOR` times on the clock.
+
+    Limits may be nested; what was left of the outer ones goes on afterwards.
+    """
+    wanted = {signal.ITIMER_PROF: timeout_s, signal.ITIMER_REAL: WALL_FACTOR * timeout_s}
+    outer = {timer: signal.getitimer(timer)[0] for timer in wanted}
+    inner = {timer: min(one, outer[timer] or one) for timer, one in wanted.items()}
+    for timer, seconds in inner.items():
+        signal.setitimer(timer, seconds)
     try:
-        reply = _called(function, args)
+        yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, left)
+        for timer, seconds in inner.items():
+            left = outer[timer] and max(1e-3, outer[timer] - seconds + signal.getitimer(timer)[0])
+            signal.setitimer(timer, left)
+
+
+def _in_place(function: Callable[..., Any], args: tuple[Any, ...], timeout_s: float) -> Any:
+    with _limited(timeout_s):
+        reply = _called(function, args)
     if reply.failure:
         raise WorkerFailed(f"{reply.error}: {reply.message}")
     return reply.value

@@ -84,7 +84,7 @@ def finished(problem, tokenizer):
         ("raises_here", "verifier_error:raises_here:ZeroDivisionError"),
         ("leaves", "verifier_error:leaves:SystemExit"),
         ("hangs", "verifier_timeout:hangs"),
-        ("waits_inside", "verifier_timeout:waits_inside"),
+        ("waits_inside", "verifier_starved:waits_inside"),
         ("eats_memory", "verifier_error:eats_memory:MemoryError"),
         ("forks_and_dies", "verifier_error:forks_and_dies:WorkerDied"),
         ("kills", "verifier_error:kills:WorkerDied"),
