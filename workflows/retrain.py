@@ -18,7 +18,15 @@ from tasks.evaluation.task import evaluate
 from tasks.intake.task import open_store
 from tasks.platform.shell import either, subworkflow
 from tasks.report.task import retrain_summary
-from tasks.retraining.task import Lesson, conclude, find_start, leave, stop, watch, weigh
+from tasks.retraining.task import (
+    Lesson,
+    assess_learning_value,
+    conclude,
+    find_start,
+    record_skip,
+    scan_inbox,
+    skip_grading,
+)
 from workflows.parts.reinforcement import reinforcement
 from workflows.parts.releasing import releasing
 
@@ -94,7 +102,7 @@ def study(
     graded = grade(
         settings=settings.grading, curated=curated, start=start, store=store, execution=execution
     )
-    return weigh(settings=settings, curated=curated, graded=graded, store=store)
+    return assess_learning_value(settings=settings, curated=curated, graded=graded, store=store)
 
 
 @workflow
@@ -110,7 +118,7 @@ def retrain(settings: RetrainSettings = presets.NIGHTLY, store: str = "runs") ->
     """
     run, execution = open_store(store=store, workflow="retrain")
     start = find_start(settings=settings, store=run)
-    news = watch(settings=settings, known=start.known, store=run, execution=execution)
+    news = scan_inbox(settings=settings, known=start.known, store=run, execution=execution)
     # One after the other: flytekit runs both sides of a branch that stands inside another.
     lesson = either(
         "worth_grading",
@@ -123,7 +131,7 @@ def retrain(settings: RetrainSettings = presets.NIGHTLY, store: str = "runs") ->
             store=run,
             execution=execution,
         ),
-        lambda: leave(settings=settings, raw=news.raw, decision=news.decision),
+        lambda: skip_grading(settings=settings, raw=news.raw, decision=news.decision),
     )
     return either(
         "worth_learning",
@@ -138,5 +146,7 @@ def retrain(settings: RetrainSettings = presets.NIGHTLY, store: str = "runs") ->
             store=run,
             execution=execution,
         ),
-        lambda: stop(settings=settings, decision=lesson.decision, files=news.files, store=run),
+        lambda: record_skip(
+            settings=settings, decision=lesson.decision, files=news.files, store=run
+        ),
     )

@@ -60,14 +60,14 @@ def find_start(settings: RetrainSettings, store: StoreRef) -> Start:
     return Start(model=found.model, known=list(found.curated), exam=found.curated[-1])
 
 
-@shell("watch")
-def watch(
+@shell("scan_inbox")
+def scan_inbox(
     settings: RetrainSettings, known: list[DatasetRef], store: StoreRef, execution: Execution
 ) -> News:
     """Copy and check every file that came since the last time, and count what is new in them."""
     mark = watermark.load(store.uri, settings.inbox)
     files = watermark.new_files(mark, inbox.list_files(settings.inbox))
-    with stage("intake", settings, store, execution, code_digest("watch")) as record:
+    with stage("intake", settings, store, execution, code_digest("scan_inbox")) as record:
         tables = [
             record.read(f"known/{place}", ref) / name
             for place, ref in enumerate(known, start=1)
@@ -85,14 +85,14 @@ def watch(
     return News(raw, files, decision, decision.outcome is Outcome.LEARN)
 
 
-@shell("leave")
-def leave(settings: RetrainSettings, raw: DatasetRef, decision: Decision) -> Lesson:
+@shell("skip_grading")
+def skip_grading(settings: RetrainSettings, raw: DatasetRef, decision: Decision) -> Lesson:
     """Go on without looking closer: there is too little for it to be worth a model's time."""
     return Lesson(raw, raw, settings.rl, decision, is_worth=False)
 
 
-@shell("weigh")
-def weigh(
+@shell("assess_learning_value")
+def assess_learning_value(
     settings: RetrainSettings, curated: DatasetRef, graded: DatasetRef, store: StoreRef
 ) -> Lesson:
     """Decide by what the released model already solves, and fit the phase to what is there."""
@@ -104,8 +104,8 @@ def weigh(
     return Lesson(curated, graded, phase, decision, is_worth)
 
 
-@shell("stop")
-def stop(
+@shell("record_skip")
+def record_skip(
     settings: RetrainSettings, decision: Decision, files: list[InboxFile], store: StoreRef
 ) -> str:
     """Say why nothing is trained; files that teach nothing are not looked at again."""
