@@ -1,8 +1,12 @@
 """What retraining finds in its inbox, and how far it has read."""
 
 from enum import StrEnum
+from typing import Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from data_schemas.artifacts import DatasetRef
+from data_schemas.rl_settings import RLSettings
 
 
 class InboxFile(BaseModel):
@@ -74,3 +78,28 @@ class Decision(BaseModel):
 
     outcome: Outcome
     reason: str
+
+
+class Lesson(BaseModel):
+    """New rows that are worth a phase of RL."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    curated: DatasetRef
+    graded: DatasetRef
+    phase: RLSettings = Field(description="fitted to the number of graded problems")
+
+
+class Assessment(BaseModel):
+    """What the new files are worth, and the lesson they give if they are worth one."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    decision: Decision
+    lesson: Lesson | None = Field(description="None: nothing is learned, for the decision's reason")
+
+    @model_validator(mode="after")
+    def _there_is_a_lesson_exactly_if_it_is_to_be_learned(self) -> Self:
+        if (self.lesson is not None) != (self.decision.outcome is Outcome.LEARN):
+            raise ValueError(f"decision '{self.decision.outcome}' with lesson {self.lesson!r}")
+        return self

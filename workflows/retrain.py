@@ -6,12 +6,13 @@ New files -> checked rows -> enough of them? -> curate, grade -> does the releas
 them already? -> one phase of RL -> evaluate -> gate. Either question may end it, with the reason.
 """
 
+from typing import cast
+
 from flytekit import workflow
 
 from data_schemas import presets
 from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, StoreRef
-from data_schemas.intake import InboxFile
-from data_schemas.rl_settings import RLSettings
+from data_schemas.intake import InboxFile, Lesson
 from data_schemas.settings import RetrainSettings
 from tasks.curation.task import curate, grade
 from tasks.evaluation.task import evaluate
@@ -19,7 +20,7 @@ from tasks.intake.task import open_store
 from tasks.platform.shell import either, subworkflow
 from tasks.report.task import retrain_summary
 from tasks.retraining.task import (
-    Lesson,
+    Assessed,
     assess_learning_value,
     conclude,
     find_start,
@@ -34,10 +35,8 @@ from workflows.parts.releasing import releasing
 @subworkflow
 def promote(
     settings: RetrainSettings,
-    phase: RLSettings,
+    lesson: Lesson,
     start: CheckpointRef,
-    graded: DatasetRef,
-    curated: DatasetRef,
     files: list[InboxFile],
     store: StoreRef,
     execution: Execution,
@@ -47,17 +46,17 @@ def promote(
         settings=settings.evaluation,
         name="released",
         model=start,
-        curated=curated,
+        curated=lesson.curated,
         store=store,
         execution=execution,
     )
     trained = reinforcement(
-        settings=phase,
+        settings=lesson.phase,
         evaluation=settings.evaluation,
         name="rl/retrain",
         start=start,
-        graded=graded,
-        curated=curated,
+        graded=lesson.graded,
+        curated=lesson.curated,
         store=store,
         execution=execution,
     )
@@ -72,7 +71,7 @@ def promote(
     )
     page = retrain_summary(
         settings=settings,
-        curated=curated,
+        curated=lesson.curated,
         reports=[trained.training, judged.ladder],
         releases=[judged.model],
         store=store,
@@ -89,7 +88,7 @@ def study(
     exam: DatasetRef,
     store: StoreRef,
     execution: Execution,
-) -> Lesson:
+) -> Assessed:
     """Curate and grade what is new, and ask whether there is something to learn."""
     curated = curate(
         settings=settings.curation,
@@ -120,7 +119,7 @@ def retrain(settings: RetrainSettings = presets.NIGHTLY, store: str = "runs") ->
     start = find_start(settings=settings, store=run)
     news = scan_inbox(settings=settings, known=start.known, store=run, execution=execution)
     # One after the other: flytekit runs both sides of a branch that stands inside another.
-    lesson = either(
+    found = either(
         "worth_grading",
         news.is_enough,
         lambda: study(
@@ -131,22 +130,21 @@ def retrain(settings: RetrainSettings = presets.NIGHTLY, store: str = "runs") ->
             store=run,
             execution=execution,
         ),
-        lambda: skip_grading(settings=settings, raw=news.raw, decision=news.decision),
+        lambda: skip_grading(decision=news.decision),
     )
     return either(
         "worth_learning",
-        lesson.is_worth,
+        found.is_worth,
         lambda: promote(
             settings=settings,
-            phase=lesson.phase,
+            # This side runs only if there is one.
+            lesson=cast("Lesson", found.assessment.lesson),
             start=start.model,
-            graded=lesson.graded,
-            curated=lesson.curated,
             files=news.files,
             store=run,
             execution=execution,
         ),
         lambda: record_skip(
-            settings=settings, decision=lesson.decision, files=news.files, store=run
+            settings=settings, decision=found.assessment.decision, files=news.files, store=run
         ),
     )

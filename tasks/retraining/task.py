@@ -7,9 +7,8 @@ from rich.console import Console
 from data_schemas.arrow import read_table
 from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, StoreRef
 from data_schemas.graded import GradedProblem
-from data_schemas.intake import Decision, InboxFile, Outcome
+from data_schemas.intake import Assessment, Decision, InboxFile, Lesson, Outcome
 from data_schemas.prompts import Problem
-from data_schemas.rl_settings import RLSettings
 from data_schemas.settings import RetrainSettings
 from tasks.engines.select import require
 from tasks.interchange.readiness import fit_phase
@@ -42,13 +41,10 @@ class News(NamedTuple):
     is_enough: bool
 
 
-class Lesson(NamedTuple):
+class Assessed(NamedTuple):
     """What there is to learn from it, if anything."""
 
-    curated: DatasetRef
-    graded: DatasetRef
-    phase: RLSettings
-    decision: Decision
+    assessment: Assessment
     is_worth: bool
 
 
@@ -86,22 +82,24 @@ def scan_inbox(
 
 
 @shell("skip_grading")
-def skip_grading(settings: RetrainSettings, raw: DatasetRef, decision: Decision) -> Lesson:
+def skip_grading(decision: Decision) -> Assessed:
     """Go on without looking closer: there is too little for it to be worth a model's time."""
-    return Lesson(raw, raw, settings.rl, decision, is_worth=False)
+    return Assessed(Assessment(decision=decision, lesson=None), is_worth=False)
 
 
 @shell("assess_learning_value")
 def assess_learning_value(
     settings: RetrainSettings, curated: DatasetRef, graded: DatasetRef, store: StoreRef
-) -> Lesson:
+) -> Assessed:
     """Decide by what the released model already solves, and fit the phase to what is there."""
     folder = remote.localise(graded.uri, graded.digest, workplace(store))
     problems = read_table(folder / GRADED, GradedProblem)
     decision = worth.worth_learning(settings, [problem.pass_rate for problem in problems])
-    is_worth = decision.outcome is Outcome.LEARN
-    phase = fit_phase(settings.rl, problems, "rl") if is_worth else settings.rl
-    return Lesson(curated, graded, phase, decision, is_worth)
+    lesson = None
+    if decision.outcome is Outcome.LEARN:
+        phase = fit_phase(settings.rl, problems, "rl")
+        lesson = Lesson(curated=curated, graded=graded, phase=phase)
+    return Assessed(Assessment(decision=decision, lesson=lesson), lesson is not None)
 
 
 @shell("record_skip")
