@@ -3,13 +3,13 @@
 import pytest
 from pydantic import ValidationError
 
+from data_schemas import presets
 from data_schemas.artifacts import DatasetRef
 from data_schemas.intake import Assessment, Decision, Lesson, Outcome
-from data_schemas.rl_settings import RLSettings
 from tasks.retraining.task import skip_grading
 
 ROWS = DatasetRef(uri="store/objects/0", digest="0")
-LESSON = Lesson(curated=ROWS, graded=ROWS, phase=RLSettings())
+LESSON = Lesson(curated=ROWS, graded=ROWS, phase=presets.NIGHTLY.rl)
 
 
 @pytest.mark.parametrize("outcome", [Outcome.WAIT, Outcome.SKIP])
