@@ -109,7 +109,8 @@ audit: $(STAMP) ## walk back from the released model to the raw files, re-hashin
 TARGET ?= full_scale
 
 budget: $(STAMP) ## does a layout fit its GPUs? memory of one GPU, part by part
-	$(BIN)/python -m tasks.capacity.command $(TARGET) $(ARGS)
+	$(BIN)/pyflyte run workflows/capacity.py capacity \
+		--$(if $(wildcard $(TARGET)/.),model,preset) $(TARGET) $(ARGS)
 
 mismatch: $(CHOSEN_STAMP) ## rollout engine against trainer, router replay off, R2 and R3; ENGINES=real
 	COLUMNS=170 $(CHOSEN_BIN)/pyflyte run workflows/mismatch.py mismatch --engines $(or $(ENGINES),embedded) $(ARGS)

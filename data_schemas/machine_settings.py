@@ -6,7 +6,9 @@ The code of a stage is the same for all of them: a machine decides where and in 
 from enum import StrEnum
 from typing import Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
+
+from data_schemas.group import Settings
 
 
 class RolloutKind(StrEnum):
@@ -32,13 +34,11 @@ class Precision(StrEnum):
     """vLLM only: quantised experts and projections, all else in bf16."""
 
 
-class LayoutSettings(BaseModel):
+class LayoutSettings(Settings):
     """How the processes of a stage share one model; sizes of 1 are the laptop's.
 
     Ranks that are left after tensor, pipeline and context parallelism are data-parallel.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     tensor: int = Field(
         default=1, ge=1, description="tensor parallel; above 1 with sequence parallel"
@@ -76,10 +76,8 @@ class LayoutSettings(BaseModel):
         return self
 
 
-class MachineSettings(BaseModel):
+class MachineSettings(Settings):
     """The engines of a stage."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     rollout: RolloutKind = RolloutKind.HF
     trainer: TrainerKind = TrainerKind.TORCH

@@ -6,8 +6,9 @@ See `data_schemas.settings` for what all settings have in common.
 from enum import StrEnum
 from typing import Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
+from data_schemas.group import Seed, Settings
 from data_schemas.machine_settings import MachineSettings, RolloutKind, TrainerKind
 from data_schemas.prompts import Domain
 
@@ -30,10 +31,8 @@ class RatioMode(StrEnum):
     LITERAL_EQ9 = "literal_eq9"
 
 
-class AuxiliarySettings(BaseModel):
+class AuxiliarySettings(Settings):
     """What is added to the policy loss; 0 = off. Ring-lite's weights stand in the descriptions."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     kl: float = Field(
         default=0.0, ge=0.0, description="beta of k3 to the phase's start model; Ring-lite 1e-3"
@@ -43,10 +42,8 @@ class AuxiliarySettings(BaseModel):
     router_z: float = Field(default=0.0, ge=0.0, description="router logits; Ring-lite 1e-7")
 
 
-class LossSettings(BaseModel):
+class LossSettings(Settings):
     """The policy loss of RL."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     kind: PolicyLoss = PolicyLoss.ESPO
     high_entropy_share: float = Field(
@@ -79,10 +76,8 @@ class LossSettings(BaseModel):
         return self
 
 
-class ZeroVarianceSettings(BaseModel):
+class ZeroVarianceSettings(Settings):
     """What happens to groups whose rewards are all equal."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     refill_rounds: int = Field(
         default=1, ge=0, description="extra prompt draws to replace flat groups"
@@ -134,10 +129,8 @@ class JudgeKind(StrEnum):
     """An OpenAI-compatible endpoint, such as `vllm serve`."""
 
 
-class JudgeSettings(BaseModel):
+class JudgeSettings(Settings):
     """The generative reward model (CompassMax A.7)."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     kind: JudgeKind = JudgeKind.NONE
     address: str = Field(
@@ -155,10 +148,8 @@ class JudgeSettings(BaseModel):
         return self
 
 
-class RewardSettings(BaseModel):
+class RewardSettings(Settings):
     """What a verdict is worth, and the shaping beside it."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     overlong_buffer: int = Field(
         default=16, ge=0, description="tokens before the limit; paper 4096 of 20480"
@@ -198,10 +189,8 @@ class Correction(StrEnum):
     """The ratio inside [0.5, cap], else 0 (Ring-1T: cap 5)."""
 
 
-class MismatchSettings(BaseModel):
+class MismatchSettings(Settings):
     """The gate between two numerics of one policy, decided on k3 of every step."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     correction: Correction = Field(default=Correction.OFF, description="applied to every step")
     cap: float = Field(default=2.0, gt=1.0, description="TIS 2 (a report saw 1.5 more stable)")
@@ -243,10 +232,8 @@ class EngineSettings(MachineSettings):
         return self
 
 
-class RLSettings(BaseModel):
+class RLSettings(Settings):
     """Stages 4 and 5: one phase of RL. Phase one and two differ in settings only."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     domains: dict[Domain, float] = Field(description="share of prompts per domain in this phase")
     steps: int = Field(default=40, ge=1)
@@ -262,7 +249,7 @@ class RLSettings(BaseModel):
     router_replay: RouterReplay = RouterReplay.R3
     engines: EngineSettings = EngineSettings()
     commit_every: int = Field(default=1, ge=1, description="steps between two saved states")
-    seed: int = 0
+    seed: Seed = 0
 
     @model_validator(mode="after")
     def _domains_have_weight(self) -> Self:

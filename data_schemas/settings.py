@@ -6,19 +6,18 @@ Rules between fields live in validators here, so code that uses a setting trusts
 """
 
 from enum import StrEnum
-from typing import Any, Self, cast
+from typing import Self, cast
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, Field, model_validator
 
+from data_schemas.group import Seed, Settings
 from data_schemas.machine_settings import MachineSettings
 from data_schemas.prompts import Domain
 from data_schemas.rl_settings import JudgeSettings, RLSettings
 
 
-class Source(BaseModel):
+class Source(Settings):
     """One place raw rows come from."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     adapter: str = Field(description="a key of tasks.curation.sources.ADAPTERS")
     path: str = Field(
@@ -27,25 +26,21 @@ class Source(BaseModel):
     limit: int = Field(default=0, ge=0, description="first rows to read, 0 = all")
 
 
-class PretrainSettings(BaseModel):
+class PretrainSettings(Settings):
     """Stage 0: the shipped base model, from the marketplace corpus."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     steps: int = Field(default=6000, ge=1, description="optimizer updates")
     batch_rows: int = Field(default=16, ge=1, description="packed rows per update")
     row_tokens: int = Field(default=128, ge=16, description="tokens per packed row")
     vocabulary: int = Field(default=768, ge=272, description="256 bytes, 7 added tokens, merges")
-    seed: int = 0
+    seed: Seed = 0
 
 
-class CurationSettings(BaseModel):
+class CurationSettings(Settings):
     """Stage 1: raw rows to typed problems, demonstrations and held-out suites."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
     sources: tuple[Source, ...] = Field(default=(Source(adapter="sample_world"),), min_length=1)
-    seed: int = Field(default=0, description="of the sample world, the split and the mixture")
+    seed: Seed = Field(default=0, description="of the sample world, the split and the mixture")
     max_prompt_tokens: int = Field(default=96, ge=8, description="longer prompts are dropped")
     max_response_tokens: int = Field(
         default=96, ge=8, description="longer demonstrations are dropped"
@@ -62,10 +57,8 @@ class CurationSettings(BaseModel):
     )
 
 
-class GradingSettings(BaseModel):
+class GradingSettings(Settings):
     """Stage 1b: pass rates of the start model, bands, and the seeded mixture."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     samples: int = Field(default=4, ge=2, description="responses per problem")
     max_new_tokens: int = Field(default=64, ge=1)
@@ -87,7 +80,7 @@ class GradingSettings(BaseModel):
     )
     judge: JudgeSettings = JudgeSettings()
     engines: MachineSettings = MachineSettings()
-    seed: int = 0
+    seed: Seed = 0
 
     @model_validator(mode="after")
     def _band_is_open(self) -> Self:
@@ -98,10 +91,8 @@ class GradingSettings(BaseModel):
         return self
 
 
-class SFTSettings(BaseModel):
+class SFTSettings(Settings):
     """Stage 2: long-CoT supervised fine-tuning of one parent."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     epochs: int = Field(
         default=3, ge=1, description="Ring-lite: 3 in the settings, up to 9 in ablation"
@@ -119,7 +110,7 @@ class SFTSettings(BaseModel):
         default=64, ge=1, description="fixed prompts the entropy is measured on"
     )
     engines: MachineSettings = MachineSettings()
-    seed: int = 0
+    seed: Seed = 0
 
 
 class TrimScope(StrEnum):
@@ -140,10 +131,8 @@ class RouterPolicy(StrEnum):
     """Treat it like any other tensor."""
 
 
-class MergeSettings(BaseModel):
+class MergeSettings(Settings):
     """Stage 3: TIES of the two SFT parents onto their common base."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     density: float = Field(
         default=0.6, gt=0.0, le=1.0, description="share kept by trimming; paper 0.2"
@@ -160,10 +149,8 @@ class MergeSettings(BaseModel):
         return self
 
 
-class EvaluationSettings(BaseModel):
+class EvaluationSettings(Settings):
     """Stage 6: held-out suites. Ring-lite evaluates at temperature 1.0, top-p 0.95."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     samples: int = Field(default=4, ge=1, description="responses per problem (avg@k and pass@k)")
     temperature: float = Field(default=1.0, ge=0.0, description="0 = greedy")
@@ -171,13 +158,11 @@ class EvaluationSettings(BaseModel):
     resamples: int = Field(default=2000, ge=100, description="bootstrap resamples over problems")
     judge: JudgeSettings = JudgeSettings()
     engines: MachineSettings = MachineSettings()
-    seed: int = 0
+    seed: Seed = 0
 
 
-class ReleaseSettings(BaseModel):
+class ReleaseSettings(Settings):
     """Stage 7: the gate between a candidate and the alias `released`."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str = Field(
         default="eachprompt-tiny", min_length=1, description="MLflow registered model"
@@ -203,22 +188,8 @@ def _on_defaults(model: type[BaseModel], given: object) -> object:
     return filled
 
 
-def _outline(schema: dict[str, Any], model: type[BaseModel]) -> None:
-    """Name the fields of every group instead of nesting their schemas: Flyte prints it as help."""
-    schema.clear()
-    schema["type"] = "object"
-    schema["properties"] = {
-        name: {"description": ", ".join(field.annotation.model_fields)}
-        if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel)
-        else {"description": field.description or name}
-        for name, field in model.model_fields.items()
-    }
-
-
-class PipelineSettings(BaseModel):
+class PipelineSettings(Settings):
     """Everything `workflows/post_training.py post_training` can be told."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", json_schema_extra=_outline)
 
     base_model: str = Field(
         default="", description="Hugging Face directory; empty = the shipped tiny MoE"
@@ -250,10 +221,8 @@ class PipelineSettings(BaseModel):
         return _on_defaults(cls, given)
 
 
-class RetrainSettings(BaseModel):
+class RetrainSettings(Settings):
     """Everything `workflows/retrain.py retrain` can be told."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     inbox: str = Field(
         default="inbox", min_length=1, description="folder or s3://bucket/prefix of .jsonl files"

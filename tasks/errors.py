@@ -2,6 +2,7 @@
 
     PipelineError
     ├── SettingsError (ValueError)    the user: fix the setting named in the message; never retried
+    ├── CapacityError (RuntimeError)  the user: what was asked for does not fit; never retried
     ├── DataError (ValueError)        the producer of the data: fix or quarantine it; never retried
     │   └── TamperError               somebody changed a committed object; the message names it
     ├── EngineError (RuntimeError)    nobody: a machine failed; Flyte retries it
@@ -19,6 +20,10 @@ class PipelineError(Exception):
 
 class SettingsError(PipelineError, ValueError):
     """A setting is unknown, missing, degenerate or contradicts another."""
+
+
+class CapacityError(PipelineError, RuntimeError):
+    """A layout needs more memory than its GPUs have."""
 
 
 class DataError(PipelineError, ValueError):

@@ -104,7 +104,7 @@ def test_the_import_contracts_are_kept():
 
 
 def test_formulas_stages_and_records_load_without_flyte_or_mlflow():
-    flyte = {"shell.py", "retries.py", "elastic.py", "deck.py"}
+    flyte = {"shell.py", "entry_point.py", "retries.py", "elastic.py", "deck.py"}
     adapters = {"rollout_vllm", "trainer_megatron"}
     pure = sorted(
         name_of(path).removesuffix(".py").replace("/", ".")

@@ -12,6 +12,6 @@ mismatch        trainer against rollout engine, with and without router replay
 ablation        each feature of RL off in turn
 agreement       two verifiers of final answers side by side
 seeds           the pipeline with three seeds, and what each rung of the ladder gained
-capacity        the memory of one GPU under a layout (a plain command, no workflow)
-presets         named settings; launch_plans binds them to names and schedules
+capacity        the memory of one GPU under a layout
+launch_plans    the presets of the pipeline under names, and what runs by the clock
 """

@@ -11,8 +11,6 @@ stopped goes on. Seeds and variants shape the graph, so they are read when it is
 
 import os
 
-from flytekit import workflow
-
 from data_schemas import presets
 from data_schemas.artifacts import ReportRef
 from data_schemas.settings import EvaluationSettings, PipelineSettings
@@ -21,6 +19,7 @@ from tasks.ablation.variants import chosen
 from tasks.curation.task import fit_settings, grade
 from tasks.evaluation.task import evaluate
 from tasks.intake.task import check_settings, open_store
+from tasks.platform.entry_point import entry_point
 from tasks.rl.task import rl
 from workflows.parts.fine_tuning import fine_tuning
 from workflows.parts.preparation import preparation
@@ -31,7 +30,7 @@ SETTINGS = presets.CPU_SMOKE.model_copy(update={"evaluation": EvaluationSettings
 """Two responses per held-out problem: there are as many exams as phases."""
 
 
-@workflow
+@entry_point
 def ablation(
     settings: PipelineSettings = SETTINGS,
     max_tokens: int = 100_000,

@@ -3,12 +3,11 @@
 pyflyte run workflows/agreement.py agreement --file graded.jsonl
 """
 
-from flytekit import workflow
-
 from tasks.evaluation.task import agreement as compare_verifiers
+from tasks.platform.entry_point import entry_point
 
 
-@workflow
+@entry_point
 def agreement(file: str, out: str = "agreement.csv", show: int = 20) -> str:
     """Judge every response with final_answer and with rule_answer; print where they differ.
 

@@ -3,12 +3,11 @@
 pyflyte run workflows/audit.py audit --model models:/eachprompt-tiny@released
 """
 
-from flytekit import workflow
-
 from tasks.audit.task import audit as audit_model
+from tasks.platform.entry_point import entry_point
 
 
-@workflow
+@entry_point
 def audit(model: str = "models:/eachprompt-tiny@released", store: str = "runs") -> str:
     """Re-hash everything a model rests on, print the chain and draw it; fail if anything differs.
 

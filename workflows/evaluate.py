@@ -1,18 +1,18 @@
 """Score any checkpoint on the held-out suites, beside the base model.
 
-pyflyte run workflows/evaluate.py evaluate_checkpoint --model path/to/model
+pyflyte run workflows/evaluate.py evaluate --model path/to/model
 """
 
 from typing import NamedTuple
 
-from flytekit import workflow
-
 from data_schemas import presets
 from data_schemas.artifacts import ReportRef
 from data_schemas.settings import PipelineSettings
-from tasks.evaluation.task import compare, evaluate
+from tasks.evaluation.task import compare
+from tasks.evaluation.task import evaluate as score
 from tasks.foundation.task import ingest_base
 from tasks.intake.task import check_settings, open_store
+from tasks.platform.entry_point import entry_point
 from tasks.report.task import summary
 from workflows.parts.preparation import preparation
 
@@ -24,8 +24,8 @@ class Evaluated(NamedTuple):
     page: str
 
 
-@workflow
-def evaluate_checkpoint(
+@entry_point
+def evaluate(
     model: str,
     settings: PipelineSettings = presets.CPU_SMOKE,
     store: str = "runs",
@@ -47,7 +47,7 @@ def evaluate_checkpoint(
     run, execution = open_store(store=store, workflow="evaluate")
     candidate = ingest_base(path=model, name="candidate", store=run, execution=execution)
     rows = preparation(settings=chosen, store=run, execution=execution)
-    before = evaluate(
+    before = score(
         settings=chosen.evaluation,
         name="base",
         model=rows.base,
@@ -55,7 +55,7 @@ def evaluate_checkpoint(
         store=run,
         execution=execution,
     )
-    scores = evaluate(
+    scores = score(
         settings=chosen.evaluation,
         name="candidate",
         model=candidate,

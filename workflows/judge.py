@@ -5,8 +5,6 @@ pyflyte run workflows/judge.py judge --files '["pandalm.jsonl", "llmbar.jsonl"]'
 
 from typing import NamedTuple
 
-from flytekit import workflow
-
 from data_schemas import presets
 from data_schemas.artifacts import CheckpointRef, ReportRef
 from data_schemas.demonstrations import Parent
@@ -14,6 +12,7 @@ from data_schemas.settings import SFTSettings
 from tasks.foundation.task import ingest_base
 from tasks.intake.task import open_store
 from tasks.judge_training.task import collect_comparisons, measure_judge
+from tasks.platform.entry_point import entry_point
 from tasks.sft.task import sft
 
 
@@ -24,7 +23,7 @@ class Judged(NamedTuple):
     report: ReportRef
 
 
-@workflow
+@entry_point
 def judge(
     files: list[str] = [],  # noqa: B006 - flytekit copies it
     base_model: str = "",

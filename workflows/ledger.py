@@ -3,12 +3,11 @@
 pyflyte run workflows/ledger.py ledger --model models:/eachprompt-tiny@released
 """
 
-from flytekit import workflow
-
 from tasks.ledger.task import ledger as add_up
+from tasks.platform.entry_point import entry_point
 
 
-@workflow
+@entry_point
 def ledger(
     model: str = "models:/eachprompt-tiny@released", store: str = "runs", show: int = 8
 ) -> list[str]:

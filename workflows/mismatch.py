@@ -6,12 +6,11 @@
 The first needs nothing but the embedded engines; the second vLLM and Megatron-core.
 """
 
-from flytekit import workflow
-
 from tasks.mismatch.task import mismatch as measure
+from tasks.platform.entry_point import entry_point
 
 
-@workflow
+@entry_point
 def mismatch(
     model_folder: str = "",
     prompts: int = 48,

@@ -7,13 +7,12 @@ curate -> SFT of two parents -> TIES merge -> grade -> RL one -> RL two -> evalu
 
 from typing import NamedTuple
 
-from flytekit import workflow
-
 from data_schemas import presets
 from data_schemas.artifacts import CheckpointRef, DatasetRef, ReportRef
 from data_schemas.settings import PipelineSettings
 from tasks.curation.task import fit_settings, grade
 from tasks.intake.task import check_settings, open_store
+from tasks.platform.entry_point import entry_point
 from tasks.platform.shell import subworkflow
 from tasks.report.task import summary
 from workflows.parts.fine_tuning import fine_tuning
@@ -120,7 +119,7 @@ def pipeline(settings: PipelineSettings, store: str, sources: str) -> Pipeline:
     return Pipeline(model=judged.model, curated=rows.curated, evaluations=evaluations, page=page)
 
 
-@workflow
+@entry_point
 def post_training(
     settings: PipelineSettings = presets.CPU_SMOKE, store: str = "runs", sources: str = ""
 ) -> Released:

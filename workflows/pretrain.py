@@ -1,19 +1,18 @@
 """Make the tiny base model that ships with the project, from nothing.
 
-pyflyte run workflows/pretrain.py pretraining
+pyflyte run workflows/pretrain.py pretrain
 """
-
-from flytekit import workflow
 
 from data_schemas import presets
 from data_schemas.artifacts import CheckpointRef
 from data_schemas.settings import PretrainSettings
-from tasks.foundation.task import pretrain
+from tasks.foundation.task import pretrain as train_base
 from tasks.intake.task import open_store
+from tasks.platform.entry_point import entry_point
 
 
-@workflow
-def pretraining(
+@entry_point
+def pretrain(
     settings: PretrainSettings = presets.SHIPPED_BASE, store: str = "runs"
 ) -> CheckpointRef:
     """Train tokenizer and model on the seeded marketplace corpus.
@@ -29,4 +28,4 @@ def pretraining(
         The model, a Hugging Face directory.
     """
     run, execution = open_store(store=store, workflow="pretrain")
-    return pretrain(settings=settings, store=run, execution=execution)
+    return train_base(settings=settings, store=run, execution=execution)

@@ -3,12 +3,11 @@
 pyflyte run workflows/replay.py replay --model models:/eachprompt-tiny@released --loss gspo
 """
 
-from flytekit import workflow
-
+from tasks.platform.entry_point import entry_point
 from tasks.replay.task import replay as repeat
 
 
-@workflow
+@entry_point
 def replay(
     model: str = "models:/eachprompt-tiny@released",
     phase: str = "",

@@ -8,8 +8,6 @@ them already? -> one phase of RL -> evaluate -> gate. Either question may end it
 
 from typing import cast
 
-from flytekit import workflow
-
 from data_schemas import presets
 from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, StoreRef
 from data_schemas.intake import InboxFile, Lesson
@@ -17,6 +15,7 @@ from data_schemas.settings import RetrainSettings
 from tasks.curation.task import curate, grade
 from tasks.evaluation.task import evaluate
 from tasks.intake.task import open_store
+from tasks.platform.entry_point import entry_point
 from tasks.platform.shell import either, subworkflow
 from tasks.report.task import retrain_summary
 from tasks.retraining.task import (
@@ -104,7 +103,7 @@ def study(
     return assess_learning_value(settings=settings, curated=curated, graded=graded, store=store)
 
 
-@workflow
+@entry_point
 def retrain(settings: RetrainSettings = presets.NIGHTLY, store: str = "runs") -> str:
     """Train the released model on new rows, and promote the result only through the gate.
 

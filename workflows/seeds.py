@@ -3,13 +3,12 @@
 pyflyte run workflows/seeds.py seeds
 """
 
-from flytekit import workflow
-
 from data_schemas import presets
 from data_schemas.artifacts import Execution, ReportRef, StoreRef
 from data_schemas.settings import PipelineSettings
 from tasks.evaluation.task import compare, pool
 from tasks.intake.task import open_store, with_seed
+from tasks.platform.entry_point import entry_point
 from tasks.report.task import summary
 from workflows.post_training import Pipeline, pipeline
 
@@ -36,7 +35,7 @@ def _pooled(
     ]
 
 
-@workflow
+@entry_point
 def seeds(
     settings: PipelineSettings = presets.CPU_SMOKE, store: str = "runs", sources: str = ""
 ) -> str:

@@ -118,6 +118,7 @@ STAGES = {
     "ledger": Stage("ledger", SMALL, "cpu", hours=2, retries=2, cached=False),
     "replay": Stage("replay", SMALL, "cpu", hours=1, retries=2, cached=False),
     "mismatch": Stage("mismatch", LARGE, "cpu", hours=2, retries=2, cached=False),
+    "capacity": Stage("capacity", SMALL, "cpu", hours=0.5, cached=False),
     "find_start": Stage("retraining", SMALL, "cpu", hours=1, retries=2, cached=False),
     "scan_inbox": Stage("retraining", LARGE, "cpu", hours=12, retries=2, cached=False),
     "skip_grading": Stage("retraining", SMALL, "cpu", hours=0.5, retries=2, cached=False),

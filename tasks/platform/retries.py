@@ -4,13 +4,13 @@ import functools
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
-import click
 from flytekit import current_context
 from flytekit.core.checkpointer import Checkpoint
 from flytekit.core.context_manager import FlyteContextManager
 from flytekit.exceptions.user import FlyteRecoverableException
 
-from tasks.errors import RETRYABLE, PipelineError
+from tasks.errors import RETRYABLE
+from tasks.platform import command_line
 
 Args = ParamSpec("Args")
 Result = TypeVar("Result")
@@ -21,26 +21,21 @@ def recoverable(function: Callable[Args, Result]) -> Callable[Args, Result]:
 
     @functools.wraps(function)
     def run(*args: Args.args, **kwargs: Args.kwargs) -> Result:
+        if _is_local_run():  # where nothing is tried again
+            with command_line.one_line():
+                return function(*args, **kwargs)
         try:
             return function(*args, **kwargs)
         except RETRYABLE as error:
             raise FlyteRecoverableException(f"{type(error).__name__}: {error}") from error
-        except PipelineError as error:
-            if _is_typed_by_hand():
-                # Who can act needs the message; `pyflyte -v run` shows where it came from.
-                raise click.ClickException(f"{type(error).__name__}: {error}") from error
-            raise
 
     return run
 
 
-def _is_typed_by_hand() -> bool:
-    """True below `pyflyte run` on this machine, unless it was asked for more words."""
-    command = click.get_current_context(silent=True)
+def _is_local_run() -> bool:
+    """True below `pyflyte run` on this machine."""
     state = FlyteContextManager.current_context().execution_state
-    if command is None or state is None or not state.is_local_execution():
-        return False
-    return not command.find_root().params.get("verbose")
+    return command_line.is_typed_by_hand() and state is not None and state.is_local_execution()
 
 
 def checkpoint() -> Checkpoint | None:

@@ -30,6 +30,7 @@ def test_only_what_looks_outside_is_never_served_from_the_cache():
         "ledger",
         "replay",
         "mismatch",
+        "capacity",
         "fit_settings",
         "find_start",
         "scan_inbox",

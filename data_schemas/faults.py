@@ -1,0 +1,80 @@
+"""What is wrong with settings, in one line: the field, its value, what is allowed, the likely name.
+
+pydantic's own text of a fault has three lines and a link.
+"""
+
+import difflib
+from collections.abc import Iterable, Sequence
+from typing import Any, get_args
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+MAX_VALUE_CHARS = 60
+
+
+def explain(error: ValidationError, model: type[BaseModel]) -> str:
+    """Describe the first fault of what was given for a model, and count the others."""
+    faults = error.errors(include_url=False)
+    others = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
+    return _sentence(faults[0], model) + others
+
+
+def _sentence(fault: ErrorDetails, model: type[BaseModel]) -> str:
+    path = [part for part in fault["loc"] if part != "[key]"]
+    where, message = dotted(path), fault["msg"]
+    match fault["type"]:
+        case "extra_forbidden":
+            known = list(_fields_at(model, path[:-1]))
+            return f"{where} is not a setting; {_likely(str(path[-1]), known)}"
+        case "missing":
+            return f"{where} is missing"
+        case "value_error":
+            told = message.removeprefix("Value error, ")
+            return f"{where}: {told}" if where else told
+        case _:
+            allowed = message.replace("Input should be", "must be").replace("Input should", "must")
+            value = shortened(fault["input"])
+            return f"{where or 'this'} is {value}; it {allowed}{_likely_choice(fault)}"
+
+
+def dotted(path: Iterable[int | str]) -> str:
+    """Write the place of a field as it is read: curation.sources[0].path."""
+    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
+    return text.removeprefix(".")
+
+
+def shortened(value: object) -> str:
+    """A value as it was given, cut where it fills the line."""
+    text = repr(value) if isinstance(value, str) else str(value)
+    text = " ".join(text.split())
+    return text if len(text) <= MAX_VALUE_CHARS else f"{text[: MAX_VALUE_CHARS - 3]}..."
+
+
+def did_you_mean(word: str, known: Sequence[str]) -> str:
+    """Name the known word that was probably meant; '' if none is near."""
+    near = difflib.get_close_matches(word, known, n=1)
+    return f"did you mean `{near[0]}`?" if near else ""
+
+
+def _likely(word: str, known: Sequence[str]) -> str:
+    return did_you_mean(word, known) or f"choose from {', '.join(known)}"
+
+
+def _likely_choice(fault: ErrorDetails) -> str:
+    if fault["type"] != "enum" or not isinstance(fault["input"], str):
+        return ""
+    expected = str(fault.get("ctx", {}).get("expected", ""))
+    near = did_you_mean(fault["input"], expected.split("'")[1::2])
+    return f"; {near}" if near else ""
+
+
+def _fields_at(model: type[BaseModel], path: Sequence[int | str]) -> Iterable[str]:
+    """Names of the fields of the group at a place; a list or tuple is of one kind of group."""
+    kind: Any = model
+    for part in path:
+        if isinstance(part, int):
+            kind = next(one for one in get_args(kind) if isinstance(one, type))
+        elif isinstance(kind, type) and issubclass(kind, BaseModel):
+            kind = kind.model_fields[part].annotation
+    return kind.model_fields if isinstance(kind, type) and issubclass(kind, BaseModel) else ()

@@ -1,0 +1,69 @@
+"""What a person sees of an error at a prompt: one line on standard error, and the exit code.
+
+2 = what was typed is wrong (a setting, a path, an option); 1 = everything else that has a name in
+`tasks.errors`. Errors without one are bugs and keep their traceback, as all errors do in a pod and
+under `pyflyte -v run`.
+"""
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+import click
+
+from tasks.errors import PipelineError, SettingsError
+
+WRONG_INPUT = 2
+"""Also what click and argparse exit with."""
+FAILED = 1
+
+
+def exit_code(error: PipelineError) -> int:
+    """Say what a process ends with because of an error."""
+    return WRONG_INPUT if isinstance(error, SettingsError) else FAILED
+
+
+def is_typed_by_hand() -> bool:
+    """True below `pyflyte` with a person at it, unless they asked for tracebacks with -v."""
+    command = click.get_current_context(silent=True)
+    return command is not None and not command.find_root().params.get("verbose")
+
+
+@contextmanager
+def one_line() -> Iterator[None]:
+    """Print an error of ours as one line where a person typed the command; else let it pass.
+
+    Raises:
+        Exit: with the error's exit code, which click ends the process with.
+    """
+    try:
+        yield
+    except PipelineError as error:
+        if not is_typed_by_hand():
+            raise
+        click.echo(f"{type(error).__name__}: {error}", err=True)
+        raise click.exceptions.Exit(exit_code(error)) from error
+
+
+def run(main: Callable[[Sequence[str]], int | None]) -> None:
+    """Run the main function of a `python -m` command on what was typed, and end the process."""
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except PipelineError as error:
+        click.echo(f"{type(error).__name__}: {error}", err=True)
+        sys.exit(exit_code(error))
+
+
+def refuse_repeated(arguments: Sequence[str], options: Sequence[str]) -> None:
+    """Refuse an option that is given twice: click would keep the last one without a word.
+
+    Raises:
+        SettingsError: names the option.
+    """
+    given = [argument.partition("=")[0] for argument in arguments]
+    for option in options:
+        if given.count(f"--{option}") > 1:
+            raise SettingsError(
+                f"--{option} is given {given.count(f'--{option}')} times, and only the last would "
+                "count; put all of it into one"
+            )

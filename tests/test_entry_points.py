@@ -1,0 +1,55 @@
+"""What people start: the command is the file's name, and its help fits on one screen."""
+
+import ast
+import inspect
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from flytekit.clis.sdk_in_container.pyflyte import main
+from flytekit.core.workflow import PythonFunctionWorkflow
+
+import workflows
+
+FOLDER = Path(workflows.__file__).parent
+FILES = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem != "__init__")
+COMMANDS = [name for name in FILES if name != "launch_plans"]  # which has one command per preset
+SCREEN = (100, 40)
+"""Columns and lines."""
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_command_is_the_name_of_the_file(name):
+    entry = getattr(import_module(f"workflows.{name}"), name)
+
+    assert isinstance(entry, PythonFunctionWorkflow)
+    assert f"workflows.{name}.{name}" == entry.name
+
+
+def test_the_list_of_entry_points_is_the_files():
+    listed = [
+        line.split()[0] for line in inspect.getdoc(workflows).splitlines()[2:] if line[:1].strip()
+    ]
+
+    assert FILES == sorted(listed)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_example_of_the_file_is_its_own_command(name):
+    doc = ast.get_docstring(ast.parse((FOLDER / f"{name}.py").read_text()))
+
+    assert f"pyflyte run workflows/{name}.py {name}" in doc
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_fits_on_one_screen(name):
+    columns, lines = SCREEN
+    runner = CliRunner(env={"COLUMNS": str(columns), "TERMINAL_WIDTH": str(columns)})
+
+    shown = runner.invoke(main, ["run", f"workflows/{name}.py", name, "--help"])
+
+    assert 0 == shown.exit_code, shown.output
+    assert len(shown.output.splitlines()) <= lines
+    assert "$defs" not in shown.output
+    assert '{"' not in shown.output

@@ -1,0 +1,57 @@
+"""Does a layout fit its GPUs? The memory of one GPU, part by part.
+
+pyflyte run workflows/capacity.py capacity --preset single_node --layout '{"expert": 4}'
+"""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from tasks.capacity.task import capacity as measure
+from tasks.platform.entry_point import entry_point
+
+Count = Annotated[int, Field(ge=0, lt=2**31)]
+
+
+@entry_point
+def capacity(
+    preset: str = "",
+    model: str = "",
+    layout: str = "{}",
+    precision: str = "",
+    gpus: Count = 0,
+    gpu_gib: Annotated[float, Field(ge=0.0, le=4096.0)] = 0.0,
+    prompt: Count = 0,
+    response: Count = 0,
+    sequences: Count = 0,
+) -> str:
+    """Print what one GPU holds in training and in rollouts; exit code 1 if it does not fit.
+
+    A preset brings its layout, its lengths and its batch; a model directory starts from the
+    defaults, on one GPU. Nothing is loaded: only config.json is read.
+
+    Args:
+        preset: full_scale, single_node or compass_thinker.
+        model: Hugging Face directory, instead of a preset.
+        layout: JSON of the layout's settings that differ.
+        precision: of rollouts: fp32, bf16 or fp8; '' = the preset's.
+        gpus: of the whole task; 0 = the preset's.
+        gpu_gib: of one GPU; 0 = an H100's 79.
+        prompt: tokens of the longest prompt; 0 = the preset's.
+        response: tokens of the longest response; 0 = the preset's.
+        sequences: responses of a step; 0 = the preset's.
+
+    Returns:
+        Whether it fits, and what is left.
+    """
+    return measure(
+        preset=preset,
+        model=model,
+        layout=layout,
+        precision=precision,
+        gpus=gpus,
+        gpu_gib=gpu_gib,
+        prompt=prompt,
+        response=response,
+        sequences=sequences,
+    )
