@@ -60,6 +60,10 @@ class _LLMBar(BaseModel):
 def read_pairs(files: Sequence[Path]) -> tuple[list[ComparisonPair], Counter[str]]:
     """Read every file, JSON lines or one JSON list.
 
+    Only a row that is equal in all its fields was read before. Two answers that are compared
+    again, in this order or the other, are two comparisons: in PandaLM's test set two models often
+    give the same answer, and people judged each pair of models.
+
     Returns:
         The pairs, and how many rows were left out by reason: no majority, or read before.
 
@@ -68,14 +72,14 @@ def read_pairs(files: Sequence[Path]) -> tuple[list[ComparisonPair], Counter[str
     """
     pairs: list[ComparisonPair] = []
     left_out: Counter[str] = Counter()
-    seen: set[tuple[str, frozenset[str]]] = set()
+    seen: set[str] = set()
     for file in files:
         for place, row in enumerate(_rows(file), start=1):
             pair = _pair(row, f"{file.stem}/{place}", f"{file}, row {place}")
             if pair is None:
                 left_out["no_majority"] += 1
                 continue
-            key = (pair.task, frozenset((pair.answer_a, pair.answer_b)))
+            key = json.dumps(row, sort_keys=True)
             if key in seen:
                 left_out["duplicate"] += 1
                 continue

@@ -50,11 +50,36 @@ def test_pandalm_counts_zero_as_a_tie_and_the_majority_is_the_label(tmp_path):
 
 
 def test_llmbar_is_read_from_lines_and_from_a_list(tmp_path):
-    (tmp_path / "list.json").write_text(json.dumps([LLMBAR | {"label": 2}]))
+    (tmp_path / "list.json").write_text(json.dumps([LLMBAR]))
     pairs, left_out = read_pairs([write(tmp_path / "l.jsonl", LLMBAR), tmp_path / "list.json"])
 
     assert [("llmbar/l/1", Label.A)] == [(found.id, found.label) for found in pairs]
     assert {"duplicate": 1} == left_out
+
+
+@pytest.mark.parametrize(
+    "again",
+    [
+        PANDALM | {"idx": 1},
+        PANDALM | {"idx": 1, "response1": False, "response2": "One", "annotator2": 1},
+    ],
+)
+def test_the_same_answers_of_other_models_are_another_comparison(tmp_path, again):
+    pairs, left_out = read_pairs([write(tmp_path / "p.jsonl", PANDALM, again)])
+
+    assert ["pandalm/p/1", "pandalm/p/2"] == [found.id for found in pairs]
+    assert not left_out
+
+
+def test_every_row_of_pandalm_with_a_majority_is_kept():
+    file = Path(os.environ.get("EACHPROMPT_DATA", "/nowhere")) / "pandalm_human/testset_0-499.jsonl"
+    if not file.exists():
+        pytest.skip(f"EACHPROMPT_DATA names no folder with {file.name}")
+
+    pairs, left_out = read_pairs([file])
+
+    assert 500 == len(pairs) + left_out["no_majority"]
+    assert left_out.keys() <= {"no_majority"}
 
 
 def test_a_line_separator_inside_an_answer_does_not_end_the_row(tmp_path):
