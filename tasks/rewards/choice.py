@@ -2,19 +2,33 @@
 
 Gold: {"correct": [aliases], "others": [[aliases of a competing option], ...]}.
 Only the text after the first final-answer marker counts; a line before it that is nothing but an
-option counts too, so that a second answer cannot repair a wrong first one.
+option counts too, so that a second answer cannot repair a wrong first one. An option that is
+denied ("not X", "X is wrong") is not asserted; the right one must not be denied anywhere, nor be
+a guess ("maybe X", "X or something else").
 """
 
 import re
 import unicodedata
+from collections.abc import Sequence
+from functools import lru_cache
+from itertools import islice
 from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
 from data_schemas.prompts import Problem
-from data_schemas.verdicts import Verdict, scored
+from data_schemas.verdicts import Verdict, response_fault, scored
+from tasks.rewards.choice_words import (
+    AND_WORDS,
+    DENIED_AFTER,
+    DENIED_BEFORE,
+    HEDGED_AFTER,
+    HEDGED_BEFORE,
+)
 from tasks.rewards.protocol import Gold, judge
 
+MAX_MENTIONS = 500
+"""Of options; a response with more floods."""
 _MARKER = re.compile(
     unicodedata.normalize(
         "NFKC",
@@ -23,7 +37,15 @@ _MARKER = re.compile(
         r"đáp\s*án\s*(?:là|:)|câu\s*trả\s*lời\s*(?:là|:)|คำตอบ\s*(?:คือ|:)|答案\s*(?:是|為|为|:)",
     )
 )
+_SIGNS = dict.fromkeys(".!,;:…。、()\n", " | ") | {"?": " ? ", "&": " & "}
+_WINDOW = 120
+"""Characters before and behind an option in which it may be taken back."""
+_AND = "|".join(AND_WORDS)
+_SPACELESS_AND = re.compile(r"(?<=\S)(?:และ|[和與与及])(?=\S)")
+_WORD_LETTERS = frozenset("aeiouy")
+"""Options of one letter that are words, too: "a" is an article."""
 _SPACELESS = ("CJK", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR")
+_Span = tuple[int, int]
 
 
 def _visible(text: str) -> str:
@@ -63,43 +85,106 @@ def fold(text: str) -> str:
 
 def _check(gold: Choice, answer: str) -> Verdict:
     asserted = _asserted(gold, answer)
-    right = [span for alias in gold.correct for span in _asserted_spans(fold(alias), asserted)]
-    for option in gold.others:
-        for alias in option:
-            for start, end in _spans(fold(alias), asserted):
-                # "Shoes" inside the right answer "Running Shoes" is not a second answer.
-                if not any(a <= start and end <= b for a, b in right):
-                    return scored(
-                        0.0, "several_answers" if right else "wrong", f"asserts {alias!r}"
-                    )
-    if right:
-        return scored(1.0, "correct", asserted[:80])
-    return scored(0.0, "wrong", f"none of {list(gold.correct)[:4]!r} in {asserted[:80]!r}")
+    named = _mentions(gold.correct, asserted, right=True)
+    others = [(option[0], _mentions(option, asserted, right=False)) for option in gold.others]
+    if len(named) + sum(len(spans) for _, spans in others) > MAX_MENTIONS:
+        return response_fault("flooded", f"more than {MAX_MENTIONS} mentions of options")
+    # "Shoes" inside the right answer "Running Shoes" is not a second answer, nor the reverse.
+    rivals = [
+        (name, span)
+        for name, spans in others
+        for span in spans
+        if span not in named and not _inside(span, named)
+    ]
+    right = [span for span in named if not _inside(span, [rival for _, rival in rivals])]
+    for name, span in rivals:
+        # Denied at once, that is: a wrong answer cannot be taken back by what follows it.
+        if not DENIED_BEFORE.search(_around(asserted, span)[0]):
+            return scored(0.0, "several_answers" if right else "wrong", f"asserts {name!r}")
+    if not right:
+        return scored(0.0, "wrong", f"none of {list(gold.correct)[:4]!r} in {asserted[:80]!r}")
+    if any(_denied(asserted, span) for span in right):
+        return scored(0.0, "wrong", f"denied in {asserted[:80]!r}")
+    if any(_hedged(asserted, span) for span in right):
+        return scored(0.0, "hedged", asserted[:80])
+    return scored(1.0, "correct", asserted[:80])
 
 
 def _asserted(gold: Choice, answer: str) -> str:
     text = unicodedata.normalize("NFKC", answer).casefold()
     marker = _MARKER.search(text)
     if marker is None or not fold(text[marker.end() :]):
-        return fold(text)
+        return _clauses(text)
+    lead = _clauses(text[: marker.start()])[-_WINDOW:]
+    taken_back = DENIED_BEFORE.search(lead) or HEDGED_BEFORE.search(lead)
+    said = " ".join((lead if taken_back else "", text[marker.end() :]))
     names = {fold(alias) for option in (gold.correct, *gold.others) for alias in option}
-    before = [fold(line) for line in text[: marker.start()].splitlines()]
-    return " \n ".join([*(line for line in before if line in names), fold(text[marker.end() :])])
+    before = [line for line in text[: marker.start()].splitlines() if fold(line) in names]
+    return " | ".join(_clauses(part) for part in (*before, said))
 
 
-def _asserted_spans(alias: str, text: str) -> list[tuple[int, int]]:
-    """Find the right option; a single letter counts only as the first word ("a" is an article)."""
-    found = _spans(alias, text)
-    return (
-        [span for span in found if span[0] == 0] if len(alias) == 1 and alias.isascii() else found
-    )
+def _clauses(text: str) -> str:
+    """Fold a text, but keep `&`, and write `|` where a clause ends, `?` where a question does."""
+    text = unicodedata.normalize("NFKC", text).casefold().replace("&amp;", "&")
+    words = "".join(_SIGNS.get(char, char) for char in text).split()
+    folded = " ".join(word if word in ("|", "?", "&") else fold(word) for word in words)
+    return " ".join(folded.split()).lstrip("|? ").rstrip("| ")
 
 
-def _spans(alias: str, text: str) -> list[tuple[int, int]]:
-    """Find an alias: as a substring in scripts without spaces, else between word boundaries."""
-    left = "" if _spaceless(alias[0]) else r"(?<!\w)"
-    right = "" if _spaceless(alias[-1]) else r"(?!\w)"
-    return [match.span() for match in re.finditer(left + re.escape(alias) + right, text)]
+def _mentions(aliases: Sequence[str], text: str, *, right: bool) -> list[_Span]:
+    """Find an option. A single letter that is right counts only as the first word."""
+    found: list[_Span] = []
+    for alias in aliases:
+        pattern = _pattern(alias)
+        if right and len(fold(alias)) == 1 and fold(alias).isascii():
+            pattern = rf"\A{pattern}"
+        elif fold(alias) in _WORD_LETTERS:
+            pattern += rf"(?= ?[|?]| ?$| (?:is|are|or|&|{_AND})(?!\w))"
+        found += [match.span() for match in islice(re.finditer(pattern, text), MAX_MENTIONS + 1)]
+    return found
+
+
+def _inside(span: _Span, longer: Sequence[_Span]) -> bool:
+    return any(start <= span[0] and span[1] <= end for start, end in longer if span != (start, end))
+
+
+def _denied(text: str, span: _Span) -> bool:
+    before, after = _around(text, span)
+    return bool(DENIED_BEFORE.search(before) or DENIED_AFTER.match(after))
+
+
+def _hedged(text: str, span: _Span) -> bool:
+    before, after = _around(text, span)
+    return bool(HEDGED_BEFORE.search(before) or HEDGED_AFTER.match(after))
+
+
+def _around(text: str, span: _Span) -> tuple[str, str]:
+    start, end = span
+    return text[max(0, start - _WINDOW) : start], text[end : end + _WINDOW]
+
+
+@lru_cache(maxsize=4096)
+def _pattern(alias: str) -> str:
+    """Match an alias: as a substring in scripts without spaces, else between word boundaries.
+
+    Its `&` may be written as a word or left out, its "and" as `&`.
+    """
+    words = [
+        word for word in _SPACELESS_AND.sub(" & ", _clauses(alias)).split() if word not in "|?"
+    ]
+    words = words or fold(alias).split()
+    pattern, last = "", ""
+    for place, word in enumerate(words):
+        joins = 0 < place < len(words) - 1 and (word == "&" or word in AND_WORDS)
+        gap = "[ |?]*" if last and (_spaceless(last[-1]) or _spaceless(word[0])) else "[ |?]+"
+        if joins:
+            pattern += rf"(?:[ |?]*(?:&|{_AND}))" + ("?" if "&" in alias else "")
+        else:
+            pattern += (gap if last else "") + re.escape(word)
+            last = word
+    left = "" if _spaceless(words[0][0]) else r"(?<!\w)"
+    right = "" if _spaceless(last[-1]) else r"(?!\w)"
+    return left + pattern + right
 
 
 def _spaceless(char: str) -> bool:

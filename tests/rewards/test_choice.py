@@ -1,5 +1,6 @@
 """Choices among options in seven languages."""
 
+# ruff: noqa: RUF001 - other scripts are the point
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -55,6 +56,167 @@ def test_anything_else_scores_zero(problem, response: str, reason: str) -> None:
     verdict = verify(problem("choice", SHOES), response)
 
     assert (0.0, reason) == (verdict.score, verdict.reason)
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        "Not shoes",
+        "It is not shoes.",
+        "It isn't shoes",
+        "I don't think the right answer is shoes.",
+        "Anything but shoes",
+        "Neither shoes nor socks",
+        "Shoes is wrong.",
+        "Shoes are not correct",
+        "Shoes: not the answer? Shoes is not the right answer",
+        "Answer: not shoes",
+        "Shoes. Not shoes.",
+        "Bukan sepatu",
+        "Jawabannya bukan sepatu.",
+        "Sepatu itu salah",
+        "Bukan kasut",
+        "Jawapannya bukanlah kasut",
+        "Não são sapatos",
+        "A resposta não é sapatos",
+        "Sapatos está errado",
+        "No son sapatos",
+        "La respuesta no es sapatos",
+        "Ce n'est pas shoes",
+        "Không phải giày dép",
+        "Đáp án không phải là giày dép",
+        "Giày dép là sai",
+        "ไม่ใช่รองเท้า",
+        "คำตอบไม่ใช่รองเท้า",
+        "รองเท้าไม่ใช่คำตอบ",
+        "รองเท้าผิด",
+        "不是鞋子",
+        "答案不是鞋子。",
+        "我不認為是鞋子",
+        "鞋子不是正確答案",
+        "鞋子是錯的",
+        "並非鞋子",
+    ],
+)
+def test_an_option_that_is_denied_is_not_asserted(problem, response: str) -> None:
+    assert (0.0, "wrong") == (
+        (verdict := verify(problem("choice", SHOES), response)).score,
+        verdict.reason,
+    )
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        "Maybe shoes",
+        "It might be shoes",
+        "It could be the shoes.",
+        "I am not sure, but shoes",
+        "Shoes?",
+        "Shoes, maybe.",
+        "Either shoes or sandals",
+        "Shoes or sandals",
+        "Mungkin sepatu",
+        "Boleh jadi kasut",
+        "Sepatu atau sandal",
+        "Talvez sapatos",
+        "Pode ser sapatos",
+        "Quizás shoes",
+        "Tal vez shoes",
+        "Peut-être shoes",
+        "Có thể là giày dép",
+        "Giày dép hoặc ủng",
+        "อาจเป็นรองเท้า",
+        "รองเท้าหรือถุงเท้า",
+        "可能是鞋子",
+        "也許是鞋子",
+        "鞋子或靴子",
+    ],
+)
+def test_a_guess_is_not_an_answer(problem, response: str) -> None:
+    assert (0.0, "hedged") == (
+        (verdict := verify(problem("choice", SHOES), response)).score,
+        verdict.reason,
+    )
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        "Not bags, shoes",
+        "Shoes, not bags.",
+        "Shoes and not hats",
+        "It is not electronic, so it is shoes.",
+        "The item is not electronic so the category is shoes",
+        "No doubt: shoes.",
+        "No, shoes.",
+        "I don't carry it. Shoes",
+        "Shoes. They are not heavy.",
+        "Shoes because they could be worn",
+        "Why? Shoes.",
+        "Bukan tas, melainkan sepatu",
+        "Kasut, bukan beg",
+        "Não são bolsas, são sapatos",
+        "No son bolsas, son sapatos",
+        "Không phải túi xách mà là giày dép",
+        "ไม่ใช่กระเป๋า แต่เป็นรองเท้า",
+        "不是包包，是鞋子",
+        "鞋子，不是包包",
+        "非常像鞋子",
+    ],
+)
+def test_denying_another_option_takes_nothing_from_the_right_one(problem, response: str) -> None:
+    assert 1.0 == verify(problem("choice", SHOES), response).score
+
+
+@pytest.mark.parametrize("word", ["&", "and", "＆", "&amp;", "dan", "e", "y", "et", "và", "和"])
+@pytest.mark.parametrize("alias", ["Home & Garden", "Home and Garden"])
+def test_an_ampersand_is_an_and_in_every_language(problem, word: str, alias: str) -> None:
+    gold = {"correct": [alias], "others": [["Garden"]]}
+
+    assert 1.0 == verify(problem("choice", gold), f"It is Home {word} Garden.").score
+    assert 0.0 == verify(problem("choice", gold), "Home, in a Garden").score
+
+
+@pytest.mark.parametrize(
+    ("alias", "response"),
+    [
+        ("บ้านและสวน", "บ้าน & สวน"),
+        ("บ้าน & สวน", "บ้านและสวน"),
+        ("家居和園藝", "家居&園藝"),
+        ("家居 & 園藝", "家居與園藝"),
+        ("Women's Fashion", "women’s fashion"),
+        ("Tees, Tops", "Tees & Tops"),
+        ("Tees & Tops", "Tees, Tops"),
+    ],
+)
+def test_names_of_several_words_are_found_in_other_spellings(problem, alias, response) -> None:
+    expected = 0.0 if alias == "Tees, Tops" else 1.0
+
+    assert expected == verify(problem("choice", {"correct": [alias]}), response).score
+
+
+@pytest.mark.parametrize(
+    ("response", "expected"),
+    [
+        ("B. This is a shoe", 1.0),
+        ("B or A", 0.0),
+        ("B A", 0.0),
+        ("B. A is right", 0.0),
+        ("B is wrong", 0.0),
+        ("Not B", 0.0),
+    ],
+)
+def test_an_article_is_not_option_a(problem, response: str, expected: float) -> None:
+    gold = {"correct": ["B"], "others": [["A"]]}
+
+    assert expected == verify(problem("choice", gold), response).score
+
+
+def test_a_flood_of_options_is_the_response_s_fault(problem) -> None:
+    verdict = verify(problem("choice", SHOES), "shoes " * 10_000)
+
+    assert (0.0, "response_fault:flooded") == (verdict.score, verdict.reason)
 
 
 def test_a_competing_name_inside_the_right_one_is_no_second_answer(problem) -> None:
