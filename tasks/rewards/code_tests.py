@@ -32,6 +32,7 @@ from data_schemas.rl_settings import CodeReward
 from data_schemas.verdicts import Verdict, abstain, scored
 from tasks.errors import EngineError, JudgeError
 from tasks.rewards.protocol import Gold, judge
+from tasks.rewards.sandbox.budget import Budget
 from tasks.rewards.sandbox.call_drivers import call_harness, judge_printed
 from tasks.rewards.sandbox.comparison import same_text
 from tasks.rewards.sandbox.runner import Sandbox, shared_sandbox
@@ -50,6 +51,8 @@ _REASONS = {
     "done": "tests_failed", "load": "not_loaded", "gone": "crashed", "timeout": "timeout",
     "crashed": "crashed", "output": "too_much_output", "not_compiled": "not_compiled",
 }  # fmt: skip
+
+_NO_VERDICT = {"unsupported": "unsupported_test", "starved": "starved"}
 
 
 class Case(BaseModel):
@@ -148,23 +151,22 @@ def score_program(
 
 def _tested(gold: CodeTests, source: str, sandbox: Sandbox, early: bool) -> Result:
     """Run Python tests or calls; after a hang or crash the next one has a fresh program."""
-    passed, ended, whys, spent = list[bool](), list[str](), list[str](), 0.0
+    passed, ended, whys, budget = list[bool](), list[str](), list[str](), Budget(sandbox.limits)
     cases = [case.model_dump() for case in gold.cases]
     num_tests = len(gold.tests or cases)
-    while len(passed) < num_tests and spent < sandbox.limits.total_cpu_s:
+    while len(passed) < num_tests and not budget.is_spent:
         done = len(passed)
         if gold.mode == "asserts":
-            outcome = sandbox.run(source, gold.tests[done:], gold.setup, early=early)
+            outcome = sandbox.run(source, gold.tests[done:], gold.setup, budget=budget, early=early)
         else:
-            outcome = sandbox.call(source, gold.function, cases[done:], early=early)
+            outcome = sandbox.call(source, gold.function, cases[done:], budget=budget, early=early)
         passed += outcome.passed
         whys.append(outcome.why)
-        if outcome.end == "unsupported":
-            return [], "unsupported", outcome.why
+        if outcome.end in _NO_VERDICT:
+            return [], outcome.end, outcome.why
         if outcome.end != "done":
             ended.append(outcome.end)
             passed += [False] if outcome.is_ready else []
-            spent += max(outcome.cpu_s, sandbox.limits.idle_s if ended[-1] == "timeout" else 0)
         if not outcome.is_ready or (early and not all(passed)):
             break
     return passed, next(iter(ended), "done"), next(filter(None, whys), "")
@@ -193,8 +195,8 @@ def _executed(gold: CodeTests, source: str, sandbox: Sandbox, early: bool) -> Re
 
 
 def _verdict(passed: list[bool], end: str, why: str, *, num_tests: int, early: bool) -> Verdict:
-    if end == "unsupported":
-        return abstain("unsupported_test", why)
+    if end in _NO_VERDICT:
+        return abstain(_NO_VERDICT[end], why)
     count = sum(passed)
     detail = f"{count} of {num_tests} passed; {why}".removesuffix("; ")
     if count == num_tests:

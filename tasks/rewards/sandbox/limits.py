@@ -13,12 +13,13 @@ class Limits:
     run_cpu_s: int = 3
     """Of one run of a program that reads its input; contests grant 1 to 4 s."""
     idle_s: float = 2.0
-    """A program that computes nothing for so long is stuck: waiting does not count as computing,
-    being kept waiting by a busy machine for so long does not happen."""
-    wall_s: float = 20.0
-    """Well above the CPU time, so that a busy machine does not make a program too slow."""
-    total_cpu_s: float = 20.0
-    """Of all runs of one program, a stuck one counting `idle_s`; what is undecided then failed."""
+    """A program that sleeps for so long without computing is stuck; waiting for a CPU is no
+    sleep."""
+    total_s: float = 20.0
+    """Computed or slept by one program in all its runs together; what is undecided then failed."""
+    wall_s: float = 240.0
+    """On the clock, for all runs of one program and its compilation. Only on a machine that has no
+    CPU time to give does a program get there, so this ends in no verdict."""
     memory_mib: int = 512
     """Address space; for Java the heap."""
     java_machine_mib: int = 512
@@ -29,7 +30,6 @@ class Limits:
     output_mib: int = 4
     """What one run may print."""
     compile_cpu_s: int = 20
-    compile_wall_s: float = 60.0
     compile_memory_mib: int = 1024
     compile_file_mib: int = 64
     """The largest file a compiler may write; the folder for all of them holds four."""

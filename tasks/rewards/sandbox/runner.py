@@ -16,6 +16,7 @@ from typing import TypeVar
 
 from tasks.errors import EngineError
 from tasks.rewards.sandbox import wire
+from tasks.rewards.sandbox.budget import Budget
 from tasks.rewards.sandbox.levels import VARIABLE, Level, available, choose
 from tasks.rewards.sandbox.limits import Limits
 from tasks.rewards.sandbox.session import Outcome, Run, Runs, Session
@@ -39,33 +40,47 @@ class Sandbox:
         atexit.register(self.close)
 
     def run(
-        self, source: str, tests: Sequence[str], setup: str = "", *, early: bool = False
+        self,
+        source: str,
+        tests: Sequence[str],
+        setup: str = "",
+        *,
+        budget: Budget | None = None,
+        early: bool = False,
     ) -> Outcome:
         """Load a Python program and run tests against it; nothing of it is left afterwards.
 
         Args:
+            budget: what this program may use; None for the sandbox's own limits.
             early: stop at the first failed test.
 
         Raises:
             EngineError: the sandbox failed twice.
         """
         task = {"source": source, "setup": setup, "tests": list(tests), "early": early}
-        return self._twice(lambda session: session.judge(task))
+        return self._judged(task, budget)
 
     def call(
-        self, source: str, name: str, cases: Sequence[object], *, early: bool = False
+        self,
+        source: str,
+        name: str,
+        cases: Sequence[object],
+        *,
+        budget: Budget | None = None,
+        early: bool = False,
     ) -> Outcome:
         """Load a Python program and compare what its function returns, case by case.
 
         Args:
             cases: objects with `args` and `expected`.
+            budget: what this program may use; None for the sandbox's own limits.
             early: stop at the first failed case.
 
         Raises:
             EngineError: the sandbox failed twice.
         """
         task = {"source": source, "function": name, "cases": list(cases), "early": early}
-        return self._twice(lambda session: session.judge(task))
+        return self._judged(task, budget)
 
     def execute(
         self,
@@ -73,18 +88,23 @@ class Sandbox:
         inputs: Sequence[str],
         judge: Callable[[int, Run], str],
         *,
+        budget: Budget | None = None,
         early: bool = False,
     ) -> Runs:
         """Compile a program once and run it on every input.
 
         Args:
             judge: why a run failed, given its index; empty if it passed.
+            budget: what this program may use; None for the sandbox's own limits.
             early: stop at the first failure.
 
         Raises:
             EngineError: the sandbox failed twice.
         """
-        return self._twice(lambda session: session.execute(build, inputs, judge, early=early))
+        chosen = budget or Budget(self.limits)
+        return self._twice(
+            lambda session: session.execute(build, inputs, judge, chosen, early=early)
+        )
 
     def close(self) -> None:
         """End all processes; a later run starts new ones."""
@@ -93,6 +113,10 @@ class Sandbox:
         while self._all:
             self._all.pop().close()
         self._idle = queue.LifoQueue()
+
+    def _judged(self, task: object, budget: Budget | None) -> Outcome:
+        chosen = budget or Budget(self.limits)
+        return self._twice(lambda session: session.judge(task, chosen))
 
     def _twice(self, use: Callable[[Session], ResultT]) -> ResultT:
         for attempt in (1, 2):

@@ -10,13 +10,13 @@ import signal
 import socket
 import subprocess
 import tempfile
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from tasks.errors import EngineError
 from tasks.rewards.sandbox import bubblewrap, toolchains, wire, zygote
+from tasks.rewards.sandbox.budget import Budget, Watch
 from tasks.rewards.sandbox.confinement import Bounds
 from tasks.rewards.sandbox.levels import Level, work_mib
 from tasks.rewards.sandbox.limits import Limits
@@ -24,8 +24,14 @@ from tasks.rewards.sandbox.toolchains import Build, Language
 from tasks.rewards.sandbox.workbench import Patience
 
 _ROOT = Path(__file__).parents[3]
-_START_S = 30.0
+_START_S = 120.0
+"""For a zygote to start, or to end a program, on a busy machine."""
 _MIB = 2**20
+_STOPPED = {
+    "idle": {"end": "timeout", "why": "nothing was computed"},
+    "spent": {"end": "timeout", "why": "the time for all runs is used up"},
+    "starved": {"end": "starved", "why": "the machine had no CPU time for it"},
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +41,8 @@ class Outcome:
     passed: tuple[bool, ...]
     """One per test that was decided; tests after a hang or crash are missing."""
     end: str
-    """'done', 'load' (does not load), 'gone' (its process died), 'timeout', or 'unsupported' (a
-    test needs what the sandbox cannot do)."""
+    """'done', 'load' (does not load), 'gone' (its process died), 'timeout', 'starved' (the machine
+    had no CPU time for it), or 'unsupported' (a test needs what the sandbox cannot do)."""
     why: str
     """First failure, for people."""
     cpu_s: float
@@ -49,7 +55,7 @@ class Run:
     """What one run of a program on one input gave."""
 
     end: str
-    """'done', 'timeout' or 'output' (too much of it)."""
+    """'done', 'timeout', 'starved' or 'output' (too much of it)."""
     code: int
     cpu_s: float
     output: str
@@ -71,7 +77,7 @@ class Session:
     """One zygote process and the socket to it; one program at a time."""
 
     def __init__(self, limits: Limits, level: Level) -> None:
-        self._limits, self._level = limits, level
+        self._level = level
         self._control, theirs = socket.socketpair()
         self._control.settimeout(_START_S)
         is_wrapped = level is Level.BUBBLEWRAP
@@ -81,8 +87,6 @@ class Session:
         orders = zygote.Orders(
             confined=level is not Level.PLAIN,
             memory_bytes=limits.memory_mib * _MIB,
-            cpu_s=limits.cpu_s,
-            idle_s=limits.idle_s,
             readable=toolchains.readable(),
             work=self._folder or bubblewrap.WORK,
             removes_work=not is_wrapped,
@@ -118,20 +122,23 @@ class Session:
         """True while the process runs."""
         return self.process.poll() is None
 
-    def judge(self, task: object) -> Outcome:
+    def judge(self, task: object, budget: Budget) -> Outcome:
         """Load one program and have it tested, or its calls judged."""
         mine, judge_parent = socket.socketpair()
         judge_link, candidate_link = socket.socketpair()
+        watch = Watch(self.process.pid, budget)
         with mine:
             with judge_parent, judge_link, candidate_link:
                 ends = [end.fileno() for end in (judge_parent, judge_link, candidate_link)]
-                socket.send_fds(self._control, [b"S"], ends)
-            reports, last = _reports(mine, task, time.monotonic() + self._limits.wall_s)
+                socket.send_fds(self._control, [b"S" + bytes([budget.limits.cpu_s])], ends)
+            reports, last = _reports(mine, task, watch, budget)
         status = self._end()
+        used_s = float(status["candidate"]["cpu_s"])
+        watch.settle(used_s)
         end, why = str(last["end"]), str(last.get("why", ""))
         died_of = {int(status[name]["signal"]) for name in ("candidate", "judge")}
-        if end in ("gone", "lost") and (status["idle"] or signal.SIGXCPU in died_of):
-            end, why = "timeout", "nothing was computed" if status["idle"] else why
+        if end in ("gone", "lost") and signal.SIGXCPU in died_of:
+            end = "timeout"
         if end == "lost":
             raise wire.WireError(f"the judge ended: {status['judge']}")
         passed = [report for report in reports if "passed" in report]
@@ -140,12 +147,18 @@ class Session:
             passed=tuple(bool(report["passed"]) for report in passed),
             end=end,
             why=str(first["why"]) if first and not why else why,
-            cpu_s=float(status["candidate"]["cpu_s"]),
+            cpu_s=used_s,
             is_ready=len(reports) > 0,
         )
 
     def execute(
-        self, build: Build, inputs: Sequence[str], judge: Callable[[int, Run], str], *, early: bool
+        self,
+        build: Build,
+        inputs: Sequence[str],
+        judge: Callable[[int, Run], str],
+        budget: Budget,
+        *,
+        early: bool,
     ) -> Runs:
         """Compile one program and run it on inputs until one of them decides.
 
@@ -156,8 +169,8 @@ class Session:
         mine, theirs = socket.socketpair()
         with mine:
             with theirs:
-                socket.send_fds(self._control, [b"X"], [theirs.fileno()])
-            result = self._runs(mine, build, inputs, judge, early=early)
+                socket.send_fds(self._control, [b"X\0"], [theirs.fileno()])
+            result = self._runs(mine, build, inputs, judge, budget, early=early)
         self._end()
         return result
 
@@ -184,22 +197,26 @@ class Session:
         build: Build,
         inputs: Sequence[str],
         judge: Callable[[int, Run], str],
+        budget: Budget,
         *,
         early: bool,
     ) -> Runs:
-        limits, slack = self._limits, 10.0
-        link.settimeout(limits.compile_wall_s + slack)
-        wire.send(link, job(build, limits, confined=self._level is not Level.PLAIN))
-        compiled = wire.receive(link)
+        link.settimeout(budget.left_s)
+        try:
+            wire.send(link, job(build, budget.limits, confined=self._level is not Level.PLAIN))
+            compiled = wire.receive(link)
+        except TimeoutError:
+            return Runs((), "starved", "the machine had no CPU time for the compiler")
+        link.settimeout(_START_S)
         if not compiled["compiled"]:
             return Runs((), "not_compiled", str(compiled["why"]))
-        link.settimeout(limits.wall_s + slack)
-        passed, first, spent = list[bool](), ("", ""), 0.0
+        passed, first = list[bool](), ("", "")
         for index, text in enumerate(inputs):
-            if spent >= limits.total_cpu_s:
+            if budget.is_spent:
                 break
-            run = _one(link, text)
-            spent += max(run.cpu_s, limits.idle_s) if run.end == "timeout" else run.cpu_s
+            run = self._one(link, text, budget)
+            if run.end == "starved":
+                return Runs(tuple(passed), "starved", f"test {index}: {_STOPPED['starved']['why']}")
             why = judge(index, run)
             passed.append(not why)
             if why and not first[0]:
@@ -207,8 +224,25 @@ class Session:
             if why and early:
                 break
         if len(passed) < len(inputs) and not first[0]:
-            first = ("timeout", f"{limits.total_cpu_s:.0f} s of CPU time used up")
+            first = ("timeout", f"{budget.limits.total_s:.0f} s for all runs used up")
         return Runs(tuple(passed), first[0] or "done", first[1])
+
+    def _one(self, link: socket.socket, text: str, budget: Budget) -> Run:
+        wire.send(link, {"run": True})
+        wire.send_bytes(link, text.encode(errors="replace"), wire.MAX_STREAM_BYTES)
+        watch = Watch(self.process.pid, budget)
+        stopped = watch.wait(link)
+        if stopped:
+            wire.send(link, {"run": False})
+        ended = wire.receive(link)
+        output = wire.receive_bytes(link, wire.MAX_STREAM_BYTES)
+        watch.settle(float(ended["cpu_s"]))
+        return Run(
+            end=_STOPPED[stopped]["end"] if stopped else str(ended["end"]),
+            code=int(ended["code"]),
+            cpu_s=float(ended["cpu_s"]),
+            output=output.decode(errors="replace"),
+        )
 
 
 def job(build: Build, limits: Limits, *, confined: bool) -> dict[str, object]:
@@ -232,9 +266,7 @@ def job(build: Build, limits: Limits, *, confined: bool) -> dict[str, object]:
                 counts_reserved=not is_java,
             )
         ),
-        "compile_patience": asdict(
-            Patience(limits.compile_wall_s, limits.compile_wall_s, output_bytes=4_000)
-        ),
+        "compile_patience": asdict(Patience(4_000, is_compiler=True)),
         "bounds": asdict(
             Bounds(
                 limits.run_cpu_s,
@@ -245,39 +277,28 @@ def job(build: Build, limits: Limits, *, confined: bool) -> dict[str, object]:
                 counts_reserved=not is_java,
             )
         ),
-        "patience": asdict(
-            Patience(limits.wall_s, limits.idle_s, limits.output_mib * _MIB, limits.threads)
-        ),
+        "patience": asdict(Patience(limits.output_mib * _MIB, limits.threads)),
     }
 
 
-def _one(link: socket.socket, text: str) -> Run:
-    wire.send_bytes(link, text.encode(errors="replace"), wire.MAX_STREAM_BYTES)
-    ended = wire.receive(link)
-    output = wire.receive_bytes(link, wire.MAX_STREAM_BYTES)
-    return Run(
-        end=str(ended["end"]),
-        code=int(ended["code"]),
-        cpu_s=float(ended["cpu_s"]),
-        output=output.decode(errors="replace"),
-    )
-
-
 def _reports(
-    judge: socket.socket, task: object, deadline: float
-) -> tuple[list[dict[str, object]], dict[str, object]]:
+    judge: socket.socket, task: object, watch: Watch, budget: Budget
+) -> tuple[list[dict[str, object]], Mapping[str, object]]:
     """Send the task and read one report per test until the judge says how it ended."""
     reports: list[dict[str, object]] = []
     try:
-        judge.settimeout(max(0.01, deadline - time.monotonic()))
+        judge.settimeout(budget.left_s)
         wire.send(judge, task)
         while True:
-            judge.settimeout(max(0.01, deadline - time.monotonic()))
+            stopped = watch.wait(judge)
+            if stopped:
+                return reports, _STOPPED[stopped]
+            judge.settimeout(budget.left_s)
             report = wire.receive(judge)
             if "end" in report:
                 return reports, report
             reports.append(report)
     except TimeoutError:
-        return reports, {"end": "timeout"}
+        return reports, _STOPPED["starved"]
     except wire.WireError as error:
         return reports, {"end": "lost", "why": str(error)}

@@ -4,10 +4,11 @@ It sees inputs but no expected output: what a program printed goes back to the c
 Protocol on the socket, requests from the caller:
 
     {"files", "compile", "run", ...}, once   -> {"compiled": bool, "why": str}
-    b"input", any number of times            -> {"end", "code", "cpu_s"}, then b"output"
+    {"run": true}, then b"input"             -> {"end", "code", "cpu_s"}, then b"output"
+    {"run": false}                           ends the run that is going on, if it still is
 
-`end` is 'done', 'timeout' (CPU time, wall time, or nothing computed for `idle_s`) or 'output' (too
-much of it). Standard library only.
+`end` is 'done', 'timeout' (CPU time), 'stopped' (by the caller) or 'output' (too much of it).
+Standard library only.
 """
 
 import os
@@ -15,7 +16,6 @@ import select
 import signal
 import socket
 import tempfile
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,22 +32,19 @@ from tasks.rewards.sandbox.wire import (
     send_bytes,
 )
 
-_TICK_S = 0.1
 _LINK = 3
 """Descriptor of a new process's socket to the workbench, until it becomes the command."""
-PROGRESS_S = 0.01
-"""CPU time that counts as doing something: a Java machine that waits uses a little."""
 
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """How long and how much the workbench waits for."""
+    """How much the workbench puts up with."""
 
-    wall_s: float
-    idle_s: float
     output_bytes: int
     threads: int = 0
     """How many a program may start, where its system calls are filtered; compilers are free."""
+    is_compiler: bool = False
+    """Its errors are output, and too much of it is cut off."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +71,8 @@ def serve(link: socket.socket, work: Path, *, filtered: bool) -> None:
             environment,
             Bounds(**job["compile_bounds"]),
             Patience(**job["compile_patience"]),
+            link,
             calls=Calls.COMPILER if filtered else None,
-            errors_too=True,
         )
         if ended.end != "done" or ended.code != 0:
             why = ended.output.decode(errors="replace").strip() or f"{ended.end} {ended.code}"
@@ -85,11 +82,15 @@ def serve(link: socket.socket, work: Path, *, filtered: bool) -> None:
     bounds, patience = Bounds(**job["bounds"]), Patience(**job["patience"])
     while True:
         try:
+            if not receive(link)["run"]:
+                continue  # the run ended before it was stopped
             given = receive_bytes(link, MAX_STREAM_BYTES)
         except WireError:
             return
         calls = Calls.PROGRAM if filtered else None
-        ended = run_process(job["run"], environment, bounds, patience, given=given, calls=calls)
+        ended = run_process(
+            job["run"], environment, bounds, patience, link, given=given, calls=calls
+        )
         send(link, {"end": ended.end, "code": ended.code, "cpu_s": ended.cpu_s})
         send_bytes(link, ended.output, MAX_STREAM_BYTES)
 
@@ -99,12 +100,16 @@ def run_process(
     environment: dict[str, str],
     bounds: Bounds,
     patience: Patience,
+    link: socket.socket,
     *,
     given: bytes = b"",
     calls: Calls | None = None,
-    errors_too: bool = False,
 ) -> Ended:
-    """Run one command under its bounds, kill it with its group, and return what it printed."""
+    """Run one command under its bounds, kill it with its group, and return what it printed.
+
+    Args:
+        link: whatever comes there ends the run.
+    """
     reading, writing = os.pipe()
     mine, theirs = socket.socketpair()
     with tempfile.TemporaryFile(dir=".") as stdin:
@@ -112,7 +117,12 @@ def run_process(
         stdin.seek(0)
         process = os.fork()
         if not process:
-            streams = (stdin.fileno(), writing, writing if errors_too else None, theirs.fileno())
+            streams = (
+                stdin.fileno(),
+                writing,
+                writing if patience.is_compiler else None,
+                theirs.fileno(),
+            )
             _become(command, environment, bounds, calls, streams)
     os.close(writing)
     theirs.close()
@@ -120,7 +130,8 @@ def run_process(
     try:
         _, listeners, _, _ = socket.recv_fds(mine, 1, 1)
         threads = Threads(listeners[0], patience.threads) if listeners else None
-        output, end = _collect(process, reading, patience, threads, keep_reading=errors_too)
+        streams = _Streams(reading, link, threads)
+        output, end = _collect(process, streams, patience)
     finally:
         mine.close()
         for handle in (reading, *listeners):
@@ -138,64 +149,55 @@ def run_process(
     return Ended(end, code, cpu_s, output)
 
 
-def cpu_time(process: int) -> float | None:
-    """Return a running process's CPU time; None where the machine does not tell."""
-    try:
-        return time.clock_gettime((~process << 3) | 2)  # the kernel's number for that clock
-    except (OSError, OverflowError):
-        return None
+class _Streams:
+    """What the workbench listens to while a process runs."""
+
+    def __init__(self, output: int, link: socket.socket, threads: Threads | None) -> None:
+        self.output, self._link, self._threads = output, link, threads
+        self._poll = select.poll()
+        for stream in (output, link, *([threads.listener] if threads else [])):
+            self._poll.register(stream, select.POLLIN)
+
+    def next(self) -> str:
+        """Wait for 'output' or 'stopped'; meanwhile answer a program that wants a thread."""
+        while True:
+            events = dict(self._poll.poll())
+            threads = self._threads
+            event = events.get(threads.listener, 0) if threads else 0
+            if threads and event and not threads.answer(event):
+                self._poll.unregister(threads.listener)
+            if self.output in events:
+                return "output"
+            if self._link.fileno() in events:
+                return "stopped"
+
+    def is_stopped(self, within_s: float) -> bool:
+        """Wait a little for the caller to end the run."""
+        return bool(select.select([self._link], [], [], within_s)[0])
 
 
-def _collect(
-    process: int,
-    reading: int,
-    patience: Patience,
-    threads: Threads | None,
-    *,
-    keep_reading: bool,
-) -> tuple[bytes, str]:
-    """Read until the process closes its output, ends, waits too long or prints too much."""
+def _collect(process: int, streams: _Streams, patience: Patience) -> tuple[bytes, str]:
+    """Read until the process closes its output, ends, is stopped or prints too much."""
     parts, size = list[bytes](), 0
-    poll = select.poll()
-    poll.register(reading, select.POLLIN)
-    if threads is not None:
-        poll.register(threads.listener, select.POLLIN)
-    start = busy = time.monotonic()
-    spent = cpu_time(process)
     while True:
-        ready = _is_readable(reading, poll, threads)
-        if ready:
-            part = os.read(reading, 2**16)
-            if not part:
-                return b"".join(parts), _wait(process, start + patience.wall_s)
-            if size < patience.output_bytes:
-                parts.append(part)
-            size += len(part)
-            if size > patience.output_bytes and not keep_reading:
-                return b"".join(parts)[: patience.output_bytes], "output"
-        now, used = time.monotonic(), cpu_time(process)
-        if used is None or spent is None or used > spent + PROGRESS_S or ready:
-            busy, spent = now, used
-        if now - busy > patience.idle_s or now - start > patience.wall_s:
-            return b"".join(parts), "timeout"
+        if streams.next() == "stopped":
+            return b"".join(parts), "stopped"
+        part = os.read(streams.output, 2**16)
+        if not part:
+            return b"".join(parts), _wait(process, streams)
+        if size < patience.output_bytes:
+            parts.append(part)
+        size += len(part)
+        if size > patience.output_bytes and not patience.is_compiler:
+            return b"".join(parts)[: patience.output_bytes], "output"
 
 
-def _is_readable(reading: int, poll: select.poll, threads: Threads | None) -> bool:
-    """Wait a little for output; meanwhile answer a program that wants a thread."""
-    events = dict(poll.poll(_TICK_S * 1000))
-    event = events.get(threads.listener, 0) if threads is not None else 0
-    if threads is not None and event and not threads.answer(event):
-        poll.unregister(threads.listener)
-    return reading in events
-
-
-def _wait(process: int, deadline: float) -> str:
+def _wait(process: int, streams: _Streams) -> str:
     """Wait for the end of a process that has closed its output."""
-    while time.monotonic() < deadline:
-        if os.waitid(os.P_PID, process, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None:
-            return "done"
-        time.sleep(0.002)
-    return "timeout"
+    while os.waitid(os.P_PID, process, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
+        if streams.is_stopped(within_s=0.001):
+            return "stopped"
+    return "done"
 
 
 def _become(

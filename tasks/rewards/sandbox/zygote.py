@@ -6,8 +6,9 @@ saw.
 Protocol on the socket:
 
     to the caller    {"filter": bool, "files": bool}: which confinement works here
-    from the caller  b"S" with three sockets: the judge's to the caller, both ends of their link
-                     b"X" with one: the workbench's to the caller
+    from the caller  b"S", a byte for the candidate's CPU seconds, and three sockets: the judge's to
+                     the caller, both ends of their link
+                     b"X", a byte of no meaning, and one socket: the workbench's to the caller
     from the caller  b"E": end them
     to the caller    how each of them ended
 """
@@ -15,7 +16,6 @@ Protocol on the socket:
 import gc
 import json
 import os
-import select
 import shutil
 import signal
 import socket
@@ -23,7 +23,6 @@ import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from tasks.rewards.sandbox import candidate, judge, wire, workbench
 from tasks.rewards.sandbox.calls import CallFilter, Calls
@@ -48,7 +47,6 @@ PRELOADED = (
     "unicodedata",
 )
 """Modules programs use often; importing them once costs less than once per program."""
-_TICK_S = 0.25
 _REAP_S = 5.0
 
 
@@ -59,8 +57,6 @@ class Orders:
     confined: bool
     """By Landlock and system call filters, as far as the machine has them."""
     memory_bytes: int
-    cpu_s: int
-    idle_s: float
     readable: list[str]
     """Files and folders that programs and compilers may read."""
     work: str
@@ -88,17 +84,17 @@ def main() -> None:
     gc.collect()
     gc.freeze()
     while True:
-        message, sockets, _, _ = socket.recv_fds(control, 1, 3)
-        if not message:
+        message, sockets, _, _ = socket.recv_fds(control, 2, 3)
+        if len(message) != 2:
             return
-        children = _start(message, sockets, filtering, orders)
-        idle = _watch(control, children, orders.idle_s if message == b"S" else None)
-        statuses: dict[str, Any] = {name: _end(child) for name, child in children.items()}
+        children = _start(message[:1], message[1], sockets, filtering, orders)
+        is_asked = control.recv(1) == b"E"
+        statuses = {name: _end(child) for name, child in children.items()}
         is_clean = _reap()
         _empty(Path(orders.work))
-        if control.recv(1) != b"E" or not is_clean:
+        if not is_asked or not is_clean:
             return  # with a namespace of its own, whatever is left ends with this process
-        wire.send(control, {**statuses, "idle": idle})
+        wire.send(control, statuses)
 
 
 def _leave_a_janitor(control: socket.socket, work: Path) -> None:
@@ -116,9 +112,9 @@ def _leave_a_janitor(control: socket.socket, work: Path) -> None:
 
 
 def _start(
-    message: bytes, sockets: list[int], filtering: CallFilter, orders: Orders
+    message: bytes, cpu_s: int, sockets: list[int], filtering: CallFilter, orders: Orders
 ) -> dict[str, int]:
-    memory, cpu_s = orders.memory_bytes, orders.cpu_s
+    memory = orders.memory_bytes
     if message == b"S" and len(sockets) == 3:
         confined = filtering if orders.confined and filtering.works else None
         children = {
@@ -159,24 +155,6 @@ def _fork(
             candidate.serve(*sockets)
     finally:
         os._exit(0)
-
-
-def _watch(control: socket.socket, children: dict[str, int], idle_s: float | None) -> bool:
-    """Wait for the caller; kill children that compute nothing for `idle_s`, and say so."""
-    spent = busy = 0.0
-    while True:
-        ready, _, _ = select.select([control], [], [], None if idle_s is None else _TICK_S)
-        if ready or idle_s is None:
-            return False
-        times = [workbench.cpu_time(child) for child in children.values()]
-        now, used = time.monotonic(), sum(one for one in times if one is not None)
-        if None in times or used > spent + workbench.PROGRESS_S or not busy:
-            busy, spent = now, used
-        if now - busy > idle_s:
-            for child in children.values():
-                os.kill(child, signal.SIGKILL)
-            select.select([control], [], [])
-            return True
 
 
 def _end(process: int) -> dict[str, float]:

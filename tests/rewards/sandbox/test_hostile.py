@@ -16,9 +16,7 @@ from tests.rewards.sandbox.hostile import HARNESSES, HOSTILE, SECRETS, SOLUTIONS
 
 LEVELS = [Level.BUBBLEWRAP, Level.KERNEL]
 COMPILERS = {"python": "true", "cpp": "g++", "java": "javac"}
-SMALL = Limits(
-    cpu_s=1, run_cpu_s=1, idle_s=0.7, wall_s=5.0, total_cpu_s=0.9, memory_mib=256, output_mib=1
-)
+SMALL = Limits(cpu_s=1, run_cpu_s=1, idle_s=0.7, total_s=0.9, memory_mib=256, output_mib=1)
 
 
 @pytest.fixture(scope="module", params=LEVELS)

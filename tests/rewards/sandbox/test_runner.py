@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[3]
 
 @pytest.fixture(scope="module")
 def sandbox():
-    one = Sandbox(Limits(cpu_s=1, wall_s=2.0, memory_mib=256))
+    one = Sandbox(Limits(cpu_s=1, memory_mib=256))
     yield one
     one.close()
 
@@ -67,7 +67,7 @@ def processes() -> set[int]:
 
 def test_nothing_is_left_running() -> None:
     before = processes()
-    one = Sandbox(Limits(cpu_s=1, wall_s=0.5))
+    one = Sandbox(Limits(cpu_s=1, idle_s=0.5))
     for source in ("import time; time.sleep(60)", "while True: pass", "import os; os._exit(1)"):
         one.run(source, ["assert True"])
     # The zygote waits for the next program; bubblewrap adds itself and its init.
@@ -83,7 +83,7 @@ def test_nothing_outlives_a_parent_that_is_killed(level: Level) -> None:
         "import os, threading, time\n"
         "from tasks.rewards.sandbox.levels import Level\n"
         "from tasks.rewards.sandbox.runner import Limits, Sandbox\n"
-        "one = Sandbox(Limits(cpu_s=60, wall_s=60.0), Level(os.environ['LEVEL']))\n"
+        "one = Sandbox(Limits(cpu_s=60, total_s=60.0), Level(os.environ['LEVEL']))\n"
         "run = threading.Thread(target=one.run, args=('while True: pass', ['f()']))\n"
         "run.start()\n"
         "while not one._all: time.sleep(0.02)\n"
@@ -282,7 +282,7 @@ def test_an_early_stop_leaves_the_rest_undecided(sandbox: Sandbox) -> None:
 
 
 def test_a_stuck_program_costs_its_idle_time_not_its_wall_time() -> None:
-    one = Sandbox(Limits(idle_s=0.5, wall_s=60.0))
+    one = Sandbox(Limits(idle_s=0.5))
     source = "import threading\nlock = threading.Lock()\ndef f(): lock.acquire(); lock.acquire()"
     start = time.monotonic()
     outcome = one.run(source, ["assert f()"])

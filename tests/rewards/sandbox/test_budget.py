@@ -1,0 +1,165 @@
+"""A program pays for what it computes and sleeps, and never for what the machine does to it."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tasks.rewards.code_tests import Case, CodeTests, score_program
+from tasks.rewards.sandbox.budget import Budget, Watch
+from tasks.rewards.sandbox.limits import Limits
+from tasks.rewards.sandbox.runner import Sandbox
+
+COMPUTES = """
+import time
+def f(cpu_s):
+    end = time.process_time() + cpu_s
+    while time.process_time() < end: pass
+    return 1
+"""
+SLEEPS = """
+import threading, time
+def f(seconds):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        threading.Event().wait(0.05)
+        for _ in range(200_000): pass
+    return 1
+"""
+READS = "\nif __name__ == '__main__': print(f(float(input())))\n"
+
+
+def gold(mode: str, *seconds: float) -> CodeTests:
+    if mode == "asserts":
+        return CodeTests(tests=tuple(f"assert f({one}) == 1" for one in seconds))
+    cases = tuple(Case(stdin=f"{one}\n", expected="1") for one in seconds)
+    return CodeTests(mode="stdio", cases=cases)
+
+
+@pytest.fixture
+def sandbox():
+    opened: list[Sandbox] = []
+
+    def start(**limits: float) -> Sandbox:
+        opened.append(Sandbox(Limits(**limits), size=1))  # pyright: ignore[reportArgumentType]
+        opened[0].run("", ["assert True"])
+        return opened[0]
+
+    yield start
+    for one in opened:
+        one.close()
+
+
+@pytest.fixture
+def burners():
+    command = [sys.executable, "-c", "while True: pass"]
+    processes = [subprocess.Popen(command) for _ in range(4 * (os.cpu_count() or 1))]
+    yield
+    for process in processes:
+        process.kill()
+        process.wait()
+
+
+def below(process: int) -> set[int]:
+    found = {process}
+    for listing in Path(f"/proc/{process}/task").glob("*/children"):
+        for child in listing.read_text().split():
+            found |= below(int(child))
+    return found
+
+
+def signal_after(delay_s: float, number: int, choose: Callable[[], set[int]]) -> None:
+    def send() -> None:
+        for process in choose():
+            os.kill(process, number)
+
+    threading.Timer(delay_s, send).start()
+
+
+@pytest.mark.parametrize("mode", ["asserts", "stdio"])
+def test_a_right_program_on_a_loaded_machine_is_right(sandbox, burners: None, mode: str) -> None:
+    one = sandbox(cpu_s=1, run_cpu_s=1, idle_s=0.3, total_s=1.5)
+    started = time.monotonic()
+    verdict = score_program(gold(mode, 0.3, 0.3), COMPUTES + READS, one)
+
+    assert "correct" == verdict.reason, verdict
+    assert time.monotonic() - started > 1.0
+
+
+@pytest.mark.parametrize("mode", ["asserts", "stdio"])
+def test_a_program_that_is_stopped_for_a_while_is_right(sandbox, mode: str) -> None:
+    one = sandbox(cpu_s=1, run_cpu_s=1, idle_s=0.3, total_s=0.9)
+    [session] = one._all
+    before, stopped = below(session.process.pid), set[int]()
+
+    def running() -> set[int]:
+        stopped.update(below(session.process.pid) - before)
+        return stopped
+
+    signal_after(0.2, signal.SIGSTOP, running)
+    signal_after(1.7, signal.SIGCONT, lambda: stopped)
+    started = time.monotonic()
+    verdict = score_program(gold(mode, 0.5), COMPUTES + READS, one)
+
+    assert "correct" == verdict.reason, verdict
+    assert time.monotonic() - started > 1.5
+    assert stopped
+
+
+@pytest.mark.parametrize("mode", ["asserts", "stdio"])
+def test_a_program_the_machine_never_runs_has_no_verdict(sandbox, mode: str) -> None:
+    one = sandbox(cpu_s=1, run_cpu_s=1, idle_s=0.3, total_s=0.9, wall_s=1.5)
+    [session] = one._all
+    before = below(session.process.pid)
+    workbench = set[int]()
+
+    def running() -> set[int]:
+        found = below(session.process.pid) - before
+        # The workbench goes on, which has to report.
+        workbench.update({min(found)} if mode == "stdio" else ())
+        return found - workbench
+
+    signal_after(0.2, signal.SIGSTOP, running)
+    verdict = score_program(gold(mode, 0.5), COMPUTES + READS, one)
+
+    assert (None, "starved") == (verdict.score, verdict.reason), verdict
+
+
+@pytest.mark.parametrize("mode", ["asserts", "stdio"])
+def test_a_nearly_idle_program_has_one_budget_for_all_its_tests(sandbox, mode: str) -> None:
+    one = sandbox(cpu_s=2, idle_s=0.5, total_s=1.5)
+    started = time.monotonic()
+    verdict = score_program(gold(mode, *[0.6] * 12), SLEEPS + READS, one)
+    held_s = time.monotonic() - started
+
+    assert (True, "timeout") == (0 < (verdict.score or 0) < 0.5, verdict.reason), verdict
+    assert held_s < 6.0
+
+
+def test_a_budget_is_spent_by_own_time_and_late_by_the_clock() -> None:
+    budget = Budget(Limits(total_s=1.0, wall_s=0.05))
+    watch = Watch(os.getpid(), budget)
+    watch.settle(0.6)
+    is_spent = budget.is_spent
+    watch.settle(0.6)
+    time.sleep(0.06)
+
+    assert (False, True, True) == (is_spent, budget.is_spent, budget.is_late)
+    assert 0 < budget.left_s <= 0.01
+
+
+def test_where_threads_cannot_be_seen_only_the_clock_ends_a_program() -> None:
+    process = subprocess.Popen(["true"])
+    process.wait()
+    mine, theirs = socket.socketpair()
+    with mine, theirs:
+        why = Watch(process.pid, Budget(Limits(idle_s=0.1, total_s=0.1, wall_s=0.6))).wait(mine)
+
+    assert "starved" == why
