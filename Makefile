@@ -82,7 +82,7 @@ lint: $(STAMP) ## style, types and import contracts only
 	$(BIN)/basedpyright --pythonpath $(BIN)/python
 	$(BIN)/lint-imports
 
-seeds: $(STAMP) ## the pipeline with three seeds, and what each step of the ladder gained
+seeds: $(STAMP) ## the pipeline with three seeds, and what each step of the checkpoint progression gained
 	$(BIN)/pyflyte run workflows/seeds.py seeds $(ARGS)
 
 real: $(STAMP) ## the pipeline on six public data sets: make real DATA=folder

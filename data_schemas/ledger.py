@@ -11,22 +11,22 @@ from pydantic import BaseModel, ConfigDict, Field
 from data_schemas.prompts import Domain
 
 
-class Fate(StrEnum):
+class GroupOutcome(StrEnum):
     """What became of a prompt, by the stage that decided it (CompassMax A.4)."""
 
-    SKIPPED_FLAT = "skipped_flat"
-    """Stage 1: its record predicts a group without contrast; not rolled out."""
+    SKIPPED_ZERO_VARIANCE = "skipped_zero_variance"
+    """Stage 1: its record predicts a zero-variance group; not rolled out."""
     SKIPPED_BAND = "skipped_band"
     """Stage 1: its pass rate is outside the band of the curriculum's stage; not rolled out."""
     IN_FLIGHT = "in_flight"
     """Some responses reached the step's segment and go on in the next step."""
     UNSCORED = "unscored"
     """Stage 2: fewer than two rollouts have a verdict."""
-    FLAT_PARTIAL = "flat_partial"
+    ZERO_VARIANCE_PARTIAL = "zero_variance_partial"
     """Stage 2: equal partial credit: no sign, no advantage."""
-    FLAT_JUDGED = "flat_judged"
+    ZERO_VARIANCE_JUDGED = "zero_variance_judged"
     """Stage 2: a judge found them all alike: no advantage, and RL-ZVP has no sign to go by."""
-    CONTRAST = "contrast"
+    NON_ZERO_VARIANCE = "non_zero_variance"
     """Stage 3: rewards differ: trained with group-relative advantages."""
     ZERO_VARIANCE_TRAINED = "zero_variance_trained"
     """Stage 3: all solved or all failed: trained with RL-ZVP."""
@@ -36,7 +36,7 @@ class Fate(StrEnum):
     """Stage 3: flat and replaced by a refill: rolled out, not trained."""
 
 
-SKIPPED = (Fate.SKIPPED_FLAT, Fate.SKIPPED_BAND)
+SKIPPED = (GroupOutcome.SKIPPED_ZERO_VARIANCE, GroupOutcome.SKIPPED_BAND)
 """Never rolled out."""
 
 
@@ -49,7 +49,7 @@ class LedgerRow(BaseModel):
     round: int = Field(ge=0, description="0 = first draw, then refills")
     problem_id: str
     domain: Domain
-    fate: Fate
+    outcome: GroupOutcome
     rollouts: int = Field(description="responses that ended in this step")
     prompt_tokens: int
     generated_tokens: int = Field(description="generated in this step, drafts included")

@@ -52,7 +52,7 @@ class LayoutSettings(Settings):
     rollout_tensor: int = Field(
         default=1, ge=1, description="tensor parallel of a rollout engine, inside a node"
     )
-    rollout_apart: int = Field(
+    dedicated_rollout_gpus: int = Field(
         default=0,
         ge=0,
         description="GPUs per node that only roll out; 0 = every GPU does both in turn",
@@ -68,9 +68,9 @@ class LayoutSettings(Settings):
     def _trainer_computes_in_floats(self) -> Self:
         if self.precision is Precision.FP8:
             raise ValueError("layout.precision is fp8; the trainer computes in fp32 or bf16")
-        if self.rollout_apart % self.rollout_tensor:
+        if self.dedicated_rollout_gpus % self.rollout_tensor:
             raise ValueError(
-                f"layout.rollout_apart {self.rollout_apart} is not a multiple of "
+                f"layout.dedicated_rollout_gpus {self.dedicated_rollout_gpus} is not a multiple of "
                 f"layout.rollout_tensor {self.rollout_tensor}"
             )
         return self
@@ -82,7 +82,7 @@ class MachineSettings(Settings):
     rollout: RolloutKind = RolloutKind.HF
     trainer: TrainerKind = TrainerKind.TORCH
     precision: Precision = Field(default=Precision.FP32, description="of the rollout engine")
-    kept_whole: tuple[str, ...] = Field(
+    fp8_ignored_layers: tuple[str, ...] = Field(
         default=(),
         description="layers that fp8 leaves alone beside routers, embeddings and head: those of "
         "Super Experts, as 'model.layers.3.mlp.experts'",

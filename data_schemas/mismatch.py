@@ -31,7 +31,7 @@ class GateRecord(BaseModel):
         description="share of (token, layer) routes that differ; None where replay hides it"
     )
     probe_logprob: float = Field(
-        description="mean |dlogp| on canary sequences after the newest weight hand-over"
+        description="mean |dlogp| on canary sequences after the newest weight sync"
     )
 
 

@@ -56,7 +56,9 @@ class EvaluationReport(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    model: str = Field(description="name on the ladder: base, sft/reasoning, merged, rl/one ...")
+    model: str = Field(
+        description="name in the checkpoint progression: base, sft/reasoning, merged, rl/one ..."
+    )
     checkpoint: str = Field(description="artifact digest")
     suites: tuple[SuiteScore, ...]
     truncated_share: float

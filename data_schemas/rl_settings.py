@@ -80,7 +80,7 @@ class ZeroVarianceSettings(Settings):
     """What happens to groups whose rewards are all equal."""
 
     refill_rounds: int = Field(
-        default=1, ge=0, description="extra prompt draws to replace flat groups"
+        default=1, ge=0, description="extra prompt draws to replace zero-variance groups"
     )
     rl_zvp_alpha: float = Field(default=0.1, ge=0.0, description="RL-ZVP: 0.10 best; 0 = off")
     std_floor: float = Field(
@@ -90,7 +90,8 @@ class ZeroVarianceSettings(Settings):
         default=1.0,
         gt=0.0,
         le=1.0,
-        description="skip a prompt whose record predicts a flat group this surely; 1 = never",
+        description="skip a prompt whose record predicts a zero-variance group "
+        "with this probability; 1 = never",
     )
     curriculum: tuple[tuple[float, float], ...] = Field(
         default=(),
@@ -224,10 +225,10 @@ class EngineSettings(MachineSettings):
     @model_validator(mode="after")
     def _asynchrony_needs_engines_of_their_own(self) -> Self:
         both = self.trainer is TrainerKind.MEGATRON and self.rollout is RolloutKind.VLLM
-        if both and self.staleness > 0 and self.layout.rollout_apart == 0:
+        if both and self.staleness > 0 and self.layout.dedicated_rollout_gpus == 0:
             raise ValueError(
                 "engines.staleness lets rollouts and updates run at once, but they share their "
-                "GPUs; set layout.rollout_apart"
+                "GPUs; set layout.dedicated_rollout_gpus"
             )
         return self
 
@@ -242,7 +243,7 @@ class RLSettings(Settings):
     max_new_tokens: int = Field(default=64, ge=1, description="CompassMax: 32768")
     temperature: float = Field(default=1.0, gt=0.0, description="ESPO setup: 1.0")
     learning_rate: float = Field(default=3e-4, gt=0.0, description="ESPO setup: 1e-6")
-    mini_batches: int = Field(default=2, ge=1, description="optimizer updates per step")
+    num_mini_batches: int = Field(default=2, ge=1, description="optimizer updates per step")
     loss: LossSettings = LossSettings()
     zero_variance: ZeroVarianceSettings = ZeroVarianceSettings()
     rewards: RewardSettings = RewardSettings()
@@ -255,6 +256,6 @@ class RLSettings(Settings):
     def _domains_have_weight(self) -> Self:
         if not self.domains or min(self.domains.values()) <= 0.0:
             raise ValueError("domains needs at least one domain, each with a positive share")
-        if self.prompts_per_step * self.group_size < self.mini_batches:
-            raise ValueError("mini_batches exceeds the responses of a step; lower it")
+        if self.prompts_per_step * self.group_size < self.num_mini_batches:
+            raise ValueError("num_mini_batches exceeds the responses of a step; lower it")
         return self

@@ -14,8 +14,9 @@ verifier says so, it tries the next simpler way to judge the response, if there 
 
 from pydantic import BaseModel, ConfigDict, Field
 
-SOLVED_TOLERANCE = 1e-6
-"""A score this close to 1 counts as solved (RL-ZVP sign rule with graded rewards)."""
+SCORE_TOLERANCE = 1e-6
+"""Scores this close are equal: to 1 for a solved problem (RL-ZVP sign rule with graded rewards), to
+each other for a zero-variance group."""
 RESPONSE_FAULT = "response_fault:"
 """Starts the reason of a verdict on a response that made its own judgement impossible."""
 
@@ -41,7 +42,7 @@ class Verdict(BaseModel):
     @property
     def solved(self) -> bool:
         """True if the task was achieved in full."""
-        return self.score is not None and self.score >= 1.0 - SOLVED_TOLERANCE
+        return self.score is not None and self.score >= 1.0 - SCORE_TOLERANCE
 
     @property
     def by_response_fault(self) -> bool:

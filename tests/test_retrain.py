@@ -79,9 +79,9 @@ def released(tmp_path_factory):
         base = ingest_base(path="", name="base", **where)
         raw = ingest(settings=CURATION, **where)
         curated = curate(settings=CURATION, raw=raw, base=base, **where)
-        exam = evaluate(settings=EVALUATION, name="base", model=base, curated=curated, **where)
-        ladder = compare(settings=EVALUATION, candidate=exam, parents=[exam], **where)
-        release(settings=RELEASE, candidate=base, ladder=ladder, **where)
+        held_out = evaluate(settings=EVALUATION, name="base", model=base, curated=curated, **where)
+        progression = compare(settings=EVALUATION, candidate=held_out, parents=[held_out], **where)
+        release(settings=RELEASE, candidate=base, progression=progression, **where)
         yield folder, store
 
 

@@ -11,7 +11,7 @@ replay          repeat a step of RL from one file
 mismatch        trainer against rollout engine, with and without router replay
 ablation        each feature of RL off in turn
 agreement       two verifiers of final answers side by side
-seeds           the pipeline with three seeds, and what each rung of the ladder gained
+seeds           the pipeline with three seeds, and what each checkpoint gained
 capacity        the memory of one GPU under a layout
 launch_plans    the presets of the pipeline under names, and what runs by the clock
 """

@@ -3,8 +3,9 @@
     pyflyte run workflows/ablation.py ablation
 
 The model comes from the pipeline's own first stages; where `post_training` ran on the same store,
-they are in Flyte's cache. Every phase and every exam is cached on its own, so a study that was
-stopped goes on. Seeds and variants shape the graph, so they are read when it is made:
+they are in Flyte's cache. Every phase and every held-out evaluation is cached on its own, so a
+study that was stopped goes on. Seeds and variants shape the graph, so they are read when it is
+made:
 
     EACHPROMPT_SEEDS=1 EACHPROMPT_VARIANTS=gspo,zv_off pyflyte run workflows/ablation.py ablation
 """
@@ -27,7 +28,7 @@ from workflows.parts.preparation import preparation
 SEEDS = range(int(os.environ.get("EACHPROMPT_SEEDS", "3")))
 VARIANTS = chosen(os.environ.get("EACHPROMPT_VARIANTS", ""))
 SETTINGS = presets.CPU_SMOKE.model_copy(update={"evaluation": EvaluationSettings(samples=2)})
-"""Two responses per held-out problem: there are as many exams as phases."""
+"""Two responses per held-out problem: there are as many held-out evaluations as phases."""
 
 
 @entry_point
@@ -67,7 +68,7 @@ def ablation(
         store=run,
         execution=execution,
     )
-    names, trainings, exams = [], [], []
+    names, trainings, held_out_evaluations = [], [], []
     for seed in SEEDS:
         for variant in VARIANTS:
             name = f"{variant.name}/{seed}"
@@ -81,7 +82,7 @@ def ablation(
                 execution=execution,
                 max_tokens=max_tokens,
             )
-            exam = evaluate(
+            held_out_evaluation = evaluate(
                 settings=fitted.evaluation,
                 name=f"ablation/{name}",
                 model=trained.model,
@@ -91,13 +92,13 @@ def ablation(
             )
             names.append(name)
             trainings.append(trained.report)
-            exams.append(exam)
+            held_out_evaluations.append(held_out_evaluation)
     return tabulate(
         settings=fitted.evaluation,
         names=names,
         max_tokens=max_tokens,
         trainings=trainings,
-        exams=exams,
+        held_out_evaluations=held_out_evaluations,
         store=run,
         execution=execution,
     )

@@ -63,7 +63,7 @@ def evaluate(
         store=run,
         execution=execution,
     )
-    ladder = compare(
+    progression = compare(
         settings=chosen.evaluation,
         candidate=scores,
         parents=[before],
@@ -73,7 +73,7 @@ def evaluate(
     page = summary(
         settings=chosen,
         curated=rows.curated,
-        reports=[ladder],
+        reports=[progression],
         releases=[],
         store=run,
         execution=execution,

@@ -91,13 +91,19 @@ def pipeline(settings: PipelineSettings, store: str, sources: str) -> Pipeline:
         store=run,
         execution=execution,
     )
-    exams = [scores.base, scores.reasoning, scores.commerce, scores.merged, one.evaluation]
+    held_out_evaluations = [
+        scores.base,
+        scores.reasoning,
+        scores.commerce,
+        scores.merged,
+        one.evaluation,
+    ]
     judged = releasing(
         settings=chosen.release,
         evaluation=chosen.evaluation,
         candidate=two.model,
-        exam=two.evaluation,
-        parents=exams,
+        held_out_evaluation=two.evaluation,
+        parents=held_out_evaluations,
         store=run,
         execution=execution,
     )
@@ -109,13 +115,13 @@ def pipeline(settings: PipelineSettings, store: str, sources: str) -> Pipeline:
             tuned.commerce_training,
             one.training,
             two.training,
-            judged.ladder,
+            judged.progression,
         ],
         releases=[judged.model],
         store=run,
         execution=execution,
     )
-    evaluations = [*exams, two.evaluation]
+    evaluations = [*held_out_evaluations, two.evaluation]
     return Pipeline(model=judged.model, curated=rows.curated, evaluations=evaluations, page=page)
 
 

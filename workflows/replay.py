@@ -16,17 +16,17 @@ def replay(
     store: str = "runs",
     file: str = "",
 ) -> list[str]:
-    """Recompute advantages, masks and losses of a step from its capsule and compare the bytes.
+    """Recompute advantages, masks and losses of a step from its snapshot and compare the bytes.
 
     Needs no model and no GPU. Ends with an error if a byte differs.
 
     Args:
         model: 'models:/NAME@released' or 'models:/NAME/VERSION'.
         phase: 'rl/one', 'rl/two', 'rl/retrain'; '' for the last one.
-        step: its number; 0 for the newest of which there is a capsule.
+        step: its number; 0 for the newest of which there is a snapshot.
         loss: espo, gspo, grpo, dr_grpo, dapo or cispo: what it would have done on the same data.
         store: folder or s3:// prefix the artifacts lie in.
-        file: a capsule (.npz) to read instead.
+        file: a snapshot (.npz) to read instead.
 
     Returns:
         Names of all that was equal.

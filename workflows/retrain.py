@@ -63,7 +63,7 @@ def promote(
         settings=settings.release,
         evaluation=settings.evaluation,
         candidate=trained.model,
-        exam=trained.evaluation,
+        held_out_evaluation=trained.evaluation,
         parents=[before],
         store=store,
         execution=execution,
@@ -71,7 +71,7 @@ def promote(
     page = retrain_summary(
         settings=settings,
         curated=lesson.curated,
-        reports=[trained.training, judged.ladder],
+        reports=[trained.training, judged.progression],
         releases=[judged.model],
         store=store,
         execution=execution,
@@ -84,7 +84,7 @@ def study(
     settings: RetrainSettings,
     raw: DatasetRef,
     start: CheckpointRef,
-    exam: DatasetRef,
+    held_out: DatasetRef,
     store: StoreRef,
     execution: Execution,
 ) -> Assessed:
@@ -95,7 +95,7 @@ def study(
         base=start,
         store=store,
         execution=execution,
-        exam=exam,
+        held_out_from=held_out,
     )
     graded = grade(
         settings=settings.grading, curated=curated, start=start, store=store, execution=execution
@@ -125,7 +125,7 @@ def retrain(settings: RetrainSettings = presets.NIGHTLY, store: str = "runs") ->
             settings=settings,
             raw=news.raw,
             start=start.model,
-            exam=start.exam,
+            held_out=start.held_out,
             store=run,
             execution=execution,
         ),

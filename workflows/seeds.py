@@ -1,4 +1,4 @@
-"""The pipeline three times, with three seeds, and what the ladder looks like over all of them.
+"""The pipeline three times, with three seeds, and the checkpoint progression over all of them.
 
 pyflyte run workflows/seeds.py seeds
 """
@@ -18,7 +18,7 @@ RUNGS = ("base", "sft/reasoning", "sft/commerce", "merged", "rl/one", "rl/two")
 def _pooled(
     settings: PipelineSettings, runs: list[Pipeline], store: StoreRef, execution: Execution
 ) -> list[ReportRef]:
-    """Wire one pooling per rung.
+    """Wire one pooling per checkpoint.
 
     `settings.evaluation` is written anew for every task: flytekit resolves a promise's
     attribute in place, so one promise cannot feed two tasks.
@@ -57,7 +57,7 @@ def seeds(
     ]
     run, execution = open_store(store=store, workflow="seeds")
     pooled = _pooled(settings, runs, run, execution)
-    ladder = compare(
+    progression = compare(
         settings=settings.evaluation,
         candidate=pooled[-1],
         parents=pooled[:-1],
@@ -67,7 +67,7 @@ def seeds(
     return summary(
         settings=settings,
         curated=runs[0].curated,
-        reports=[ladder],
+        reports=[progression],
         releases=[],
         store=run,
         execution=execution,

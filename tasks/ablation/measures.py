@@ -1,10 +1,10 @@
-"""What a cell of the study (one variant, one seed) showed, read from its phase and its exam.
+"""What a cell of the study (one variant, one seed) showed: its phase, its held-out evaluation.
 
 Definitions, as the table uses them:
 
     reward             mean verdict of the last 10 steps
-    zv first           share of flat groups among first draws, mean over steps
-    zv trained         share of flat groups in the batches, mean over steps
+    zv first           share of zero-variance groups among first draws, mean over steps
+    zv trained         share of zero-variance groups in the batches, mean over steps
     tokens per solved  generated tokens, drafts included, per group with a solved response
     grad variance      variance of the gradient norm over the steps; relative: over its mean squared
     wait               seconds a step waits for verdicts after its last response
@@ -69,8 +69,8 @@ class Cell(BaseModel):
         return len(self.flat_first)
 
 
-def read_cell(variant: str, seed: int, training: Path, exam: Path) -> Cell:
-    """Read what a phase and the exam of its model left behind.
+def read_cell(variant: str, seed: int, training: Path, held_out_evaluation: Path) -> Cell:
+    """Read what a phase and the held-out evaluation of its model left behind.
 
     Raises:
         DataError: the phase has no step.
@@ -82,7 +82,7 @@ def read_cell(variant: str, seed: int, training: Path, exam: Path) -> Cell:
         timings=_lines(training / TIMING_FILE, StepTiming),
         rows=read_table(training / LEDGER_FILE, LedgerRow),
         costs=read_table(training / COSTS_FILE, PromptCost),
-        samples=read_table(exam / "samples.parquet", SampleResult),
+        samples=read_table(held_out_evaluation / "samples.parquet", SampleResult),
     )
 
 

@@ -27,7 +27,7 @@ def picture(report: AblationReport) -> bytes:
     right.plot([100 * line.flat_first for line in lines], places, "o", color=FLAT)
     right.plot([100 * line.flat_trained for line in lines], places, "s", color=TRAINED)
     right.set_xlim(left=0.0)
-    right.set_xlabel("flat groups, %: first draws (circles), trained batch (squares)")
+    right.set_xlabel("zero-variance groups, %: first draws (circles), trained batch (squares)")
     stream = io.BytesIO()
     # Without the version of matplotlib, so that equal reports give equal bytes.
     figure.savefig(stream, format="png", dpi=120, metadata={"Software": None})

@@ -101,13 +101,13 @@ def report_of(
     """Make the table.
 
     Args:
-        settings: of the exams; resamples and seed are the bootstrap's.
+        settings: of the held-out evaluations; resamples and seed are the bootstrap's.
         variants: in the order of the table; each comes with what it is compared with.
         cells: one per variant and seed.
         max_tokens: that every phase was given.
 
     Raises:
-        DataError: a cell is missing, or two exams asked different problems.
+        DataError: a cell is missing, or two held-out evaluations asked different problems.
     """
     by_name = {item.name: [c for c in cells if c.variant == item.name] for item in variants}
     seeds = tuple(cell.seed for cell in by_name[NOTHING_OFF])
@@ -116,7 +116,9 @@ def report_of(
         if seeds != tuple(cell.seed for cell in found):
             raise DataError(f"the variant {name!r} has not the seeds {seeds} of {NOTHING_OFF!r}")
         if any(set(cell.accuracy) != problems for cell in found):
-            raise DataError(f"the exams of {name!r} asked other problems than those of the rest")
+            raise DataError(
+                f"the held-out evaluations of {name!r} asked other problems than those of the rest"
+            )
     return AblationReport(
         max_tokens=max_tokens,
         seeds=seeds,

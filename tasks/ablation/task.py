@@ -32,28 +32,30 @@ def tabulate(
     names: list[str],
     max_tokens: int,
     trainings: list[ReportRef],
-    exams: list[ReportRef],
+    held_out_evaluations: list[ReportRef],
     store: StoreRef,
     execution: Execution,
 ) -> ReportRef:
     """Measure every cell, make the table, print it and keep it with its picture.
 
     Args:
-        settings: of the exams.
+        settings: of the held-out evaluations.
         names: variant and seed of every cell, 'gspo/0'; the next two lists have its order.
         max_tokens: that every phase was given.
         trainings: reports of the phases.
-        exams: of their models.
+        held_out_evaluations: of their models.
         store: of the run.
         execution: of the workflow.
     """
     with stage("ablation", settings, store, execution, code_digest("tabulate")) as record:
         cells = []
-        for name, training, exam in zip(names, trainings, exams, strict=True):
+        for name, training, held_out_evaluation in zip(
+            names, trainings, held_out_evaluations, strict=True
+        ):
             variant, _, seed = name.rpartition("/")
             folders = (
                 record.read(f"{name}/training", training),
-                record.read(f"{name}/exam", exam),
+                record.read(f"{name}/held_out_evaluation", held_out_evaluation),
             )
             cells.append(read_cell(variant, int(seed), *folders))
         chosen = variants.chosen(",".join(cell.variant for cell in cells))

@@ -15,8 +15,9 @@ from data_schemas.settings import PipelineSettings, RLSettings
 from tasks.errors import SettingsError
 
 SKIP_ABOVE = 0.4
-"""A graded 0 of 4 is enough (chance 0.43); at 0.6 nothing is skipped before a flat group of eight
-was rolled out (0.69), so nothing in the first pass over the problems. See the README's scan."""
+"""A graded 0 of 4 is enough (probability 0.43); at 0.6 nothing is skipped before a zero-variance
+group of eight was rolled out (0.69), so nothing in the first pass over the problems. See the
+README's scan."""
 MAX_ABSTAINED = 0.25
 """More than by default: a step that stops a phase would leave a hole in the table."""
 MAX_STEPS = 100_000
@@ -57,8 +58,14 @@ VARIANTS = (
     Variant("zv_off", "all four stages below off", {"zero_variance": _ZERO_VARIANCE_OFF}),
     Variant("zv_1_off", "no prompt is skipped", {"zero_variance": {"skip_above": 1.0}}),
     Variant("zv_2_off", "no floor under the divisor", {"zero_variance": {"std_floor": 0.0}}),
-    Variant("zv_3a_off", "flat groups are not replaced", {"zero_variance": {"refill_rounds": 0}}),
-    Variant("zv_3b_off", "flat groups teach nothing", {"zero_variance": {"rl_zvp_alpha": 0.0}}),
+    Variant(
+        "zv_3a_off",
+        "zero-variance groups are not replaced",
+        {"zero_variance": {"refill_rounds": 0}},
+    ),
+    Variant(
+        "zv_3b_off", "zero-variance groups teach nothing", {"zero_variance": {"rl_zvp_alpha": 0.0}}
+    ),
     Variant("gspo", "GSPO instead of ESPO", {"loss": _GSPO}),
     Variant("grpo", "GRPO instead of ESPO", {"loss": _GRPO}),
     Variant("bf16_r3", "rollouts in bf16, routes replayed", {"engines": _BF16}),

@@ -1,28 +1,31 @@
-"""Group-relative advantages, and which groups carry contrast.
+"""Group-relative advantages, and which groups have reward variance.
 
 Source: GRPO (F.1 of DeepSeekMath's form), ESPO eq. 11 (rollouts without verdict get 0 and
 count in no mean), CompassMax A.4.
-Differs: population standard deviation (the papers do not say); contrast is decided on
-the verdicts, never on shaped rewards or a floating-point std.
+Differs: population standard deviation (the papers do not say); whether a group has variance is
+decided on the verdicts, never on shaped rewards or a floating-point std.
 Letters: P problems, G rollouts per problem.
 """
 
 import torch
 
+from data_schemas.verdicts import SCORE_TOLERANCE
 from tasks.errors import DataError
 
-CONTRAST_TOLERANCE = 1e-8
 STD_EPSILON = 1e-6
 
 
-def has_contrast(scores_PG: torch.Tensor, valid_PG: torch.Tensor) -> torch.Tensor:
-    """Tell for every problem whether its valid scores differ. Returns bool [P].
+def has_variance(scores_PG: torch.Tensor, valid_PG: torch.Tensor) -> torch.Tensor:
+    """Decide for every problem whether its valid scores differ by more than the score tolerance.
 
-    A group with fewer than two valid rollouts has none.
+    The decision rests on the scores: the standard deviation of equal floats need not be 0.
+
+    Returns:
+        bool [P]; False for a group with fewer than two valid rollouts.
     """
     highest_P = scores_PG.masked_fill(~valid_PG, -torch.inf).amax(dim=1)
     lowest_P = scores_PG.masked_fill(~valid_PG, torch.inf).amin(dim=1)
-    return highest_P - lowest_P > CONTRAST_TOLERANCE
+    return highest_P - lowest_P > SCORE_TOLERANCE
 
 
 def group_advantages(
@@ -35,7 +38,7 @@ def group_advantages(
 ) -> torch.Tensor:
     """Centre every problem's rewards on that problem's own mean and scale by its spread.
 
-    The reward is score + penalty. Where the scores are flat only the penalties are
+    The reward is score + penalty. Where the scores are equal only the penalties are
     centred, and they are not divided: eight wrong answers that differ by a 0.02 length
     penalty must not get full-size advantages.
 
@@ -48,17 +51,17 @@ def group_advantages(
             prompts).
 
     Returns:
-        Advantages [P, G]; 0 where not valid, exact zeros for a group that is flat in
-        both score and penalty.
+        Advantages [P, G]; 0 where not valid, exact zeros for a group without
+        variance in both score and penalty.
 
     Raises:
         DataError: the tensors are not [P, G] with G >= 2.
     """
     if scores_PG.ndim != 2 or scores_PG.shape[1] < 2:
         raise DataError(f"rewards must be [P, G] with G >= 2, got {tuple(scores_PG.shape)}")
-    contrast_P1 = has_contrast(scores_PG, valid_PG)[:, None]
-    rewards_PG = torch.where(contrast_P1, scores_PG + penalties_PG, penalties_PG)
-    spread_P1 = has_contrast(rewards_PG, valid_PG)[:, None]
+    varied_P1 = has_variance(scores_PG, valid_PG)[:, None]
+    rewards_PG = torch.where(varied_P1, scores_PG + penalties_PG, penalties_PG)
+    spread_P1 = has_variance(rewards_PG, valid_PG)[:, None]
     num_P1 = valid_PG.sum(dim=1, keepdim=True).clamp(min=1)
     kept_PG = rewards_PG.masked_fill(~valid_PG, 0.0)
     mean_P1 = kept_PG.sum(dim=1, keepdim=True) / num_P1
@@ -67,4 +70,4 @@ def group_advantages(
         return centred_PG
     std_P1 = (centred_PG.square().sum(dim=1, keepdim=True) / num_P1).sqrt()
     divisor_P1 = std_P1.clamp(min=std_floor) + STD_EPSILON
-    return torch.where(contrast_P1, centred_PG / divisor_P1, centred_PG)
+    return torch.where(varied_P1, centred_PG / divisor_P1, centred_PG)

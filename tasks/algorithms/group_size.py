@@ -1,8 +1,8 @@
 """How many responses a prompt is worth: choose the group size N from recorded pass rates.
 
-Source: CompassMax A.4, stage 1: a larger N makes fewer groups flat and earns more per prompt, but
-less per token; N is a compromise under a ceiling on the share of flat groups. The paper prints no
-value and no formula.
+Source: CompassMax A.4, stage 1: a larger N makes fewer zero-variance groups and earns more per
+prompt, but less per token; N is a compromise under a ceiling on the share of zero-variance groups.
+The paper prints no value and no formula.
 
 A prompt that solved s of n recorded responses has the pass rate Beta(s + 1/2, n - s + 1/2)
 (Jeffreys), so the number solved of N new ones is beta-binomial. With pass/fail rewards and k of N
@@ -22,7 +22,8 @@ from scipy.stats import betabinom
 from tasks.errors import DataError
 
 MAX_ZERO_VARIANCE = 0.5
-"""Ceiling on the expected share of flat groups; the paper's figure starts at 0.8 and gives none."""
+"""Ceiling on the expected share of zero-variance groups; the paper's figure starts at 0.8 and
+gives none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +32,7 @@ class GroupSize:
 
     size: int
     zero_variance: float
-    """Expected share of flat groups."""
+    """Expected share of zero-variance groups."""
     pass_at_n: float
     signal: float
     """Mean |advantage| per response."""

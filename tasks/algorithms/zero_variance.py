@@ -1,4 +1,4 @@
-"""What a group without contrast can still teach, and how often there is none.
+"""What a zero-variance group can still teach, and how often there is none.
 
 Source: RL-ZVP (arXiv 2509.21880); CompassMax A.4.
 Letters: N sequences, T tokens.
@@ -15,7 +15,7 @@ def zero_variance_probability(pass_rate: float, group_size: int) -> float:
 def rl_zvp_advantages(
     entropy_NT: torch.Tensor, mask_NT: torch.Tensor, correct_N: torch.Tensor, *, alpha: float
 ) -> torch.Tensor:
-    """Token-level advantages for sequences of flat groups.
+    """Token-level advantages for sequences of zero-variance groups.
 
     All correct: +alpha * H. All wrong: -alpha * (max H of the response - H), so its most
     uncertain token is not punished and its confident ones are punished most.
@@ -23,7 +23,7 @@ def rl_zvp_advantages(
     Args:
         entropy_NT: detached full-vocabulary entropy in nats at the sampling temperature.
         mask_NT: True on response tokens; the maximum is taken over these only.
-        correct_N: True if the flat group solved the problem, False if it failed.
+        correct_N: True if the zero-variance group solved the problem, False if it failed.
 
     Returns:
         [N, T], zero outside the mask; zeros for a sequence without tokens.

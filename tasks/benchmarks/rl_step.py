@@ -42,7 +42,7 @@ MODEL = Path(__file__).parents[1] / "foundation" / "base_model"
 NEW_TOKENS = 48
 WARMUP_STEPS = 1
 """Turns that are not counted: the first allocates."""
-PARTS = ("rollout", "reward", "old_logprobs", "update", "hand_over")
+PARTS = ("rollout", "reward", "old_logprobs", "update", "weight_sync")
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,10 +182,10 @@ def alternate(steps: int, folder: Path) -> tuple[list[Turn], list[Turn]]:
         output_dir=str(folder / "trl"),
         per_device_train_batch_size=chosen.prompts_per_step
         * chosen.group_size
-        // chosen.mini_batches,
-        steps_per_generation=chosen.mini_batches,
+        // chosen.num_mini_batches,
+        steps_per_generation=chosen.num_mini_batches,
         gradient_accumulation_steps=1,
-        max_steps=steps * chosen.mini_batches,
+        max_steps=steps * chosen.num_mini_batches,
         num_generations=chosen.group_size,
         max_completion_length=NEW_TOKENS,
         temperature=1.0,
@@ -203,7 +203,7 @@ def alternate(steps: int, folder: Path) -> tuple[list[Turn], list[Turn]]:
     rows = [{"prompt": [{"role": "user", "content": p.messages[0].content}]} for p in asked]
     phase = Phase(chosen, MODEL, asked, folder / "state", "bench")
     records = train(phase, InlineScorer(MODEL))
-    turns = Alternation(chosen.mini_batches, lambda: sum(lengths), lambda: our_turn(records))
+    turns = Alternation(chosen.num_mini_batches, lambda: sum(lengths), lambda: our_turn(records))
     trainer = GRPOTrainer(
         model=load_model(MODEL),
         reward_funcs=judged,

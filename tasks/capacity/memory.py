@@ -90,7 +90,7 @@ class TrainerMemory:
     """Kept for backward by all micro-batches in flight."""
     logits: int
     """A chunk of them, and the hidden states they come from, with gradient."""
-    hand_over: int
+    weight_sync: int
     """The largest whole tensor, on its way to the rollout engine, sent and received."""
     reference: int = 0
     """Weights of a reference model."""
@@ -149,7 +149,7 @@ class Budget:
         weights = 0 if self.apart else claim
         return {
             "roll out": FIXED_BYTES + resident + claim,
-            "hand over": FIXED_BYTES + trainer.state + trainer.hand_over + weights,
+            "hand over": FIXED_BYTES + trainer.state + trainer.weight_sync + weights,
             "update": FIXED_BYTES + trainer.state + trainer.activations + trainer.logits,
         }
 
@@ -275,7 +275,7 @@ def trainer_memory(
         optimizer=optimizer,
         activations=activation_bytes(model, layout, tokens, stage, kernels),
         logits=logits,
-        hand_over=2 * element_bytes(layout.precision) * largest,
+        weight_sync=2 * element_bytes(layout.precision) * largest,
         reference=weights if work.reference else 0,
     )
 
@@ -354,13 +354,13 @@ def budget(
 
     Args:
         precision: of the rollout engine; the trainer's is in the layout.
-        gpus: of the task; in a layout apart `layout.rollout_apart` of each node only roll out.
+        gpus: of the task; `layout.dedicated_rollout_gpus` of each node only roll out.
         gpu: bytes of one.
 
     Raises:
         SettingsError: model or GPUs cannot be divided so.
     """
-    apart = layout.rollout_apart
+    apart = layout.dedicated_rollout_gpus
     nodes = max(1, gpus // node_gpus)
     world = gpus - nodes * apart
     engines = max(1, (nodes * apart or gpus) // layout.rollout_tensor)

@@ -38,7 +38,11 @@ def said(layout: LayoutSettings, precision: Precision) -> str:
         "context": layout.context,
     }
     divided = " x ".join(f"{name} {size}" for name, size in parts.items() if size > 1) or "whole"
-    apart = f"on {layout.rollout_apart} GPUs a node" if layout.rollout_apart else "colocated"
+    apart = (
+        f"on {layout.dedicated_rollout_gpus} GPUs a node"
+        if layout.dedicated_rollout_gpus
+        else "colocated"
+    )
     return (
         f"trainer {layout.precision.value}: {divided}, recompute "
         f"{'on' if layout.recompute else 'off'}, {layout.micro_batch_tokens:,} tokens a "
@@ -61,7 +65,7 @@ def budget_table(title: str, found: Budget) -> Table:
         ("trainer: reference", trainer.reference, "weights of a second model, for KL"),
         ("trainer: activations", trainer.activations, "of the micro-batches in flight"),
         ("trainer: logits", trainer.logits, "of one micro-batch, fp32"),
-        ("trainer: hand-over", trainer.hand_over, "the largest tensor, sent and received"),
+        ("trainer: weight sync", trainer.weight_sync, "the largest tensor, sent and received"),
         ("rollout: weights", rollout.weights, "of one GPU of an engine"),
         ("rollout: working set", rollout.working + rollout.routes, "one pass, with its routes"),
         (

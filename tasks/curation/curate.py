@@ -56,7 +56,11 @@ Counts = dict[str, int]
 
 
 def curate(
-    settings: CurationSettings, raw: Path, base_model: Path, out: Path, exam: Path | None = None
+    settings: CurationSettings,
+    raw: Path,
+    base_model: Path,
+    out: Path,
+    held_out_from: Path | None = None,
 ) -> dict[str, float | int | str]:
     """Write problems, demonstrations, held-out suites, refusals and the report to `out`.
 
@@ -65,8 +69,8 @@ def curate(
         raw: folder that `ingest` wrote.
         base_model: its tokenizer measures lengths.
         out: empty folder.
-        exam: an earlier curated folder whose held-out suites stay the held-out suites;
-            nothing new is held out then.
+        held_out_from: an earlier curated folder whose held-out suites stay in force; nothing
+            new is held out then.
 
     Raises:
         TamperError: a raw file changed since it was ingested.
@@ -81,11 +85,11 @@ def curate(
     refused += found
     items, found = deduplicate(items, settings.near_duplicate_jaccard)
     refused += found
-    if exam is None:
+    if held_out_from is None:
         held_out, items = hold_out(items, settings.held_out_per_suite, settings.seed)
         suites = held_out
     else:
-        held_out, suites = [], as_items(read_table(exam / HELD_OUT, Problem))
+        held_out, suites = [], as_items(read_table(held_out_from / HELD_OUT, Problem))
     items, found = decontaminate(items, suites, settings.contamination_ngram)
     refused += found
 
@@ -95,26 +99,30 @@ def curate(
     }
     problems = [item.record for item in items if isinstance(item.record, Problem)]
     demonstrations = [item.record for item in items if isinstance(item.record, Demonstration)]
-    exams = [item.record for item in suites if isinstance(item.record, Problem)]
-    _check_enough(problems, exams, refused, sum(read.values()))
+    held_out_problems = [item.record for item in suites if isinstance(item.record, Problem)]
+    _check_enough(problems, held_out_problems, refused, sum(read.values()))
     write_table(out / PROBLEMS, Problem, problems)
     write_table(out / DEMONSTRATIONS, Demonstration, demonstrations)
-    write_table(out / HELD_OUT, Problem, exams)
+    write_table(out / HELD_OUT, Problem, held_out_problems)
     write_table(out / QUARANTINE, Quarantined, refused)
     totals = {
         "rows": sum(rows.values()),
         "items": sum(read.values()),
         "problems": len(problems),
         "demonstrations": len(demonstrations),
-        "held_out": len(exams),
+        "held_out": len(held_out_problems),
         "dropped": sum(r.outcome is Outcome.DROPPED for r in refused),
         "quarantined": sum(r.outcome is Outcome.QUARANTINED for r in refused),
     }
-    whole = {"totals": totals, "sources": report, "families": _families(problems, exams)}
+    whole = {
+        "totals": totals,
+        "sources": report,
+        "families": _families(problems, held_out_problems),
+    }
     write_bytes(out / REPORT, json.dumps(whole, indent=2, sort_keys=True).encode())
     _LOG.info(
         "curated %d problems, %d demonstrations, %d held out; %d dropped, %d quarantined",
-        *(len(problems), len(demonstrations), len(exams)),
+        *(len(problems), len(demonstrations), len(held_out_problems)),
         *(totals["dropped"], totals["quarantined"]),
     )
     return dict(totals)
@@ -177,12 +185,12 @@ def _account(
 
 def _check_enough(
     problems: Sequence[Problem],
-    exams: Sequence[Problem],
+    held_out_problems: Sequence[Problem],
     refused: Sequence[Quarantined],
     num_read: int,
 ) -> None:
     """Refuse to hand on a set that nothing can be learned from or measured on."""
-    if problems and exams:
+    if problems and held_out_problems:
         return
     if problems:
         raise DataError(
@@ -201,13 +209,13 @@ def _check_enough(
 
 
 def _families(
-    problems: Sequence[Problem], exams: Sequence[Problem]
+    problems: Sequence[Problem], held_out_problems: Sequence[Problem]
 ) -> dict[str, dict[str, Counts]]:
     """Count what is to be learned and what is held out, per domain and per language."""
     return {
         axis: {
             name: dict(sorted(Counter(str(of(problem)) for problem in chosen).items()))
-            for name, chosen in (("problems", problems), ("held_out", exams))
+            for name, chosen in (("problems", problems), ("held_out", held_out_problems))
         }
         for axis, of in _AXES.items()
     }

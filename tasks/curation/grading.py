@@ -2,7 +2,7 @@
 
 A seeded mixture of problems is answered several times each; the share of solved answers
 puts a problem into a difficulty band. Prompts a model always solves (or, if asked for,
-never solves) give no contrast to learn from and are dropped.
+never solves) give no reward variance to learn from and are dropped.
 Source: CompassMax-V3-Thinking's rollout-stage elimination of zero-variance prompts, and
 Ring-lite's rule to drop all-correct prompts. The start model itself is graded; a smaller
 model may screen the problems before (CompassMax drops what smaller models consistently

@@ -41,7 +41,7 @@ def curate(
     base: CheckpointRef,
     store: StoreRef,
     execution: Execution,
-    exam: DatasetRef | None = None,
+    held_out_from: DatasetRef | None = None,
 ) -> DatasetRef:
     """Turn raw rows into problems, demonstrations and held-out suites.
 
@@ -51,11 +51,12 @@ def curate(
         base: its tokenizer measures lengths.
         store: of the run.
         execution: of the workflow.
-        exam: curated earlier; its held-out suites are taken over and nothing new is held out.
+        held_out_from: curated earlier; its held-out suites stay in force and nothing new is
+            held out.
     """
     with stage("curate", settings, store, execution, code_digest("curate")) as record:
         raw_folder, base_folder = record.read("raw", raw), record.read("base", base)
-        held_out = record.read("exam", exam) if exam else None
+        held_out = record.read("held_out_evaluation", held_out_from) if held_out_from else None
         with record.output("curated") as out:
             facts = curation.curate(settings, raw_folder, base_folder, out, held_out)
         record.facts(facts)

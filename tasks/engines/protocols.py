@@ -79,7 +79,7 @@ class RolloutEngine(Protocol):
     What differs: the embedded engine draws a token by its place, so the parts of a response
     join to exactly what it would have been in one go. vLLM's random stream starts anew with
     every request: a response that goes on does so in the same way each time, and from the
-    right distribution, but the tokens depend on where it was cut. A hand-over that does not
+    right distribution, but the tokens depend on where it was cut. A weight sync that does not
     fit leaves the embedded engine, and vLLM in a process of its own, as they were; vLLM in
     this process takes tensors as they come, and computes nothing until a whole one has come.
     """
@@ -110,11 +110,11 @@ class RolloutEngine(Protocol):
         """
         ...
 
-    def probe(self, tokens: Sequence[NDArray[np.int32]]) -> list[NDArray[np.float32]]:
+    def score_logprobs(self, tokens: Sequence[NDArray[np.int32]]) -> list[NDArray[np.float32]]:
         """Log-probabilities (temperature 1) of tokens 1..T-1 of every sequence.
 
         They come from the installed weights in the engine's own numbers: compared with the
-        trainer's they show a hand-over that went wrong.
+        trainer's they show a weight sync that went wrong.
         """
         ...
 
@@ -128,7 +128,7 @@ class RolloutEngine(Protocol):
         """
         ...
 
-    def rest(self) -> None:
+    def sleep(self) -> None:
         """Give the GPU's memory to others until the next call, which takes it back by itself."""
         ...
 

@@ -77,7 +77,7 @@ class ScriptedRolloutEngine:
                     policy_version=self._version,
                 )
 
-    def probe(self, tokens: Sequence[NDArray[np.int32]]) -> list[NDArray[np.float32]]:
+    def score_logprobs(self, tokens: Sequence[NDArray[np.int32]]) -> list[NDArray[np.float32]]:
         """Everything is certain."""
         return [np.zeros(len(one) - 1, dtype=np.float32) for one in tokens]
 
@@ -86,7 +86,7 @@ class ScriptedRolloutEngine:
         self._version = version
         return weight_digest(weights)
 
-    def rest(self) -> None:
+    def sleep(self) -> None:
         """A script never tires."""
 
     def close(self) -> None:

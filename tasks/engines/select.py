@@ -39,9 +39,9 @@ def open_rollout(engines: MachineSettings, folder: Path) -> RolloutEngine:
     team = current()
     if team is None:
         return _rollout_here(engines, folder)
-    here, layout = team.member.place, engines.layout
+    here, layout = team.member.rank_info, engines.layout
     require_fit(engines, nodes=here.size // here.local_size, processes=here.local_size)
-    apart = layout.rollout_apart > 0
+    apart = layout.dedicated_rollout_gpus > 0
     return TeamRollout(
         team,
         functools.partial(_rollout_here, engines, folder),
@@ -62,9 +62,9 @@ def open_trainer(engines: MachineSettings, folder: Path, *, weight_decay: float 
     team = current()
     make = functools.partial(_trainer_here, engines, folder, weight_decay)
     if team is None or engines.trainer is TrainerKind.TORCH:
-        # The embedded trainer is one process: the leader trains, all ranks roll out.
+        # The embedded trainer is one process: the controller trains, all ranks roll out.
         return make()
-    here = team.member.place
+    here = team.member.rank_info
     require_fit(engines, nodes=here.size // here.local_size, processes=here.local_size)
     return TeamTrainer(team, make)
 
@@ -92,18 +92,18 @@ def require_fit(engines: MachineSettings, *, nodes: int, processes: int) -> None
                 f"({processes} on each of {nodes} nodes); start a multiple of {share} "
                 "(EACHPROMPT_PROCESSES, EACHPROMPT_NODES) or make the layout smaller"
             )
-    in_turn = engines.trainer is TrainerKind.MEGATRON and not layout.rollout_apart
+    in_turn = engines.trainer is TrainerKind.MEGATRON and not layout.dedicated_rollout_gpus
     if ranks > 1 and in_turn and isinstance(engines, EngineSettings) and engines.staleness:
         raise SettingsError(
             f"engines.staleness is {engines.staleness}: rollouts and updates would run at once in "
-            "the same processes; set layout.rollout_apart, or staleness 0"
+            "the same processes; set layout.dedicated_rollout_gpus, or staleness 0"
         )
     if engines.rollout is RolloutKind.HF and layout.rollout_tensor > 1:
         raise SettingsError(
             f"engines.layout.rollout_tensor is {layout.rollout_tensor}, which engines.rollout "
             "'hf' cannot; use 'vllm' or 1"
         )
-    if not layout.rollout_apart and processes % layout.rollout_tensor:
+    if not layout.dedicated_rollout_gpus and processes % layout.rollout_tensor:
         raise SettingsError(
             f"engines.layout.rollout_tensor {layout.rollout_tensor} does not divide the "
             f"{processes} processes of a node (EACHPROMPT_PROCESSES); a rollout engine stays "
@@ -124,7 +124,7 @@ def _rollout_here(engines: MachineSettings, folder: Path) -> RolloutEngine:
                 folder,
                 precision=engines.precision,
                 layout=engines.layout,
-                kept_whole=engines.kept_whole,
+                fp8_ignored_layers=engines.fp8_ignored_layers,
             )
 
 

@@ -1,4 +1,4 @@
-"""The candidate against every model below it on the ladder, from their samples."""
+"""The candidate against every model below it in the checkpoint progression, from their samples."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,13 +8,13 @@ from data_schemas.samples import SampleResult
 from data_schemas.settings import EvaluationSettings
 from tasks.evaluation.comparison import compare
 from tasks.evaluation.runner import SAMPLES_FILE
-from tasks.interchange.progression import read_evaluation, write_ladder
+from tasks.interchange.progression import read_evaluation, write_progression
 
 
 def against_all(
     settings: EvaluationSettings, candidate: Path, parents: Sequence[Path], out: Path
 ) -> dict[str, float | int | str]:
-    """Compare one evaluated model with others and write the ladder of all of them.
+    """Compare one evaluated model with others and write the checkpoint progression of all of them.
 
     Args:
         settings: of the bootstrap.
@@ -39,7 +39,9 @@ def against_all(
             settings,
         )
     ]
-    write_ladder(out, [read_evaluation(folder) for folder in (*parents, candidate)], comparisons)
+    write_progression(
+        out, [read_evaluation(folder) for folder in (*parents, candidate)], comparisons
+    )
     return {
         f"gain over {comparison.parent}": comparison.difference
         for comparison in comparisons

@@ -1,4 +1,4 @@
-"""Evaluations of the same rung in several runs, taken as one."""
+"""Evaluations of the same checkpoint in several runs, taken as one."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,8 +21,8 @@ def pool(
 
     Args:
         settings: of the bootstrap.
-        name: on the ladder.
-        parts: evaluation folders, in an order that is the same for every rung.
+        name: in the checkpoint progression.
+        parts: evaluation folders, in an order that is the same for every checkpoint.
         out: empty folder.
     """
     samples = [

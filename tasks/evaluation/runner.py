@@ -38,7 +38,7 @@ class Candidate:
     """The model under test."""
 
     name: str
-    """On the ladder: base, sft/reasoning, merged, rl/one ..."""
+    """On the checkpoint progression: base, sft/reasoning, merged, rl/one ..."""
     checkpoint: str
     """Artifact digest."""
     engine: RolloutEngine

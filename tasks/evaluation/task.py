@@ -75,11 +75,11 @@ def compare(
     with stage("compare", settings, store, execution, code_digest("compare")) as record:
         ours = record.read("candidate", candidate)
         theirs = [record.read(f"parent/{place}", ref) for place, ref in enumerate(parents, start=1)]
-        with record.output("ladder") as out:
+        with record.output("progression") as out:
             facts = against.against_all(settings, ours, theirs, out)
         record.facts(facts)
         deck_of_facts("compare", facts)
-        return record.ref("ladder", ReportRef)
+        return record.ref("progression", ReportRef)
 
 
 @shell("pool")
@@ -90,7 +90,7 @@ def pool(
     store: StoreRef,
     execution: Execution,
 ) -> ReportRef:
-    """Take the same rung of several runs as one: every problem of every run counts."""
+    """Take the same checkpoint of several runs as one: every problem of every run counts."""
     stage_name = f"evaluate/pooled/{name}"
     with stage(stage_name, settings, store, execution, code_digest("pool")) as record:
         folders = [record.read(f"part/{place}", ref) for place, ref in enumerate(parts, start=1)]

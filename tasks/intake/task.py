@@ -25,10 +25,10 @@ def _check(group: str, engines: MachineSettings, stage: str) -> None:
     if not in_pod():  # whose image is not that of the stage
         require(engines)
     nodes, processes = resources.NODES, resources.PROCESSES
-    gpus, apart = resources.STAGES[stage].machine.gpus, engines.layout.rollout_apart
+    gpus, apart = resources.STAGES[stage].machine.gpus, engines.layout.dedicated_rollout_gpus
     if processes + apart > gpus:
         raise SettingsError(
-            f"{group}.engines.layout.rollout_apart is {apart}; with {processes} processes "
+            f"{group}.engines.layout.dedicated_rollout_gpus is {apart}; with {processes} processes "
             f"(EACHPROMPT_PROCESSES) that is more than the {gpus} GPUs of a node"
         )
     try:

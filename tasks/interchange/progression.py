@@ -1,8 +1,8 @@
 """What evaluations leave behind, read by everybody who has to judge a model by it.
 
-A folder of one model holds report.json and samples.parquet. A ladder holds ladder.json, the
-reports of all models in the order they were made, and comparisons.json, the last of them
-against every other.
+A folder of one model holds report.json and samples.parquet. A checkpoint progression holds
+progression.json, the reports of all models in training order, and comparisons.json, the last of
+them against every other.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from tasks.errors import DataError
 from tasks.store import local
 
 REPORT_FILE = "report.json"
-LADDER_FILE = "ladder.json"
+PROGRESSION_FILE = "progression.json"
 COMPARISONS_FILE = "comparisons.json"
 Record = TypeVar("Record")
 _REPORTS = TypeAdapter(tuple[EvaluationReport, ...])
@@ -32,28 +32,28 @@ def read_evaluation(folder: Path) -> EvaluationReport:
     return _read(folder / REPORT_FILE, TypeAdapter(EvaluationReport))
 
 
-def write_ladder(
+def write_progression(
     folder: Path, reports: Sequence[EvaluationReport], comparisons: Sequence[Comparison]
 ) -> None:
     """Write the reports of all models, the candidate's last, and its comparisons with the rest."""
-    _write(folder / LADDER_FILE, reports)
+    _write(folder / PROGRESSION_FILE, reports)
     _write(folder / COMPARISONS_FILE, comparisons)
 
 
-def read_ladder(folder: Path) -> tuple[EvaluationReport, ...]:
+def read_progression(folder: Path) -> tuple[EvaluationReport, ...]:
     """Read all reports, the candidate's last.
 
     Raises:
-        DataError: the folder is not a ladder.
+        DataError: the folder is not a checkpoint progression.
     """
-    return _read(folder / LADDER_FILE, _REPORTS)
+    return _read(folder / PROGRESSION_FILE, _REPORTS)
 
 
 def read_comparisons(folder: Path) -> tuple[Comparison, ...]:
     """Read the candidate's comparisons.
 
     Raises:
-        DataError: the folder is not a ladder.
+        DataError: the folder is not a checkpoint progression.
     """
     return _read(folder / COMPARISONS_FILE, _COMPARISONS)
 

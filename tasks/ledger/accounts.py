@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
 
-from data_schemas.ledger import SKIPPED, Fate, LedgerRow, PromptCost
+from data_schemas.ledger import SKIPPED, GroupOutcome, LedgerRow, PromptCost
 from data_schemas.prompts import Domain
 from tasks.algorithms.group_size import GroupSize, expected
 from tasks.errors import DataError
@@ -14,17 +14,21 @@ from tasks.errors import DataError
 GROUP_SIZES = (4, 8, 16, 32)
 """N for which the table of group sizes is printed."""
 STAGES = {
-    "1 before rollout": (Fate.SKIPPED_FLAT, Fate.SKIPPED_BAND),
-    "2 at reward": (Fate.UNSCORED, Fate.FLAT_PARTIAL, Fate.FLAT_JUDGED),
-    "3 at update": (
-        Fate.CONTRAST,
-        Fate.ZERO_VARIANCE_TRAINED,
-        Fate.ZERO_VARIANCE_IDLE,
-        Fate.SURPLUS,
+    "1 before rollout": (GroupOutcome.SKIPPED_ZERO_VARIANCE, GroupOutcome.SKIPPED_BAND),
+    "2 at reward": (
+        GroupOutcome.UNSCORED,
+        GroupOutcome.ZERO_VARIANCE_PARTIAL,
+        GroupOutcome.ZERO_VARIANCE_JUDGED,
     ),
-    "later": (Fate.IN_FLIGHT,),
+    "3 at update": (
+        GroupOutcome.NON_ZERO_VARIANCE,
+        GroupOutcome.ZERO_VARIANCE_TRAINED,
+        GroupOutcome.ZERO_VARIANCE_IDLE,
+        GroupOutcome.SURPLUS,
+    ),
+    "later": (GroupOutcome.IN_FLIGHT,),
 }
-"""Which stage decides a fate (CompassMax A.4)."""
+"""Which stage decides a outcome (CompassMax A.4)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +63,7 @@ class FateAccount:
     """All draws that ended alike."""
 
     stage: str
-    fate: Fate
+    outcome: GroupOutcome
     draws: int
     generated_tokens: int
     trained_tokens: int
@@ -73,15 +77,15 @@ class Ledger:
 
     prompts: list[PromptAccount]
     """Most earned per token first."""
-    fates: list[FateAccount]
-    """Every fate, by stage; one that never happened has zeros."""
+    outcomes: list[FateAccount]
+    """Every outcome, by stage; one that never happened has zeros."""
     sizes: list[GroupSize]
     """What other group sizes would bring on these prompts; empty without verdicts."""
     totals: dict[str, float]
 
 
 def settle(rows: Sequence[LedgerRow], costs: Sequence[PromptCost]) -> Ledger:
-    """Add up what every prompt and every fate cost and earned.
+    """Add up what every prompt and every outcome cost and earned.
 
     Raises:
         DataError: there is no row, or a cost belongs to no row.
@@ -99,12 +103,12 @@ def settle(rows: Sequence[LedgerRow], costs: Sequence[PromptCost]) -> Ledger:
         raise DataError(f"{len(strays)} prompts have costs and no ledger row: {min(strays)}")
     prompts = [_prompt(mine, costs_of.get(name, [])) for name, mine in rows_of.items()]
     prompts.sort(key=lambda p: (-p.earned_per_kilotoken, p.generated_tokens, p.problem_id))
-    fates = [
-        _fate(stage, fate, [row for row in rows if row.fate is fate])
+    outcomes = [
+        _fate(stage, outcome, [row for row in rows if row.outcome is outcome])
         for stage, members in STAGES.items()
-        for fate in members
+        for outcome in members
     ]
-    return Ledger(prompts, fates, _sizes(prompts), _totals(prompts))
+    return Ledger(prompts, outcomes, _sizes(prompts), _totals(prompts))
 
 
 def to_csv(prompts: Sequence[PromptAccount]) -> bytes:
@@ -136,7 +140,7 @@ def _prompt(rows: Sequence[LedgerRow], costs: Sequence[PromptCost]) -> PromptAcc
         problem_id=rows[0].problem_id,
         domain=rows[0].domain,
         draws=len(rows),
-        skips=sum(row.fate in SKIPPED for row in rows),
+        skips=sum(row.outcome in SKIPPED for row in rows),
         rollouts=sum(row.rollouts for row in rows),
         judged=sum(row.rollouts - row.abstained for row in rows),
         solved=sum(row.solved for row in rows),
@@ -151,10 +155,10 @@ def _prompt(rows: Sequence[LedgerRow], costs: Sequence[PromptCost]) -> PromptAcc
     )
 
 
-def _fate(stage: str, fate: Fate, rows: Sequence[LedgerRow]) -> FateAccount:
+def _fate(stage: str, outcome: GroupOutcome, rows: Sequence[LedgerRow]) -> FateAccount:
     return FateAccount(
         stage=stage,
-        fate=fate,
+        outcome=outcome,
         draws=len(rows),
         generated_tokens=sum(row.generated_tokens for row in rows),
         trained_tokens=sum(row.trained_tokens for row in rows),

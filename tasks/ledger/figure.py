@@ -42,9 +42,9 @@ def _prompts(axes: Axes, ledger: Ledger) -> None:
 
 
 def _fates(axes: Axes, ledger: Ledger) -> None:
-    seen = [account for account in reversed(ledger.fates) if account.draws > 0]
+    seen = [account for account in reversed(ledger.outcomes) if account.draws > 0]
     axes.barh(
-        [account.fate.replace("_", " ") for account in seen],
+        [account.outcome.replace("_", " ") for account in seen],
         [account.generated_tokens + account.saved_tokens for account in seen],
         color=[_COLOURS[account.stage] for account in seen],
     )

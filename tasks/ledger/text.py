@@ -46,14 +46,14 @@ def _prompts(title: str, prompts: Sequence[PromptAccount]) -> Table:
 
 def _stages(ledger: Ledger) -> Table:
     table = Table(title="What became of every draw", title_justify="left", box=None)
-    for head in ("stage", "fate"):
+    for head in ("stage", "outcome"):
         table.add_column(head, no_wrap=True)
     for head in ("draws", "tokens", "trained", "saved (predicted)", "|advantage|"):
         table.add_column(head, justify="right")
-    for row in ledger.fates:
+    for row in ledger.outcomes:
         table.add_row(
             row.stage,
-            row.fate.replace("_", " "),
+            row.outcome.replace("_", " "),
             f"{row.draws:,}",
             f"{row.generated_tokens:,}",
             f"{row.trained_tokens:,}",
@@ -65,9 +65,11 @@ def _stages(ledger: Ledger) -> Table:
 
 def _sizes(sizes: Sequence[GroupSize]) -> Table:
     best = choose(sizes).size
-    title = f"What a group size would bring (ceiling on flat groups {MAX_ZERO_VARIANCE:.0%})"
+    title = (
+        f"What a group size would bring (ceiling on zero-variance groups {MAX_ZERO_VARIANCE:.0%})"
+    )
     table = Table(title=title, title_justify="left", box=None)
-    for head in ("N", "flat groups", "pass@N", "mean |A|", "|A| / ktoken"):
+    for head in ("N", "zero-variance groups", "pass@N", "mean |A|", "|A| / ktoken"):
         table.add_column(head, justify="right")
     for size in sizes:
         table.add_row(

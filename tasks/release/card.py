@@ -23,30 +23,30 @@ _SMALL = 100
 
 def model_card(
     manifest: ReleaseManifest,
-    ladder: Sequence[EvaluationReport],
+    progression: Sequence[EvaluationReport],
     chain: Mapping[str, Statement],
 ) -> str:
     """Write the card in Markdown with the front matter of the Hugging Face hub.
 
     Args:
         manifest: of the release.
-        ladder: every evaluated model in the order they were made, the candidate last.
+        progression: every evaluated model in training order, the candidate last.
         chain: statements by digest, producers first.
     """
     front = yaml.safe_dump(
-        _front_matter(manifest, ladder, chain), sort_keys=False, allow_unicode=True, width=100
+        _front_matter(manifest, progression, chain), sort_keys=False, allow_unicode=True, width=100
     )
     parts = [
         f"---\n{front}---",
         f"# {manifest.name} {manifest.version}",
         _introduction(manifest),
-        f"## How good it is\n\n{_ladder(ladder)}\n\n{_ladder_note(ladder)}",
+        f"## How good it is\n\n{_progression(progression)}\n\n{_progression_note(progression)}",
         "## Why it was released\n\n" if manifest.gate.released else "## Why it was not released\n",
         "\n".join(f"- {reason}" for reason in manifest.gate.reasons),
         f"## What it was made of\n\n{_made_of(chain)}",
         f"### Train-inference mismatch\n\n{_mismatch(manifest)}",
         f"### Raw files\n\n{_raw_files(manifest)}",
-        f"## Limits\n\n{_limits(manifest, ladder)}",
+        f"## Limits\n\n{_limits(manifest, progression)}",
         f"## How to check it\n\n{_how_to_check(manifest)}",
     ]
     return "\n\n".join(part.rstrip("\n") for part in parts) + "\n"
@@ -54,10 +54,10 @@ def model_card(
 
 def _front_matter(
     manifest: ReleaseManifest,
-    ladder: Sequence[EvaluationReport],
+    progression: Sequence[EvaluationReport],
     chain: Mapping[str, Statement],
 ) -> dict[str, Any]:
-    candidate = ladder[-1]
+    candidate = progression[-1]
     stages = {statement.stage.split("/")[0] for statement in chain.values()}
     results = [
         {
@@ -87,7 +87,7 @@ def _front_matter(
     card: dict[str, Any] = {
         "library_name": "transformers",
         "pipeline_tag": "text-generation",
-        "base_model": [f"{ladder[0].model}-{ladder[0].checkpoint[:12]}"],
+        "base_model": [f"{progression[0].model}-{progression[0].checkpoint[:12]}"],
         "base_model_relation": "finetune",
         "datasets": _datasets(manifest),
         "tags": ["reasoning", *(tag for stage, tag in _METHODS.items() if stage in stages)],
@@ -111,16 +111,16 @@ def _introduction(manifest: ReleaseManifest) -> str:
     )
 
 
-def _ladder(ladder: Sequence[EvaluationReport]) -> str:
+def _progression(progression: Sequence[EvaluationReport]) -> str:
     """One row per model, one column per domain; accuracy in percent with its interval."""
     names = [
         suite.suite
-        for suite in ladder[-1].suites
+        for suite in progression[-1].suites
         if suite.suite == ALL or suite.suite.startswith("domain:")
     ]
     names.sort(key=lambda name: (name != ALL, name))
     head = ["model", *(name.removeprefix("domain:") for name in names)]
-    rows = [[report.model, *(_cell(report, name) for name in names)] for report in ladder]
+    rows = [[report.model, *(_cell(report, name) for name in names)] for report in progression]
     return "\n".join(
         "| " + " | ".join(cells) + " |" for cells in [head, ["---"] * len(head), *rows]
     )
@@ -133,8 +133,8 @@ def _cell(report: EvaluationReport, name: str) -> str:
     return f"{100 * suite.accuracy:.1f} ({100 * suite.low:.1f} to {100 * suite.high:.1f})"
 
 
-def _ladder_note(ladder: Sequence[EvaluationReport]) -> str:
-    overall = _suite(ladder[-1], ALL)
+def _progression_note(progression: Sequence[EvaluationReport]) -> str:
+    overall = _suite(progression[-1], ALL)
     problems = f"{overall.problems} held-out problems" if overall else "the held-out problems"
     samples = f"{overall.samples} samples each" if overall else "the same samples"
     return (
@@ -171,8 +171,8 @@ def _raw_files(manifest: ReleaseManifest) -> str:
     return "\n".join(lines) if manifest.raw_files else "None."
 
 
-def _limits(manifest: ReleaseManifest, ladder: Sequence[EvaluationReport]) -> str:
-    candidate = ladder[-1]
+def _limits(manifest: ReleaseManifest, progression: Sequence[EvaluationReport]) -> str:
+    candidate = progression[-1]
     lines = []
     if not manifest.gate.released:
         lines.append("It did not pass its gate. Do not serve it.")

@@ -33,7 +33,7 @@ def decide(
     Args:
         settings: thresholds.
         candidate: its held-out scores.
-        parents: name on the ladder -> scores of what it was made from.
+        parents: name in the checkpoint progression -> scores of what it was made from.
         comparisons: candidate minus parent on the same problems.
         gates: of every RL phase that led to the candidate; empty if none did.
     """

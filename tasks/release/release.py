@@ -26,7 +26,7 @@ class Candidate:
     """Where its verified files lie."""
     evidence: Sequence[str]
     """Statements of its evaluations; they belong to the chain as well."""
-    ladder: Sequence[EvaluationReport]
+    progression: Sequence[EvaluationReport]
     """Every evaluated model in the order they were made, the candidate last."""
     decision: GateDecision
     gates: tuple[PhaseGates, ...] = ()
@@ -41,8 +41,11 @@ def release(
     Raises:
         DataError: the checkpoint is not what was evaluated, or is not in its own chain.
     """
-    if not candidate.ladder or candidate.ladder[-1].checkpoint != candidate.checkpoint.digest:
-        evaluated = candidate.ladder[-1].checkpoint if candidate.ladder else "nothing"
+    if (
+        not candidate.progression
+        or candidate.progression[-1].checkpoint != candidate.checkpoint.digest
+    ):
+        evaluated = candidate.progression[-1].checkpoint if candidate.progression else "nothing"
         raise DataError(
             f"the last evaluation is of {evaluated}, the candidate is "
             f"{candidate.checkpoint.digest}. Evaluate the candidate and put it last."
@@ -61,7 +64,7 @@ def release(
     payload = local.canonical_json(manifest)
     local.write_bytes(out / MANIFEST_FILE, payload)
     local.write_bytes(out / GATE_FILE, local.canonical_json(candidate.decision))
-    card = model_card(manifest, candidate.ladder, statements)
+    card = model_card(manifest, candidate.progression, statements)
     local.write_bytes(out / CARD_FILE, card.encode())
     return {
         "released": int(candidate.decision.released),

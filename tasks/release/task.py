@@ -2,7 +2,7 @@
 
 from data_schemas.artifacts import CheckpointRef, Execution, ReportRef, StoreRef
 from data_schemas.settings import ReleaseSettings
-from tasks.interchange.progression import read_comparisons, read_ladder
+from tasks.interchange.progression import read_comparisons, read_progression
 from tasks.lineage.catalogue import MANIFEST_TAG
 from tasks.lineage.stage import stage, workplace
 from tasks.lineage.statements import chain
@@ -17,7 +17,7 @@ from tasks.release import release as releasing
 def release(
     settings: ReleaseSettings,
     candidate: CheckpointRef,
-    ladder: ReportRef,
+    progression: ReportRef,
     store: StoreRef,
     execution: Execution,
 ) -> CheckpointRef:
@@ -26,17 +26,24 @@ def release(
     Args:
         settings: thresholds and name.
         candidate: the model to release.
-        ladder: the candidate's evaluation, those of the models before it, and their comparison.
+        progression: evaluations of the candidate and of the models before it, compared.
         store: of the run.
         execution: of the workflow.
     """
     with stage("release", settings, store, execution, code_digest("release")) as record:
-        folder, compared = record.read("candidate", candidate), record.read("ladder", ladder)
-        rungs = read_ladder(compared)
-        parents = {rung.model: rung for rung in rungs[:-1]}
+        folder, compared = (
+            record.read("candidate", candidate),
+            record.read("progression", progression),
+        )
+        evaluations = read_progression(compared)
+        parents = {evaluation.model: evaluation for evaluation in evaluations[:-1]}
         gates = mismatch.gates_behind(chain(store.uri, [candidate.statement]), workplace(store))
-        decision = gate.decide(settings, rungs[-1], parents, read_comparisons(compared), gates)
-        known = releasing.Candidate(candidate, folder, [ladder.statement], rungs, decision, gates)
+        decision = gate.decide(
+            settings, evaluations[-1], parents, read_comparisons(compared), gates
+        )
+        known = releasing.Candidate(
+            candidate, folder, [progression.statement], evaluations, decision, gates
+        )
         with record.output("model") as out:
             facts = releasing.release(settings, known, store.uri, out)
         record.facts(facts)

@@ -1,1 +1,1 @@
-"""A step of RL repeated from its capsule, and what two numerics do to one policy."""
+"""A step of RL repeated from its snapshot, and what two numerics do to one policy."""

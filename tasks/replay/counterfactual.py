@@ -13,7 +13,7 @@ import torch
 from data_schemas.rl_settings import PolicyLoss, RLSettings
 from tasks.algorithms.losses.table import scales_by_std
 from tasks.replay.recompute import Repeated, repeat, total
-from tasks.rl.durability.step_snapshot import Capsule
+from tasks.rl.durability.step_snapshot import StepSnapshot
 
 CLIP_RANGES = {
     PolicyLoss.GSPO: (3e-4, 4e-4),
@@ -39,7 +39,7 @@ class Effect:
     """Sum of all tokens' weights."""
     domains: Mapping[str, float]
     """Share of the weight."""
-    fates: Mapping[str, float]
+    outcomes: Mapping[str, float]
     cosine: float
     """Of the tokens' signed weights with those of the step as it was; 0 if one has none."""
 
@@ -54,32 +54,32 @@ def with_loss(settings: RLSettings, kind: PolicyLoss) -> RLSettings:
     return settings.model_copy(update={"loss": settings.loss.model_copy(update=changes)})
 
 
-def side_by_side(capsule: Capsule, kind: PolicyLoss) -> tuple[Effect, Effect]:
+def side_by_side(snapshot: StepSnapshot, kind: PolicyLoss) -> tuple[Effect, Effect]:
     """Measure the step as it was, and under another loss.
 
     Raises:
-        DataError: other sequences would be trained than the capsule has log-probs of.
+        DataError: other sequences would be trained than the snapshot has log-probs of.
     """
-    own = repeat(capsule, capsule.settings)
-    settings = with_loss(capsule.settings, kind)
-    other = repeat(capsule, settings)
+    own = repeat(snapshot, snapshot.settings)
+    settings = with_loss(snapshot.settings, kind)
+    other = repeat(snapshot, settings)
     return (
-        effect(capsule, own, own, _name(capsule.settings)),
-        effect(capsule, other, own, _name(settings)),
+        effect(snapshot, own, own, _name(snapshot.settings)),
+        effect(snapshot, other, own, _name(settings)),
     )
 
 
-def effect(capsule: Capsule, step: Repeated, own: Repeated, name: str) -> Effect:
+def effect(snapshot: StepSnapshot, step: Repeated, own: Repeated, name: str) -> Effect:
     """Summarise a repeated step."""
     weight_N = step.gradient_NT.abs().sum(dim=1).double()
     domains: dict[str, float] = {}
-    fates: dict[str, float] = {}
+    outcomes: dict[str, float] = {}
     whole = float(weight_N.sum())
     for (place, _), weight in zip(step.made.batch.owners, weight_N.tolist(), strict=True):
-        entry, share = capsule.groups[place], weight / whole if whole else 0.0
+        entry, share = snapshot.groups[place], weight / whole if whole else 0.0
         domain = entry.group.problem.domain.value
         domains[domain] = domains.get(domain, 0.0) + share
-        fates[entry.fate.value] = fates.get(entry.fate.value, 0.0) + share
+        outcomes[entry.outcome.value] = outcomes.get(entry.outcome.value, 0.0) + share
     tokens = total(step.calls, "tokens")
     return Effect(
         loss=name,
@@ -88,7 +88,7 @@ def effect(capsule: Capsule, step: Repeated, own: Repeated, name: str) -> Effect
         tokens=int((step.gradient_NT != 0).sum()),
         weight=whole,
         domains=domains,
-        fates=fates,
+        outcomes=outcomes,
         cosine=_cosine(step.gradient_NT, own.gradient_NT),
     )
 

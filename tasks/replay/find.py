@@ -1,4 +1,4 @@
-"""The capsule of a step: by the chain of statements behind a model, or as a given file."""
+"""The snapshot of a step: by the chain of statements behind a model, or as a given file."""
 
 from pathlib import Path
 
@@ -6,14 +6,14 @@ from data_schemas.statements import Output
 from tasks.errors import DataError, SettingsError
 from tasks.lineage.lookup import Lookup
 from tasks.lineage.statements import chain
-from tasks.rl.durability.step_snapshot import FOLDER, Capsule, decode, name_of
+from tasks.rl.durability.step_snapshot import FOLDER, StepSnapshot, decode, name_of
 from tasks.store import remote
 
 
-def capsule_behind(
+def find_snapshot(
     model_uri: str, tracking_uri: str, store: str, cache: Path, *, phase: str, step: int
-) -> Capsule:
-    """Read the capsule of a step that led to a registered model.
+) -> StepSnapshot:
+    """Read the snapshot of a step that led to a registered model.
 
     Args:
         model_uri: 'models:/NAME@released' or 'models:/NAME/3'.
@@ -21,7 +21,7 @@ def capsule_behind(
         store: folder or s3:// prefix the artifacts lie in.
         cache: where objects of a remote store are kept.
         phase: 'rl/two'; '' takes the last one.
-        step: 0 takes the newest of which there is a capsule.
+        step: 0 takes the newest of which there is a snapshot.
 
     Raises:
         SettingsError: there is no such model, phase or step; names those there are.
@@ -42,7 +42,7 @@ def capsule_behind(
     wanted = step or (steps[-1] if steps else 0)
     if wanted not in steps:
         known = ", ".join(map(str, steps)) or "none"
-        raise SettingsError(f"no capsule of step {wanted} of {chosen} was kept; there is: {known}")
+        raise SettingsError(f"no snapshot of step {wanted} of {chosen} was kept; there is: {known}")
     return read(folder / name_of(wanted))
 
 
@@ -56,11 +56,11 @@ def reports_of_rl(store: str, roots: list[str]) -> dict[str, Output]:
     }
 
 
-def read(path: Path) -> Capsule:
+def read(path: Path) -> StepSnapshot:
     """Read one file.
 
     Raises:
-        DataError: it cannot be read, or is no capsule.
+        DataError: it cannot be read, or is no snapshot.
     """
     try:
         return decode(path.read_bytes())

@@ -1,7 +1,7 @@
-"""Repeat a step from its capsule with the functions that trained it, and compare the bytes.
+"""Repeat a step from its snapshot with the functions that trained it, and compare the bytes.
 
 Nothing here computes anything of its own: batch.py, gate.py, metrics.py and objective.py do. No
-model is needed: the log-probs that every loss was computed with are in the capsule.
+model is needed: the log-probs that every loss was computed with are in the snapshot.
 Letters: N sequences, T tokens, M sequences of a micro-batch.
 """
 
@@ -16,8 +16,8 @@ from data_schemas.rl_settings import RLSettings
 from tasks.engines.loss_calls import LossCall
 from tasks.engines.protocols import TokenBatch
 from tasks.errors import DataError
-from tasks.rl.durability import step_snapshot as capsules
-from tasks.rl.durability.step_snapshot import Capsule, Made
+from tasks.rl.durability import step_snapshot as snapshots
+from tasks.rl.durability.step_snapshot import StepOutputs, StepSnapshot
 from tasks.rl.update import gate, objective
 from tasks.rl.update.batch import StepBatch, build, token_advantages
 from tasks.rl.update.metrics import mismatch_of
@@ -38,45 +38,45 @@ class Compared:
 class Repeated:
     """A step, computed again."""
 
-    made: Made
+    made: StepOutputs
     calls: list[LossCall]
     gradient_NT: torch.Tensor
     """d objective / d log-prob of every token: what a token weighs in the policy gradient."""
 
 
-def compare(capsule: Capsule) -> list[Compared]:
+def compare(snapshot: StepSnapshot) -> list[Compared]:
     """Repeat a step under its own settings and compare all it made."""
-    repeated = repeat(capsule, capsule.settings)
-    arrays = capsules.output_arrays(repeated.made, repeated.calls)
-    names = [*arrays, *(name for name in capsule.outputs if name not in arrays)]
+    repeated = repeat(snapshot, snapshot.settings)
+    arrays = snapshots.output_arrays(repeated.made, repeated.calls)
+    names = [*arrays, *(name for name in snapshot.outputs if name not in arrays)]
     return [
-        _gate(capsule, repeated.made.batch),
-        *(_compared(name, capsule.outputs.get(name), arrays.get(name)) for name in names),
+        _gate(snapshot, repeated.made.batch),
+        *(_compared(name, snapshot.outputs.get(name), arrays.get(name)) for name in names),
     ]
 
 
-def repeat(capsule: Capsule, settings: RLSettings) -> Repeated:
+def repeat(snapshot: StepSnapshot, settings: RLSettings) -> Repeated:
     """Compute a step again, under the settings it had or others.
 
     Raises:
-        DataError: other sequences would be trained than the capsule has log-probs of.
+        DataError: other sequences would be trained than the snapshot has log-probs of.
     """
-    batch, old = build(settings, capsule.groups), capsules.old_scores(capsule)
+    batch, old = build(settings, snapshot.groups), snapshots.old_scores(snapshot)
     if batch.tokens.tokens_NT.shape != old.logprobs_NT.shape:
         raise DataError(
-            f"step {capsule.step}: {tuple(batch.tokens.tokens_NT.shape)} tokens would be trained, "
-            f"the capsule has log-probs of {tuple(old.logprobs_NT.shape)}; take another step"
+            f"step {snapshot.step}: {tuple(batch.tokens.tokens_NT.shape)} tokens would be trained, "
+            f"the snapshot has log-probs of {tuple(old.logprobs_NT.shape)}; take another step"
         )
-    rows = objective.split(settings, len(batch.owners), capsule.step)
+    rows = objective.split(settings, len(batch.owners), snapshot.step)
     advantages_NT = token_advantages(settings, batch, old)
-    correction_NT, _ = objective.corrections(settings, capsule.gate, batch, old)
-    made = Made(batch, rows, advantages_NT, correction_NT, None)
+    correction_NT, _ = objective.corrections(settings, snapshot.gate, batch, old)
+    made = StepOutputs(batch, rows, advantages_NT, correction_NT, None)
     if not rows:
         return Repeated(made, [], torch.zeros(advantages_NT.shape))
     plan = objective.policy_plan(
-        settings, batch, old, rows, vocabulary=capsule.vocabulary, step=capsule.step
+        settings, batch, old, rows, vocabulary=snapshot.vocabulary, step=snapshot.step
     )
-    reference = capsule.inputs.get("reference_logprobs_NT")
+    reference = snapshot.inputs.get("reference_logprobs_NT")
     columns = objective.loss_columns(
         old,
         advantages_NT * correction_NT,
@@ -84,20 +84,20 @@ def repeat(capsule: Capsule, settings: RLSettings) -> Repeated:
         None if reference is None else torch.from_numpy(reference),
     )
     training = replace(batch.tokens, experts_NTLK=None, columns=columns)
-    calls, gradient_NT = _losses(capsule, settings, training, batch.num_sequences / len(rows))
+    calls, gradient_NT = _losses(snapshot, settings, training, batch.num_sequences / len(rows))
     return Repeated(replace(made, plan=plan), calls, gradient_NT)
 
 
 def _losses(
-    capsule: Capsule, settings: RLSettings, training: TokenBatch, num_sequences: float
+    snapshot: StepSnapshot, settings: RLSettings, training: TokenBatch, num_sequences: float
 ) -> tuple[list[LossCall], torch.Tensor]:
     """Ask for every loss the trainer asked for, on the same micro-batches."""
     loss = objective.policy_loss(settings, num_sequences)
-    logprobs_NT = torch.from_numpy(capsule.inputs["logprobs_NT"])
+    logprobs_NT = torch.from_numpy(snapshot.inputs["logprobs_NT"])
     gradient_NT = torch.zeros(logprobs_NT.shape)
-    sizes = capsule.inputs["call_sizes"].tolist()
+    sizes = snapshot.inputs["call_sizes"].tolist()
     calls = []
-    for rows_M in torch.from_numpy(capsule.inputs["call_rows"]).split(sizes):
+    for rows_M in torch.from_numpy(snapshot.inputs["call_rows"]).split(sizes):
         micro = training.select(rows_M)
         width = micro.tokens_NT.shape[1]
         mine_MT = logprobs_NT[rows_M, :width].requires_grad_()
@@ -108,16 +108,16 @@ def _losses(
     return calls, gradient_NT
 
 
-def _gate(capsule: Capsule, batch: StepBatch) -> Compared:
+def _gate(snapshot: StepSnapshot, batch: StepBatch) -> Compared:
     """Decide again; the probe on the canaries needs both engines, so it is taken as given."""
     again = gate.decide(
-        capsule.step,
-        mismatch_of(batch, capsules.old_scores(capsule)),
-        capsule.gate.probe_logprob,
-        capsule.settings.engines.mismatch,
+        snapshot.step,
+        mismatch_of(batch, snapshots.old_scores(snapshot)),
+        snapshot.gate.probe_logprob,
+        snapshot.settings.engines.mismatch,
     )
-    same = canonical_json(again) == canonical_json(capsule.gate)
-    difference = "" if same else f"recorded {capsule.gate}, repeated {again}"
+    same = canonical_json(again) == canonical_json(snapshot.gate)
+    difference = "" if same else f"recorded {snapshot.gate}, repeated {again}"
     return Compared("gate", "1 record", difference)
 
 

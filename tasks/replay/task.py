@@ -1,4 +1,4 @@
-"""Flyte shell of the replay: a step repeated from its capsule."""
+"""Flyte shell of the replay: a step repeated from its snapshot."""
 
 import os
 from pathlib import Path
@@ -13,21 +13,21 @@ from tasks.platform.deck import deck_of_facts
 from tasks.platform.shell import shell
 from tasks.replay import counterfactual, find, recompute
 from tasks.replay.text import compared_table, effects_table
-from tasks.rl.durability.step_snapshot import Capsule
+from tasks.rl.durability.step_snapshot import StepSnapshot
 from tasks.store import location
 
 
 @shell("replay")
 def replay(model: str, phase: str, step: int, loss: str, store: str, file: str) -> list[str]:
-    """Repeat a step of RL from its capsule, print what is equal, and measure another loss.
+    """Repeat a step of RL from its snapshot, print what is equal, and measure another loss.
 
     Args:
         model: 'models:/NAME@released' or 'models:/NAME/3'.
         phase: 'rl/two'; '' takes the last one.
-        step: 0 takes the newest of which there is a capsule.
+        step: 0 takes the newest of which there is a snapshot.
         loss: 'gspo', 'grpo' ...: measure it on the same step; '' = only compare.
         store: folder or s3:// prefix the artifacts lie in.
-        file: a capsule; read instead of looking for the model's.
+        file: a snapshot; read instead of looking for the model's.
 
     Returns:
         Names of all that was equal.
@@ -36,28 +36,28 @@ def replay(model: str, phase: str, step: int, loss: str, store: str, file: str) 
         TamperError: something is not what the step recorded.
     """
     kind = _kind(loss) if loss else None
-    capsule = find.read(Path(file)) if file else _behind(model, phase, step, store)
-    rows = recompute.compare(capsule)
+    snapshot = find.read(Path(file)) if file else _behind(model, phase, step, store)
+    rows = recompute.compare(snapshot)
     console = Console(highlight=False)
-    console.print(compared_table(capsule, rows))
+    console.print(compared_table(snapshot, rows))
     if kind is not None:
-        console.print(effects_table(*counterfactual.side_by_side(capsule, kind)))
+        console.print(effects_table(*counterfactual.side_by_side(snapshot, kind)))
     shown = {row.name: row.difference or "equal" for row in rows}
-    deck_of_facts(f"replay of step {capsule.step}", shown)
+    deck_of_facts(f"replay of step {snapshot.step}", shown)
     wrong = [f"{row.name}: {row.difference}" for row in rows if row.difference]
     if wrong:
         raise TamperError(
-            f"step {capsule.step} does not repeat: {'; '.join(wrong)}. The capsule was changed, or "
-            "other code or another torch made it: check out the version its statement names."
+            f"step {snapshot.step} does not repeat: {'; '.join(wrong)}. The snapshot was changed, "
+            "or other code or another torch made it: check out the version its statement names."
         )
     return [row.name for row in rows]
 
 
-def _behind(model: str, phase: str, step: int, store: str) -> Capsule:
+def _behind(model: str, phase: str, step: int, store: str) -> StepSnapshot:
     uri = location.absolute_store(store)
     tracking = location.tracking_uri(uri, os.environ.get("MLFLOW_TRACKING_URI", ""))
     cache = workplace(StoreRef(uri=uri, id="replay", tracking_uri=tracking))
-    return find.capsule_behind(model, tracking, uri, cache, phase=phase, step=step)
+    return find.find_snapshot(model, tracking, uri, cache, phase=phase, step=step)
 
 
 def _kind(name: str) -> PolicyLoss:

@@ -6,13 +6,13 @@ from rich.table import Table
 
 from tasks.replay.counterfactual import Effect
 from tasks.replay.recompute import Compared
-from tasks.rl.durability.step_snapshot import Capsule
+from tasks.rl.durability.step_snapshot import StepSnapshot
 
 
-def compared_table(capsule: Capsule, rows: Sequence[Compared]) -> Table:
+def compared_table(snapshot: StepSnapshot, rows: Sequence[Compared]) -> Table:
     """One line per thing the step made."""
-    before, after = capsule.weights_before[:12], capsule.weights_after[:12]
-    title = f"Step {capsule.step}, repeated (weights {before} -> {after})"
+    before, after = snapshot.weights_before[:12], snapshot.weights_after[:12]
+    title = f"Step {snapshot.step}, repeated (weights {before} -> {after})"
     table = Table(title=title, title_justify="left", box=None)
     for head in ("what", "recorded as", "bytes"):
         table.add_column(head, overflow="fold")
@@ -34,7 +34,7 @@ def effects_table(own: Effect, other: Effect) -> Table:
     table.add_row("tokens with weight", f"{own.tokens:,}", f"{other.tokens:,}")
     table.add_row("sum of weights", f"{own.weight:.4f}", f"{other.weight:.4f}")
     _shares(table, own.domains, other.domains)
-    _shares(table, own.fates, other.fates)
+    _shares(table, own.outcomes, other.outcomes)
     table.add_row("cosine of weights", f"{own.cosine:.4f}", f"{other.cosine:.4f}")
     return table
 

@@ -9,7 +9,7 @@ from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, ReportR
 from data_schemas.reports import Comparison, GateDecision
 from data_schemas.settings import PipelineSettings, RetrainSettings
 from tasks.errors import DataError
-from tasks.interchange.progression import read_comparisons, read_ladder
+from tasks.interchange.progression import read_comparisons, read_progression
 from tasks.lineage.catalogue import GATE_FILE, RELEASED
 from tasks.lineage.stage import workplace
 from tasks.lineage.statements import load_statement
@@ -34,13 +34,13 @@ def collect(
     Args:
         settings: of the run.
         curated: of curation.
-        reports: of fine-tunings and phases, in order, and the ladder.
+        reports: of fine-tunings and phases, in order, and the checkpoint progression.
         releases: none or one.
         store: of the run.
         execution: of the workflow.
     """
     folders = dict(_folders(reports, store))
-    ladder = folders["compare"]
+    progression = folders["compare"]
     gate = [_gate(_local(ref, store)) for ref in releases]
     refs: list[Ref] = [curated, *reports, *releases]
     return RunInputs(
@@ -48,8 +48,8 @@ def collect(
         execution=execution,
         settings=settings,
         stages=stage_rows(store.uri, execution.id, [ref.statement for ref in refs]),
-        ladder=read_ladder(ladder),
-        gains=_gains(read_comparisons(ladder)),
+        progression=read_progression(progression),
+        gains=_gains(read_comparisons(progression)),
         gate=gate[0] if gate else None,
         phases=_under("rl/", folders),
         tunings=_under("sft/", folders),

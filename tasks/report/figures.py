@@ -26,7 +26,7 @@ BAD = "#b3372f"
 NEUTRAL = "#8b97a3"
 WINDOW = "#dff1ea"
 PHASES = ("#d08a1d", "#b8491a", "#7d2f3f", "#4c4a86")
-"""RL phases in order; the rungs of the ladder after them have the same colours."""
+"""RL phases in order; the checkpoints after them have the same colours."""
 TUNED = "#3f7fb5"
 MERGED = "#6b5aa8"
 START = "#8b97a3"
@@ -76,15 +76,15 @@ def rung_colour(model: str) -> str:
     return {"rl/one": PHASES[0], "rl/two": PHASES[1]}.get(model, START)
 
 
-def ladder_figure(ladder: Sequence[EvaluationReport], name: str, num_rows: int) -> str:
+def progression_figure(progression: Sequence[EvaluationReport], name: str, num_rows: int) -> str:
     """Draw held-out accuracy of every model with its interval, first model on top.
 
     Args:
-        ladder: models; those without a verdict on 'all' are left out.
+        progression: models; those without a verdict on 'all' are left out.
         name: unique on the page.
         num_rows: height in rows, so that neighbouring figures are equally high.
     """
-    rows = [(report.model, score) for report in ladder if (score := suite(report, "all"))]
+    rows = [(report.model, score) for report in progression if (score := suite(report, "all"))]
     with rc_context(_STYLE):
         figure, axes = _rows_canvas(num_rows)
         axes.grid(axis="x")

@@ -31,7 +31,7 @@ class RunInputs:
     execution: Execution
     settings: BaseModel
     stages: tuple[StageRow, ...]
-    ladder: tuple[EvaluationReport, ...] = ()
+    progression: tuple[EvaluationReport, ...] = ()
     """In the order the models were made; the last one is the candidate."""
     gains: tuple[Comparison, ...] = ()
     """The candidate against one parent: 'all' and every domain."""

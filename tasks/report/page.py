@@ -16,8 +16,8 @@ from tasks.report.sections import (
     SettingsGroup,
     StageLine,
     SuiteTable,
-    ladder_charts,
     phase_charts,
+    progression_charts,
     rule_lines,
     settings_groups,
     stage_lines,
@@ -66,7 +66,7 @@ class Page:
     verdict: Pill
     headline: str
     tiles: tuple[Tile, ...]
-    ladder: tuple[Chart, ...]
+    progression: tuple[Chart, ...]
     ladder_note: str
     suites: SuiteTable | None
     rules: tuple[RuleLine, ...]
@@ -108,12 +108,12 @@ def write_report(inputs: RunInputs, out: Path) -> Path:
     return path
 
 
-def headline(ladder: Sequence[EvaluationReport], gains: Sequence[Comparison]) -> str:
+def headline(progression: Sequence[EvaluationReport], gains: Sequence[Comparison]) -> str:
     """Say in one sentence what came out."""
-    score = suite(ladder[-1], "all") if ladder else None
+    score = suite(progression[-1], "all") if progression else None
     if score is None:
         return "No model was evaluated in this run."
-    name = ladder[-1].model
+    name = progression[-1].model
     overall = next((gain for gain in gains if gain.suite == "all"), None)
     solved = f"{name} solves {wording.percent(score.accuracy)} of the held-out problems"
     if overall is None:
@@ -135,12 +135,12 @@ def _page(inputs: RunInputs) -> Page:
         execution=inputs.execution.id,
         started=wording.date(inputs.execution.started),
         verdict=_verdict(inputs),
-        headline=headline(inputs.ladder, inputs.gains),
+        headline=headline(inputs.progression, inputs.gains),
         tiles=_tiles(inputs),
-        ladder=ladder_charts(inputs.ladder, inputs.gains),
+        progression=progression_charts(inputs.progression, inputs.gains),
         ladder_note="Every model answers the same held-out problems. Intervals are bootstrapped "
         "over problems, differences over pairs of answers to the same problem.",
-        suites=suite_table(inputs.ladder),
+        suites=suite_table(inputs.progression),
         rules=rule_lines(inputs.gate.reasons) if inputs.gate else (),
         rules_note=_rules_note(inputs),
         phases=phase_charts(inputs.phases),
@@ -177,7 +177,7 @@ def _rules_note(inputs: RunInputs) -> str:
 
 def _tiles(inputs: RunInputs) -> tuple[Tile, ...]:
     tiles = []
-    score = suite(inputs.ladder[-1], "all") if inputs.ladder else None
+    score = suite(inputs.progression[-1], "all") if inputs.progression else None
     if score is not None:
         tiles.append(
             Tile(

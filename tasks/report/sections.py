@@ -18,7 +18,7 @@ PHASE_PLOTS: tuple[tuple[str, str, str, float], ...] = (
     ("reward/solved_share", "Solved", "% of the judged responses", 100.0),
     (
         "zero_variance/share",
-        "Groups without contrast",
+        "Zero-variance groups",
         "% of prompts whose responses all earn the same",
         100.0,
     ),
@@ -121,25 +121,26 @@ class SettingsGroup:
     rows: tuple[SettingsLine, ...]
 
 
-def ladder_charts(
-    ladder: Sequence[EvaluationReport], gains: Sequence[Comparison]
+def progression_charts(
+    progression: Sequence[EvaluationReport], gains: Sequence[Comparison]
 ) -> tuple[Chart, ...]:
-    """Draw the accuracy ladder and what every task family gained."""
+    """Draw the accuracy of every checkpoint and what every task family gained."""
     charts = []
-    num_rows = max(len(ladder), len(gains))
-    if any(suite(report, "all") for report in ladder):
+    num_rows = max(len(progression), len(gains))
+    if any(suite(report, "all") for report in progression):
         charts.append(
             Chart(
-                "Accuracy ladder",
+                "Accuracy by checkpoint",
                 "share of held-out responses that solve their problem",
                 "",
-                figures.ladder_figure(ladder, "ladder", num_rows),
+                figures.progression_figure(progression, "progression", num_rows),
             )
         )
     if gains:
+        name = progression[-1].model if progression else "candidate"
         charts.append(
             Chart(
-                f"{ladder[-1].model if ladder else 'candidate'} against {gains[0].parent}",
+                f"{name} against {gains[0].parent}",
                 "paired difference per task family; grey intervals include zero",
                 "",
                 figures.gains_figure(gains, "gains", num_rows),
@@ -148,12 +149,12 @@ def ladder_charts(
     return tuple(charts)
 
 
-def suite_table(ladder: Sequence[EvaluationReport]) -> SuiteTable | None:
+def suite_table(progression: Sequence[EvaluationReport]) -> SuiteTable | None:
     """Lay out every suite that was measured; a kind with one member says nothing new."""
-    if not ladder:
+    if not progression:
         return None
-    names = list(dict.fromkeys(score.suite for report in ladder for score in report.suites))
-    groups = [SuiteGroup("", (_suite_row("all", ladder),))] if "all" in names else []
+    names = list(dict.fromkeys(score.suite for report in progression for score in report.suites))
+    groups = [SuiteGroup("", (_suite_row("all", progression),))] if "all" in names else []
     for kind, title in (
         ("domain", "by task family"),
         ("language", "by language"),
@@ -161,8 +162,10 @@ def suite_table(ladder: Sequence[EvaluationReport]) -> SuiteTable | None:
     ):
         members = [name for name in names if name.startswith(f"{kind}:")]
         if len(members) > 1:
-            groups.append(SuiteGroup(title, tuple(_suite_row(name, ladder) for name in members)))
-    return SuiteTable(tuple(report.model for report in ladder), tuple(groups))
+            groups.append(
+                SuiteGroup(title, tuple(_suite_row(name, progression) for name in members))
+            )
+    return SuiteTable(tuple(report.model for report in progression), tuple(groups))
 
 
 def phase_charts(phases: Mapping[str, Path]) -> tuple[Chart, ...]:
@@ -254,8 +257,8 @@ def settings_groups(settings: BaseModel) -> tuple[tuple[SettingsGroup, ...], str
     return laid_out, ", ".join(changed) or "nothing"
 
 
-def _suite_row(name: str, ladder: Sequence[EvaluationReport]) -> SuiteRow:
-    scores = [suite(report, name) for report in ladder]
+def _suite_row(name: str, progression: Sequence[EvaluationReport]) -> SuiteRow:
+    scores = [suite(report, name) for report in progression]
     problems = max((score.problems for score in scores if score is not None), default=0)
     return SuiteRow(
         label="all" if name == "all" else wording.suite_label(name),

@@ -20,7 +20,7 @@ _DITTO = "\N{DITTO MARK}"
 
 
 def show(inputs: RunInputs, console: Console) -> None:
-    """Print stages, ladder, gains, the verdict and where everything is."""
+    """Print stages, checkpoint progression, gains, the verdict and where everything is."""
     console.print(summary(inputs))
 
 
@@ -30,14 +30,14 @@ def summary(inputs: RunInputs) -> Group:
     if inputs.stages:
         parts += [_stage_table(inputs.stages), Text()]
     tables: list[RenderableType] = []
-    if inputs.ladder:
-        tables.append(_ladder_table(inputs.ladder))
+    if inputs.progression:
+        tables.append(_progression_table(inputs.progression))
     if inputs.gains:
         tables.append(_gains_table(inputs.gains))
     if tables:
         parts += [Columns(tables, padding=(0, 4)), Text()]
-    if inputs.ladder:
-        parts.append(Text(headline(inputs.ladder, inputs.gains), style="bold"))
+    if inputs.progression:
+        parts.append(Text(headline(inputs.progression, inputs.gains), style="bold"))
     if inputs.gate is not None:
         parts += _verdict(inputs.gate.released, inputs.gate.reasons)
     if inputs.places:
@@ -68,13 +68,13 @@ def _stage_table(stages: Sequence[StageRow]) -> Table:
     return table
 
 
-def _ladder_table(ladder: Sequence[EvaluationReport]) -> Table:
+def _progression_table(progression: Sequence[EvaluationReport]) -> Table:
     table = _table("Held-out accuracy")
     table.add_column("model", no_wrap=True)
     table.add_column("", no_wrap=True)
     table.add_column("solved", justify="right", no_wrap=True)
     table.add_column("interval", justify="right", no_wrap=True)
-    scores = [(report.model, suite(report, "all")) for report in ladder]
+    scores = [(report.model, suite(report, "all")) for report in progression]
     best = max((score.accuracy for _, score in scores if score is not None), default=0.0)
     for place, (model, score) in enumerate(scores):
         if score is None:

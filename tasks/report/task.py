@@ -31,7 +31,7 @@ def summary(
     Args:
         settings: of the run.
         curated: of curation.
-        reports: of fine-tunings and phases, in order, and the ladder.
+        reports: of fine-tunings and phases, in order, and the checkpoint progression.
         releases: none or one.
         store: of the run.
         execution: of the workflow.

@@ -114,10 +114,10 @@ PAGE = """<!doctype html>
 </dl>
 </div></header>
 <main>
-{% if page.ladder %}
+{% if page.progression %}
 <section><h2>Did it get better?</h2>
-<p class="lede">{{ page.ladder_note }}</p>
-<div class="grid two">{% for figure in page.ladder %}{{ chart(figure) }}{% endfor %}</div>
+<p class="lede">{{ page.progression_note }}</p>
+<div class="grid two">{% for figure in page.progression %}{{ chart(figure) }}{% endfor %}</div>
 </section>
 {% endif %}
 {% if page.suites %}

@@ -29,7 +29,7 @@ class Start(NamedTuple):
 
     model: CheckpointRef
     known: list[DatasetRef]
-    exam: DatasetRef
+    held_out: DatasetRef
 
 
 class News(NamedTuple):
@@ -53,7 +53,7 @@ def find_start(settings: RetrainSettings, store: StoreRef) -> Start:
     """Find the released model, the rows it knows and its held-out suites."""
     require(settings.rl.engines)
     found = find_released(settings.release.name, store.tracking_uri, store.uri)
-    return Start(model=found.model, known=list(found.curated), exam=found.curated[-1])
+    return Start(model=found.model, known=list(found.curated), held_out=found.curated[-1])
 
 
 @shell("scan_inbox")

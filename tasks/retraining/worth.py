@@ -61,7 +61,7 @@ def worth_learning(settings: RetrainSettings, pass_rates: Sequence[float | None]
         return Decision(
             outcome=Outcome.SKIP,
             reason=f"the released model never solves any of {len(judged)} new problems; without "
-            "one right answer there is no contrast to learn from",
+            "one right answer there is no reward variance to learn from",
         )
     mixed = sum(0.0 < rate < 1.0 for rate in judged)
     return Decision(

@@ -1,7 +1,7 @@
 """The RL loop on one screen, as a generator of step records.
 
-    prompts -> rollouts with routes -> verdicts -> fates -> old log-probs under replay
-    -> mismatch gate -> advantages -> clipped updates -> weight hand-over -> commit
+    prompts -> rollouts with routes -> verdicts -> outcomes -> old log-probs under replay
+    -> mismatch gate -> advantages -> clipped updates -> weight sync -> commit
 
 The state of a step is committed before its record is yielded: whoever drives the
 generator may stop after any record, and a new generator goes on with the next step.
@@ -53,7 +53,7 @@ class Run:
     collector: Collector
     vocabulary: int
     canaries: list[NDArray[np.int32]]
-    """Sequences on which both engines must agree after every weight hand-over."""
+    """Sequences on which both engines must agree after every weight sync."""
     folder: Path
     """Where state is committed."""
     told_to_stop: threading.Event
@@ -90,19 +90,19 @@ def steps(
         last_step=settings.steps,
         waiting=waiting,
     )
-    weights, probe = hand_over(run, version=now.step)
+    weights, probe = sync_weights(run, version=now.step)
     with closing(producer):
         for step in range(now.step + 1, settings.steps + 1):
             clock = Clock()
             collected = producer.take(step)
             if settings.engines.staleness == 0:  # else it is rolling out already
-                run.engine.rest()
+                run.engine.sleep()
             clock.lap("collect")
             record, updates, seen = one_step(run, collected, now.updates, probe, clock)
             producer.settle()
             clock.lap("wait_for_rollouts")
-            before, (weights, probe) = weights, hand_over(run, version=step)
-            clock.lap("hand_over")
+            before, (weights, probe) = weights, sync_weights(run, version=step)
+            clock.lap("weight_sync")
             step_snapshot.keep(
                 run.folder, replace(seen, weights_before=before, weights_after=weights)
             )
@@ -119,8 +119,8 @@ def steps(
 
 def one_step(
     run: Run, collected: Collected, updates: int, probe: float, clock: Clock
-) -> tuple[state.StepRecord, int, step_snapshot.Capsule]:
-    """Train on a step's rollouts. Returns its record, the updates done so far and its capsule."""
+) -> tuple[state.StepRecord, int, step_snapshot.StepSnapshot]:
+    """Train on a step's rollouts. Returns its record, the updates done so far and its snapshot."""
     settings = run.settings
     batch = build(settings, collected.trained)
     rows = split(settings, len(batch.owners), collected.step)
@@ -134,7 +134,7 @@ def one_step(
     advantages_NT = token_advantages(settings, batch, old)
     weights_NT, corrected = corrections(settings, decision, batch, old)
     losses: list[dict[str, float]] = []
-    watch, plan = step_snapshot.Watch(batch), None
+    watch, plan = step_snapshot.Recorder(batch), None
     if rows:  # a step whose groups are all flat or on their way has nothing to train on
         plan = policy_plan(
             settings, batch, old, rows, vocabulary=run.vocabulary, step=collected.step
@@ -156,8 +156,8 @@ def one_step(
         costs=tuple(prompt_costs(collected)),
         gate=decision,
     )
-    given = step_snapshot.Given(settings, run.vocabulary, tuple(collected.trained), decision)
-    made = step_snapshot.Made(batch, rows, advantages_NT, weights_NT, plan)
+    given = step_snapshot.StepInputs(settings, run.vocabulary, tuple(collected.trained), decision)
+    made = step_snapshot.StepOutputs(batch, rows, advantages_NT, weights_NT, plan)
     return record, updates + len(losses), step_snapshot.seal(given, old, watch, made)
 
 
@@ -196,7 +196,7 @@ def update(
     num_sequences: int,
     rows: tuple[torch.Tensor, ...],
     updates: int,
-    watch: step_snapshot.Watch,
+    watch: step_snapshot.Recorder,
 ) -> list[dict[str, float]]:
     """Do the updates of the step, one per part of its rows."""
     policy = policy_loss(run.settings, num_sequences / max(1, len(rows)))
@@ -212,12 +212,12 @@ def update(
             ),
             auxiliary=run.settings.loss.auxiliary,
         )
-        watch.saw(loss.calls)
+        watch.record(loss.calls)
         losses.append(found)
     return losses
 
 
-def hand_over(run: Run, version: int) -> tuple[str, float]:
+def sync_weights(run: Run, version: int) -> tuple[str, float]:
     """Give the rollout engine the trainer's weights; check that it has and uses exactly those.
 
     Returns:
@@ -231,10 +231,12 @@ def hand_over(run: Run, version: int) -> tuple[str, float]:
     installed, sent = run.engine.load_weights(weights, version), weights.digest()
     if installed != sent:
         raise EngineError(
-            f"weight hand-over of version {version}: the engine has {installed[:12]}, "
+            f"weight sync of version {version}: the engine has {installed[:12]}, "
             f"the trainer sent {sent[:12]}; no rollout was made with the wrong weights"
         )
-    return sent, gate.probe(run.engine, run.trainer, run.canaries, run.settings.engines.precision)
+    return sent, gate.check_weight_sync(
+        run.engine, run.trainer, run.canaries, run.settings.engines.precision
+    )
 
 
 def timing(collected: Collected, clock: Clock) -> StepTiming:

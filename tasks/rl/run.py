@@ -32,7 +32,7 @@ from tasks.store import local
 
 PROBLEMS_FILE = "graded.parquet"
 NUM_CANARIES = 4
-"""Prompts on which rollout engine and trainer are compared after every weight hand-over."""
+"""Prompts on which rollout engine and trainer are compared after every weight sync."""
 logger = logging.getLogger(__name__)
 
 

@@ -79,7 +79,7 @@ def _epochs(course: Course, trainer: Trainer, engine: RolloutEngine) -> Iterator
     done = 0
     for epoch in range(1, settings.epochs + 1):
         # The engine has nothing to do until the epoch is measured.
-        engine.rest()
+        engine.sleep()
         seed = settings.seed * 1009 + epoch
         loss_sum = tokens = 0.0
         for batch in batches(encoded, train_rows, settings.batch_tokens, seed):

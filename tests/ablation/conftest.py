@@ -1,8 +1,8 @@
-"""Records of a phase and of an exam, written down by hand."""
+"""Records of a phase and of an held-out evaluation, written down by hand."""
 
 import pytest
 
-from data_schemas.ledger import Fate, LedgerRow
+from data_schemas.ledger import GroupOutcome, LedgerRow
 from data_schemas.prompts import Domain
 from data_schemas.reports import StepReport, StepTiming
 from data_schemas.samples import SampleResult
@@ -25,7 +25,7 @@ def ledger_row(step, problem, **changes):
         "round": 0,
         "problem_id": problem,
         "domain": Domain.MATHS,
-        "fate": Fate.CONTRAST,
+        "outcome": GroupOutcome.NON_ZERO_VARIANCE,
         "rollouts": 2,
         "prompt_tokens": 3,
         "generated_tokens": 20,
@@ -74,7 +74,7 @@ def metrics():
 
 @pytest.fixture
 def make_cell():
-    """A cell from what its steps measured and what its exam solved, problem by problem."""
+    """A cell from the measures of its steps and the solved problems of its held-out evaluation."""
 
     def make(variant, seed, *, steps=({},), solved=((1, 0), (0, 0)), rows=(), costs=()):
         return cell_of(

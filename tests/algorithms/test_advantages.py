@@ -6,7 +6,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.algorithms.advantages import group_advantages, has_contrast
+from tasks.algorithms.advantages import group_advantages, has_variance
 from tasks.errors import DataError
 
 VECTORS = json.loads((Path(__file__).parent / "vectors.json").read_text())
@@ -42,7 +42,7 @@ def test_equal_scores_that_rounding_would_tell_apart_teach_nothing(reward, size)
     found = group_advantages(scores, torch.zeros_like(scores), valid, std_floor=0.0)
 
     assert not found.any()
-    assert not has_contrast(scores, valid).any()
+    assert not has_variance(scores, valid).any()
 
 
 def test_a_small_penalty_on_an_all_wrong_group_stays_small():

@@ -129,17 +129,17 @@ class Maker:
     def _release(self) -> None:
         policy, scores = self.refs["policy"], self.refs["report"]
         assert isinstance(policy, CheckpointRef)
-        ladder = [report("merged", "m", 0.5), report("rl/one", policy.digest, 0.6)]
+        progression = [report("merged", "m", 0.5), report("rl/one", policy.digest, 0.6)]
         decision = decide(
             ReleaseSettings(),
-            ladder[1],
-            {"merged": ladder[0]},
+            progression[1],
+            {"merged": progression[0]},
             [comparison("all"), comparison("domain:maths")],
         )
         with stage("release", ReleaseSettings(), self.store, self.execution, "c3") as record:
             folder = record.read("candidate", policy)
             record.read("evaluation", scores)
-            candidate = Candidate(policy, folder, [scores.statement], ladder, decision)
+            candidate = Candidate(policy, folder, [scores.statement], progression, decision)
             with record.output("release") as out:
                 facts = release(ReleaseSettings(), candidate, self.store.uri, out)
             record.facts(facts)

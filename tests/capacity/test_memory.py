@@ -280,10 +280,12 @@ def test_one_node_holds_a_model_of_15b_but_not_of_30b():
 
 
 def test_gpus_that_only_roll_out_hold_no_trainer():
-    layout = NODE.model_copy(update={"expert": 4, "rollout_apart": 4, "rollout_memory": 0.9})
+    layout = NODE.model_copy(
+        update={"expert": 4, "dedicated_rollout_gpus": 4, "rollout_memory": 0.9}
+    )
     found = budget(QWEN3_15B_A2B, layout, Precision.BF16, NODE_WORK, gpus=8)
 
     assert memory.FIXED_BYTES + found.rollout.claim == found.phases["roll out"]
-    assert found.trainer.state + found.trainer.hand_over == (
+    assert found.trainer.state + found.trainer.weight_sync == (
         found.phases["hand over"] - memory.FIXED_BYTES
     )

@@ -177,7 +177,9 @@ def test_an_earlier_exam_stays_the_exam(base_model: Path, tmp_path: Path):
     first = run(base_model, tmp_path / "a", lines)
     (tmp_path / "again").mkdir()
 
-    facts = curate(SETTINGS, tmp_path / "a" / "raw", base_model, tmp_path / "again", exam=first)
+    facts = curate(
+        SETTINGS, tmp_path / "a" / "raw", base_model, tmp_path / "again", held_out_from=first
+    )
 
     assert (tmp_path / "again" / HELD_OUT).read_bytes() == (first / HELD_OUT).read_bytes()
     # Held-out problems and their demonstrations come back as raw rows and are kept out.

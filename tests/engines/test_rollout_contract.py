@@ -46,7 +46,7 @@ def open_engine(kind, folder, precision=Precision.FP32):
         return open_rollout(MachineSettings(precision=precision), folder)
     if importlib.util.find_spec("vllm") is None:
         pytest.skip("vLLM is not installed")
-    layout = LayoutSettings(rollout_apart=0 if kind == "vllm" else 1)
+    layout = LayoutSettings(dedicated_rollout_gpus=0 if kind == "vllm" else 1)
     with warnings.catch_warnings():
         # What vLLM's own modules do while they are imported is not ours to mend.
         warnings.simplefilter("ignore")
@@ -201,12 +201,12 @@ def test_new_weights_are_installed_whole_and_proven_by_digest(engine, served_moe
     assert 7 == engine.policy_version
     assert [7] * 3 == [r.policy_version for r in engine.generate(prompts(4), SAMPLING)]
     assert model_logprobs(trainer, tokens) == pytest.approx(
-        engine.probe([tokens])[0].tolist(), abs=1e-4
+        engine.score_logprobs([tokens])[0].tolist(), abs=1e-4
     )
 
 
 def broken(name, tensor):
-    """One hand-over that leaves out, one that invents, one that misshapes a tensor."""
+    """One weight sync that leaves out, one that invents, one that misshapes a tensor."""
     return [
         (lambda weights: weights.pop(name)),
         (lambda weights: weights.update({f"{name}.twice": tensor})),
@@ -216,9 +216,9 @@ def broken(name, tensor):
 
 @pytest.mark.usefixtures("own_weights")
 def test_a_hand_over_that_does_not_fit_is_refused_by_name_and_never_used(engine, trainer):
-    """Either the engine computes as before, or not at all until a whole hand-over has come."""
+    """Either the engine computes as before, or not at all until a whole weight sync has come."""
     (tokens,) = [request.prompt_tokens for request in prompts(20)]
-    before = engine.probe([tokens])[0].tolist()
+    before = engine.score_logprobs([tokens])[0].tolist()
     name, version = "model.norm.weight", engine.policy_version
     for spoil in broken(name, dict(trainer.weights())[name]):
         weights = {key: tensor + 1.0 for key, tensor in trainer.weights()}
@@ -228,7 +228,7 @@ def test_a_hand_over_that_does_not_fit_is_refused_by_name_and_never_used(engine,
             engine.load_weights(iter(weights.items()), version=1)
         assert version == engine.policy_version
         with contextlib.suppress(EngineError):
-            assert before == engine.probe([tokens])[0].tolist()
+            assert before == engine.score_logprobs([tokens])[0].tolist()
 
 
 def later(request, rollout):
@@ -311,17 +311,17 @@ def test_counters_are_the_sums_over_the_rollouts(engine):
 
 def test_no_requests_give_no_rollouts(engine):
     assert [] == list(engine.generate([], SAMPLING))
-    assert [] == engine.probe([])
+    assert [] == engine.score_logprobs([])
 
 
 def test_a_probe_says_what_the_trainer_says_of_the_same_weights(engine, trainer):
     sequences = [request.prompt_tokens for request in prompts(7, 1, 20)]
-    for tokens, found in zip(sequences, engine.probe(sequences), strict=True):
+    for tokens, found in zip(sequences, engine.score_logprobs(sequences), strict=True):
         assert model_logprobs(trainer, tokens) == pytest.approx(found.tolist(), abs=1e-4)
 
 
 def test_an_engine_that_rested_goes_on_as_before(engine, rollouts):
-    engine.rest()
+    engine.sleep()
 
     assert by_key(rollouts) == by_key(engine.generate(prompts(5, 9, 2), SAMPLING))
 
@@ -332,7 +332,7 @@ def test_bf16_is_another_numeric_of_the_same_weights(kind, trainer, served_moe):
     tokens = [request.prompt_tokens for request in prompts(30)]
 
     assert weight_digest(trainer.weights()) == half.load_weights(trainer.weights(), 1)
-    gap = np.abs(half.probe(tokens)[0] - model_logprobs(trainer, tokens[0]))
+    gap = np.abs(half.score_logprobs(tokens)[0] - model_logprobs(trainer, tokens[0]))
     assert 0.0 < gap.max() < 0.5
     assert 3 == len(list(half.generate(prompts(4), SAMPLING)))
     half.close()

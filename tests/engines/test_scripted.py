@@ -77,4 +77,4 @@ def test_an_answer_comes_in_parts_and_is_counted(tokenizer: PreTrainedTokenizerB
     assert "12345" == response_text(tokenizer, joined)
     assert (2, 6) == (engine.counters.sequences, engine.counters.generated_tokens)
     assert 2 * len(start.prompt_tokens) + 4 == engine.counters.prompt_tokens
-    assert [0.0, 0.0] == engine.probe([np.arange(3, dtype=np.int32)])[0].tolist()
+    assert [0.0, 0.0] == engine.score_logprobs([np.arange(3, dtype=np.int32)])[0].tolist()

@@ -39,7 +39,7 @@ def test_the_candidate_is_last_on_the_ladder_and_measured_against_all_others(tmp
     facts = against_all(SETTINGS, last, [base, merged], tmp_path)
 
     assert ["base", "merged", "rl-two"] == [
-        rung.model for rung in progression.read_ladder(tmp_path)
+        evaluation.model for evaluation in progression.read_progression(tmp_path)
     ]
     gains = {row.parent: row.difference for row in progression.read_comparisons(tmp_path)}
     assert {"base": 0.5, "merged": 0.25} == gains
@@ -72,5 +72,5 @@ def test_pooled_runs_are_compared_run_by_run(tmp_path, evaluated):
 
 
 def test_a_folder_without_a_ladder_is_refused_by_name(tmp_path):
-    with pytest.raises(DataError, match=r"ladder\.json cannot be read"):
-        progression.read_ladder(tmp_path)
+    with pytest.raises(DataError, match=r"checkpoint progression\.json cannot be read"):
+        progression.read_progression(tmp_path)

@@ -1,18 +1,18 @@
 import pytest
 
-from data_schemas.ledger import Fate, LedgerRow, PromptCost
+from data_schemas.ledger import GroupOutcome, LedgerRow, PromptCost
 from data_schemas.prompts import Domain
 from tasks.errors import DataError
 from tasks.ledger.accounts import STAGES, check_conservation, settle, to_csv
 
 
-def row(problem_id="a", fate=Fate.CONTRAST, **changes):
+def row(problem_id="a", outcome=GroupOutcome.NON_ZERO_VARIANCE, **changes):
     values = {
         "step": 1,
         "round": 0,
         "problem_id": problem_id,
         "domain": Domain.MATHS,
-        "fate": fate,
+        "outcome": outcome,
         "rollouts": 4,
         "prompt_tokens": 10,
         "generated_tokens": 100,
@@ -33,7 +33,7 @@ def skipped(problem_id="a", step=2):
         ("rollouts", "prompt_tokens", "generated_tokens", "trained_tokens", "solved"), 0
     )
     gone = {"advantage_mass": 0.0, "pass_rate_change": 0.0, "saved_tokens": 40}
-    return row(problem_id, Fate.SKIPPED_FLAT, step=step, **nothing, **gone)
+    return row(problem_id, GroupOutcome.SKIPPED_ZERO_VARIANCE, step=step, **nothing, **gone)
 
 
 def cost(problem_id="a", step=1):
@@ -51,7 +51,14 @@ ROWS = [
     row("a"),
     skipped("a"),
     row("a", step=3, solved=3, pass_rate_change=0.5),
-    row("b", Fate.SURPLUS, solved=4, trained_tokens=0, advantage_mass=0.0, pass_rate_change=0.0),
+    row(
+        "b",
+        GroupOutcome.SURPLUS,
+        solved=4,
+        trained_tokens=0,
+        advantage_mass=0.0,
+        pass_rate_change=0.0,
+    ),
 ]
 COSTS = [cost("a"), cost("a", 3), cost("b")]
 
@@ -74,12 +81,12 @@ def test_a_prompts_account_adds_up_all_its_draws():
 
 def test_the_stages_add_up_to_all_draws():
     account = settle(ROWS, COSTS)
-    draws = {fate.fate: fate.draws for fate in account.fates}
+    draws = {outcome.outcome: outcome.draws for outcome in account.outcomes}
 
     assert len(ROWS) == sum(draws.values())
-    assert account.totals["generated_tokens"] == sum(f.generated_tokens for f in account.fates)
-    assert 40 == account.totals["saved_tokens"] == sum(f.saved_tokens for f in account.fates)
-    assert (2, 0) == (draws[Fate.CONTRAST], draws[Fate.UNSCORED])
+    assert account.totals["generated_tokens"] == sum(f.generated_tokens for f in account.outcomes)
+    assert 40 == account.totals["saved_tokens"] == sum(f.saved_tokens for f in account.outcomes)
+    assert (2, 0) == (draws[GroupOutcome.NON_ZERO_VARIANCE], draws[GroupOutcome.UNSCORED])
 
 
 def test_the_file_has_a_line_per_prompt():
@@ -90,9 +97,9 @@ def test_the_file_has_a_line_per_prompt():
 
 
 def test_every_fate_belongs_to_exactly_one_stage():
-    listed = [fate for fates in STAGES.values() for fate in fates]
+    listed = [outcome for outcomes in STAGES.values() for outcome in outcomes]
 
-    assert sorted(Fate) == sorted(listed)
+    assert sorted(GroupOutcome) == sorted(listed)
 
 
 def test_the_table_of_group_sizes_uses_what_was_recorded():

@@ -2,7 +2,7 @@ import io
 
 from rich.console import Console
 
-from data_schemas.ledger import Fate, LedgerRow, PromptCost
+from data_schemas.ledger import GroupOutcome, LedgerRow, PromptCost
 from data_schemas.prompts import Domain
 from tasks.ledger.accounts import settle
 from tasks.ledger.figure import ledger_png
@@ -16,7 +16,7 @@ def account():
             round=0,
             problem_id=f"p{number}",
             domain=Domain.CODE,
-            fate=Fate.CONTRAST,
+            outcome=GroupOutcome.NON_ZERO_VARIANCE,
             rollouts=4,
             prompt_tokens=5,
             generated_tokens=1000,

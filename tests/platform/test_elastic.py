@@ -19,7 +19,7 @@ TASKS = """
     from flytekit import task, workflow
 
     from tasks.engines.team.controller import current
-    from tasks.engines.team.rank_info import place
+    from tasks.engines.team.rank_info import read_rank_info
     from tasks.errors import DataError, EngineError
     from tasks.platform.deck import deck_of_facts
     from tasks.platform.elastic import Team, in_team
@@ -31,7 +31,8 @@ TASKS = """
     @shell
     def add(one: int, two: int) -> str:
         deck_of_facts("sum", {"sum": one + two})
-        return f"rank {place().rank} of {place().size}: {one + two}, {current() is not None}"
+        here = read_rank_info()
+        return f"rank {here.rank} of {here.size}: {one + two}, {current() is not None}"
 
     @shell
     def fail(kind: str) -> str:

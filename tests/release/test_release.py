@@ -75,9 +75,9 @@ class Made:
         self.digests = {raw.digest, model.digest, scores.digest}
         self.raw = raw
         ref = CheckpointRef(uri=model.uri, digest=model.digest, statement=self.rl)
-        ladder = [evaluation("base", "b" * 64, 0.3), evaluation("rl/two", model.digest, 0.5)]
+        progression = [evaluation("base", "b" * 64, 0.3), evaluation("rl/two", model.digest, 0.5)]
         self.candidate = Candidate(
-            ref, Path(model.uri), [self.evaluate], ladder, gate(released=True)
+            ref, Path(model.uri), [self.evaluate], progression, gate(released=True)
         )
 
     def commit(self, files: dict[str, bytes]) -> local.Committed:
@@ -196,9 +196,14 @@ def test_the_card_shows_ladder_origins_and_limits(made, out):
 
 
 def test_a_checkpoint_that_was_not_evaluated_is_refused(made, out):
-    for ladder in ([], list(made.candidate.ladder)[:1]):
+    for progression in ([], list(made.candidate.progression)[:1]):
         with pytest.raises(DataError, match="Evaluate the candidate and put it last"):
-            release(ReleaseSettings(), replace(made.candidate, ladder=ladder), str(made.store), out)
+            release(
+                ReleaseSettings(),
+                replace(made.candidate, progression=progression),
+                str(made.store),
+                out,
+            )
 
 
 def test_a_checkpoint_outside_its_own_chain_is_refused(made, out):

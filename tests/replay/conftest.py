@@ -10,7 +10,7 @@ from data_schemas.rl_settings import RLSettings
 from data_schemas.scoring import Finished, Scored
 from data_schemas.verdicts import scored
 from tasks.engines.chat import load_tokenizer, response_text
-from tasks.rl.durability.step_snapshot import Capsule, decode, name_of
+from tasks.rl.durability.step_snapshot import StepSnapshot, decode, name_of
 from tasks.rl.run import Phase, train
 
 
@@ -71,15 +71,15 @@ def capsule_file(tiny_moe, tmp_path_factory):
             problems = tuple(problem(number) for number in range(12))
             phase = Phase(settings, tiny_moe, problems, folder, "code-a")
             list(train(phase, EvenScorer(load_tokenizer(tiny_moe))))
-            made[name] = folder / "capsules" / name_of(2)
+            made[name] = folder / "snapshots" / name_of(2)
         return made[name]
 
     return build
 
 
 @pytest.fixture(scope="session")
-def capsule(capsule_file):
-    def build(**changes: object) -> Capsule:
+def snapshot(capsule_file):
+    def build(**changes: object) -> StepSnapshot:
         return decode(capsule_file(**changes).read_bytes())
 
     return build

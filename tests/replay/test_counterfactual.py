@@ -8,26 +8,26 @@ from tasks.replay.counterfactual import side_by_side, with_loss
 from tasks.replay.recompute import repeat
 
 
-def test_a_step_is_itself_under_its_own_loss(capsule):
-    own, other = side_by_side(capsule(), PolicyLoss.ESPO)
+def test_a_step_is_itself_under_its_own_loss(snapshot):
+    own, other = side_by_side(snapshot(), PolicyLoss.ESPO)
 
     assert own == other
     assert pytest.approx(1.0) == own.cosine
     assert pytest.approx(1.0) == sum(own.domains.values())
-    assert pytest.approx(1.0) == sum(own.fates.values())
+    assert pytest.approx(1.0) == sum(own.outcomes.values())
 
 
-def test_another_loss_weighs_the_same_tokens_otherwise(capsule):
-    own, other = side_by_side(capsule(), PolicyLoss.GSPO)
+def test_another_loss_weighs_the_same_tokens_otherwise(snapshot):
+    own, other = side_by_side(snapshot(), PolicyLoss.GSPO)
 
     assert "gspo (-0.0003, +0.0004)" == other.loss
     assert own.domains.keys() == other.domains.keys()
     assert 0.0 < other.cosine < 1.0
 
 
-def test_before_the_first_update_a_token_weighs_its_advantage_over_the_length(capsule):
+def test_before_the_first_update_a_token_weighs_its_advantage_over_the_length(snapshot):
     # One update per step: the policy is pi_old, every ratio is 1 and nothing is clipped.
-    step = capsule(mini_batches=1, loss=LossSettings(kind=PolicyLoss.GRPO))
+    step = snapshot(num_mini_batches=1, loss=LossSettings(kind=PolicyLoss.GRPO))
     repeated = repeat(step, step.settings)
     mask_NT = repeated.made.batch.tokens.response_NT
     length_N = mask_NT.sum(dim=1, keepdim=True)
@@ -36,8 +36,8 @@ def test_before_the_first_update_a_token_weighs_its_advantage_over_the_length(ca
     assert torch.allclose(expected_NT, repeated.gradient_NT, rtol=1e-3, atol=1e-7)
 
 
-def test_a_loss_brings_the_range_of_its_paper_and_the_own_one_keeps_what_was_set(capsule):
-    settings = capsule().settings
+def test_a_loss_brings_the_range_of_its_paper_and_the_own_one_keeps_what_was_set(snapshot):
+    settings = snapshot().settings
     wide = settings.model_copy(update={"loss": LossSettings(kind=PolicyLoss.GRPO, clip_low=0.9)})
 
     assert (3e-4, 4e-4) == (

@@ -1,4 +1,4 @@
-"""Which capsule is read."""
+"""Which snapshot is read."""
 
 import pytest
 

@@ -1,11 +1,11 @@
-"""What a capsule proves: every byte a step made follows from what it holds."""
+"""What a snapshot proves: every byte a step made follows from what it holds."""
 
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from data_schemas.ledger import Fate
+from data_schemas.ledger import GroupOutcome
 from data_schemas.machine_settings import Precision
 from data_schemas.rl_settings import (
     AuxiliarySettings,
@@ -40,8 +40,8 @@ def wrong(rows) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("name", STEPS)
-def test_a_step_repeats_byte_for_byte(capsule, name):
-    rows = compare(capsule(**STEPS[name]))
+def test_a_step_repeats_byte_for_byte(snapshot, name):
+    rows = compare(snapshot(**STEPS[name]))
 
     assert {} == wrong(rows)
     names = {row.name for row in rows}
@@ -57,9 +57,9 @@ def test_a_step_repeats_byte_for_byte(capsule, name):
     assert ("loss/kl_C" in names) == ("reference" in name)
 
 
-def test_one_penalty_that_was_changed_is_seen_in_the_advantages(capsule):
-    step = capsule()
-    place = [entry.fate for entry in step.groups].index(Fate.CONTRAST)
+def test_one_penalty_that_was_changed_is_seen_in_the_advantages(snapshot):
+    step = snapshot()
+    place = [entry.outcome for entry in step.groups].index(GroupOutcome.NON_ZERO_VARIANCE)
     entry = step.groups[place]
     first, *others = entry.group.rollouts
     group = replace(entry.group, rollouts=(replace(first, penalty=-0.3), *others))
@@ -71,8 +71,8 @@ def test_one_penalty_that_was_changed_is_seen_in_the_advantages(capsule):
     assert "response_NT" not in differences
 
 
-def test_one_bit_of_an_output_is_found(capsule):
-    step = capsule()
+def test_one_bit_of_an_output_is_found(snapshot):
+    step = snapshot()
     advantages_NT = step.outputs["advantages_NT"].copy()
     at = tuple(index[0] for index in np.nonzero(advantages_NT))
     advantages_NT[at] = np.nextafter(advantages_NT[at], np.float32(9))
@@ -84,8 +84,8 @@ def test_one_bit_of_an_output_is_found(capsule):
     assert f"1 differ, first [{at[0]}, {at[1]}]" in differences["advantages_NT"]
 
 
-def test_a_changed_log_prob_is_seen_in_the_loss_and_nowhere_else(capsule):
-    step = capsule()
+def test_a_changed_log_prob_is_seen_in_the_loss_and_nowhere_else(snapshot):
+    step = snapshot()
     logprobs_NT = step.inputs["logprobs_NT"].copy()
     logprobs_NT[step.outputs["advantages_NT"] != 0] -= 0.5
     differences = wrong(compare(replace(step, inputs={**step.inputs, "logprobs_NT": logprobs_NT})))
@@ -94,8 +94,8 @@ def test_a_changed_log_prob_is_seen_in_the_loss_and_nowhere_else(capsule):
     assert all(name.startswith("loss/") for name in differences)
 
 
-def test_an_output_that_is_missing_is_named(capsule):
-    step = capsule()
+def test_an_output_that_is_missing_is_named(snapshot):
+    step = snapshot()
     outputs = {name: array for name, array in step.outputs.items() if name != "correction_NT"}
 
     differences = wrong(compare(replace(step, outputs=outputs)))

@@ -191,7 +191,7 @@ def build_run(tmp_path):
         execution=Execution(id="c3d4", started=1_795_255_200.0),
         settings=PipelineSettings(base_model="/models/<mine>"),
         stages=STAGES,
-        ladder=tuple(_evaluation(model, accuracy) for model, accuracy in RUNGS.items()),
+        progression=tuple(_evaluation(model, accuracy) for model, accuracy in RUNGS.items()),
         gains=_gains(),
         gate=GateDecision(
             released=False,

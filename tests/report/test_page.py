@@ -62,7 +62,9 @@ def test_every_reference_inside_a_plot_hits_its_own_id(html, page):
 def test_every_plot_is_well_formed_and_names_itself(html):
     plots = [f"<svg{part.split('</svg>')[0]}</svg>" for part in html.split("<svg")[1:]]
 
-    assert 2 + 9 + 4 == len(plots)  # ladder and gains, nine RL metrics, two per tuning
+    assert 2 + 9 + 4 == len(
+        plots
+    )  # checkpoint progression and gains, nine RL metrics, two per tuning
     for plot in plots:
         assert ElementTree.fromstring(plot).get("aria-label")
 
@@ -78,7 +80,7 @@ def test_the_header_says_what_came_out(page):
 
 def test_all_numbers_of_the_run_are_on_the_page(page):
     for expected in (
-        "11.2 %",  # base on the ladder
+        "11.2 %",  # base in the checkpoint progression
         "+21.0",  # maths gained
         "failed | open text lost 6.0 points",
         "zh-TW",
@@ -166,10 +168,10 @@ def test_the_headline_does_not_claim_what_the_interval_does_not_show(run):
     unclear = overall.model_copy(update={"difference": 0.012, "low": -0.01, "high": 0.03})
     worse = overall.model_copy(update={"difference": -0.02, "low": -0.04, "high": -0.01})
 
-    assert headline(run.ladder, [unclear]).endswith(
+    assert headline(run.progression, [unclear]).endswith(
         "against merged nothing is certain (+1.2 points)."
     )
-    assert headline(run.ladder, [worse]).endswith("2.0 points fewer than merged.")
-    assert headline(run.ladder, []).endswith(
+    assert headline(run.progression, [worse]).endswith("2.0 points fewer than merged.")
+    assert headline(run.progression, []).endswith(
         "solves 43.4 % of the held-out problems.".replace(" %", "\N{NO-BREAK SPACE}%")
     )

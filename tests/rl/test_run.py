@@ -261,7 +261,7 @@ def test_the_group_size_is_chosen_from_what_grading_found(problems, settings):
 
 def test_a_kl_to_the_start_model_is_zero_until_the_first_update(phase_in, tmp_path, scorer):
     drift = LossSettings(kind=PolicyLoss.GRPO, auxiliary=AuxiliarySettings(kl=0.1))
-    phase = phase_in(tmp_path, loss=drift, mini_batches=1, router_replay=RouterReplay.OFF)
+    phase = phase_in(tmp_path, loss=drift, num_mini_batches=1, router_replay=RouterReplay.OFF)
 
     first, *_, last = (record.report.metrics["policy/kl"] for record in train(phase, scorer()))
 

@@ -39,10 +39,10 @@ def reinforcement(
     Args:
         settings: of the phase.
         evaluation: of the held-out suites.
-        name: on the ladder, 'rl/one' or 'rl/two'.
+        name: in the checkpoint progression, 'rl/one' or 'rl/two'.
         start: model the phase starts from.
         graded: problems with the pass rates of the start model.
-        curated: its held-out suites are the exam.
+        curated: its held-out suites are the held-out evaluation.
         store: of the run.
         execution: of the workflow.
     """
@@ -54,7 +54,7 @@ def reinforcement(
         store=store,
         execution=execution,
     )
-    exam = evaluate(
+    held_out_evaluation = evaluate(
         settings=evaluation,
         name=name,
         model=trained.model,
@@ -62,4 +62,4 @@ def reinforcement(
         store=store,
         execution=execution,
     )
-    return Phase(model=trained.model, training=trained.report, evaluation=exam)
+    return Phase(model=trained.model, training=trained.report, evaluation=held_out_evaluation)

@@ -13,7 +13,7 @@ class Judged(NamedTuple):
     """The registered model and what it was judged by."""
 
     model: CheckpointRef
-    ladder: ReportRef
+    progression: ReportRef
 
 
 @subworkflow
@@ -21,7 +21,7 @@ def releasing(
     settings: ReleaseSettings,
     evaluation: EvaluationSettings,
     candidate: CheckpointRef,
-    exam: ReportRef,
+    held_out_evaluation: ReportRef,
     parents: list[ReportRef],
     store: StoreRef,
     execution: Execution,
@@ -32,14 +32,14 @@ def releasing(
         settings: of the gate.
         evaluation: of the bootstrap.
         candidate: the model.
-        exam: its evaluation.
+        held_out_evaluation: its evaluation.
         parents: evaluations of the others, in the order they were made.
         store: of the run.
         execution: of the workflow.
     """
-    ladder = compare(
+    progression = compare(
         settings=evaluation,
-        candidate=exam,
+        candidate=held_out_evaluation,
         parents=parents,
         store=store,
         execution=execution,
@@ -47,8 +47,8 @@ def releasing(
     model = release(
         settings=settings,
         candidate=candidate,
-        ladder=ladder,
+        progression=progression,
         store=store,
         execution=execution,
     )
-    return Judged(model=model, ladder=ladder)
+    return Judged(model=model, progression=progression)

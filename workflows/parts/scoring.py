@@ -36,7 +36,7 @@ def scoring(
         reasoning: the long-CoT parent.
         commerce: the e-commerce parent.
         merged: start of reinforcement.
-        curated: its held-out suites are the exam.
+        curated: its held-out suites are the held-out evaluation.
         store: of the run.
         execution: of the workflow.
     """

@@ -97,7 +97,7 @@ class HFRolloutEngine:
             name for name, tensor in own.items() if tensor.shape != incoming[name].shape
         ]
         if wrong:
-            raise EngineError(f"weight hand-over does not fit the rollout model: {wrong[:3]}")
+            raise EngineError(f"weight sync does not fit the rollout model: {wrong[:3]}")
         with torch.no_grad():
             for name, tensor in own.items():
                 tensor.copy_(incoming[name])
@@ -108,7 +108,7 @@ class HFRolloutEngine:
         self._version = version
         return weight_digest(incoming.items())
 
-    def rest(self) -> None:
+    def sleep(self) -> None:
         """Nothing: there is no memory here that others could not take."""
 
     def close(self) -> None:
@@ -143,7 +143,7 @@ class HFRolloutEngine:
             self._count([], time.perf_counter() - started)
 
     @torch.inference_mode()
-    def probe(self, tokens: Sequence[NDArray[np.int32]]) -> list[NDArray[np.float32]]:
+    def score_logprobs(self, tokens: Sequence[NDArray[np.int32]]) -> list[NDArray[np.float32]]:
         """Log-probabilities of tokens 1..T-1 of every sequence, in the order given."""
         found: list[NDArray[np.float32]] = [np.empty(0, dtype=np.float32)] * len(tokens)
         for bucket in _buckets([len(one) for one in tokens]):

@@ -50,7 +50,7 @@ class Backend(Protocol):
         """
         ...
 
-    def rest(self) -> None:
+    def sleep(self) -> None:
         """Free GPU memory until the next call."""
         ...
 

@@ -146,7 +146,7 @@ def trace_of(
     return trace
 
 
-def probe_call(number: int, tokens: NDArray[np.int32]) -> Call:
+def logprobs_call(number: int, tokens: NDArray[np.int32]) -> Call:
     """Ask for the log-probabilities of a sequence's own tokens."""
     params = SamplingParams(
         max_tokens=1,
@@ -159,7 +159,7 @@ def probe_call(number: int, tokens: NDArray[np.int32]) -> Call:
     return Call(number, number, tokens.tolist(), params)
 
 
-def probe_of(output: RequestOutput, tokens: NDArray[np.int32]) -> NDArray[np.float32]:
+def logprobs_of(output: RequestOutput, tokens: NDArray[np.int32]) -> NDArray[np.float32]:
     """Log-probabilities of tokens 1..T-1.
 
     Raises:

@@ -14,7 +14,7 @@ from tasks.engines.protocols import EngineCounters
 Span = tuple[float, float]
 
 
-class Tally:
+class WorkCounters:
     """Counters of one engine."""
 
     def __init__(self) -> None:

@@ -25,12 +25,12 @@ prepare_environment()
 from tasks.engines.rollout_vllm.backend import Backend  # noqa: E402
 from tasks.engines.rollout_vllm.completions import (  # noqa: E402
     call_of,
-    probe_call,
-    probe_of,
+    logprobs_call,
+    logprobs_of,
     rollout_of,
     seats,
 )
-from tasks.engines.rollout_vllm.counters import Tally  # noqa: E402
+from tasks.engines.rollout_vllm.counters import WorkCounters  # noqa: E402
 from tasks.engines.rollout_vllm.in_process import InProcess  # noqa: E402
 from tasks.engines.rollout_vllm.options import (  # noqa: E402
     SLOTS,
@@ -48,7 +48,7 @@ ONE_PROCESS = LayoutSettings()
 class VllmRolloutEngine:
     """A RolloutEngine on vLLM.
 
-    `layout.rollout_apart` 0 is this process; above it are processes of their own, each with
+    `layout.dedicated_rollout_gpus` 0 is this process; above 0 are separate processes, each with
     `layout.rollout_tensor` of the node's last GPUs.
     """
 
@@ -59,7 +59,7 @@ class VllmRolloutEngine:
         precision: Precision = Precision.FP32,
         layout: LayoutSettings = ONE_PROCESS,
         version: int = 0,
-        kept_whole: Sequence[str] = (),
+        fp8_ignored_layers: Sequence[str] = (),
         group: str | None = None,
     ) -> None:
         """Open a model directory; in process and under torchrun, on all ranks together.
@@ -67,7 +67,7 @@ class VllmRolloutEngine:
         Args:
             group: how weights reach processes of their own: over a group of 'nccl' or 'gloo', or
                 '' in files. None takes NCCL from GPU to GPU, else files.
-            kept_whole: names of layers that fp8 leaves alone beside routers, embeddings and
+            fp8_ignored_layers: names of layers that fp8 leaves alone beside routers, embeddings and
                 head, such as those of Super Experts: 'model.layers.3.mlp.experts'.
 
         Raises:
@@ -77,13 +77,17 @@ class VllmRolloutEngine:
         refuse(self._facts, precision, layout)
         self._end_token, _ = end_and_pad(load_tokenizer(folder))
         options = engine_options(
-            folder, self._facts, precision=precision, layout=layout, kept_whole=kept_whole
+            folder,
+            self._facts,
+            precision=precision,
+            layout=layout,
+            fp8_ignored_layers=fp8_ignored_layers,
         )
-        self._replicas = max(1, layout.rollout_apart // layout.rollout_tensor)
+        self._replicas = max(1, layout.dedicated_rollout_gpus // layout.rollout_tensor)
         self._staging = Staging(folder)
         self._backend = _opened(options, layout, self._staging, group)
         self._version = version
-        self._tally = Tally()
+        self._tally = WorkCounters()
 
     @property
     def policy_version(self) -> int:
@@ -137,12 +141,12 @@ class VllmRolloutEngine:
                 self._tally.rollout(rollout, 0 if known else len(calls[number].tokens))
                 yield rollout
 
-    def probe(self, tokens: Sequence[NDArray[np.int32]]) -> list[NDArray[np.float32]]:
+    def score_logprobs(self, tokens: Sequence[NDArray[np.int32]]) -> list[NDArray[np.float32]]:
         """Log-probabilities of tokens 1..T-1 of every sequence, in the order given."""
         found = [np.empty(0, dtype=np.float32)] * len(tokens)
-        calls = [probe_call(number, one) for number, one in enumerate(tokens) if len(one) > 1]
+        calls = [logprobs_call(number, one) for number, one in enumerate(tokens) if len(one) > 1]
         for number, output in self._backend.run(calls):
-            found[number] = probe_of(output, tokens[number])
+            found[number] = logprobs_of(output, tokens[number])
         return found
 
     def load_weights(self, weights: Iterator[tuple[str, torch.Tensor]], version: int) -> str:
@@ -153,15 +157,15 @@ class VllmRolloutEngine:
         Raises:
             EngineError: a tensor does not fit, rollouts are being generated, or the update
                 failed. In a process of its own the engine is as before; in this process it
-                refuses to compute until a whole hand-over has come.
+                refuses to compute until a whole weight sync has come.
         """
         digest = self._backend.install(weights)
         self._version = version
         return digest
 
-    def rest(self) -> None:
+    def sleep(self) -> None:
         """Give the GPU's memory to the trainer until the next call."""
-        self._backend.rest()
+        self._backend.sleep()
 
     def close(self) -> None:
         """Free everything."""
@@ -172,9 +176,9 @@ class VllmRolloutEngine:
 def _opened(
     options: dict[str, Any], layout: LayoutSettings, staging: Staging, group: str | None
 ) -> Backend:
-    if not layout.rollout_apart:
+    if not layout.dedicated_rollout_gpus:
         return InProcess(options, staging.expected)
-    devices, size = last_devices(layout.rollout_apart), layout.rollout_tensor
+    devices, size = last_devices(layout.dedicated_rollout_gpus), layout.rollout_tensor
     members = [
         OwnProcess(
             options,
@@ -183,6 +187,6 @@ def _opened(
             hang_s=layout.hang_s,
             group=group_with(devices) if group is None else group,
         )
-        for first in range(0, layout.rollout_apart, size)
+        for first in range(0, layout.dedicated_rollout_gpus, size)
     ]
     return members[0] if len(members) == 1 else Replicas(members, staging)

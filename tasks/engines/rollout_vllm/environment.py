@@ -77,7 +77,7 @@ def last_devices(count: int) -> list[str]:
     seen = _seen_devices()
     if len(seen) < count:
         raise SettingsError(
-            f"layout.rollout_apart is {count}, but this process sees {len(seen)} GPUs"
+            f"layout.dedicated_rollout_gpus is {count}, but this process sees {len(seen)} GPUs"
         )
     return seen[-count:]
 

@@ -61,7 +61,7 @@ class InProcess:
             EngineError: the last weights that came did not come to their end.
         """
         if not self._whole:
-            raise EngineError("the last hand-over of weights broke off; hand over whole ones")
+            raise EngineError("the last weight sync of weights broke off; hand over whole ones")
         engine = self._awake()
         pending: dict[str, int] = {}
         try:
@@ -85,7 +85,7 @@ class InProcess:
         """Let the worker take tensors as they come, then forget what the old weights computed.
 
         Tensors are passed on as they are, layer by layer: nothing is written, and no more than
-        the layers that are not complete yet is held. So a hand-over that breaks off has changed
+        the layers that are not complete yet is held. So a weight sync that breaks off has changed
         some layers; nothing is computed with them until another has come to its end.
 
         Raises:
@@ -108,7 +108,7 @@ class InProcess:
         self._whole = True
         return digest
 
-    def rest(self) -> None:
+    def sleep(self) -> None:
         """Sleep; without a GPU there is no memory that others could not take."""
         if torch.cuda.is_available() and not self._sleeping:
             self._engine.sleep(SLEEP_LEVEL)
@@ -149,12 +149,12 @@ def _refuse_groups(size: int, tensor: int) -> None:
     if size % tensor:
         raise SettingsError(
             f"layout.rollout_tensor is {tensor}, but {size} processes do not divide by it; "
-            "with layout.rollout_apart 0 every GPU of a replica is a process of the launch"
+            "with layout.dedicated_rollout_gpus 0 every GPU of a replica is a process of the launch"
         )
     if parallel_state.model_parallel_is_initialized():
         there = parallel_state.get_tensor_model_parallel_world_size()
         if there != tensor:
             raise SettingsError(
                 f"a vLLM engine of this process uses layout.rollout_tensor {there}; "
-                f"another with {tensor} needs a process of its own (layout.rollout_apart)"
+                f"another with {tensor} needs a process of its own (layout.dedicated_rollout_gpus)"
             )

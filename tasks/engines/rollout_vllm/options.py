@@ -73,7 +73,7 @@ def engine_options(
     *,
     precision: Precision,
     layout: LayoutSettings,
-    kept_whole: Sequence[str],
+    fp8_ignored_layers: Sequence[str],
 ) -> dict[str, Any]:
     """Return the keyword arguments of vLLM's EngineArgs, the same for both placements."""
     on_gpu = torch.cuda.is_available()
@@ -98,7 +98,7 @@ def engine_options(
     }
     if precision is Precision.FP8:
         options["quantization"] = "fp8_per_block"
-        options["quantization_config"] = {"ignore": [*KEPT_WHOLE, *kept_whole]}
+        options["quantization_config"] = {"ignore": [*KEPT_WHOLE, *fp8_ignored_layers]}
     return options | (_gpu_options(facts, layout) if on_gpu else _cpu_options())
 
 
@@ -106,7 +106,7 @@ def _gpu_options(facts: ModelFacts, layout: LayoutSettings) -> dict[str, Any]:
     options: dict[str, Any] = {
         "gpu_memory_utilization": layout.rollout_memory,
         # Only an engine that shares its GPUs has to give their memory back.
-        "enable_sleep_mode": not layout.rollout_apart,
+        "enable_sleep_mode": not layout.dedicated_rollout_gpus,
     }
     if facts.num_experts:
         # Kernels that route inside themselves have recorded nothing but zeros in some versions.

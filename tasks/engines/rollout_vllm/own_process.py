@@ -21,10 +21,10 @@ from vllm import RequestOutput
 from vllm.v1.engine.exceptions import EngineDeadError, EngineGenerateError
 
 from tasks.engines.rollout_vllm.backend import Call
-from tasks.engines.rollout_vllm.completions import probe_call, probe_of
+from tasks.engines.rollout_vllm.completions import logprobs_call, logprobs_of
 from tasks.engines.rollout_vllm.process import Ended, Lost, Process
 from tasks.engines.rollout_vllm.staging import Staging
-from tasks.engines.rollout_vllm.update import Update, hand_over
+from tasks.engines.rollout_vllm.update import Update, sync_weights
 from tasks.errors import EngineError
 
 LOG = logging.getLogger(__name__)
@@ -96,10 +96,10 @@ class OwnProcess:
         Raises:
             EngineError: the tensors do not fit, or the update failed; the engine is as before.
         """
-        return hand_over([self], self._staging, weights)
+        return sync_weights([self], self._staging, weights)
 
     def begin(self) -> Update:
-        """Start a hand-over."""
+        """Start a weight sync."""
         if self._running:
             raise EngineError("weights came while rollouts were being generated; end those first")
         self._before = (self._folder, self._digest, self._canary)
@@ -124,7 +124,7 @@ class OwnProcess:
             self._revive("a weight update broke off; back to the weights of before")
             self._fruitless = 0
 
-    def rest(self) -> None:
+    def sleep(self) -> None:
         """Nothing: its GPUs are its own."""
 
     def close(self) -> None:
@@ -206,7 +206,7 @@ class OwnProcess:
         return digests[0], self._probe()
 
     def _probe(self) -> NDArray[np.float32]:
-        return probe_of(self._process.complete(probe_call(0, CANARY_TOKENS)), CANARY_TOKENS)
+        return logprobs_of(self._process.complete(logprobs_call(0, CANARY_TOKENS)), CANARY_TOKENS)
 
     @property
     def _look_s(self) -> float:

@@ -1,5 +1,5 @@
 # pyright: reportMissingImports=false
-"""The worker's side of a weight hand-over: hash and install tensors, packets, or what is in a file.
+"""The worker's side of a weight sync: hash and install tensors, packets or files.
 
 This is a backend of vLLM's own update path (start, update per packet or file, finish), registered
 when a worker imports this module as its extension. The digest is computed from the bytes received

@@ -11,7 +11,7 @@ from vllm import RequestOutput
 from tasks.engines.rollout_vllm.backend import Backend, Call
 from tasks.engines.rollout_vllm.own_process import OwnProcess
 from tasks.engines.rollout_vllm.staging import Staging
-from tasks.engines.rollout_vllm.update import hand_over
+from tasks.engines.rollout_vllm.update import sync_weights
 from tasks.errors import EngineError
 
 Found = tuple[int, RequestOutput] | BaseException | None
@@ -68,12 +68,12 @@ class Replicas:
         Raises:
             EngineError: the tensors do not fit, or an update failed; all members are as before.
         """
-        return hand_over(self._members, self._staging, weights)
+        return sync_weights(self._members, self._staging, weights)
 
-    def rest(self) -> None:
+    def sleep(self) -> None:
         """Let all members rest."""
         for member in self._members:
-            member.rest()
+            member.sleep()
 
     def close(self) -> None:
         """Close all members."""

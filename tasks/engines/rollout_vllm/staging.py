@@ -1,4 +1,4 @@
-"""The trainer's side of a hand-over to another process: tensors go into a folder as they come.
+"""The trainer's side of a weight sync to another process: tensors go into a folder as they come.
 
 The folder is a model directory (config, tokenizer, safetensors): an engine that has to start anew
 opens it, and workers that get no packets are updated from its files, once all tensors are there,
@@ -20,7 +20,7 @@ from tasks.engines.rollout_vllm.broadcast import Outbox
 from tasks.errors import EngineError, SettingsError
 
 CHUNK_BYTES = 256 * 2**20
-"""Size at which a file is written: what the hand-over holds in memory."""
+"""Size at which a file is written: what the weight sync holds in memory."""
 MEMORY_FOLDER = Path("/dev/shm")
 WEIGHT_FILES = (".safetensors", ".safetensors.index.json", ".bin", ".bin.index.json", ".pt")
 GATE_UP, DOWN = ".experts.gate_up_proj", ".experts.down_proj"
@@ -79,12 +79,12 @@ def checked(
             wanted = left.pop(part, None)
             if wanted is None:
                 known = "came twice" if part in expected else "is unknown"
-                raise EngineError(f"weight hand-over: {part} {known} to the rollout model")
+                raise EngineError(f"weight sync: {part} {known} to the rollout model")
             if wanted != shape:
-                raise EngineError(f"weight hand-over: {part} is {shape}, expected {wanted}")
+                raise EngineError(f"weight sync: {part} is {shape}, expected {wanted}")
         yield name, tensor
     if left:
-        raise EngineError(f"weight hand-over: {len(left)} tensors are missing: {sorted(left)[:3]}")
+        raise EngineError(f"weight sync: {len(left)} tensors are missing: {sorted(left)[:3]}")
 
 
 class Staging:

@@ -1,5 +1,5 @@
 # pyright: reportMissingImports=false
-"""One hand-over of weights to engines in processes of their own: all of them have it, or none.
+"""One weight sync of weights to engines in processes of their own: all of them have it, or none.
 
 The tensors always go into a folder, which an engine that has to start anew is opened on. Where the
 workers share a group with the owner, they get every tensor over it while the folder is written;
@@ -89,7 +89,7 @@ class Update:
 
 
 class Owner(Protocol):
-    """What is told of a hand-over."""
+    """What is told of a weight sync."""
 
     def begin(self) -> Update:
         """Start one."""
@@ -104,7 +104,7 @@ class Owner(Protocol):
         ...
 
 
-def hand_over(
+def sync_weights(
     owners: Sequence[Owner], staging: Staging, weights: Iterator[tuple[str, torch.Tensor]]
 ) -> str:
     """Give all engines the same weights.

@@ -4,8 +4,8 @@ place      where this process stands, from torchrun's environment
 board      who failed and why; ends processes that would wait for ever
 wire       objects and tensors between ranks
 member     one process: its groups, and the engines it holds
-leader     rank 0: commands go out, replies come in
-follower   the other ranks: take commands until told to stop
-trainer    a Trainer on all ranks, seen from the leader
-rollout    RolloutEngines on some ranks, seen from the leader as one
+controller     rank 0: commands go out, replies come in
+worker   the other ranks: take commands until told to stop
+trainer    a Trainer on all ranks, seen from the controller
+rollout    RolloutEngines on some ranks, seen from the controller as one
 """

@@ -9,25 +9,25 @@ from contextvars import ContextVar
 from torch import distributed as dist
 
 from tasks.engines.team import wire
-from tasks.engines.team.failure_store import Board
+from tasks.engines.team.failure_store import FailureStore
 from tasks.engines.team.member import Command, End, Member, joined
-from tasks.engines.team.rank_info import place
+from tasks.engines.team.rank_info import read_rank_info
 from tasks.errors import EngineError
 
-_CURRENT: ContextVar["Leader | None"] = ContextVar("leader", default=None)
+_CURRENT: ContextVar["Controller | None"] = ContextVar("controller", default=None)
 
 
 class Channel:
     """One command at a time to all other ranks."""
 
-    def __init__(self, group: dist.ProcessGroup, board: Board) -> None:
+    def __init__(self, group: dist.ProcessGroup, failures: FailureStore) -> None:
         self._group = group
-        self._board = board
+        self._board = failures
         self._free = threading.Lock()
 
     @contextmanager
     def together(self, command: Command) -> Iterator[list[object]]:
-        """Have the others do a command while the block does the leader's part.
+        """Have the others do a command while the block does the controller's part.
 
         Yields:
             A list that holds the replies of ranks 1, 2 ... when the block has ended.
@@ -42,7 +42,7 @@ class Channel:
             )
         replies: list[object] = []
         with self._board.naming_who_failed():
-            wire.tell(command, self._group)
+            wire.broadcast(command, self._group)
             yield replies
             replies.extend(wire.gather(None, self._group)[1:])
         # After an error it stays taken: nobody knows what the others are doing.
@@ -57,16 +57,16 @@ class Channel:
         """Send the others home, if they are listening."""
         if self._free.acquire(blocking=False):
             with self._board.naming_who_failed():
-                wire.tell(end, self._group)
+                wire.broadcast(end, self._group)
 
 
-class Leader:
+class Controller:
     """What `select` opens engines with when a stage runs in several processes."""
 
     def __init__(self, member: Member) -> None:
         self.member = member
-        self.commands = Channel(member.commands, member.board)
-        self.beside = Channel(member.beside, member.board)
+        self.commands = Channel(member.commands, member.failures)
+        self.async_group = Channel(member.async_group, member.failures)
         self._numbers = itertools.count()
 
     def number(self) -> int:
@@ -76,41 +76,41 @@ class Leader:
     @property
     def lost(self) -> bool:
         """True if the others cannot be told anything any more."""
-        return self.commands.busy or self.beside.busy
+        return self.commands.busy or self.async_group.busy
 
     def dismiss(self, end: End) -> None:
         """Send the others home, where they are listening."""
-        self.beside.stop(end)
+        self.async_group.stop(end)
         self.commands.stop(end)
 
 
 @contextmanager
-def leading() -> Iterator[Leader]:
-    """Be the leader while the block runs; whatever ends it, the others end as well."""
-    with joined() as member, member.board.watching(code=1):
-        leader = Leader(member)
-        token = _CURRENT.set(leader)
+def controlling() -> Iterator[Controller]:
+    """Be the controller while the block runs; whatever ends it, the others end as well."""
+    with joined() as member, member.failures.watching(code=1):
+        controller = Controller(member)
+        token = _CURRENT.set(controller)
         try:
-            yield leader
+            yield controller
         except BaseException:
             # First of all, so that nobody takes a broken connection for the cause.
-            member.board.end()
+            member.failures.end()
             with suppress(EngineError):
-                leader.dismiss(End.FAILED)
+                controller.dismiss(End.FAILED)
             raise
         finally:
             _CURRENT.reset(token)
-        leader.dismiss(End.DONE)
-        member.board.end()
+        controller.dismiss(End.DONE)
+        member.failures.end()
 
 
-def current() -> Leader | None:
-    """The leader of this process's team; None in a stage of one process.
+def current() -> Controller | None:
+    """The controller of this process's team; None in a stage of one process.
 
     Raises:
         EngineError: there are other processes, but this one does not lead them.
     """
-    leader = _CURRENT.get()
-    if leader is None and place().size > 1:
-        raise EngineError("engines of a team are opened by its leader, within `leading`")
-    return leader
+    controller = _CURRENT.get()
+    if controller is None and read_rank_info().size > 1:
+        raise EngineError("engines of a team are opened by its controller, within `leading`")
+    return controller

@@ -28,11 +28,11 @@ _FAILURE_WITHIN_S = 2.0
 GRACE_S = 30.0
 """For a process to end by itself once its team is over."""
 _KINDS = {kind.__name__: kind for kind in (SettingsError, DataError, TamperError)}
-"""What is final stays so on its way to the leader; all else is a machine's failure."""
+"""What is final stays so on its way to the controller; all else is a machine's failure."""
 logger = logging.getLogger(__name__)
 
 
-class Board:
+class FailureStore:
     """The store as this rank sees it, over a connection of its own."""
 
     def __init__(self, rank: int) -> None:
@@ -62,7 +62,7 @@ class Board:
         return self._is_marked(_OVER, if_gone=True)
 
     def pass_on_sigterm(self) -> None:
-        """Tell the leader that this rank's machine is to go: it can still commit."""
+        """Tell the controller that this rank's machine is to go: it can still commit."""
         self._mark(_TOLD)
 
     def failure(self, within_s: float = _FAILURE_WITHIN_S) -> PipelineError | None:

@@ -1,4 +1,4 @@
-"""Rollouts of other ranks, as they arrive at the leader."""
+"""Rollouts of other ranks, as they arrive at the controller."""
 
 import queue
 import threading
@@ -16,7 +16,7 @@ class Inbox:
     """One thread per sender takes rollouts in until the sender says that it has no more.
 
     Args:
-        member: the leader's.
+        member: the controller's.
         senders: ranks; every one of them ends with None.
     """
 
@@ -34,7 +34,7 @@ class Inbox:
         while not self._queue.empty():
             yield from self._taken(self._queue.get())
 
-    def rest(self) -> Iterator[Rollout]:
+    def remaining(self) -> Iterator[Rollout]:
         """Yield all that is still to come, waiting for it.
 
         Raises:
@@ -44,8 +44,10 @@ class Inbox:
             try:
                 item = self._queue.get(timeout=_LOOK_EVERY_S)
             except queue.Empty:
-                if self._member.board.is_over():
-                    raise self._member.board.failure() or EngineError("the team is over") from None
+                if self._member.failures.is_over():
+                    raise self._member.failures.failure() or EngineError(
+                        "the team is over"
+                    ) from None
                 continue
             yield from self._taken(item)
 
@@ -59,7 +61,7 @@ class Inbox:
 
     def _receive(self, sender: int) -> None:
         try:
-            while (item := wire.receive(sender, self._member.rollouts)) is not None:
+            while (item := wire.recv(sender, self._member.rollouts)) is not None:
                 assert isinstance(item, Rollout)
                 self._queue.put(item)
             self._queue.put(None)

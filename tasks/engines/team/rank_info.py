@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class RankInfo:
     """One process; alone where nothing was launched."""
 
     rank: int
@@ -15,15 +15,15 @@ class Place:
     """Processes on this node."""
 
     @property
-    def leads(self) -> bool:
+    def is_controller(self) -> bool:
         """True for the process that runs the stage."""
         return self.rank == 0
 
 
-def place() -> Place:
+def read_rank_info() -> RankInfo:
     """Read RANK, WORLD_SIZE, LOCAL_RANK and LOCAL_WORLD_SIZE."""
     size = int(os.environ.get("WORLD_SIZE", "1"))
-    return Place(
+    return RankInfo(
         rank=int(os.environ.get("RANK", "0")),
         size=size,
         local_rank=int(os.environ.get("LOCAL_RANK", "0")),

@@ -1,4 +1,4 @@
-"""Rollout engines on several ranks, seen from the leader as one.
+"""Rollout engines on several ranks, seen from the controller as one.
 
 A replica is one engine: a rank, or a tensor-parallel group of ranks that make the same calls and
 of which the first speaks. Prompts are spread over the replicas by the length their responses are
@@ -18,7 +18,7 @@ from data_schemas.rollouts import Rollout
 from tasks.algorithms.scheduling import assign, longest_first
 from tasks.engines.protocols import EngineCounters, Request, RolloutEngine, Sampling
 from tasks.engines.team import wire
-from tasks.engines.team.controller import Channel, Leader
+from tasks.engines.team.controller import Channel, Controller
 from tasks.engines.team.inbox import Inbox
 from tasks.engines.team.member import Member
 from tasks.engines.team.trainer import TeamWeights
@@ -40,7 +40,7 @@ class Open:
     make: Callable[[], RolloutEngine]
 
     def follow(self, member: Member) -> None:
-        if any(member.place.rank in ranks for ranks in self.replicas):
+        if any(member.rank_info.rank in ranks for ranks in self.replicas):
             member.engines[self.number] = self.make()
 
 
@@ -55,21 +55,21 @@ class Generate:
     sampling: Sampling
 
     def follow(self, member: Member) -> EngineCounters | None:
-        rank = member.place.rank
+        rank = member.rank_info.rank
         for ranks, part in zip(self.replicas, self.parts, strict=True):
             if rank in ranks:
                 engine = member.engines[self.number]
                 for rollout in engine.generate(part, self.sampling) if part else ():
                     if rank == ranks[0]:
-                        wire.send(rollout, member.rollouts)
+                        wire.send(rollout, 0, member.rollouts)
                 if rank == ranks[0] > 0:
-                    wire.send(None, member.rollouts)
+                    wire.send(None, 0, member.rollouts)
                     return engine.counters
         return None
 
 
 @dataclass(frozen=True, slots=True)
-class Probe:
+class ScoreLogprobs:
     """Log-probabilities from this rank's engine; its speaker replies."""
 
     number: int
@@ -77,15 +77,15 @@ class Probe:
     tokens: tuple[NDArray[np.int32], ...]
 
     def follow(self, member: Member) -> list[NDArray[np.float32]] | None:
-        rank = member.place.rank
+        rank = member.rank_info.rank
         if rank not in {rank for ranks in self.replicas for rank in ranks}:
             return None
-        found = member.engines[self.number].probe(self.tokens)
+        found = member.engines[self.number].score_logprobs(self.tokens)
         return found if rank in {ranks[0] for ranks in self.replicas} else None
 
 
 @dataclass(frozen=True, slots=True)
-class HandOver:
+class SyncWeights:
     """Every rank feeds its engine from its own trainer; the reply is what the engine received."""
 
     number: int
@@ -99,25 +99,25 @@ class HandOver:
 
 @dataclass(frozen=True, slots=True)
 class Take:
-    """Install weights that the leader sends one by one."""
+    """Install weights that the controller sends one by one."""
 
     number: int
     version: int
 
     def follow(self, member: Member) -> str | None:
-        weights = wire.told_weights(member.commands)
+        weights = wire.broadcast_weights(member.commands)
         return _installed(member.engines.get(self.number), weights, self.version)
 
 
 @dataclass(frozen=True, slots=True)
-class Rest:
+class Sleep:
     """Give this rank's GPU memory back."""
 
     number: int
 
     def follow(self, member: Member) -> None:
         if engine := member.engines.get(self.number):
-            engine.rest()
+            engine.sleep()
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +145,7 @@ class TeamRollout:
     """A RolloutEngine over all replicas.
 
     Args:
-        leader: of the team; rank 0 speaks for the first replica.
+        controller: of the team; rank 0 speaks for the first replica.
         make: opens a rank's part of an engine; picklable.
         replicas: which ranks make one up.
         apart: the engines have processes of their own, so they can work while trainers do.
@@ -154,20 +154,20 @@ class TeamRollout:
 
     def __init__(
         self,
-        leader: Leader,
+        controller: Controller,
         make: Callable[[], RolloutEngine],
         *,
         replicas: Replicas,
         apart: bool,
         precision: Precision,
     ) -> None:
-        self._leader = leader
-        self._number = leader.number()
+        self._controller = controller
+        self._number = controller.number()
         self._replicas = replicas
         self._tolerance = REPLICA_TOLERANCE[precision]
-        self._channel: Channel = leader.beside if apart else leader.commands
+        self._channel: Channel = controller.async_group if apart else controller.commands
         self._others: dict[int, EngineCounters] = {}
-        with leader.commands.together(Open(self._number, replicas, make)):
+        with controller.commands.together(Open(self._number, replicas, make)):
             self._local = make()
 
     @property
@@ -196,33 +196,33 @@ class TeamRollout:
         parts = spread(requests, len(self._replicas))
         command = Generate(self._number, self._replicas, parts, sampling)
         with self._channel.together(command) as replies:
-            inbox = Inbox(self._leader.member, [ranks[0] for ranks in self._replicas[1:]])
+            inbox = Inbox(self._controller.member, [ranks[0] for ranks in self._replicas[1:]])
             mine = self._local.generate(parts[0], sampling) if parts[0] else iter(())
             try:
                 for rollout in mine:
                     yield rollout
                     for other in inbox.arrived():
                         yield other
-                for other in inbox.rest():
+                for other in inbox.remaining():
                     yield other
             except GeneratorExit:  # the others finish what they were asked, and so must this rank
                 for _ in mine:
                     pass
-                for _ in inbox.rest():
+                for _ in inbox.remaining():
                     pass
         for rank, counters in enumerate(replies, start=1):
             if isinstance(counters, EngineCounters):
                 self._others[rank] = counters
 
-    def probe(self, tokens: Sequence[NDArray[np.int32]]) -> list[NDArray[np.float32]]:
+    def score_logprobs(self, tokens: Sequence[NDArray[np.int32]]) -> list[NDArray[np.float32]]:
         """Log-probabilities of the first replica, after all others gave the same.
 
         Raises:
             EngineError: a replica computes with other weights.
         """
-        command = Probe(self._number, self._replicas, tuple(tokens))
+        command = ScoreLogprobs(self._number, self._replicas, tuple(tokens))
         with self._channel.together(command) as replies:
-            found = self._local.probe(tokens)
+            found = self._local.score_logprobs(tokens)
         for rank, theirs in enumerate(replies, start=1):
             if isinstance(theirs, list):
                 self._compare(rank, np.concatenate(theirs), np.concatenate(found))
@@ -240,33 +240,33 @@ class TeamRollout:
         source = weights.source if isinstance(weights, Outgoing) else weights
         if isinstance(source, TeamWeights):
             mine = Outgoing(source.trainer.local.weights())
-            command = HandOver(self._number, source.trainer.number, version)
-            with self._leader.commands.together(command) as replies:
+            command = SyncWeights(self._number, source.trainer.number, version)
+            with self._controller.commands.together(command) as replies:
                 digest = _installed(self._local, mine, version)
             if isinstance(weights, Outgoing):
                 weights.passed(mine.tensor_digests)
         else:
-            with self._leader.commands.together(Take(self._number, version)) as replies:
+            with self._controller.commands.together(Take(self._number, version)) as replies:
                 digest = _installed(self._local, self._sent(weights), version)
         assert digest is not None
         for rank, theirs in enumerate(replies, start=1):
             if theirs not in {None, digest}:
                 raise EngineError(
-                    f"weight hand-over of version {version}: rank {rank} has "
+                    f"weight sync of version {version}: rank {rank} has "
                     f"{str(theirs)[:12]}, rank 0 has {digest[:12]}; no rollout was made with either"
                 )
         return digest
 
-    def rest(self) -> None:
+    def sleep(self) -> None:
         """Have every replica give its GPU's memory back until the next call."""
-        with self._channel.together(Rest(self._number)):
-            self._local.rest()
+        with self._channel.together(Sleep(self._number)):
+            self._local.sleep()
 
     def close(self) -> None:
         """Free every replica; after a failure the end of the processes does."""
-        if self._leader.lost:
+        if self._controller.lost:
             return
-        with self._leader.commands.together(Close(self._number)):
+        with self._controller.commands.together(Close(self._number)):
             self._local.close()
 
     def _sent(
@@ -274,15 +274,15 @@ class TeamRollout:
     ) -> Iterator[tuple[str, torch.Tensor]]:
         """Pass tensors through to this rank's engine, each to all other ranks first."""
         for item in weights:
-            wire.tell(item, self._leader.member.commands)
+            wire.broadcast(item, self._controller.member.commands)
             yield item
-        wire.tell(None, self._leader.member.commands)
+        wire.broadcast(None, self._controller.member.commands)
 
     def _compare(self, rank: int, theirs: NDArray[np.float32], ours: NDArray[np.float32]) -> None:
         gap = float(np.minimum(np.abs(theirs - ours), 1.0).mean())
         if not gap <= self._tolerance:
             raise EngineError(
-                f"weight hand-over: on canary sequences the engine of rank {rank} is {gap:.3g} "
+                f"weight sync: on canary sequences the engine of rank {rank} is {gap:.3g} "
                 f"nats from that of rank 0; rounding explains {self._tolerance}. One of them "
                 "computes with other weights than it was sent."
             )

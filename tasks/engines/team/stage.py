@@ -4,8 +4,8 @@ import functools
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
-from tasks.engines.team.controller import leading
-from tasks.engines.team.rank_info import place
+from tasks.engines.team.controller import controlling
+from tasks.engines.team.rank_info import read_rank_info
 from tasks.engines.team.worker import serve
 
 Args = ParamSpec("Args")
@@ -17,12 +17,12 @@ def in_team(function: Callable[Args, Result]) -> Callable[Args, Result | None]:
 
     @functools.wraps(function)
     def run(*args: Args.args, **kwargs: Args.kwargs) -> Result | None:
-        if place().size == 1:
+        if read_rank_info().size == 1:
             return function(*args, **kwargs)
-        if not place().leads:
+        if not read_rank_info().is_controller:
             serve()
             return None
-        with leading():
+        with controlling():
             return function(*args, **kwargs)
 
     return run

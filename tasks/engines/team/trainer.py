@@ -1,8 +1,8 @@
-"""A Trainer that lives on all ranks, seen from the leader.
+"""A Trainer that lives on all ranks, seen from the controller.
 
 Every rank makes the same call on its own trainer, which divides the work among the ranks; the
-leader's results are complete. Of a batch an outline goes to all ranks; each says what its trainer
-computes, and is sent that alone.
+controller's results are complete. All ranks receive an outline of the batch; each names what its
+trainer computes and is sent only that.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -18,7 +18,7 @@ from tasks.engines.loss_calls import LossCall, RecordingLoss
 from tasks.engines.partial_batch import AnyBatch, PartialBatch, Share, SharingTrainer, outline
 from tasks.engines.protocols import NO_AUXILIARY, LossFn, TokenBatch, TokenScores, Trainer
 from tasks.engines.team import wire
-from tasks.engines.team.controller import Leader
+from tasks.engines.team.controller import Controller
 from tasks.engines.team.member import Member
 
 
@@ -72,7 +72,7 @@ class Update:
 
 
 def _received(batch: AnyBatch, trainer: Trainer, member: Member) -> TokenBatch:
-    """Ask the leader for what this rank computes of an outlined batch.
+    """Ask the controller for what this rank computes of an outlined batch.
 
     Raises:
         EngineError: a rank on the way went away.
@@ -81,7 +81,7 @@ def _received(batch: AnyBatch, trainer: Trainer, member: Member) -> TokenBatch:
         return batch
     assert isinstance(trainer, SharingTrainer)
     share = trainer.share(batch)
-    with member.board.naming_who_failed():
+    with member.failures.naming_who_failed():
         held = _taken(share, member.commands)
     whole = (batch.lengths_N, batch.response_NT, batch.route_shape)
     return cast(TokenBatch, PartialBatch(*whole, share, held))  # a sharing trainer takes both
@@ -91,10 +91,10 @@ def _taken(share: Share, group: dist.ProcessGroup) -> TokenBatch:
     """Name a share and receive it; the first rank of those with the same one passes it on."""
     wire.gather(share, group)
     rank = dist.get_rank(group)
-    first, *others = _sharing(wire.hear(group), rank)
-    held = wire.take(0 if rank == first else first, group)
+    first, *others = _sharing(wire.receive_broadcast(group), rank)
+    held = wire.recv(0 if rank == first else first, group)
     for other in others if rank == first else ():
-        wire.give(held, other, group)
+        wire.send(held, other, group)
     assert isinstance(held, TokenBatch)
     return held
 
@@ -157,20 +157,20 @@ class TeamTrainer:
     """A Trainer whose calls are made on every rank.
 
     Args:
-        leader: of the team.
+        controller: of the team.
         make: opens a rank's own trainer; picklable.
     """
 
-    def __init__(self, leader: Leader, make: Callable[[], Trainer]) -> None:
-        self._leader = leader
-        self.number = leader.number()
-        with leader.commands.together(Open(self.number, make)):
+    def __init__(self, controller: Controller, make: Callable[[], Trainer]) -> None:
+        self._controller = controller
+        self.number = controller.number()
+        with controller.commands.together(Open(self.number, make)):
             self.local = make()
 
     def score(self, batch: TokenBatch, *, temperature: float, record_routes: bool) -> TokenScores:
         """Log-probabilities and entropies without gradient."""
         command = Score(self.number, self._told(batch), temperature, record_routes)
-        with self._leader.commands.together(command):
+        with self._controller.commands.together(command):
             self._deal_out(batch)
             return self.local.score(batch, temperature=temperature, record_routes=record_routes)
 
@@ -187,7 +187,7 @@ class TeamTrainer:
         command = Update(
             self.number, self._told(batch), loss, temperature, learning_rate, auxiliary
         )
-        with self._leader.commands.together(command) as replies:
+        with self._controller.commands.together(command) as replies:
             self._deal_out(batch)
             metrics = self.local.update(
                 batch,
@@ -213,40 +213,40 @@ class TeamTrainer:
         """
         if not isinstance(self.local, SharingTrainer):
             return
-        group = self._leader.member.commands
+        group = self._controller.member.commands
         ranks_of: dict[Share, list[int]] = {}
         for rank, share in enumerate(wire.gather(None, group)[1:], start=1):
             assert isinstance(share, Share)
             ranks_of.setdefault(share, []).append(rank)
-        wire.tell(list(ranks_of.values()), group)
+        wire.broadcast(list(ranks_of.values()), group)
         for share, (first, *_) in ranks_of.items():
             rows = torch.tensor(share.rows, dtype=torch.int64)
-            wire.give(batch.select(rows, share.layers), first, group)
+            wire.send(batch.select(rows, share.layers), first, group)
 
     def weights(self) -> "TeamWeights":
         """The policy's tensors under Hugging Face names."""
-        return TeamWeights(self._leader, self)
+        return TeamWeights(self._controller, self)
 
     def save(self, folder: Path) -> None:
         """Write all parts of the state; the folder is on a disk that every rank sees."""
-        with self._leader.commands.together(Save(self.number, folder)):
+        with self._controller.commands.together(Save(self.number, folder)):
             self.local.save(folder)
 
     def restore(self, folder: Path) -> None:
         """Take up exactly where `save` left off."""
-        with self._leader.commands.together(Restore(self.number, folder)):
+        with self._controller.commands.together(Restore(self.number, folder)):
             self.local.restore(folder)
 
     def export(self, folder: Path) -> None:
         """Write the policy as a Hugging Face directory with its tokenizer."""
-        with self._leader.commands.together(Export(self.number, folder)):
+        with self._controller.commands.together(Export(self.number, folder)):
             self.local.export(folder)
 
     def close(self) -> None:
         """Free the trainers of all ranks; after a failure the end of the processes does."""
-        if self._leader.lost:
+        if self._controller.lost:
             return
-        with self._leader.commands.together(Close(self.number)):
+        with self._controller.commands.together(Close(self.number)):
             self.local.close()
 
 
@@ -263,9 +263,9 @@ class TeamWeights(Iterator[tuple[str, torch.Tensor]]):
     rank's tensors where they are and asks for none here.
     """
 
-    def __init__(self, leader: Leader, trainer: TeamTrainer) -> None:
+    def __init__(self, controller: Controller, trainer: TeamTrainer) -> None:
         self.trainer = trainer
-        self._leader = leader
+        self._controller = controller
         self._stream: Iterator[tuple[str, torch.Tensor]] | None = None
 
     def __next__(self) -> tuple[str, torch.Tensor]:
@@ -274,7 +274,7 @@ class TeamWeights(Iterator[tuple[str, torch.Tensor]]):
         return next(self._stream)
 
     def _gathered(self) -> Iterator[tuple[str, torch.Tensor]]:
-        with self._leader.commands.together(Weights(self.trainer.number)):
+        with self._controller.commands.together(Weights(self.trainer.number)):
             local = self.trainer.local.weights()
             try:
                 for item in local:  # noqa: UP028 - `yield from` closes the trainer's generator first

@@ -41,23 +41,23 @@ class _Unpacker(pickle.Unpickler):
         return self._tensors[pid]
 
 
-def tell(item: object, group: dist.ProcessGroup) -> None:
+def broadcast(item: object, group: dist.ProcessGroup) -> None:
     """Send an object from rank 0 to all others of the group."""
     _write(item, partial(dist.broadcast, src=0, group=group))
 
 
-def hear(group: dist.ProcessGroup) -> object:
+def receive_broadcast(group: dist.ProcessGroup) -> object:
     """Wait for the next object that rank 0 sends."""
     return _read(partial(dist.broadcast, src=0, group=group))
 
 
-def give(item: object, rank: int, group: dist.ProcessGroup) -> None:
+def send(item: object, rank: int, group: dist.ProcessGroup) -> None:
     """Send an object to one rank."""
     _write(item, partial(dist.send, dst=rank, group=group))
 
 
-def take(source: int, group: dist.ProcessGroup) -> object:
-    """Wait for the next object that a rank gives to this one."""
+def recv(source: int, group: dist.ProcessGroup) -> object:
+    """Wait for the next object that a rank sends to this one."""
     return _read(partial(dist.recv, src=source, group=group))
 
 
@@ -71,25 +71,9 @@ def gather(item: object, group: dist.ProcessGroup) -> list[object]:
     return items
 
 
-def send(item: object, group: dist.ProcessGroup) -> None:
-    """Send an object to rank 0 alone."""
-    data = pickle.dumps(item, protocol=5)
-    dist.send(torch.tensor([len(data)]), dst=0, group=group)
-    dist.send(torch.frombuffer(bytearray(data), dtype=torch.uint8), dst=0, group=group)
-
-
-def receive(source: int, group: dist.ProcessGroup) -> object:
-    """Wait for the next object that a rank sends to this one."""
-    size = torch.zeros(1, dtype=torch.int64)
-    dist.recv(size, src=source, group=group)
-    data = torch.empty(int(size), dtype=torch.uint8)
-    dist.recv(data, src=source, group=group)
-    return pickle.loads(data.numpy().tobytes())
-
-
-def told_weights(group: dist.ProcessGroup) -> Iterator[tuple[str, torch.Tensor]]:
+def broadcast_weights(group: dist.ProcessGroup) -> Iterator[tuple[str, torch.Tensor]]:
     """Yield named tensors that rank 0 sends one by one, until it sends None."""
-    while (item := hear(group)) is not None:
+    while (item := receive_broadcast(group)) is not None:
         assert isinstance(item, tuple)
         yield item
 

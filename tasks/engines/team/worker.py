@@ -1,7 +1,7 @@
-"""The other ranks of a team: take commands from the leader until told to stop.
+"""The other ranks of a team: take commands from the controller until told to stop.
 
-SIGTERM is the leader's business: it finishes its step, commits and ends the team. So it is passed
-on, which also tells the leader when the machine of a follower alone is to go.
+SIGTERM is forwarded to the controller, which finishes its step, commits and ends the team. This
+also informs the controller when only a worker's machine is preempted.
 """
 
 import logging
@@ -16,7 +16,7 @@ from torch import distributed as dist
 from torch.distributed.elastic.multiprocessing.errors import get_error_handler
 
 from tasks.engines.team import wire
-from tasks.engines.team.failure_store import Board
+from tasks.engines.team.failure_store import FailureStore
 from tasks.engines.team.member import Command, End, Member, joined
 from tasks.errors import EngineError, PipelineError
 
@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 
 
 def serve() -> None:
-    """Do what the leader says until it ends the team.
+    """Do what the controller says until it ends the team.
 
     Raises:
         PipelineError: this rank failed; the message names it.
@@ -32,16 +32,18 @@ def serve() -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     with (
         joined() as member,
-        member.board.watching(code=0),
-        _leaving_sigterm_to_the_leader(member.board) as came,
+        member.failures.watching(code=0),
+        _leaving_sigterm_to_the_controller(member.failures) as came,
     ):
-        threading.Thread(target=_beside, args=(member,), name="beside", daemon=True).start()
+        threading.Thread(
+            target=_serve_async_group, args=(member,), name="async_group", daemon=True
+        ).start()
         if _follow(member, member.commands) is End.DONE:
             came.clear()
 
 
 @contextmanager
-def _leaving_sigterm_to_the_leader(board: Board) -> Iterator[list[int]]:
+def _leaving_sigterm_to_the_controller(failures: FailureStore) -> Iterator[list[int]]:
     """Pass SIGTERM on instead of ending by it, until the block ends.
 
     Yields:
@@ -57,7 +59,7 @@ def _leaving_sigterm_to_the_leader(board: Board) -> Iterator[list[int]]:
     def pass_on() -> None:
         while number := here.recv(1):
             if number[0] == signal.SIGTERM:
-                board.pass_on_sigterm()
+                failures.pass_on_sigterm()
 
     threading.Thread(target=pass_on, name="sigterm", daemon=True).start()
     signal.signal(signal.SIGTERM, lambda number, _: came.append(number))
@@ -73,27 +75,27 @@ def _leaving_sigterm_to_the_leader(board: Board) -> Iterator[list[int]]:
 
 
 def _follow(member: Member, group: dist.ProcessGroup) -> End:
-    """Serve one channel. A leader that is gone ends it quietly: the agent knows why it went."""
+    """Serve one channel. A controller that is gone ends it quietly: the agent knows why it went."""
     while True:
         try:
-            command = wire.hear(group)
+            command = wire.receive_broadcast(group)
         except RuntimeError as error:
-            logger.warning("rank %d: the leader is gone: %s", member.place.rank, error)
+            logger.warning("rank %d: the controller is gone: %s", member.rank_info.rank, error)
             return End.FAILED
         if isinstance(command, End):
             return command
         try:
             reply = _done(command, member)
         except PipelineError as error:
-            if member.board.is_over():  # a consequence of what failed elsewhere
-                logger.warning("rank %d: %s", member.place.rank, error)
+            if member.failures.is_over():  # a consequence of what failed elsewhere
+                logger.warning("rank %d: %s", member.rank_info.rank, error)
                 return End.FAILED
-            member.board.report(error)
-            raise type(error)(f"rank {member.place.rank}: {error}") from error
+            member.failures.report(error)
+            raise type(error)(f"rank {member.rank_info.rank}: {error}") from error
         try:
             wire.gather(reply, group)
         except RuntimeError as error:
-            logger.warning("rank %d: the leader is gone: %s", member.place.rank, error)
+            logger.warning("rank %d: the controller is gone: %s", member.rank_info.rank, error)
             return End.FAILED
 
 
@@ -112,10 +114,10 @@ def _done(command: object, member: Member) -> object:
         raise EngineError(f"{type(error).__name__}: {error}") from error
 
 
-def _beside(member: Member) -> None:
+def _serve_async_group(member: Member) -> None:
     """Serve the second channel in its own thread, whose failure is the process's."""
     try:
-        _follow(member, member.beside)
+        _follow(member, member.async_group)
     except PipelineError as error:
         get_error_handler().record_exception(error)
         os._exit(1)

@@ -33,7 +33,7 @@ Finish = Callable[[MicroBatch, Scores], torch.Tensor]
 """What the last stage does with a micro-batch's scores; returns the loss."""
 
 
-class Passes:
+class ForwardBackward:
     """Runs a model. All ranks make the same calls with as many micro-batches each.
 
     Args:

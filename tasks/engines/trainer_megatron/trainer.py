@@ -24,7 +24,7 @@ from tasks.engines.partial_batch import AnyBatch, Share
 from tasks.engines.protocols import NO_AUXILIARY, LossFn, TokenScores
 from tasks.engines.trainer_megatron import checkpoint, convert, model, optimizer, parallel
 from tasks.engines.trainer_megatron.auxiliary import RouterTerms
-from tasks.engines.trainer_megatron.forward_backward import Passes, Scores
+from tasks.engines.trainer_megatron.forward_backward import ForwardBackward, Scores
 from tasks.engines.trainer_megatron.gathering import ResponseValues, add, gathered_routes, summed
 from tasks.engines.trainer_megatron.geometry import read_geometry
 from tasks.engines.trainer_megatron.micro_batches import MicroBatch, cut, divide
@@ -39,7 +39,7 @@ class _Training:
 
     replica: DistributedDataParallel
     optimizer: MegatronOptimizer
-    passes: Passes
+    forward_backward: ForwardBackward
 
 
 class MegatronTrainer:
@@ -148,7 +148,7 @@ class MegatronTrainer:
             return value
 
         with terms.attached():
-            training.passes.run(
+            training.forward_backward.run(
                 micros,
                 lose,
                 temperature=temperature,
@@ -194,8 +194,8 @@ class MegatronTrainer:
             self._gpt, training.optimizer, self._geometry, self._layout, self._ranks
         )
 
-    def _passes_of(self, runs: torch.nn.Module) -> Passes:
-        return Passes(self._gpt, runs, self._geometry, self._ranks, self._replay)
+    def _passes_of(self, runs: torch.nn.Module) -> ForwardBackward:
+        return ForwardBackward(self._gpt, runs, self._geometry, self._ranks, self._replay)
 
     def _for_training(self) -> _Training:
         """Make gradient buffers and the optimizer when they are first needed."""

@@ -7,7 +7,7 @@ from data_schemas.scoring import Scored
 from data_schemas.verdicts import Verdict
 
 
-class Tally:
+class Counters:
     """Counts that several threads add to."""
 
     def __init__(self) -> None:
@@ -34,8 +34,8 @@ class Tally:
 class Batch:
     """What somebody waits for: so many verdicts, or the first error that forbids them."""
 
-    def __init__(self, tally: Tally) -> None:
-        self._tally = tally
+    def __init__(self, counters: Counters) -> None:
+        self._tally = counters
         self._changed = threading.Condition()
         self._expected = 0
         self._scored: dict[tuple[str, int], Scored] = {}

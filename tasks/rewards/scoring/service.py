@@ -28,10 +28,10 @@ from tasks.errors import EngineError
 from tasks.rewards import table
 from tasks.rewards.protocol import Entry
 from tasks.rewards.scoring import canaries
-from tasks.rewards.scoring.counters import Batch, Tally
+from tasks.rewards.scoring.counters import Batch, Counters
 from tasks.rewards.scoring.detokenise import TokenizerFile, find_tokenizer
 from tasks.rewards.scoring.responses import Content, judge_here, judge_one, outcome
-from tasks.rewards.scoring.work_queue import Lane
+from tasks.rewards.scoring.work_queue import WorkQueue
 from tasks.rewards.workers.pool import WorkerPool
 
 MAX_WAITING = 1024
@@ -80,14 +80,14 @@ class ScoringService:
         self._tokenizer: TokenizerFile = find_tokenizer(tokenizer_folder)
         self._entries = table.entries(settings) if entries is None else dict(entries)
         self._pool = WorkerPool(count)
-        self._in_workers = Lane(
+        self._in_workers = WorkQueue(
             "scoring", self._work, num_threads=count, portion=PORTION, bound=max_waiting
         )
-        self._in_threads = Lane("sandbox", self._wait, num_threads=count, bound=max_waiting)
-        self._at_judge = Lane(
+        self._in_threads = WorkQueue("sandbox", self._wait, num_threads=count, bound=max_waiting)
+        self._at_judge = WorkQueue(
             "judging", self._wait, num_threads=NUM_JUDGE_THREADS, bound=max_waiting
         )
-        self._tally = Tally()
+        self._tally = Counters()
         self._submitting = threading.Lock()
         self._forget()
 
@@ -170,17 +170,17 @@ class ScoringService:
 
     def counters(self) -> dict[str, int]:
         """What has happened so far: verdicts per reason, timeouts, lost workers, fullest queue."""
-        lanes = (self._in_workers, self._in_threads, self._at_judge)
+        queues = (self._in_workers, self._in_threads, self._at_judge)
         return {
             **self._tally.counts(),
             "worker_restarts": self._pool.lost,
-            "queue_high_water": max(lane.high_water for lane in lanes),
+            "queue_high_water": max(queue.high_water for queue in queues),
         }
 
     def close(self) -> None:
         """End threads and processes; what was not gathered is forgotten."""
-        for lane in (self._in_workers, self._in_threads, self._at_judge):
-            lane.close()
+        for queue in (self._in_workers, self._in_threads, self._at_judge):
+            queue.close()
         self._pool.close()
         table.close()
 
@@ -189,7 +189,7 @@ class ScoringService:
         self._seen: set[tuple[str, int]] = set()
         self._open: dict[str, list[Finished]] = {}
 
-    def _lane(self, entry: Entry) -> Lane[_Job]:
+    def _lane(self, entry: Entry) -> WorkQueue[_Job]:
         if entry.calls:
             return self._at_judge
         return self._in_workers if entry.in_worker else self._in_threads

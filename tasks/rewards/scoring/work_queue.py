@@ -14,7 +14,7 @@ JobT = TypeVar("JobT")
 _GRACE_S = 5.0
 
 
-class Lane(Generic[JobT]):
+class WorkQueue(Generic[JobT]):
     """Threads that start with the first job and end with `close`.
 
     Args:

@@ -1,4 +1,4 @@
-"""Rollouts as bytes and back, exactly: what is in flight when a state is committed, and capsules.
+"""Rollouts as bytes and back, exactly: what is in flight when a state is committed, and snapshots.
 
 One npz of a few long arrays (the sequences of all rollouts end to end) and one JSON array with the
 rest. The same rollouts give the same bytes: npz members carry no time stamps here.

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from data_schemas.ledger import Fate
+from data_schemas.ledger import GroupOutcome
 from data_schemas.prompts import Problem
 from data_schemas.rollouts import Rollout, RolloutGroup, ScoredRollout
 from data_schemas.verdicts import Verdict
@@ -105,7 +105,7 @@ def _collected_out(collected: Collected, rollouts: list[Rollout]) -> dict[str, A
         "policy_version": collected.policy_version,
         "groups": [group_out(entry, rollouts) for entry in collected.groups],
         "skipped": [
-            [entry.problem.id, entry.round, entry.fate.value, entry.saved_tokens]
+            [entry.problem.id, entry.round, entry.outcome.value, entry.saved_tokens]
             for entry in collected.skipped
         ],
         "in_flight": [
@@ -135,8 +135,8 @@ def _collected_in(
         policy_version=item["policy_version"],
         groups=[group_in(entry, problems, rollouts) for entry in item["groups"]],
         skipped=[
-            Skipped(problems[problem], draw, Fate(fate), saved)
-            for problem, draw, fate, saved in item["skipped"]
+            Skipped(problems[problem], draw, GroupOutcome(outcome), saved)
+            for problem, draw, outcome, saved in item["skipped"]
         ],
         in_flight=[
             InFlight(_open_in(group, problems, rollouts), new, draft)
@@ -155,7 +155,7 @@ def group_out(entry: CollectedGroup, rollouts: list[Rollout]) -> dict[str, Any]:
     return {
         "problem": entry.group.problem.id,
         "round": entry.round,
-        "fate": entry.fate.value,
+        "outcome": entry.outcome.value,
         "new_tokens": entry.new_tokens,
         "draft_tokens": entry.draft_tokens,
         "pass_rate_change": entry.pass_rate_change,
@@ -177,7 +177,7 @@ def group_in(
     return CollectedGroup(
         group=RolloutGroup(problems[item["problem"]], scored),
         round=item["round"],
-        fate=Fate(item["fate"]),
+        outcome=GroupOutcome(item["outcome"]),
         new_tokens=item["new_tokens"],
         draft_tokens=item["draft_tokens"],
         pass_rate_change=item["pass_rate_change"],

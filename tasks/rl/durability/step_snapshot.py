@@ -1,13 +1,13 @@
 """A step in one file: all it was computed from, and what came out.
 
-Given: the trained groups (tokens, log-probs, routes, verdicts, penalties, fates), settings, gate
+Given: the trained groups (tokens, log-probs, routes, verdicts, penalties, outcomes), settings, gate
 record, the trainer's old log-probs, entropies and native routes, the log-probs every loss was
 computed with, reference log-probs, weight digests before and after. Made: advantages, correction
 weights, plan, rows of the updates, losses. `tasks/replay` repeats the second from the first.
 
 Everything random is a function of the settings' seed, step and place, so the seed is there too.
 
-    <phase>/capsules/000012.npz     before the commit of step 12
+    <phase>/snapshots/000012.npz     before the commit of step 12
 
 Letters: N sequences, T tokens, L MoE layers, K experts per token, C calls of the loss.
 """
@@ -33,16 +33,16 @@ from tasks.rl.rollouts.group_outcomes import CollectedGroup
 from tasks.rl.update.batch import StepBatch
 from tasks.store import local
 
-FOLDER = "capsules"
+FOLDER = "snapshots"
 NEWEST = 3
-"""Capsules of the last steps that are kept: what is looked at after a bad step."""
+"""Snapshots of the last steps that are kept: what is looked at after a bad step."""
 EVERY = 20
 """Steps between two that are kept for good. A step of the embedded default is about 1 MB, so a
 phase of 40 steps leaves about 4; at 4096 responses of 32k tokens one is some 10 GB."""
 
 
 @dataclass(frozen=True, slots=True)
-class Capsule:
+class StepSnapshot:
     """One step."""
 
     settings: RLSettings
@@ -65,7 +65,7 @@ class Capsule:
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class StepInputs:
     """What a step starts from beside tensors."""
 
     settings: RLSettings
@@ -75,7 +75,7 @@ class Given:
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class StepOutputs:
     """What a step computes before its first update."""
 
     batch: StepBatch
@@ -88,7 +88,7 @@ class Made:
 
 
 @dataclass(slots=True)
-class Watch:
+class Recorder:
     """Sees every call of a loss: with which log-probs, and what came out."""
 
     batch: StepBatch
@@ -106,7 +106,7 @@ class Watch:
         numbers = {ROW: torch.arange(len(training.tokens_NT))}
         return replace(training, columns={**training.columns, **numbers})
 
-    def saw(self, calls: Sequence[LossCall]) -> None:
+    def record(self, calls: Sequence[LossCall]) -> None:
         """Take the calls of one update."""
         for call in calls:
             width = call.logprobs_MT.shape[1]
@@ -114,8 +114,8 @@ class Watch:
             self.calls.append(call)
 
 
-def seal(given: Given, old: TokenScores, watch: Watch, made: Made) -> Capsule:
-    """Close the capsule of a step; the weight digests are still to come."""
+def seal(given: StepInputs, old: TokenScores, watch: Recorder, made: StepOutputs) -> StepSnapshot:
+    """Close the snapshot of a step; the weight digests are still to come."""
     inputs = {
         "old_logprobs_NT": old.logprobs_NT.numpy(),
         "old_entropy_NT": old.entropy_NT.numpy(),
@@ -130,10 +130,10 @@ def seal(given: Given, old: TokenScores, watch: Watch, made: Made) -> Capsule:
     outputs = output_arrays(made, watch.calls)
     # When states are saved is no part of a step: a run that saves less often has the same bytes.
     settings = given.settings.model_copy(update={"commit_every": 1})
-    return Capsule(settings, given.vocabulary, given.groups, given.gate, inputs, outputs)
+    return StepSnapshot(settings, given.vocabulary, given.groups, given.gate, inputs, outputs)
 
 
-def output_arrays(made: Made, calls: Sequence[LossCall]) -> dict[str, NDArray]:
+def output_arrays(made: StepOutputs, calls: Sequence[LossCall]) -> dict[str, NDArray]:
     """Name everything a step makes; a replay has the same names."""
     batch = made.batch
     plan = {} if made.plan is None else made.plan.columns()
@@ -156,27 +156,27 @@ def output_arrays(made: Made, calls: Sequence[LossCall]) -> dict[str, NDArray]:
     }
 
 
-def old_scores(capsule: Capsule) -> TokenScores:
+def old_scores(snapshot: StepSnapshot) -> TokenScores:
     """Give back what the trainer said before the first update."""
-    experts = capsule.inputs.get("old_experts_NTLK")
+    experts = snapshot.inputs.get("old_experts_NTLK")
     return TokenScores(
-        logprobs_NT=torch.from_numpy(capsule.inputs["old_logprobs_NT"]),
-        entropy_NT=torch.from_numpy(capsule.inputs["old_entropy_NT"]),
+        logprobs_NT=torch.from_numpy(snapshot.inputs["old_logprobs_NT"]),
+        entropy_NT=torch.from_numpy(snapshot.inputs["old_entropy_NT"]),
         experts_NTLK=None if experts is None else torch.from_numpy(experts),
     )
 
 
-def encode(capsule: Capsule) -> bytes:
-    """Pack a capsule into one file of deterministic bytes."""
+def encode(snapshot: StepSnapshot) -> bytes:
+    """Pack a snapshot into one file of deterministic bytes."""
     rollouts: list[Rollout] = []
-    groups = [inflight.group_out(entry, rollouts) for entry in capsule.groups]
+    groups = [inflight.group_out(entry, rollouts) for entry in snapshot.groups]
     arrays, rows = codec.rollout_arrays(rollouts)
-    problems = {entry.group.problem.id: entry.group.problem for entry in capsule.groups}
+    problems = {entry.group.problem.id: entry.group.problem for entry in snapshot.groups}
     meta = {
-        "settings": capsule.settings.model_dump(mode="json"),
-        "vocabulary": capsule.vocabulary,
-        "gate": capsule.gate.model_dump(mode="json"),
-        "weights": [capsule.weights_before, capsule.weights_after],
+        "settings": snapshot.settings.model_dump(mode="json"),
+        "vocabulary": snapshot.vocabulary,
+        "gate": snapshot.gate.model_dump(mode="json"),
+        "weights": [snapshot.weights_before, snapshot.weights_after],
         # What grading found is not needed to repeat a step.
         "problems": [
             problem.model_dump(mode="json", include=set(Problem.model_fields))
@@ -185,12 +185,12 @@ def encode(capsule: Capsule) -> bytes:
         "groups": groups,
         "rollouts": rows,
     }
-    parts = {"rollouts": arrays, "inputs": capsule.inputs, "outputs": capsule.outputs}
+    parts = {"rollouts": arrays, "inputs": snapshot.inputs, "outputs": snapshot.outputs}
     named = {f"{part}/{name}": array for part, of in parts.items() for name, array in of.items()}
     return codec.pack(named, meta)
 
 
-def decode(data: bytes) -> Capsule:
+def decode(data: bytes) -> StepSnapshot:
     """Read what `encode` wrote.
 
     Raises:
@@ -200,7 +200,7 @@ def decode(data: bytes) -> Capsule:
     try:
         problems = {row["id"]: Problem.model_validate(row) for row in meta["problems"]}
         rollouts = iter(codec.rollouts_of(_part(arrays, "rollouts"), meta["rollouts"]))
-        return Capsule(
+        return StepSnapshot(
             settings=RLSettings.model_validate(meta["settings"]),
             vocabulary=meta["vocabulary"],
             groups=tuple(inflight.group_in(row, problems, rollouts) for row in meta["groups"]),
@@ -211,20 +211,20 @@ def decode(data: bytes) -> Capsule:
             weights_after=meta["weights"][1],
         )
     except (KeyError, ValueError, TypeError) as error:
-        raise DataError(f"not the capsule of a step of this version: {error}") from error
+        raise DataError(f"not the snapshot of a step of this version: {error}") from error
 
 
-def keep(folder: Path, capsule: Capsule) -> None:
-    """Write a step's capsule beside the phase's state; drop those that are no longer needed."""
-    local.write_bytes(folder / FOLDER / name_of(capsule.step), encode(capsule))
-    wanted = {path.name for path in kept(folder, capsule.step)}
+def keep(folder: Path, snapshot: StepSnapshot) -> None:
+    """Write a step's snapshot beside the phase's state; drop those that are no longer needed."""
+    local.write_bytes(folder / FOLDER / name_of(snapshot.step), encode(snapshot))
+    wanted = {path.name for path in kept(folder, snapshot.step)}
     for path in (folder / FOLDER).glob("[0-9]*.npz"):
-        if path.name not in wanted and int(path.stem) <= capsule.step:
+        if path.name not in wanted and int(path.stem) <= snapshot.step:
             path.unlink()
 
 
 def kept(folder: Path, last: int) -> list[Path]:
-    """Find the capsules of a phase up to a step, oldest first: the newest, and every 20th.
+    """Find the snapshots of a phase up to a step, oldest first: the newest, and every 20th.
 
     A phase that went on on another machine has only those of the steps done there.
     """

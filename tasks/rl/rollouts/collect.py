@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from transformers import PreTrainedTokenizerBase
 
-from data_schemas.ledger import Fate
+from data_schemas.ledger import GroupOutcome
 from data_schemas.prompts import Problem
 from data_schemas.rl_settings import RLSettings, RouterReplay
 from data_schemas.rollouts import Rollout, RolloutGroup, ScoredRollout
@@ -31,7 +31,7 @@ from tasks.rl.rollouts.collected import (
 )
 from tasks.rl.rollouts.curriculum import Stage, after_step, in_band
 from tasks.rl.rollouts.draw import PromptStream
-from tasks.rl.rollouts.group_outcomes import CollectedGroup, check_budget, fate_of, fill
+from tasks.rl.rollouts.group_outcomes import CollectedGroup, check_abstentions, decide_outcome, fill
 from tasks.rl.rollouts.history import MAX_SKIPS, History
 from tasks.rl.rollouts.schedule import Forecast, forecast, ordered, schedule_metrics
 from tasks.rl.rollouts.segments import OpenGroup, requests_of, updated
@@ -67,10 +67,10 @@ class Collector:
         )
 
     def collect(self, step: int) -> Collected:
-        """Roll out a step's prompts; draw again for groups without contrast.
+        """Roll out a step's prompts; draw again for zero-variance groups.
 
-        Groups with contrast fill the batch first; flat ones take the places that are left
-        (RL-ZVP teaches from them), the rest are surplus: paid for, counted, not trained.
+        Groups with reward variance fill the batch first; zero-variance groups take the remaining
+        places (RL-ZVP trains on them). The others are surplus: generated, counted, not trained.
 
         Raises:
             EngineError: more rollouts than the error budget allows have no verdict.
@@ -83,14 +83,17 @@ class Collector:
             found = self._round(step, [*self._open, *fresh] if number == 0 else fresh)
             whole = merged(whole, found, skipped)
             # Over the whole step: a refill of two prompts has too few rollouts to judge by.
-            check_budget(settings, [item.group for item in whole.groups])
-            alive = sum(item.fate is Fate.CONTRAST for item in whole.groups)
+            check_abstentions(settings, [item.group for item in whole.groups])
+            alive = sum(item.outcome is GroupOutcome.NON_ZERO_VARIANCE for item in whole.groups)
             missing = settings.prompts_per_step - alive - len(whole.in_flight)
             if missing <= 0:
                 break
         self._open = tuple(item.group for item in whole.in_flight)
         # Groups that began earlier may come on top of a step's own: none of them is wasted.
-        places = max(settings.prompts_per_step, sum(g.fate is Fate.CONTRAST for g in whole.groups))
+        places = max(
+            settings.prompts_per_step,
+            sum(g.outcome is GroupOutcome.NON_ZERO_VARIANCE for g in whole.groups),
+        )
         self._stage = self._next_stage(whole.groups)
         made = self._engine.counters.generated_tokens - before
         metrics = whole.metrics | {"rollout/engine_tokens": float(made)}
@@ -103,8 +106,8 @@ class Collector:
         skipped = []
         for (problem, reason), tokens in zip(drawn.passed_over, known, strict=True):
             saved = round(size * (tokens or 0.0))
-            skipped.append(Skipped(problem, number, Fate(reason), saved))
-            if reason == Fate.SKIPPED_FLAT:
+            skipped.append(Skipped(problem, number, GroupOutcome(reason), saved))
+            if reason == GroupOutcome.SKIPPED_ZERO_VARIANCE:
                 self._history.skipped(problem.id)
         fresh = [
             OpenGroup(f"{step}.{number}.{place}", problem, number, size)
@@ -116,10 +119,10 @@ class Collector:
         """Stage 1 of zero-variance elimination: before anything is generated."""
         chosen = self._settings.zero_variance
         if not in_band(problem, chosen.curriculum, self._stage):
-            return Fate.SKIPPED_BAND
-        flat = self._history.flat_chance(problem.id, self._settings.group_size)
+            return GroupOutcome.SKIPPED_BAND
+        flat = self._history.zero_variance_probability(problem.id, self._settings.group_size)
         if flat > chosen.skip_above and self._history.of(problem.id).skips < MAX_SKIPS:
-            return Fate.SKIPPED_FLAT
+            return GroupOutcome.SKIPPED_ZERO_VARIANCE
         return ""
 
     def _round(self, step: int, groups: Sequence[OpenGroup]) -> Collected:
@@ -209,7 +212,7 @@ class Collector:
         draft_tokens: int,
         scored: Mapping[tuple[str, int], Scored],
     ) -> CollectedGroup | InFlight:
-        """Say what a group has become: still on its way, or scored, with its fate."""
+        """Say what a group has become: still on its way, or scored, with its outcome."""
         new_tokens = sum(len(rollout.response_tokens) for rollout in new)
         if not group.complete:
             return InFlight(group, new_tokens, draft_tokens)
@@ -228,7 +231,7 @@ class Collector:
         return CollectedGroup(
             group=whole,
             round=group.round,
-            fate=fate_of(self._settings, whole),
+            outcome=decide_outcome(self._settings, whole),
             new_tokens=new_tokens,
             draft_tokens=draft_tokens,
             pass_rate_change=0.0 if before is None or not judged else solved / judged - before,

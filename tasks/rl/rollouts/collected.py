@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from data_schemas.ledger import Fate
+from data_schemas.ledger import GroupOutcome
 from data_schemas.prompts import Problem
 from data_schemas.rollouts import Rollout
 from data_schemas.scoring import Scored
@@ -29,7 +29,7 @@ class Skipped:
 
     problem: Problem
     round: int
-    fate: Fate
+    outcome: GroupOutcome
     saved_tokens: int
 
 
@@ -55,7 +55,7 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class Collected:
-    """One step's rollouts. `groups` holds every finished group; fates say which train."""
+    """One step's rollouts. `groups` holds every finished group; outcomes say which train."""
 
     step: int
     policy_version: int
@@ -73,7 +73,7 @@ class Collected:
     @property
     def trained(self) -> list[CollectedGroup]:
         """The groups of the training batch."""
-        return [item for item in self.groups if item.fate is not Fate.SURPLUS]
+        return [item for item in self.groups if item.outcome is not GroupOutcome.SURPLUS]
 
 
 def merged(whole: Collected, found: Collected, skipped: list[Skipped]) -> Collected:

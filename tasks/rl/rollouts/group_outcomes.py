@@ -1,15 +1,18 @@
 """What becomes of a group once its rewards are known: stages 2 and 3 of zero-variance elimination.
 
-Decided on correctness alone: shaping must not make a flat group look alive.
+Decided on correctness alone: shaping must not make a zero-variance group look alive.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from data_schemas.ledger import Fate
+import torch
+
+from data_schemas.ledger import GroupOutcome
 from data_schemas.rl_settings import RLSettings
 from data_schemas.rollouts import RolloutGroup
-from data_schemas.verdicts import SOLVED_TOLERANCE
+from data_schemas.verdicts import SCORE_TOLERANCE
+from tasks.algorithms.advantages import has_variance
 from tasks.errors import EngineError
 from tasks.rewards.protocol import JUDGED
 
@@ -20,48 +23,54 @@ class CollectedGroup:
 
     group: RolloutGroup
     round: int
-    fate: Fate
+    outcome: GroupOutcome
     new_tokens: int = 0
     """Generated in this step; fewer than all where a response began in an earlier one."""
     draft_tokens: int = 0
     pass_rate_change: float = 0.0
 
 
-def fate_of(settings: RLSettings, group: RolloutGroup) -> Fate:
+def decide_outcome(settings: RLSettings, group: RolloutGroup) -> GroupOutcome:
     """Decide whether a complete group is trained, and how."""
     scores = [item.verdict.score for item in group.rollouts if item.verdict.score is not None]
     if len(scores) < 2:
-        return Fate.UNSCORED
-    if has_contrast(scores):
-        return Fate.CONTRAST
+        return GroupOutcome.UNSCORED
+    if scores_vary(scores):
+        return GroupOutcome.NON_ZERO_VARIANCE
     if group.problem.verifier in JUDGED:
-        return Fate.FLAT_JUDGED
-    if SOLVED_TOLERANCE < scores[0] < 1.0 - SOLVED_TOLERANCE:
-        return Fate.FLAT_PARTIAL
+        return GroupOutcome.ZERO_VARIANCE_JUDGED
+    if SCORE_TOLERANCE < scores[0] < 1.0 - SCORE_TOLERANCE:
+        return GroupOutcome.ZERO_VARIANCE_PARTIAL
     if settings.zero_variance.rl_zvp_alpha == 0.0:
-        return Fate.ZERO_VARIANCE_IDLE
-    return Fate.ZERO_VARIANCE_TRAINED
+        return GroupOutcome.ZERO_VARIANCE_IDLE
+    return GroupOutcome.ZERO_VARIANCE_TRAINED
 
 
-def has_contrast(scores: Sequence[float]) -> bool:
-    """True if the rewards differ; decided on rewards, as a std of equal floats need not be 0."""
-    return len(scores) > 1 and max(scores) - min(scores) > SOLVED_TOLERANCE
+def scores_vary(scores: Sequence[float]) -> bool:
+    """True if the verdicts of a group differ, by the rule that its advantages follow."""
+    if len(scores) < 2:
+        return False
+    scores_PG = torch.tensor([list(scores)], dtype=torch.float64)
+    return bool(has_variance(scores_PG, torch.ones_like(scores_PG, dtype=torch.bool)))
 
 
 def fill(found: Sequence[CollectedGroup], places: int) -> list[CollectedGroup]:
-    """Give the places of the batch to groups with contrast first, then in order of drawing.
+    """Give the places of the batch to groups with reward variance first, then in order of drawing.
 
     Groups that find no place become SURPLUS: paid for, counted, not trained.
     """
-    ranked = sorted(range(len(found)), key=lambda index: found[index].fate is not Fate.CONTRAST)
+    ranked = sorted(
+        range(len(found)),
+        key=lambda index: found[index].outcome is not GroupOutcome.NON_ZERO_VARIANCE,
+    )
     chosen = set(ranked[:places])
     return [
-        item if index in chosen else replace(item, fate=Fate.SURPLUS)
+        item if index in chosen else replace(item, outcome=GroupOutcome.SURPLUS)
         for index, item in enumerate(found)
     ]
 
 
-def check_budget(settings: RLSettings, groups: Sequence[RolloutGroup]) -> None:
+def check_abstentions(settings: RLSettings, groups: Sequence[RolloutGroup]) -> None:
     """Stop a step that would be trained on noise.
 
     Raises:

@@ -86,8 +86,8 @@ class History:
             return None
         return (record.solved + 0.5) / (record.judged + 1.0)
 
-    def flat_chance(self, problem_id: str, group_size: int) -> float:
-        """Chance that the next group has no contrast; 0 if nothing is known."""
+    def zero_variance_probability(self, problem_id: str, group_size: int) -> float:
+        """Chance that the next group has no reward variance; 0 if nothing is known."""
         rate = self.pass_rate(problem_id)
         return 0.0 if rate is None else zero_variance_probability(rate, group_size)
 

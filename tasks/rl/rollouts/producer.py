@@ -5,7 +5,7 @@ newest policy. Staleness s, asynchronous push: while step n trains, the rollouts
 made with the weights that step n started from, so a step never trains on rollouts of a policy more
 than s updates older than its own.
 
-The background thread runs between two weight hand-overs and is waited for before a step is
+The background thread runs between two weight syncs and is waited for before a step is
 committed: what is made, and with which weights, does not depend on how fast either side is.
 """
 

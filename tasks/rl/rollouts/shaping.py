@@ -1,4 +1,4 @@
-"""Penalties beside the verdict: what they add never decides whether a group has contrast."""
+"""Penalties beside the verdict: what they add never decides whether a group has reward variance."""
 
 from collections.abc import Sequence
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from data_schemas.ledger import Fate
+from data_schemas.ledger import GroupOutcome
 from data_schemas.rl_settings import RLSettings, RouterReplay
 from data_schemas.rollouts import ScoredRollout
 from tasks.algorithms.advantages import group_advantages
@@ -64,7 +64,9 @@ def build(settings: RLSettings, groups: Sequence[CollectedGroup]) -> StepBatch:
     chosen: list[tuple[int, int]] = []
     for place, entry in enumerate(groups):
         for sample, item in enumerate(entry.group.rollouts):
-            by_zvp = entry.fate is Fate.ZERO_VARIANCE_TRAINED and not item.verdict.abstained
+            by_zvp = (
+                entry.outcome is GroupOutcome.ZERO_VARIANCE_TRAINED and not item.verdict.abstained
+            )
             if by_zvp or float(advantages_PG[place, sample]) != 0.0:
                 chosen.append((place, sample))
     items = [groups[place].group.rollouts[sample] for place, sample in chosen]
@@ -73,7 +75,7 @@ def build(settings: RLSettings, groups: Sequence[CollectedGroup]) -> StepBatch:
         owners=chosen,
         advantages_N=torch.tensor([float(advantages_PG[owner]) for owner in chosen]),
         zero_variance_N=torch.tensor(
-            [groups[place].fate is Fate.ZERO_VARIANCE_TRAINED for place, _ in chosen],
+            [groups[place].outcome is GroupOutcome.ZERO_VARIANCE_TRAINED for place, _ in chosen],
             dtype=torch.bool,
         ),
         correct_N=torch.tensor([item.verdict.solved for item in items], dtype=torch.bool),
@@ -119,7 +121,7 @@ def token_batch(items: Sequence[ScoredRollout], *, use_routes: bool) -> TokenBat
 
 
 def token_advantages(settings: RLSettings, batch: StepBatch, old: TokenScores) -> torch.Tensor:
-    """Scalar advantages on every response token, plus RL-ZVP's on flat groups. [N, T]"""
+    """Scalar advantages on every response token, plus RL-ZVP's on zero-variance groups. [N, T]"""
     response_NT = batch.tokens.response_NT
     if not batch.owners:
         return torch.zeros(response_NT.shape)

@@ -1,6 +1,6 @@
 """Train-inference mismatch as a gate: two checks that stop a run before it learns from noise.
 
-After every weight hand-over the rollout engine is asked for the log-probabilities of canary
+After every weight sync the rollout engine is asked for the log-probabilities of canary
 sequences: a digest of the tensors it was sent does not show that its kernels use them (a second
 raw load into a fused MoE layer has been seen to install other weights than it was given).
 
@@ -30,7 +30,7 @@ moves few, but those by up to 10 nats."""
 
 
 def decide(
-    step: int, metrics: Mapping[str, float], probe: float, settings: MismatchSettings
+    step: int, metrics: Mapping[str, float], check_weight_sync: float, settings: MismatchSettings
 ) -> GateRecord:
     """Judge a step by its k3."""
     k3 = metrics["mismatch/k3"]
@@ -53,7 +53,7 @@ def decide(
         extreme_share=metrics["mismatch/extreme_share"],
         effective_share=metrics["mismatch/effective_share"],
         route_disagreement=metrics.get("mismatch/route_disagreement"),
-        probe_logprob=probe,
+        probe_logprob=check_weight_sync,
     )
 
 
@@ -70,7 +70,7 @@ def enforce(record: GateRecord) -> None:
         )
 
 
-def probe(
+def check_weight_sync(
     engine: RolloutEngine,
     trainer: Trainer,
     canaries: Sequence[NDArray[np.int32]],
@@ -81,12 +81,12 @@ def probe(
     Raises:
         EngineError: they differ by more than the rounding of `precision` explains.
     """
-    theirs = np.concatenate(engine.probe(canaries))
+    theirs = np.concatenate(engine.score_logprobs(canaries))
     ours = trainer_logprobs(trainer, canaries)
     gap = float(np.minimum(np.abs(theirs - ours), PROBE_TOKEN_CAP).mean())
     if not gap <= PROBE_TOLERANCE[precision]:
         raise EngineError(
-            "weight hand-over: on canary sequences the rollout engine's log-probabilities are "
+            "weight sync: on canary sequences the rollout engine's log-probabilities are "
             f"{gap:.3g} nats from the trainer's; rounding explains {PROBE_TOLERANCE[precision]}. "
             "It computes with other weights than it was sent; no rollout was made with them."
         )

@@ -5,7 +5,7 @@ Conservation: over a phase, the generated tokens of all rows are the rollout eng
 
 import torch
 
-from data_schemas.ledger import Fate, LedgerRow, PromptCost
+from data_schemas.ledger import GroupOutcome, LedgerRow, PromptCost
 from data_schemas.prompts import Problem
 from tasks.rl.rollouts.collected import Collected, InFlight, Skipped
 from tasks.rl.rollouts.group_outcomes import CollectedGroup
@@ -28,7 +28,7 @@ def ledger_rows(
     earned = [(0.0, 0)] * len(trained)
     for (place, _), mass, tokens in zip(batch.owners, mass_N, tokens_N, strict=True):
         earned[place] = (earned[place][0] + mass, earned[place][1] + tokens)
-    surplus = [entry for entry in collected.groups if entry.fate is Fate.SURPLUS]
+    surplus = [entry for entry in collected.groups if entry.outcome is GroupOutcome.SURPLUS]
     return [
         *(_finished(step, entry, *gain) for entry, gain in zip(trained, earned, strict=True)),
         *(_finished(step, entry, 0.0, 0) for entry in surplus),
@@ -60,7 +60,7 @@ def _finished(step: int, entry: CollectedGroup, mass: float, trained: int) -> Le
         round=entry.round,
         problem_id=entry.group.problem.id,
         domain=entry.group.problem.domain,
-        fate=entry.fate,
+        outcome=entry.outcome,
         rollouts=len(items),
         prompt_tokens=len(items[0].rollout.prompt_tokens),
         generated_tokens=entry.new_tokens + entry.draft_tokens,
@@ -77,7 +77,7 @@ def _finished(step: int, entry: CollectedGroup, mass: float, trained: int) -> Le
 
 def _in_flight(step: int, entry: InFlight) -> LedgerRow:
     group = entry.group
-    return _without_verdicts(step, group.problem, group.round, Fate.IN_FLIGHT).model_copy(
+    return _without_verdicts(step, group.problem, group.round, GroupOutcome.IN_FLIGHT).model_copy(
         update={
             "prompt_tokens": len(group.rollouts[0].prompt_tokens),
             "generated_tokens": entry.new_tokens + entry.draft_tokens,
@@ -87,17 +87,17 @@ def _in_flight(step: int, entry: InFlight) -> LedgerRow:
 
 
 def _skipped(step: int, entry: Skipped) -> LedgerRow:
-    row = _without_verdicts(step, entry.problem, entry.round, entry.fate)
+    row = _without_verdicts(step, entry.problem, entry.round, entry.outcome)
     return row.model_copy(update={"saved_tokens": entry.saved_tokens})
 
 
-def _without_verdicts(step: int, problem: Problem, draw: int, fate: Fate) -> LedgerRow:
+def _without_verdicts(step: int, problem: Problem, draw: int, outcome: GroupOutcome) -> LedgerRow:
     return LedgerRow(
         step=step,
         round=draw,
         problem_id=problem.id,
         domain=problem.domain,
-        fate=fate,
+        outcome=outcome,
         rollouts=0,
         prompt_tokens=0,
         generated_tokens=0,

@@ -3,18 +3,18 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from data_schemas.ledger import Fate
+from data_schemas.ledger import GroupOutcome
 from data_schemas.rollouts import StopReason
 from tasks.algorithms.mismatch import mismatch_metrics
 from tasks.algorithms.routing import disagreement, missing_rows
 from tasks.engines.protocols import TokenScores
 from tasks.rl.rollouts.collected import Collected
-from tasks.rl.rollouts.group_outcomes import CollectedGroup, has_contrast
+from tasks.rl.rollouts.group_outcomes import CollectedGroup, scores_vary
 from tasks.rl.update.batch import StepBatch
 
 
 def collect_metrics(collected: Collected) -> dict[str, float]:
-    """Rewards, fates and lengths of a step; one count per reason of a verdict."""
+    """Rewards, outcomes and lengths of a step; one count per reason of a verdict."""
     groups = collected.groups
     items = [item for entry in groups for item in entry.group.rollouts]
     scored = [item.verdict.score for item in items if item.verdict.score is not None]
@@ -40,20 +40,24 @@ def collect_metrics(collected: Collected) -> dict[str, float]:
 
 def zero_variance_metrics(collected: Collected) -> dict[str, float]:
     """What each stage of the elimination did (CompassMax A.4)."""
-    fates = Counter(entry.fate for entry in collected.groups)
+    outcomes = Counter(entry.outcome for entry in collected.groups)
     first = [entry for entry in collected.groups if entry.round == 0]
     flat = sum(not _alive(entry) for entry in first)
-    skipped = Counter(entry.fate for entry in collected.skipped)
+    skipped = Counter(entry.outcome for entry in collected.skipped)
     trained = collected.trained
     return {
         "zero_variance/share": flat / max(1, len(first)),
         "zero_variance/trained_share": sum(not _alive(e) for e in trained) / max(1, len(trained)),
-        "zero_variance/skipped_flat_count": float(skipped[Fate.SKIPPED_FLAT]),
-        "zero_variance/skipped_band_count": float(skipped[Fate.SKIPPED_BAND]),
+        "zero_variance/skipped_zero_variance_count": float(
+            skipped[GroupOutcome.SKIPPED_ZERO_VARIANCE]
+        ),
+        "zero_variance/skipped_band_count": float(skipped[GroupOutcome.SKIPPED_BAND]),
         "zero_variance/saved_tokens": float(sum(e.saved_tokens for e in collected.skipped)),
-        "zero_variance/dropped_groups": float(fates[Fate.SURPLUS]),
-        "zero_variance/trained_groups": float(fates[Fate.ZERO_VARIANCE_TRAINED]),
-        "zero_variance/flat_partial_groups": float(fates[Fate.FLAT_PARTIAL]),
+        "zero_variance/dropped_groups": float(outcomes[GroupOutcome.SURPLUS]),
+        "zero_variance/trained_groups": float(outcomes[GroupOutcome.ZERO_VARIANCE_TRAINED]),
+        "zero_variance/zero_variance_partial_groups": float(
+            outcomes[GroupOutcome.ZERO_VARIANCE_PARTIAL]
+        ),
     }
 
 
@@ -94,7 +98,7 @@ def mismatch_of(batch: StepBatch, old: TokenScores) -> dict[str, float]:
 
 def _alive(entry: CollectedGroup) -> bool:
     verdicts = [item.verdict for item in entry.group.rollouts]
-    return has_contrast([verdict.score for verdict in verdicts if verdict.score is not None])
+    return scores_vary([verdict.score for verdict in verdicts if verdict.score is not None])
 
 
 def _staleness(collected: Collected) -> int:

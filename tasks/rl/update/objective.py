@@ -1,4 +1,4 @@
-"""The arithmetic of a step between its scores and its loss: pure, and so repeatable from a capsule.
+"""The arithmetic of a step between its scores and its loss: pure, so a snapshot can repeat it.
 
 Advantages are made in batch.py. Letters: N sequences, T tokens.
 """
@@ -20,7 +20,7 @@ from tasks.rl.update.batch import StepBatch
 def split(settings: RLSettings, num_rows: int, step: int) -> tuple[torch.Tensor, ...]:
     """Rows of every update of the step: a seeded shuffle in equal parts, none of them empty."""
     generator = torch.Generator().manual_seed(settings.seed * 1_000_003 + step)
-    parts = torch.randperm(num_rows, generator=generator).tensor_split(settings.mini_batches)
+    parts = torch.randperm(num_rows, generator=generator).tensor_split(settings.num_mini_batches)
     return tuple(part for part in parts if len(part))
 
 

@@ -38,7 +38,7 @@ def serve(folder, tensor):
         for _, parameter in trainer.weights():
             parameter.mul_(1.02)
     digest = engine.load_weights(trainer.weights(), version=1)
-    probe = engine.probe([REQUESTS[0].prompt_tokens])[0].tolist()
+    probe = engine.score_logprobs([REQUESTS[0].prompt_tokens])[0].tolist()
     after = answers(engine, own)
     engine.close()
     total = torch.tensor([rank + 1.0])

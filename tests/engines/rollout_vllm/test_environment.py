@@ -57,7 +57,9 @@ def test_an_engine_apart_has_the_last_gpus_and_weights_go_there_by_nccl(monkeypa
     assert ["6", "7"] == last_devices(2)
     assert "nccl" == group_with(["6", "7"])
     assert not group_with(["5", "6"]), "this process computes on 5"
-    with pytest.raises(SettingsError, match="rollout_apart is 5, but this process sees 4 GPUs"):
+    with pytest.raises(
+        SettingsError, match="dedicated_rollout_gpus is 5, but this process sees 4 GPUs"
+    ):
         last_devices(5)
 
 

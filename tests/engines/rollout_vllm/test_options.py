@@ -19,7 +19,7 @@ def options(folder, precision, **layout):
         model_facts(folder),
         precision=precision,
         layout=LayoutSettings(**layout),
-        kept_whole=("model.layers.3.mlp.experts",),
+        fp8_ignored_layers=("model.layers.3.mlp.experts",),
     )
 
 
@@ -42,7 +42,7 @@ def test_nothing_is_quantised_unless_asked_for(tiny_moe):
 
 
 def test_routes_are_recorded_and_log_probs_are_those_of_the_sampling_distribution(tiny_moe):
-    chosen = options(tiny_moe, Precision.FP32, rollout_tensor=2, rollout_apart=2)
+    chosen = options(tiny_moe, Precision.FP32, rollout_tensor=2, dedicated_rollout_gpus=2)
 
     assert chosen["enable_return_routed_experts"]
     assert chosen["enable_prefix_caching"]

@@ -30,7 +30,7 @@ REQUESTS = [Request(f"p{n}", np.arange(20, 30 + n, dtype=np.int32), 4) for n in 
 SAMPLING = Sampling(150, 1.0, seed=3)
 HANG_S = 20.0
 PACKET = 300_000
-"""Bytes: a hand-over of the base model takes a dozen."""
+"""Bytes: a weight sync of the base model takes a dozen."""
 
 
 def trained(seed):
@@ -60,11 +60,11 @@ def logprobs_of(trainer, tokens):
 
 def gap(engine, trainer):
     tokens = REQUESTS[0].prompt_tokens
-    return float(np.abs(logprobs_of(trainer, tokens) - engine.probe([tokens])[0]).max())
+    return float(np.abs(logprobs_of(trainer, tokens) - engine.score_logprobs([tokens])[0]).max())
 
 
 def opened(number, group):
-    layout = LayoutSettings(rollout_apart=number, hang_s=HANG_S)
+    layout = LayoutSettings(dedicated_rollout_gpus=number, hang_s=HANG_S)
     engine = VllmRolloutEngine(BASE_MODEL, layout=layout, group=group)
     engine._staging.chunk_bytes = PACKET
     return engine
@@ -186,7 +186,7 @@ def test_without_a_group_the_one_that_takes_a_lost_ones_place_reads_the_new_weig
 
 
 def test_a_worker_of_two_that_is_lost_in_a_hand_over_takes_nothing_with_it():
-    layout = LayoutSettings(rollout_apart=2, rollout_tensor=2, hang_s=HANG_S)
+    layout = LayoutSettings(dedicated_rollout_gpus=2, rollout_tensor=2, hang_s=HANG_S)
     engine, trainer = VllmRolloutEngine(BASE_MODEL, layout=layout, group="gloo"), trained(2)
     engine._staging.chunk_bytes = PACKET
     core, *others = engine._backend._process._family

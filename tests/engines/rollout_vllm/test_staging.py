@@ -1,4 +1,4 @@
-"""The trainer's side of a weight hand-over: what is written, and what is refused before it."""
+"""The trainer's side of a weight sync: what is written, and what is refused before it."""
 
 import json
 import weakref

@@ -51,7 +51,8 @@ def trained(seed, by=0.03):
 
 def gap(engine, expected):
     return max(
-        np.abs(one - two).max() for one, two in zip(engine.probe(TOKENS), expected, strict=True)
+        np.abs(one - two).max()
+        for one, two in zip(engine.score_logprobs(TOKENS), expected, strict=True)
     )
 
 
@@ -61,7 +62,7 @@ def exported(tmp_path_factory):
     folder = tmp_path_factory.mktemp("exported")
     trained(2).export(folder)
     fresh = VllmRolloutEngine(folder)
-    expected = fresh.probe(TOKENS)
+    expected = fresh.score_logprobs(TOKENS)
     fresh.close()
     return folder, expected
 
@@ -86,14 +87,14 @@ def test_a_checkpoint_in_its_own_names_and_numbers_can_be_handed_over(engine):
     fresh = VllmRolloutEngine(BASE_MODEL)
 
     assert weight_digest(weights.items()) == digest
-    assert gap(engine, fresh.probe(TOKENS)) <= 1e-5
+    assert gap(engine, fresh.score_logprobs(TOKENS)) <= 1e-5
     fresh.close()
 
 
 def test_two_engines_live_side_by_side_with_their_own_weights(engine, exported):
     folder, expected = exported
     engine.load_weights(TorchTrainer(BASE_MODEL).weights(), version=0)
-    own = engine.probe(TOKENS)
+    own = engine.score_logprobs(TOKENS)
     other = VllmRolloutEngine(folder)
     requests = [Request("p", TOKENS[0][:9], 2)]
     sampling = Sampling(6, 1.0, seed=3)
@@ -178,7 +179,7 @@ def test_prefixes_of_the_old_weights_would_be_wrong_and_are_forgotten(engine, ex
 
 
 def test_weights_are_refused_while_rollouts_are_generated(engine):
-    before = engine.probe(TOKENS)
+    before = engine.score_logprobs(TOKENS)
     almost = Request("q", TOKENS[1], 1, response_tokens=TOKENS[0][:19])
     stream = engine.generate([Request("p", TOKENS[0], 4), almost], Sampling(20, 1.0, seed=1))
 
@@ -201,7 +202,7 @@ def test_nothing_is_computed_with_half_of_a_hand_over(engine, exported):
     with pytest.raises(EngineError, match="broke off: the trainer is gone"):
         engine.load_weights(broken_off(), version=8)
     with pytest.raises(EngineError, match="hand over whole ones"):
-        engine.probe(TOKENS)
+        engine.score_logprobs(TOKENS)
     engine.load_weights(TorchTrainer(folder).weights(), version=9)
     assert gap(engine, expected) <= 1e-5
 
@@ -240,11 +241,11 @@ def test_experts_of_an_unknown_kernel_are_not_packed_by_guess():
 def test_bf16_differs_from_fp32_by_rounding_only(engine):
     engine.load_weights(TorchTrainer(BASE_MODEL).weights(), version=0)
     half = VllmRolloutEngine(BASE_MODEL, precision=Precision.BF16)
-    found = half.probe(TOKENS)
+    found = half.score_logprobs(TOKENS)
     (rollout,) = half.generate([Request("p", TOKENS[0], 1)], Sampling(12, 1.0, seed=3))
     half.close()
 
-    assert 0.0 < np.mean(np.abs(found[0] - engine.probe(TOKENS)[0])) < 0.1
+    assert 0.0 < np.mean(np.abs(found[0] - engine.score_logprobs(TOKENS)[0])) < 0.1
     assert 12 == len(rollout.response_tokens)
 
 

@@ -21,7 +21,7 @@ from tasks.engines.weight_sync import Outgoing
 SAMPLING = Sampling(max_new_tokens=12, temperature=1.0, seed=3)
 LAYOUTS = {
     "colocated": (2, LayoutSettings(expert=2)),
-    "apart": (2, LayoutSettings(expert=2, rollout_apart=1)),
+    "apart": (2, LayoutSettings(expert=2, dedicated_rollout_gpus=1)),
     "stages": (4, LayoutSettings(pipeline=2, expert=2, rollout_tensor=2)),
     "shards": (4, LayoutSettings(tensor=2, expert=2, rollout_tensor=2)),
 }
@@ -58,7 +58,7 @@ def a_step(layout: LayoutSettings, model: Path, out: Path) -> dict:
     engines = MachineSettings(rollout=RolloutKind.VLLM, trainer=TrainerKind.MEGATRON, layout=layout)
     trainer, engine = open_trainer(engines, model), open_rollout(engines, model)
     first = list(engine.generate(scenarios.requests(), SAMPLING))
-    engine.rest()
+    engine.sleep()
     loss = RecordingLoss(scenarios.token_sum)
     before = gap(trainer, first)
     trainer.update(batch_of(first), loss, temperature=1.0, learning_rate=1e-2)
@@ -73,7 +73,7 @@ def a_step(layout: LayoutSettings, model: Path, out: Path) -> dict:
         "same_answers": scenarios.answers(first) == scenarios.answers(second),
         "digests": [installed, outgoing.digest()],
         "versions": sorted({one.policy_version for one in second}),
-        "probed": len(engine.probe(canaries)[0]),
+        "probed": len(engine.score_logprobs(canaries)[0]),
         "sequences": engine.counters.sequences,
     }
     engine.close()

@@ -30,7 +30,7 @@ from tasks.engines.loss_calls import ROW, RecordingLoss
 from tasks.engines.protocols import Request, Sampling, TokenBatch, TokenScores
 from tasks.engines.select import open_rollout, open_trainer
 from tasks.engines.team.controller import current
-from tasks.engines.team.rank_info import place
+from tasks.engines.team.rank_info import read_rank_info
 from tasks.engines.team.rollout import TeamRollout
 from tasks.engines.team.stage import in_team
 from tasks.engines.team.trainer import TeamTrainer
@@ -46,7 +46,7 @@ class HalfTrainer:
 
     def __init__(self, folder: Path, wrong_rank: int = -1) -> None:
         self.model = load_model(folder)
-        self.wrong = place().rank == wrong_rank
+        self.wrong = read_rank_info().rank == wrong_rank
         self.saved = 0.0
 
     def score(self, batch: TokenBatch, *, temperature: float, record_routes: bool) -> TokenScores:
@@ -57,7 +57,7 @@ class HalfTrainer:
         return TokenScores(total_NT, total_NT, None)
 
     def update(self, batch, loss, *, temperature, learning_rate, auxiliary) -> dict[str, float]:
-        rows = torch.arange(place().rank, len(batch.tokens_NT), place().size)
+        rows = torch.arange(read_rank_info().rank, len(batch.tokens_NT), read_rank_info().size)
         found = torch.zeros(1)
         for row in rows:
             part = batch.select(row[None])
@@ -76,14 +76,14 @@ class HalfTrainer:
             yield name, parameter.detach() + self.wrong
 
     def save(self, folder: Path) -> None:
-        (folder / f"part-{place().rank}").write_text("saved")
+        (folder / f"part-{read_rank_info().rank}").write_text("saved")
 
     def restore(self, folder: Path) -> None:
-        if (folder / f"part-{place().rank}").read_text() != "saved":
+        if (folder / f"part-{read_rank_info().rank}").read_text() != "saved":
             raise DataError("another state")
 
     def export(self, folder: Path) -> None:
-        (folder / f"model-{place().rank}").touch()
+        (folder / f"model-{read_rank_info().rank}").touch()
 
     def close(self) -> None:
         self.model = None
@@ -117,7 +117,7 @@ def answers(rollouts) -> list[list]:
 
 
 def rolled_out(model: Path, out: Path) -> dict:
-    """Prompts over two embedded engines, with weights of a trainer that the leader alone has."""
+    """Prompts over two embedded engines, with weights of a trainer that only the controller has."""
     engine = open_rollout(MachineSettings(), model)
     trainer = open_trainer(MachineSettings(), model)
     outgoing = Outgoing(trainer.weights())
@@ -127,7 +127,7 @@ def rolled_out(model: Path, out: Path) -> dict:
     next(cut)
     cut.close()
     again = list(engine.generate(requests(1), SAMPLING))
-    engine.rest()
+    engine.sleep()
     alone = HFRolloutEngine(model)
     expected = list(alone.generate(requests(), SAMPLING))
     canaries = [np.arange(1, 9, dtype=np.int32)]
@@ -146,7 +146,9 @@ def rolled_out(model: Path, out: Path) -> dict:
             sum(len(rollout.response_tokens) for rollout in [*rollouts, *rollouts, *again]),
         ],
         "slots": [engine.slots, alone.slots],
-        "probe": float(np.abs(engine.probe(canaries)[0] - alone.probe(canaries)[0]).max()),
+        "probe": float(
+            np.abs(engine.score_logprobs(canaries)[0] - alone.score_logprobs(canaries)[0]).max()
+        ),
     }
     engine.close()
     return found
@@ -189,7 +191,7 @@ def trained(model: Path, out: Path) -> dict:
     return found
 
 
-def beside(model: Path, out: Path) -> dict:
+def async_group(model: Path, out: Path) -> dict:
     """Engines in processes of their own roll out while the trainer works."""
     trainer = TeamTrainer(current(), partial(HalfTrainer, model))
     engine = team_rollout(model, apart=True)
@@ -229,14 +231,14 @@ def other_kernels(model: Path, out: Path) -> None:
         apart=False,
         precision=Precision.FP32,
     )
-    engine.probe([np.arange(1, 9, dtype=np.int32)])
+    engine.score_logprobs([np.arange(1, 9, dtype=np.int32)])
 
 
 class Crooked(HFRolloutEngine):
     """On rank 1 it computes with other weights than it says."""
 
-    def probe(self, tokens):
-        return [one + 0.1 * place().rank for one in super().probe(tokens)]
+    def score_logprobs(self, tokens):
+        return [one + 0.1 * read_rank_info().rank for one in super().score_logprobs(tokens)]
 
 
 class Failing(HFRolloutEngine):
@@ -248,7 +250,7 @@ class Failing(HFRolloutEngine):
 
     def generate(self, requests, sampling):
         for number, rollout in enumerate(super().generate(requests, sampling)):
-            if place().rank == 1 and number == 1:
+            if read_rank_info().rank == 1 and number == 1:
                 if self.how == "killed":
                     os.kill(os.getpid(), signal.SIGKILL)
                 if self.how == "data":
@@ -267,7 +269,7 @@ def failing(how: str, model: Path, out: Path) -> None:
     try:
         list(engine.generate(requests(), SAMPLING))
     except BaseException as error:
-        (out / "leader").write_text(f"{type(error).__name__}: {error}")
+        (out / "controller").write_text(f"{type(error).__name__}: {error}")
         raise
 
 
@@ -283,10 +285,10 @@ def leader_fails_amid(model: Path, out: Path) -> None:
 
 
 def told(model: Path, out: Path) -> dict:
-    """SIGTERM comes to the follower alone; the leader hears of it and both end well."""
+    """SIGTERM comes to the worker alone; the controller hears of it and both end well."""
     engine = team_rollout(model)
     came = []
-    previous = signal.signal(signal.SIGTERM, lambda *_: came.append("leader"))
+    previous = signal.signal(signal.SIGTERM, lambda *_: came.append("controller"))
     make = partial(TeamTrainer, current(), partial(Terminated, model))
     trainer = make()
     until = time.monotonic() + 20.0
@@ -303,7 +305,7 @@ class Terminated(HalfTrainer):
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
-        if place().rank == 1:
+        if read_rank_info().rank == 1:
             os.kill(os.getpid(), signal.SIGTERM)
 
 
@@ -311,7 +313,7 @@ SCENARIOS: dict[str, Callable] = {
     "told": told,
     "rolled_out": rolled_out,
     "trained": trained,
-    "beside": beside,
+    "async_group": async_group,
     "grouped": grouped,
     "other_weights": other_weights,
     "other_kernels": other_kernels,
@@ -349,10 +351,10 @@ def run(name: str, model: Path, out: Path, processes: int = 2) -> dict:
     except ChildFailedError as error:
         rank, failure = error.get_first_failure()
         found = {"rank": rank, "message": failure.message, "code": failure.exitcode}
-    leader = out / "leader"
+    controller = out / "controller"
     return found | {
         "seconds": time.monotonic() - started,
-        "leader": leader.read_text() if leader.exists() else "",
+        "controller": controller.read_text() if controller.exists() else "",
     }
 
 

@@ -11,7 +11,7 @@ import torch
 from tasks.engines.partial_batch import AnyBatch, Share
 from tasks.engines.protocols import TokenBatch, TokenScores
 from tasks.engines.team.controller import current
-from tasks.engines.team.rank_info import place
+from tasks.engines.team.rank_info import read_rank_info
 from tasks.engines.team.stage import in_team
 from tasks.engines.team.trainer import TeamTrainer
 
@@ -35,7 +35,7 @@ class NotingTrainer:
 
     def share(self, batch: AnyBatch) -> Share:
         num_layers = (batch.route_shape or (0, 0))[0]
-        pair = place().rank // 2
+        pair = read_rank_info().rank // 2
         return Share(tuple(range(pair, len(batch.lengths_N), 2)), tuple(range(pair, num_layers, 2)))
 
     def score(self, batch: AnyBatch, *, temperature: float, record_routes: bool) -> TokenScores:

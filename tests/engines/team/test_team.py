@@ -95,7 +95,7 @@ def test_whoever_stops_reading_weights_leaves_the_team_in_step(found):
 
 
 def test_engines_of_their_own_roll_out_while_the_trainer_works(found):
-    one = returned(found, "beside")
+    one = returned(found, "async_group")
 
     assert 12 == one["answers"]
     assert "while the team is busy" in one["refused"]
@@ -110,10 +110,10 @@ def test_of_a_tensor_parallel_replica_the_first_rank_alone_speaks(found):
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("other_weights", "EngineError: weight hand-over of version 1: rank 1 has"),
+        ("other_weights", "EngineError: weight sync of version 1: rank 1 has"),
         (
             "other_kernels",
-            "EngineError: weight hand-over: on canary sequences the engine of rank 1",
+            "EngineError: weight sync: on canary sequences the engine of rank 1",
         ),
         ("follower_raises", "EngineError: rank 1: RuntimeError: no such kernel"),
         ("follower_fails_apart", "EngineError: rank 1: RuntimeError: no such kernel"),
@@ -128,8 +128,13 @@ def test_a_failure_ends_all_ranks_within_seconds_and_says_whose_it_was(found, na
 
 
 def test_the_leader_is_told_what_failed_on_another_rank(found):
-    assert "EngineError: rank 1: RuntimeError: no such kernel" == found["follower_raises"]["leader"]
-    assert "DataError: rank 1: row 7 is not a number" == found["follower_has_bad_data"]["leader"]
+    assert (
+        "EngineError: rank 1: RuntimeError: no such kernel"
+        == found["follower_raises"]["controller"]
+    )
+    assert (
+        "DataError: rank 1: row 7 is not a number" == found["follower_has_bad_data"]["controller"]
+    )
 
 
 def test_a_killed_rank_ends_the_others(found):
@@ -142,7 +147,7 @@ def test_a_killed_rank_ends_the_others(found):
 def test_sigterm_to_one_rank_reaches_the_leader_and_ends_nobody(found):
     one = found["told"]["returned"]["0"]
 
-    assert {"came": ["leader"], "answers": 12} == one
+    assert {"came": ["controller"], "answers": 12} == one
 
 
 def requests(tokens, samples):
@@ -203,7 +208,7 @@ def test_a_layout_of_many_processes_is_refused_where_there_is_one():
 def test_engines_that_share_processes_take_turns():
     engines = EngineSettings(trainer=TrainerKind.MEGATRON, staleness=1)
 
-    with pytest.raises(SettingsError, match="set layout\\.rollout_apart, or staleness 0"):
+    with pytest.raises(SettingsError, match="set layout\\.dedicated_rollout_gpus, or staleness 0"):
         require_fit(engines, nodes=1, processes=2)
     require_fit(engines, nodes=1, processes=1)
 

@@ -10,7 +10,7 @@ from tests.engines.trainer_megatron.batches import random_batch
 from tests.engines.trainer_megatron.gloo_world import run_world
 
 RANKS = 4
-"""Two pairs: the leader sends one rank what it shares with it, and one what that passes on."""
+"""Two pairs: the controller sends one rank what it shares with it, and one what that passes on."""
 FULL = random_batch()
 ROUTED = replace(FULL, experts_NTLK=FULL.experts_NTLK.to(torch.int16))
 BATCHES = {

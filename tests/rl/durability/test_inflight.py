@@ -2,7 +2,7 @@ import dataclasses
 
 import pytest
 
-from data_schemas.ledger import Fate
+from data_schemas.ledger import GroupOutcome
 from data_schemas.rollouts import RolloutGroup, ScoredRollout, StopReason
 from data_schemas.verdicts import abstain, scored
 from tasks.errors import DataError
@@ -25,8 +25,12 @@ def between(problems, make_rollout):
     collected = Collected(
         step=5,
         policy_version=3,
-        groups=[CollectedGroup(RolloutGroup(problems[0], items), 1, Fate.CONTRAST, 9, 2, -0.5)],
-        skipped=[Skipped(problems[2], 0, Fate.SKIPPED_FLAT, 40)],
+        groups=[
+            CollectedGroup(
+                RolloutGroup(problems[0], items), 1, GroupOutcome.NON_ZERO_VARIANCE, 9, 2, -0.5
+            )
+        ],
+        skipped=[Skipped(problems[2], 0, GroupOutcome.SKIPPED_ZERO_VARIANCE, 40)],
         in_flight=[InFlight(half, 4, 0)],
         costs=[Cost(1, problems[0].id, 0.5, 0.25, 3)],
         metrics={"schedule/makespan_tokens": 12.0},
@@ -51,7 +55,7 @@ def test_what_lies_between_two_steps_comes_back(between, problems):
     assert before.costs == after.costs
     assert before.skipped == after.skipped
     assert before.metrics == after.metrics
-    assert before.groups[0].fate is after.groups[0].fate
+    assert before.groups[0].outcome is after.groups[0].outcome
     assert [item.verdict for item in before.groups[0].group.rollouts] == [
         item.verdict for item in after.groups[0].group.rollouts
     ]

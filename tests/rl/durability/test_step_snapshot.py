@@ -46,21 +46,21 @@ def test_a_phase_keeps_capsules_beside_its_state_and_in_its_report(phase, tmp_pa
     (tmp_path / "model").mkdir()
     finish(phase, tmp_path / "model", tmp_path / "report")
 
-    assert [2, 3, 4] == steps(sorted((phase.state / "capsules").iterdir()))
-    for path in (tmp_path / "report/capsules").iterdir():
-        assert (phase.state / "capsules" / path.name).read_bytes() == path.read_bytes()
-    assert [2, 3, 4] == steps(sorted((tmp_path / "report/capsules").iterdir()))
+    assert [2, 3, 4] == steps(sorted((phase.state / "snapshots").iterdir()))
+    for path in (tmp_path / "report/snapshots").iterdir():
+        assert (phase.state / "snapshots" / path.name).read_bytes() == path.read_bytes()
+    assert [2, 3, 4] == steps(sorted((tmp_path / "report/snapshots").iterdir()))
 
 
 def test_reading_and_writing_again_gives_the_same_bytes(phase):
-    path = phase.state / "capsules" / step_snapshot.name_of(4)
+    path = phase.state / "snapshots" / step_snapshot.name_of(4)
 
     assert path.read_bytes() == step_snapshot.encode(step_snapshot.decode(path.read_bytes()))
 
 
 def test_weights_are_handed_from_one_capsule_to_the_next(phase):
     two, three = (
-        step_snapshot.decode((phase.state / "capsules" / step_snapshot.name_of(step)).read_bytes())
+        step_snapshot.decode((phase.state / "snapshots" / step_snapshot.name_of(step)).read_bytes())
         for step in (2, 3)
     )
 
@@ -82,7 +82,7 @@ def test_a_resumed_phase_writes_the_same_capsules(phase, phase_in, scorer, tmp_p
 
 def test_every_sequence_is_in_exactly_one_call_of_the_loss(phase):
     sealed = step_snapshot.decode(
-        (phase.state / "capsules" / step_snapshot.name_of(4)).read_bytes()
+        (phase.state / "snapshots" / step_snapshot.name_of(4)).read_bytes()
     )
     rows = sealed.inputs["call_rows"]
 
@@ -96,5 +96,5 @@ def test_every_sequence_is_in_exactly_one_call_of_the_loss(phase):
 def test_other_bytes_are_refused():
     with pytest.raises(DataError, match="not a file of packed arrays"):
         step_snapshot.decode(b"nonsense")
-    with pytest.raises(DataError, match="not the capsule of a step"):
+    with pytest.raises(DataError, match="not the snapshot of a step"):
         step_snapshot.decode(pack({"a": np.zeros(1)}, {"settings": {}}))

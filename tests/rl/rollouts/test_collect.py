@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from data_schemas.graded import Band, GradedProblem
-from data_schemas.ledger import Fate
+from data_schemas.ledger import GroupOutcome
 from data_schemas.rl_settings import EngineSettings, ZeroVarianceSettings
 from data_schemas.rollouts import RouterTrace, StopReason
 from data_schemas.verdicts import abstain, scored
@@ -51,7 +51,9 @@ def test_flat_groups_are_refilled_and_counted_as_surplus(collector):
     found = collector(first_draw_flat).collect(1)
 
     assert 24 == len(calls)
-    assert [Fate.SURPLUS] * 3 + [Fate.CONTRAST] * 3 == [item.fate for item in found.groups]
+    assert [GroupOutcome.SURPLUS] * 3 + [GroupOutcome.NON_ZERO_VARIANCE] * 3 == [
+        item.outcome for item in found.groups
+    ]
     assert 3 == len(found.trained)
 
 
@@ -100,7 +102,7 @@ def test_a_prompt_that_is_surely_flat_is_not_rolled_out(collector, problems):
     found = collector(rows=graded(problems, rates), zero_variance=picky).collect(1)
 
     easy = {problem.id for problem in problems[:6]}
-    assert {Fate.SKIPPED_FLAT} == {entry.fate for entry in found.skipped}
+    assert {GroupOutcome.SKIPPED_ZERO_VARIANCE} == {entry.outcome for entry in found.skipped}
     assert {entry.problem.id for entry in found.skipped} <= easy
     assert not {entry.group.problem.id for entry in found.groups} & easy
     # Four responses of five tokens each were not made.
@@ -124,7 +126,7 @@ def test_the_curriculum_keeps_to_its_band(collector, problems):
     found = collector(rows=graded(problems, rates), zero_variance=staged).collect(1)
 
     assert {entry.group.problem.id for entry in found.groups} <= {p.id for p in problems[6:]}
-    assert {Fate.SKIPPED_BAND} == {entry.fate for entry in found.skipped}
+    assert {GroupOutcome.SKIPPED_BAND} == {entry.outcome for entry in found.skipped}
 
 
 def test_a_long_response_is_made_in_segments_with_the_same_tokens(collector, settings):

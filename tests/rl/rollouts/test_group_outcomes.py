@@ -1,11 +1,11 @@
 import pytest
 
-from data_schemas.ledger import Fate
+from data_schemas.ledger import GroupOutcome
 from data_schemas.rl_settings import RewardSettings, ZeroVarianceSettings
 from data_schemas.rollouts import RolloutGroup, ScoredRollout
 from data_schemas.verdicts import abstain, scored
 from tasks.errors import EngineError
-from tasks.rl.rollouts.group_outcomes import CollectedGroup, check_budget, fate_of, fill
+from tasks.rl.rollouts.group_outcomes import CollectedGroup, check_abstentions, decide_outcome, fill
 
 
 @pytest.fixture
@@ -19,20 +19,20 @@ def group(problems, make_rollout):
 
 
 @pytest.mark.parametrize(
-    ("scores", "alpha", "fate"),
+    ("scores", "alpha", "outcome"),
     [
-        ([1.0, 0.0, 1.0], 0.1, Fate.CONTRAST),
-        ([1.0, 1.0, 1.0], 0.1, Fate.ZERO_VARIANCE_TRAINED),
-        ([0.0, 0.0, None], 0.1, Fate.ZERO_VARIANCE_TRAINED),
-        ([0.0, 0.0, 0.0], 0.0, Fate.ZERO_VARIANCE_IDLE),
-        ([0.5, 0.5, 0.5], 0.1, Fate.FLAT_PARTIAL),
-        ([1.0, None, None], 0.1, Fate.UNSCORED),
+        ([1.0, 0.0, 1.0], 0.1, GroupOutcome.NON_ZERO_VARIANCE),
+        ([1.0, 1.0, 1.0], 0.1, GroupOutcome.ZERO_VARIANCE_TRAINED),
+        ([0.0, 0.0, None], 0.1, GroupOutcome.ZERO_VARIANCE_TRAINED),
+        ([0.0, 0.0, 0.0], 0.0, GroupOutcome.ZERO_VARIANCE_IDLE),
+        ([0.5, 0.5, 0.5], 0.1, GroupOutcome.ZERO_VARIANCE_PARTIAL),
+        ([1.0, None, None], 0.1, GroupOutcome.UNSCORED),
     ],
 )
-def test_the_fate_of_a_group_follows_from_its_verdicts(settings, group, scores, alpha, fate):
+def test_the_fate_of_a_group_follows_from_its_verdicts(settings, group, scores, alpha, outcome):
     chosen = settings.model_copy(update={"zero_variance": ZeroVarianceSettings(rl_zvp_alpha=alpha)})
 
-    assert fate is fate_of(chosen, group(scores))
+    assert outcome is decide_outcome(chosen, group(scores))
 
 
 def test_penalties_cannot_make_a_flat_group_look_alive(settings, group):
@@ -42,29 +42,37 @@ def test_penalties_cannot_make_a_flat_group_look_alive(settings, group):
         for number, item in enumerate(shaped.rollouts)
     )
 
-    assert Fate.ZERO_VARIANCE_TRAINED is fate_of(settings, RolloutGroup(shaped.problem, items))
+    assert GroupOutcome.ZERO_VARIANCE_TRAINED is decide_outcome(
+        settings, RolloutGroup(shaped.problem, items)
+    )
 
 
 @pytest.mark.parametrize("score", [0.0, 0.5, 1.0])
 def test_answers_that_a_judge_finds_alike_have_no_sign(settings, group, score):
     alike = group([score] * 3, verifier="generative_judge")
 
-    assert Fate.FLAT_JUDGED is fate_of(settings, alike)
-    assert Fate.CONTRAST is fate_of(settings, group([1.0, score / 2], verifier="generative_judge"))
+    assert GroupOutcome.ZERO_VARIANCE_JUDGED is decide_outcome(settings, alike)
+    assert GroupOutcome.NON_ZERO_VARIANCE is decide_outcome(
+        settings, group([1.0, score / 2], verifier="generative_judge")
+    )
 
 
 def test_contrast_takes_the_places_of_the_batch_first(group):
-    flat = CollectedGroup(group([1.0, 1.0]), 0, Fate.ZERO_VARIANCE_TRAINED)
-    alive = CollectedGroup(group([1.0, 0.0]), 1, Fate.CONTRAST)
+    flat = CollectedGroup(group([1.0, 1.0]), 0, GroupOutcome.ZERO_VARIANCE_TRAINED)
+    alive = CollectedGroup(group([1.0, 0.0]), 1, GroupOutcome.NON_ZERO_VARIANCE)
 
     chosen = fill([flat, flat, alive], places=2)
 
-    assert [Fate.ZERO_VARIANCE_TRAINED, Fate.SURPLUS, Fate.CONTRAST] == [e.fate for e in chosen]
+    assert [
+        GroupOutcome.ZERO_VARIANCE_TRAINED,
+        GroupOutcome.SURPLUS,
+        GroupOutcome.NON_ZERO_VARIANCE,
+    ] == [e.outcome for e in chosen]
 
 
 def test_too_many_missing_verdicts_stop_the_step_with_their_reasons(settings, group):
     allowed = settings.model_copy(update={"rewards": RewardSettings(max_abstained_share=0.5)})
 
-    check_budget(allowed, [group([1.0, None])])
+    check_abstentions(allowed, [group([1.0, None])])
     with pytest.raises(EngineError, match=r"2 of 3 rollouts have no verdict \(timeout x2\)"):
-        check_budget(allowed, [group([1.0, None, None])])
+        check_abstentions(allowed, [group([1.0, None, None])])

@@ -12,7 +12,7 @@ def test_nothing_known_predicts_nothing(problems):
     history = History({})
 
     assert history.pass_rate("new") is None
-    assert 0.0 == history.flat_chance("new", 8)
+    assert 0.0 == history.zero_variance_probability("new", 8)
     assert [None, None] == history.predicted_tokens(problems[:2])
 
 
@@ -39,7 +39,7 @@ def test_a_prompt_that_was_always_solved_is_expected_to_be_flat():
     chances = []
     for _ in range(3):
         history.remember("p", solved=8, judged=8, lengths=[10])
-        chances.append(history.flat_chance("p", 8))
+        chances.append(history.zero_variance_probability("p", 8))
 
     assert sorted(chances) == chances
     assert 0.6 < chances[0]

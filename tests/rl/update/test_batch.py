@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from data_schemas.ledger import Fate
+from data_schemas.ledger import GroupOutcome
 from data_schemas.rl_settings import LossSettings, PolicyLoss
 from data_schemas.rollouts import RolloutGroup, ScoredRollout
 from data_schemas.verdicts import abstain, response_fault, scored
@@ -11,10 +11,10 @@ from tasks.rl.update.batch import build, scalar_advantages
 
 @pytest.fixture
 def entry(problems, make_rollout):
-    def make(scores, fate):
+    def make(scores, outcome):
         verdicts = [abstain("timeout") if s is None else scored(s, "rule") for s in scores]
         items = tuple(ScoredRollout(make_rollout(), "", verdict, 0.0) for verdict in verdicts)
-        return CollectedGroup(RolloutGroup(problems[0], items), 0, fate)
+        return CollectedGroup(RolloutGroup(problems[0], items), 0, outcome)
 
     return make
 
@@ -22,9 +22,9 @@ def entry(problems, make_rollout):
 def test_sequences_that_cannot_have_a_gradient_never_reach_the_trainer(settings, entry):
     off = settings.model_copy(update={"router_replay": "off"})
     entries = [
-        entry([1.0, 0.0, None], Fate.CONTRAST),
-        entry([0.5, 0.5, 0.5], Fate.FLAT_PARTIAL),
-        entry([1.0, 1.0, None], Fate.ZERO_VARIANCE_TRAINED),
+        entry([1.0, 0.0, None], GroupOutcome.NON_ZERO_VARIANCE),
+        entry([0.5, 0.5, 0.5], GroupOutcome.ZERO_VARIANCE_PARTIAL),
+        entry([1.0, 1.0, None], GroupOutcome.ZERO_VARIANCE_TRAINED),
     ]
 
     batch = build(off, entries)
@@ -39,7 +39,7 @@ def test_a_response_that_breaks_its_verifier_gains_nothing_over_a_wrong_one(
 ):
     verdicts = [scored(1.0, "correct"), scored(0.0, "wrong"), response_fault("timeout")]
     items = tuple(ScoredRollout(make_rollout(), "", verdict, 0.0) for verdict in verdicts)
-    group = CollectedGroup(RolloutGroup(problems[0], items), 0, Fate.CONTRAST)
+    group = CollectedGroup(RolloutGroup(problems[0], items), 0, GroupOutcome.NON_ZERO_VARIANCE)
 
     _, wrong, broken = scalar_advantages(settings, [group])[0].tolist()
 
@@ -47,7 +47,7 @@ def test_a_response_that_breaks_its_verifier_gains_nothing_over_a_wrong_one(
 
 
 def test_dr_grpo_does_not_divide_by_the_spread(settings, entry):
-    group = [entry([1.0, 0.0, 0.0, 0.0], Fate.CONTRAST)]
+    group = [entry([1.0, 0.0, 0.0, 0.0], GroupOutcome.NON_ZERO_VARIANCE)]
     plain = settings.model_copy(update={"loss": LossSettings(kind=PolicyLoss.DR_GRPO)})
 
     assert [0.75, -0.25, -0.25, -0.25] == scalar_advantages(plain, group)[0].tolist()

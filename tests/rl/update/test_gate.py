@@ -11,7 +11,13 @@ from tasks.engines.chat import load_tokenizer
 from tasks.engines.embedded.rollout import HFRolloutEngine
 from tasks.engines.embedded.trainer import TorchTrainer
 from tasks.errors import EngineError
-from tasks.rl.update.gate import PROBE_TOLERANCE, decide, enforce, probe, trainer_logprobs
+from tasks.rl.update.gate import (
+    PROBE_TOLERANCE,
+    check_weight_sync,
+    decide,
+    enforce,
+    trainer_logprobs,
+)
 
 SETTINGS = MismatchSettings(correct_above=1e-2, pause_above=1e-1)
 
@@ -65,7 +71,9 @@ def canaries(tiny_moe):
 
 
 def test_the_same_weights_agree_on_canaries(tiny_moe, canaries):
-    gap = probe(HFRolloutEngine(tiny_moe), TorchTrainer(tiny_moe), canaries, Precision.FP32)
+    gap = check_weight_sync(
+        HFRolloutEngine(tiny_moe), TorchTrainer(tiny_moe), canaries, Precision.FP32
+    )
 
     assert gap < 0.1 * PROBE_TOLERANCE[Precision.FP32]
 
@@ -77,18 +85,20 @@ def test_an_engine_that_computes_with_other_weights_is_caught(tiny_moe, canaries
     engine.load_weights(wrong, 1)
 
     with pytest.raises(EngineError, match="other weights than it was sent"):
-        probe(engine, trainer, canaries, precision)
+        check_weight_sync(engine, trainer, canaries, precision)
 
 
 def test_one_token_whose_route_was_flipped_is_no_sign_of_other_weights(tiny_moe):
     class Flipped:
         """Right but for one token in twenty, as a phase with bf16 rollouts has shown."""
 
-        def probe(self, sequences):
+        def check_weight_sync(self, sequences):
             right = trainer_logprobs(trainer, sequences)
             return [right - 10.0 * (np.arange(len(right)) % 20 == 19)]
 
     trainer = TorchTrainer(tiny_moe)
     canaries = [np.arange(1, 42, dtype=np.int32)]
 
-    assert 0.05 == pytest.approx(probe(Flipped(), trainer, canaries, Precision.BF16), abs=1e-6)
+    assert 0.05 == pytest.approx(
+        check_weight_sync(Flipped(), trainer, canaries, Precision.BF16), abs=1e-6
+    )
