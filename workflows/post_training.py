@@ -91,37 +91,26 @@ def pipeline(settings: PipelineSettings, store: str, sources: str) -> Pipeline:
         store=run,
         execution=execution,
     )
-    held_out_evaluations = [
-        scores.base,
-        scores.reasoning,
-        scores.commerce,
-        scores.merged,
-        one.evaluation,
-    ]
+    parents = [scores.base, scores.reasoning, scores.commerce, scores.merged, one.evaluation]
     judged = releasing(
         settings=chosen.release,
         evaluation=chosen.evaluation,
         candidate=two.model,
         held_out_evaluation=two.evaluation,
-        parents=held_out_evaluations,
+        parents=parents,
         store=run,
         execution=execution,
     )
+    training = [tuned.reasoning_training, tuned.commerce_training, one.training, two.training]
     page = summary(
         settings=chosen,
         curated=rows.curated,
-        reports=[
-            tuned.reasoning_training,
-            tuned.commerce_training,
-            one.training,
-            two.training,
-            judged.progression,
-        ],
+        reports=[*training, judged.progression],
         releases=[judged.model],
         store=run,
         execution=execution,
     )
-    evaluations = [*held_out_evaluations, two.evaluation]
+    evaluations = [*parents, two.evaluation]
     return Pipeline(model=judged.model, curated=rows.curated, evaluations=evaluations, page=page)
 
 

@@ -108,7 +108,7 @@ def progression_figure(progression: Sequence[EvaluationReport], name: str, num_r
 
 
 def gains_figure(gains: Sequence[Comparison], name: str, num_rows: int) -> str:
-    """Draw candidate minus parent for every task family, 'all' on top; see `ladder_figure`."""
+    """Draw candidate minus parent for every task family, 'all' on top; see `progression_figure`."""
     with rc_context(_STYLE):
         figure, axes = _rows_canvas(num_rows)
         axes.grid(axis="x")

@@ -17,7 +17,7 @@ def leaks(training: list[Item], held_out: list[Item], ngram: int = 13) -> dict[s
 
 
 def test_thirteen_shared_words_are_a_leak_and_twelve_are_not(make_problem: Make):
-    held_out = [make_problem("held_out_evaluation", f"start {FOURTEEN} end")]
+    held_out = [make_problem("question", f"start {FOURTEEN} end")]
     training = [
         make_problem("leak", f"other A, B; c d e f g h i j k l m! {FOURTEEN[::-1]}"),
         make_problem("twelve", "other a b c d e f g h i j k l Z"),
@@ -25,11 +25,11 @@ def test_thirteen_shared_words_are_a_leak_and_twelve_are_not(make_problem: Make)
 
     found = leaks(training, held_out)
 
-    assert {"test/leak": "held-out test/held-out evaluation: 'a b c d e f g h i j k l m'"} == found
+    assert {"test/leak": "held-out test/question: 'a b c d e f g h i j k l m'"} == found
 
 
 def test_a_short_prompt_leaks_only_as_a_whole(make_problem: Make, make_demonstration: Make):
-    held_out = [make_problem("held_out_evaluation", "What is 3 + 4?")]
+    held_out = [make_problem("question", "What is 3 + 4?")]
     training = [
         make_problem("same", "what is 3 + 4"),
         make_problem("longer", "Tell me: what is 3 + 4?"),
@@ -38,12 +38,12 @@ def test_a_short_prompt_leaks_only_as_a_whole(make_problem: Make, make_demonstra
         make_demonstration("taught", "What is 3 + 4?", "<think></think>7"),
     ]
 
-    expected = "its words are those of held-out test/held_out_evaluation"
+    expected = "its words are those of held-out test/question"
     assert {"test/same": expected, "test/taught": expected} == leaks(training, held_out)
 
 
 def test_instructions_around_a_row_are_no_leak(make_problem: Make):
-    held_out = [make_problem("held_out_evaluation", f"{FOURTEEN}\nred bag", content="red bag")]
+    held_out = [make_problem("question", f"{FOURTEEN}\nred bag", content="red bag")]
     training = [
         make_problem("other", f"{FOURTEEN}\nblue shoe", content="blue shoe"),
         make_problem("same", f"{FOURTEEN}\nred bag", content="red bag"),
@@ -53,7 +53,7 @@ def test_instructions_around_a_row_are_no_leak(make_problem: Make):
 
 
 def test_a_phrase_that_more_than_ten_training_texts_share_is_no_leak(make_problem: Make):
-    held_out = [make_problem("held_out_evaluation", f"{FOURTEEN} one")]
+    held_out = [make_problem("question", f"{FOURTEEN} one")]
     ten = [make_problem(f"{number}", f"{FOURTEEN} {number}") for number in range(10)]
 
     assert 10 == len(leaks(ten, held_out))
@@ -63,7 +63,7 @@ def test_a_phrase_that_more_than_ten_training_texts_share_is_no_leak(make_proble
 def test_a_problem_and_its_demonstration_count_as_one_text(
     make_problem: Make, make_demonstration: Make
 ):
-    held_out = [make_problem("held_out_evaluation", f"{FOURTEEN} one")]
+    held_out = [make_problem("question", f"{FOURTEEN} one")]
     prompts = [f"{FOURTEEN} {number}" for number in range(6)]
     training = [make_problem(prompt, prompt) for prompt in prompts]
     training += [make_demonstration(p, p, "<think></think>7") for p in prompts]
@@ -73,17 +73,15 @@ def test_a_problem_and_its_demonstration_count_as_one_text(
 
 def test_in_thai_a_word_counts_as_three_characters(make_problem: Make):
     shared = "กระเป๋าหนังสีแดงของผู้หญิงราคาถูกมากมาย"
-    held_out = [make_problem("held_out_evaluation", f"{shared}ก", language="th")]
+    held_out = [make_problem("question", f"{shared}ก", language="th")]
 
     assert 3 * 13 == len(shared)
     assert ["test/a"] == list(leaks([make_problem("a", f"ข{shared}", language="th")], held_out))
     assert {} == leaks([make_problem("a", f"ข{shared[:-1]}", language="th")], held_out)
 
 
-def test_an_earlier_exam_is_compared_by_its_whole_prompt_too(make_problem: Make):
-    held_out_from = make_problem(
-        "held_out_evaluation", "Which category?\nred bag", content="red bag"
-    )
+def test_an_earlier_held_out_set_is_compared_by_its_whole_prompt_too(make_problem: Make):
+    held_out_from = make_problem("question", "Which category?\nred bag", content="red bag")
     training = [make_problem("same", "Which category?\nred bag", content="red bag")]
 
     assert ["test/same"] == list(leaks(training, as_items([held_out_from.record])))

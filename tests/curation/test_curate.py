@@ -172,7 +172,7 @@ def test_a_raw_file_that_changed_since_ingestion_stops_the_stage(base_model: Pat
         curate(SETTINGS, tmp_path / "a" / "raw", base_model, tmp_path / "a" / "out")
 
 
-def test_an_earlier_exam_stays_the_exam(base_model: Path, tmp_path: Path):
+def test_an_earlier_held_out_set_stays_the_held_out_set(base_model: Path, tmp_path: Path):
     lines = [json.dumps(question(number)).encode() for number in range(10, 20)]
     first = run(base_model, tmp_path / "a", lines)
     (tmp_path / "again").mkdir()

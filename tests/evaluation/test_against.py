@@ -31,7 +31,9 @@ def evaluated(tmp_path, make_samples):
     return make
 
 
-def test_the_candidate_is_last_on_the_ladder_and_measured_against_all_others(tmp_path, evaluated):
+def test_the_candidate_is_last_in_the_progression_and_measured_against_all_others(
+    tmp_path, evaluated
+):
     base = evaluated("base", {"a": [0, 0], "b": [1, 0]})
     merged = evaluated("merged", {"a": [1, 0], "b": [1, 0]})
     last = evaluated("rl/two".replace("/", "-"), {"a": [1, 1], "b": [1, 0]})
@@ -71,6 +73,6 @@ def test_pooled_runs_are_compared_run_by_run(tmp_path, evaluated):
     assert (2, 1.0, 1.0) == (whole.problems, whole.difference, whole.low)
 
 
-def test_a_folder_without_a_ladder_is_refused_by_name(tmp_path):
-    with pytest.raises(DataError, match=r"checkpoint progression\.json cannot be read"):
+def test_a_folder_without_a_progression_is_refused_by_name(tmp_path):
+    with pytest.raises(DataError, match=r"progression\.json cannot be read"):
         progression.read_progression(tmp_path)

@@ -181,7 +181,7 @@ def test_the_hub_reads_the_card(made, out):
     assert 4 == len(results)
 
 
-def test_the_card_shows_ladder_origins_and_limits(made, out):
+def test_the_card_shows_scores_origins_and_limits(made, out):
     release(ReleaseSettings(), made.candidate, str(made.store), out)
     card = (out / "README.md").read_text()
 

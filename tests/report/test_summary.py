@@ -33,7 +33,7 @@ def test_the_stage_table_says_what_ran_what_was_cached_and_why(run):
     )[:9]
 
 
-def test_ladder_gains_and_verdict_are_there(run):
+def test_progression_gains_and_verdict_are_there(run):
     screen = _screen(run)
 
     assert {"11.2", "%", "9.8", "to", "12.6"} <= set(_line(screen, "base"))

@@ -92,7 +92,7 @@ def test_one_token_whose_route_was_flipped_is_no_sign_of_other_weights(tiny_moe)
     class Flipped:
         """Right but for one token in twenty, as a phase with bf16 rollouts has shown."""
 
-        def check_weight_sync(self, sequences):
+        def score_logprobs(self, sequences):
             right = trainer_logprobs(trainer, sequences)
             return [right - 10.0 * (np.arange(len(right)) % 20 == 19)]
 
