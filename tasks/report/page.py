@@ -138,7 +138,7 @@ def _page(inputs: RunInputs) -> Page:
         headline=headline(inputs.progression, inputs.gains),
         tiles=_tiles(inputs),
         progression=progression_charts(inputs.progression, inputs.gains),
-        progression_note="Every model answers the same held-out problems. Intervals are bootstrapped "
+        progression_note="All models answer the same held-out problems. Intervals are bootstrapped "
         "over problems, differences over pairs of answers to the same problem.",
         suites=suite_table(inputs.progression),
         rules=rule_lines(inputs.gate.reasons) if inputs.gate else (),
