@@ -17,14 +17,16 @@ from jsonschema.validators import validator_for
 from pydantic import Field
 
 from data_schemas.prompts import Problem
-from data_schemas.verdicts import Verdict, abstain, scored
+from data_schemas.verdicts import Verdict, abstain, response_fault, scored
 from tasks.rewards.protocol import Gold, judge
 from tasks.rewards.reference_text import normalised
 
-MAX_FAILURES = 1000
-"""Braces that open no object, after which the rest of the text is not searched."""
-
-
+MAX_READ_AGAIN = 2_000_000
+"""Characters read behind braces that open no object; then the rest of the text is not searched."""
+FAILURE_COST = 2000
+"""Characters that one such brace counts besides: the decoder looks for its line number."""
+MAX_ANSWERS = 100
+"""Objects about the fields asked for; a response with more floods."""
 MAX_ITEMS = 200
 """Of a list that is compared without order; a longer one must be equal as it stands."""
 
@@ -40,11 +42,6 @@ class Extraction(Gold):
 def verify(problem: Problem, response: str) -> Verdict:
     """Score the last JSON object: share of right fields, less 1/(n+1) per field not asked for."""
     return judge(problem, response, Extraction, _check)
-
-
-def json_objects(text: str) -> list[dict[str, Any]]:
-    """Return the outermost JSON objects of the text, in order."""
-    return list(_objects(text))
 
 
 def same_field(gold: Any, value: Any, tolerance: float) -> bool:
@@ -85,12 +82,17 @@ def _same_list(gold: list[Any], value: list[Any], tolerance: float) -> bool:
 
 
 def _check(gold: Extraction, answer: str) -> Verdict:
-    objects = json_objects(answer)
+    objects = list(json_objects(answer))
     if not objects:
         return scored(0.0, "no_json", "the answer holds no JSON object")
     # An earlier block about the same fields is an answer too: the worst of them counts.
-    rivals = [found for found in objects[:-1] if found.keys() & gold.fields.keys()]
-    verdicts = [_judge_object(gold, found) for found in (*rivals, objects[-1])]
+    rivals = [(found, once) for found, once in objects[:-1] if found.keys() & gold.fields.keys()]
+    if len(rivals) >= MAX_ANSWERS:
+        return response_fault("flooded", f"{len(rivals) + 1} objects about the same fields")
+    verdicts = [
+        _judge_object(gold, found) if once else scored(0.0, "repeated_key", f"{found}"[:200])
+        for found, once in (*rivals, objects[-1])
+    ]
     worst = min(verdicts, key=lambda verdict: -1.0 if verdict.score is None else verdict.score)
     if worst.score == verdicts[-1].score:
         return verdicts[-1]
@@ -131,16 +133,30 @@ def _validator(schema: str) -> Validator:
     return cls(parsed)
 
 
-def _objects(text: str) -> Iterator[dict[str, Any]]:
-    decoder = json.JSONDecoder(parse_constant=_refuse_constant)
-    position, failures = text.find("{"), 0
-    while position >= 0 and failures < MAX_FAILURES:
+def json_objects(text: str) -> Iterator[tuple[dict[str, Any], bool]]:
+    """Yield the outermost objects in order, and whether no key at any depth of it stands twice."""
+    repeated: list[str] = []
+
+    def pairs_read(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        value = dict(pairs)
+        if len(value) != len(pairs):
+            repeated.append("key")
+        return value
+
+    decoder = json.JSONDecoder(object_pairs_hook=pairs_read, parse_constant=_refuse_constant)
+    position, read_again = text.find("{"), 0
+    while position >= 0 and read_again < MAX_READ_AGAIN:
+        repeated.clear()
         try:
             value, end = decoder.raw_decode(text, position)
-        except (ValueError, RecursionError):
-            end, failures = position + 1, failures + 1
+        except json.JSONDecodeError as error:
+            read_again += error.pos - position + FAILURE_COST
+            end = position + 1
+        except (ValueError, RecursionError):  # an integer too long, objects too deep
+            read_again += len(text) - position + FAILURE_COST
+            end = position + 1
         else:
-            yield value
+            yield value, not repeated
         position = text.find("{", end)
 
 

@@ -86,6 +86,35 @@ def test_the_tolerance_is_relative_and_for_numbers_only(problem) -> None:
     assert 0.5 == score(problem, gold, '{"price": 200, "sku": "201"}')
 
 
+@pytest.mark.parametrize(
+    "response",
+    [
+        '{"brand": "Other", "brand": "Acme", "size": 4, "colors": ["red", "blue"], "new": true}',
+        '{"brand": "Acme", "brand": "Acme", "size": 4, "colors": ["red", "blue"], "new": true}',
+        '{"note": {"x": 1, "x": 1}, "brand": "Acme"}',
+        '{"brand": [{"x": [{"y": 1, "y": 2}]}]}',
+    ],
+)
+def test_a_key_that_stands_twice_at_any_depth_is_no_answer(problem, response: str) -> None:
+    verdict = verify(problem("extraction", GOLD), response)
+    later = verify(problem("extraction", GOLD), f"{response} {json.dumps(RIGHT)}")
+
+    assert (0.0, "repeated_key") == (verdict.score, verdict.reason)
+    assert 0.0 == later.score
+
+
+def test_what_is_inside_an_object_with_a_repeated_key_is_not_read(problem) -> None:
+    right = json.dumps(RIGHT)
+
+    assert 0.0 == score(problem, GOLD, f'{{"a": {right}, "a": {right}}}')
+
+
+def test_a_flood_of_objects_is_the_response_s_fault(problem) -> None:
+    verdict = verify(problem("extraction", GOLD), '{"size": 4}' * 200)
+
+    assert (0.0, "response_fault:flooded") == (verdict.score, verdict.reason)
+
+
 def test_a_wrong_object_cannot_be_repaired_by_a_second_one(problem) -> None:
     right = json.dumps(RIGHT)
     wrong = json.dumps({**RIGHT, "brand": "Other"})
@@ -99,7 +128,7 @@ def test_a_wrong_object_cannot_be_repaired_by_a_second_one(problem) -> None:
 def test_objects_are_outermost_and_in_order() -> None:
     text = 'a {"x": {"y": 1}} b {broken {"z": 2} c'
 
-    assert [{"x": {"y": 1}}, {"z": 2}] == json_objects(text)
+    assert [({"x": {"y": 1}}, True), ({"z": 2}, True)] == list(json_objects(text))
 
 
 VALUES = st.recursive(

@@ -3,11 +3,16 @@
 Gold: {"calls": [{"name": "f", "parameters": {"a": [allowed, ...]}}], "functions": [...]}. "" among
 the allowed values makes a parameter optional; no calls means that nothing must be called. A
 response is Python call syntax, `[f(a=1), g.h(b="x")]`, or one JSON object per line.
-Differs: parallel calls are matched by optimal assignment, not greedily.
+Differs: parallel calls are matched by optimal assignment, not greedily. An argument may have the
+name of a Python keyword (Java's `from`). An argument or a key that stands twice makes a call
+unreadable, where Python and JSON would keep the last one.
 """
 
 import ast
+import io
+import keyword
 import re
+import tokenize
 from collections.abc import Mapping
 from typing import Any
 
@@ -19,9 +24,11 @@ from data_schemas.prompts import Problem
 from data_schemas.verdicts import Verdict, scored
 from tasks.algorithms.tool_reward import ToolCall
 from tasks.rewards.protocol import Gold, judge
-from tasks.rewards.tools.tool_calls import parse_calls
+from tasks.rewards.tools.tool_calls import parse_calls, unique
 
 OPTIONAL = ""
+_RESERVED = "reserved_name_"
+"""Set before a keyword that is used as a name while Python reads the call."""
 _FENCE = re.compile(r"^```\w*\n(.*?)\n?```$", re.DOTALL)
 _TYPES: dict[str, tuple[type, ...]] = {
     "integer": (int,),
@@ -65,7 +72,10 @@ def parse_python_calls(text: str) -> list[ToolCall] | None:
     fenced = _FENCE.match(text)
     text = (fenced[1] if fenced else text).strip().strip("`")
     try:
-        body = ast.parse(text, mode="eval").body
+        try:
+            body = ast.parse(text, mode="eval").body
+        except SyntaxError:
+            body = ast.parse(_keywords_as_names(text), mode="eval").body
         nodes = body.elts if isinstance(body, ast.List | ast.Tuple) else [body]
         return [_call(node) for node in nodes]
     except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
@@ -75,12 +85,42 @@ def parse_python_calls(text: str) -> list[ToolCall] | None:
 def _call(node: ast.expr) -> ToolCall:
     if not isinstance(node, ast.Call) or node.args:
         raise ValueError("not a call with keyword arguments")
-    names = [keyword.arg for keyword in node.keywords]
-    if None in names:
-        raise ValueError("** has no literal value")
-    return ToolCall(
-        ast.unparse(node.func), {str(k.arg): ast.literal_eval(k.value) for k in node.keywords}
-    )
+    arguments: list[tuple[str, Any]] = []
+    for argument in node.keywords:
+        if argument.arg is None:
+            raise ValueError("** has no literal value")
+        if any(_repeats_a_key(part) for part in ast.walk(argument.value)):
+            raise ValueError("the same key twice")
+        arguments.append((argument.arg.removeprefix(_RESERVED), ast.literal_eval(argument.value)))
+    return ToolCall(ast.unparse(node.func).replace(_RESERVED, ""), unique(arguments))
+
+
+def _repeats_a_key(node: ast.AST) -> bool:
+    if not isinstance(node, ast.Dict):
+        return False
+    keys = [ast.literal_eval(key) for key in node.keys if key is not None]
+    return len(set(keys)) != len(keys)
+
+
+def _keywords_as_names(text: str) -> str:
+    """Rename Python's keywords where they name an argument or a part of a function's name.
+
+    Raises:
+        SyntaxError: the text cannot be cut into tokens.
+    """
+    try:
+        found = list(tokenize.generate_tokens(io.StringIO(text).readline))
+    except tokenize.TokenError as error:
+        raise SyntaxError(str(error)) from error
+    tokens = [token for token in found if token.type not in (tokenize.NL, tokenize.COMMENT)]
+    lines = io.StringIO(text).readlines()
+    for before, token, after in reversed(list(zip(tokens, tokens[1:], tokens[2:], strict=False))):
+        names_argument = before.string in ("(", ",") and after.string == "="
+        if keyword.iskeyword(token.string) and (names_argument or before.string == "."):
+            row, column = token.start
+            line = lines[row - 1]
+            lines[row - 1] = line[:column] + _RESERVED + line[column:]
+    return "".join(lines)
 
 
 def _check(gold: BfclCalls, answer: str) -> Verdict:

@@ -10,6 +10,7 @@ scores 1, in ToolRL's form R_format.
 
 import json
 import re
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, Literal
 
@@ -20,8 +21,7 @@ from data_schemas.verdicts import Verdict, scored
 from tasks.algorithms.tool_reward import BEST, WORST, ToolCall, tool_correctness, tool_reward
 from tasks.rewards.protocol import Gold, judge
 
-_BLOCK = re.compile(r"<tool_call>(.*?)</tool_call>", re.DOTALL)
-_RESPONSE = re.compile(r"<response>.*?</response>", re.DOTALL)
+_BLANK = re.compile(r"\s*")
 
 
 class CallRow(BaseModel):
@@ -52,11 +52,26 @@ def parse_calls(text: str) -> list[ToolCall] | None:
     None if a block is not closed or holds anything but objects with `name` and `parameters`.
     A `<response>` block beside the calls is not read.
     """
-    text = _RESPONSE.sub(" ", text)
-    blocks = _BLOCK.findall(text)
-    if "<tool_call>" in _BLOCK.sub("", text) or "</tool_call>" in _BLOCK.sub("", text):
+    text = " ".join(_cut(text, "response")[1])
+    blocks, around = _cut(text, "tool_call")
+    if any(tag in part for part in around for tag in ("<tool_call>", "</tool_call>")):
         return None
     return _objects("\n".join(blocks) if blocks else text)
+
+
+def _cut(text: str, tag: str) -> tuple[list[str], list[str]]:
+    """Return (what stands inside of closed tags, what stands around them), both in order."""
+    inside: list[str] = []
+    around: list[str] = []
+    position = 0
+    while True:
+        start = text.find(f"<{tag}>", position)
+        end = text.find(f"</{tag}>", start) if start >= 0 else -1
+        if end < 0:
+            return inside, [*around, text[position:]]
+        around.append(text[position:start])
+        inside.append(text[start + len(tag) + 2 : end])
+        position = end + len(tag) + 3
 
 
 def well_formed(response: str, *, call: bool, answer: bool) -> bool:
@@ -76,11 +91,10 @@ def well_formed(response: str, *, call: bool, answer: bool) -> bool:
 
 
 def _objects(text: str) -> list[ToolCall] | None:
-    decoder = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_refuse)
+    decoder = json.JSONDecoder(object_pairs_hook=unique, parse_constant=_refuse)
     calls: list[ToolCall] = []
     position = 0
-    while text[position:].strip():
-        position += len(text[position:]) - len(text[position:].lstrip())
+    while (position := _end_of_blank(text, position)) < len(text):
         try:
             value, position = decoder.raw_decode(text, position)
         except (ValueError, RecursionError):
@@ -93,7 +107,17 @@ def _objects(text: str) -> list[ToolCall] | None:
     return calls
 
 
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _end_of_blank(text: str, position: int) -> int:
+    found = _BLANK.match(text, position)
+    return found.end() if found else position
+
+
+def unique(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    """Make an object of pairs.
+
+    Raises:
+        ValueError: a key stands twice.
+    """
     value = dict(pairs)
     if len(value) != len(pairs):
         raise ValueError("the same key twice")

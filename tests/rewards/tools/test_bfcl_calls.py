@@ -113,6 +113,46 @@ def test_what_is_no_call_with_literals_is_unparsable(problem, response: str) -> 
     assert "unparsable_calls" == verify(problem("bfcl_calls", one), response).reason
 
 
+@pytest.mark.parametrize(
+    "response",
+    [
+        "f(a=4, a=5)",
+        "f(a=5, a=5)",
+        'f(a={"x": 4, "x": 5})',
+        'f(a=[({"y": {"x": 4, "x": 5}},)])',
+        '{"name": "f", "parameters": {"a": 4, "a": 5}}',
+        '{"name": "f", "name": "f", "parameters": {"a": 5}}',
+        '<tool_call>{"name": "f", "parameters": {"a": {"x": 1, "x": 1}}}</tool_call>',
+    ],
+)
+def test_an_argument_or_a_key_that_stands_twice_is_unparsable(problem, response: str) -> None:
+    gold = {"calls": [{"name": "f", "parameters": {"a": [5, {"x": [5, 1]}]}}]}
+
+    assert "unparsable_calls" == verify(problem("bfcl_calls", gold), response).reason
+
+
+@pytest.mark.parametrize(
+    ("response", "expected"),
+    [
+        ('f(from="a", to="b")', ToolCall("f", {"from": "a", "to": "b"})),
+        (
+            '[Mail.import(class="x, from=1", in=[1])]',
+            ToolCall("Mail.import", {"class": "x, from=1", "in": [1]}),
+        ),
+        ('f(\n  lambda="é",\n  is=True)', ToolCall("f", {"lambda": "é", "is": True})),
+    ],
+)
+def test_an_argument_may_have_the_name_of_a_python_keyword(response, expected) -> None:
+    assert [expected] == parse_python_calls(response)
+
+
+@pytest.mark.parametrize(
+    "response", ["f(from)", "f(a=from)", "from(a=1", 'f(from="a', "f(from=lambda: 1)"]
+)
+def test_a_keyword_is_a_name_where_it_names_something_only(response) -> None:
+    assert parse_python_calls(response) is None
+
+
 def test_nothing_of_a_call_is_executed(tmp_path) -> None:
     touched = tmp_path / "touched"
     parse_python_calls(f"[f(a=open({str(touched)!r}, 'w'))]")
