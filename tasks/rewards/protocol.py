@@ -35,8 +35,9 @@ GoldT = TypeVar("GoldT", bound=Gold)
 class Verifier(Protocol):
     """Judges one response to one problem.
 
-    Contract: the same arguments give the same verdict; nothing but `Problem.answer` and the text
-    after the thinking is looked at; a malformed `Problem.answer` is an abstention.
+    Contract: the same arguments give the same verdict; nothing but `Problem.answer`,
+    `Problem.language` and the text after the thinking is looked at; a malformed `Problem.answer`
+    is an abstention.
     """
 
     def __call__(self, problem: Problem, response: str) -> Verdict: ...

@@ -20,7 +20,7 @@ from tasks.rewards.instructions import rules
 from tasks.rewards.judging import generative_judge, rubric
 from tasks.rewards.judging.metering import MeteredJudge
 from tasks.rewards.judging.opening import NoJudge, open_judge
-from tasks.rewards.maths import final_answer, rule_answer
+from tasks.rewards.maths import final_answer, rule_answer, verdict
 from tasks.rewards.protocol import JUDGED, Entry, Verifier
 from tasks.rewards.scoring.responses import failed
 from tasks.rewards.tools import bfcl_calls, tool_calls
@@ -32,10 +32,8 @@ QUESTIONS = 8
 """Time-outs of a judge that a response or its group may take: two orders, asked twice, in waves."""
 
 _ENTRIES = {
-    "final_answer": Entry(
-        final_answer.verify, final_answer.MAX_CANDIDATES * final_answer.TIMEOUT_S
-    ),
-    "rule_answer": Entry(rule_answer.verify, final_answer.MAX_CANDIDATES * rule_answer.TIMEOUT_S),
+    "final_answer": Entry(final_answer.verify, verdict.MAX_CANDIDATES * verdict.TIMEOUT_S),
+    "rule_answer": Entry(rule_answer.verify, verdict.MAX_CANDIDATES * verdict.TIMEOUT_S),
     "choice": Entry(choice.verify),
     "extraction": Entry(extraction.verify),
     "tool_calls": Entry(tool_calls.verify),

@@ -119,16 +119,7 @@ FORMS = {
     "respelled": lambda gold: f"So \\boxed{{{respelled(undollared(gold))}}}",
     "sentence": lambda gold: f"The final answer is ${undollared(gold)}$.",
     "chinese": lambda gold: f"答案是 {gold}。",
-}
-MISSES = {  # explained one by one in tasks/rewards/README.md
-    ("math_train/train.jsonl", "final_answer", "respelled"): 3,
-    ("math_train/train.jsonl", "final_answer", "sentence"): 1,
-    ("olympiadbench/test.jsonl", "final_answer", "sentence"): 1,
-    ("math_train/train.jsonl", "rule_answer", "respelled"): 3,
-}
-FALSE_POSITIVES = {
-    ("math_train/train.jsonl", "final_answer"): 1,
-    ("olympiadbench/test.jsonl", "rule_answer"): 1,
+    "working": lambda gold: f"The answer is $600 + 120 = \\boxed{{{undollared(gold)}}}$.",
 }
 
 
@@ -137,19 +128,20 @@ FALSE_POSITIVES = {
     ("verifier", "form"),
     [
         ("final_answer", "boxed"),
-        pytest.param("final_answer", "respelled", marks=pytest.mark.slow),
+        ("final_answer", "respelled"),
         ("final_answer", "sentence"),
         ("final_answer", "chinese"),
+        ("final_answer", "working"),
         ("rule_answer", "boxed"),
         ("rule_answer", "respelled"),
+        ("rule_answer", "working"),
     ],
 )
 def test_reference_answers_score_one(problem, path: str, verifier: str, form: str) -> None:
     pairs = [({"value": gold}, FORMS[form](gold)) for gold in golds(path)]
     found = reasons(problem, verifier, pairs)
 
-    assert CLOSED[path] == found.total()
-    assert CLOSED[path] - MISSES.get((path, verifier, form), 0) == found["correct"]
+    assert {"correct": CLOSED[path]} == found
 
 
 def next_digit(text: str) -> str:
@@ -157,7 +149,6 @@ def next_digit(text: str) -> str:
     return re.sub(r"\d", lambda match: str((int(match[0]) + 1) % 10), text, count=1)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("verifier", ["final_answer", "rule_answer"])
 @pytest.mark.parametrize("path", ["math_train/train.jsonl", "olympiadbench/test.jsonl"])
 def test_answers_with_another_digit_score_zero(problem, path: str, verifier: str) -> None:
@@ -165,8 +156,8 @@ def test_answers_with_another_digit_score_zero(problem, path: str, verifier: str
     pairs = [({"value": g}, f"\\boxed{{{next_digit(undollared(g))}}}") for g in numbered]
     found = reasons(problem, verifier, pairs)
 
-    assert FALSE_POSITIVES.get((path, verifier), 0) == found["correct"]
-    assert len(pairs) - 5 <= found["wrong"] + found["correct"]
+    assert found["correct"] == 0
+    assert len(pairs) - 1 <= found["wrong"]  # one gold of OlympiadBench is a text
 
 
 def test_mbpp_reference_programs_pass(problem) -> None:

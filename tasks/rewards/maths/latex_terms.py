@@ -1,72 +1,83 @@
-"""LaTeX and plain mathematical expressions as terms: read, evaluate, turn into sympy.
+"""LaTeX and plain mathematical expressions as terms: read them, evaluate them.
 
-A small grammar of our own (numbers, letters, + - * / ^ !, fractions, roots, functions, brackets),
-with no part of math-verify, so that two verifiers can disagree. What it cannot read is None.
+A small grammar of our own (numbers, letters, + - * / ^ !, fractions, roots, functions, brackets).
+What it cannot read is None. Rational values are exact; others have `DIGITS` digits, so that
+equality of two values is decided far below what any answer distinguishes.
 """
 
 # ruff: noqa: RUF001 - signs that people type
-import cmath
 import math
 import operator
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeAlias
+
+import mpmath
 
 MAX_CHARACTERS = 300
 """Deeper terms would meet Python's recursion limit."""
-MAX_BITS = 20_000
-"""Of an exact power; a larger one is a float, or too large."""
-MAX_FACTORIAL = 1000
+MAX_BITS = 40_000
+"""Of an exact power; more is too large."""
+MAX_FACTORIAL = 3000
+MAX_MAGNITUDE = 10**6
+"""Of exponents and arguments of functions that are not exact."""
+DIGITS = 60
 
 _TOKEN = re.compile(
-    r"\d+(?:\.\d+)?|\.\d+|\\[A-Za-z]+|[A-Za-zα-ωΩ]|[-+*/^!()\[\]{}|_]|(?P<space>\s+)"
+    r"\d+(?:\.\d+)?|\.\d+|\\[A-Za-z]+|[A-Za-zα-ωΩ]|[-+*/^!()\[\]{}|_°']|(?P<space>\s+)"
 )
-_NAMES = {"π": "\\pi", "√": "\\sqrt", "∞": "\\infty", "×": "*", "·": "*", "÷": "/", "²": "^2"}
+_NAMES = {"π": "\\pi ", "√": "\\sqrt ", "∞": "\\infty ", "×": "*", "·": "*", "÷": "/"}
 _WORD = re.compile(r"(?<![\\A-Za-z])(sqrt|pi|sin|cos|tan|log|ln|exp)(?![A-Za-z])")
 _GREEK = re.compile(
     r"(?:var)?(?:alpha|beta|gamma|delta|epsilon|zeta|eta|theta|iota|kappa|lambda|mu|nu|xi|rho|sigma|"
-    r"tau|upsilon|phi|chi|psi|omega)|ell|triangle",
+    r"tau|upsilon|phi|chi|psi|omega)|ell|triangle|infty",
     re.IGNORECASE,
 )
 _TIMES = {"*", "\\cdot", "\\times", "/", "\\div"}
 _CLOSING = {"(": ")", "[": "]", "{": "}", "\\lfloor": "\\rfloor", "\\lceil": "\\rceil", "|": "|"}
 _BOUNDS = {"\\lfloor": "floor", "\\lceil": "ceiling", "|": "abs"}
-_FUNCTIONS: dict[str, Callable[[complex], complex]] = {
-    "sin": cmath.sin,
-    "cos": cmath.cos,
-    "tan": cmath.tan,
-    "sec": lambda x: 1 / cmath.cos(x),
-    "csc": lambda x: 1 / cmath.sin(x),
-    "cot": lambda x: 1 / cmath.tan(x),
-    "arcsin": cmath.asin,
-    "arccos": cmath.acos,
-    "arctan": cmath.atan,
-    "sinh": cmath.sinh,
-    "cosh": cmath.cosh,
-    "tanh": cmath.tanh,
-    "ln": cmath.log,
-    "log": cmath.log,
-    "exp": cmath.exp,
+_MP: Any = mpmath.MPContext()
+_MP.dps = DIGITS
+_FUNCTIONS: dict[str, Callable[[Any], Any]] = {
+    "sin": _MP.sin,
+    "cos": _MP.cos,
+    "tan": _MP.tan,
+    "sec": _MP.sec,
+    "csc": _MP.csc,
+    "cot": _MP.cot,
+    "arcsin": _MP.asin,
+    "arccos": _MP.acos,
+    "arctan": _MP.atan,
+    "sinh": _MP.sinh,
+    "cosh": _MP.cosh,
+    "tanh": _MP.tanh,
+    "ln": _MP.log,
+    "log": _MP.log,
+    "exp": _MP.exp,
     "abs": abs,
-    "floor": lambda x: complex(math.floor(_real(x))),
-    "ceiling": lambda x: complex(math.ceil(_real(x))),
-    "factorial": lambda x: complex(math.gamma(_real(x) + 1)),
+    "floor": lambda x: _MP.floor(_real(x)),
+    "ceiling": lambda x: _MP.ceil(_real(x)),
+    "factorial": lambda x: _MP.gamma(_real(x) + 1),
 }
+_ANGLES = {"sin", "cos", "tan", "sec", "csc", "cot"}
 _OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
     "+": operator.add,
     "*": operator.mul,
     "/": operator.truediv,
-    "^": operator.pow,
 }
-_CONSTANTS: dict[str, complex] = {"\\pi": complex(math.pi), "e": complex(math.e), "i": 1j}
-_SYMPY = {"arcsin": "asin", "arccos": "acos", "arctan": "atan", "ln": "log", "abs": "Abs"}
+_CONSTANTS: dict[str, Any] = {"\\pi": +_MP.pi, "e": +_MP.e, "i": _MP.mpc(0, 1)}
+Value: TypeAlias = Any
+"""A Fraction, or a number of mpmath."""
 
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A node: `num` (value), `sym` (name), `call` (name, one argument), or `+ * / ^` of two."""
+    """A node: `num` (value), `sym` (name), `call` (name, one argument), or `+ * / ^` of two.
+
+    A call of a name that is no known function is one of an unknown function, `f(x)`.
+    """
 
     kind: str
     parts: tuple["Term", ...] = ()
@@ -95,29 +106,39 @@ def parse_term(text: str) -> Term | None:
 
 
 def symbols(term: Term) -> frozenset[str]:
-    """Return the names of the unknowns; pi, e and i are values."""
-    own = {term.name} if term.kind == "sym" and term.name not in _CONSTANTS else set()
-    return frozenset(own.union(*(symbols(part) for part in term.parts)))
+    """Return the names of the unknowns, unknown functions among them; pi, e and i are values."""
+    unknown = (term.kind == "sym" and term.name not in _CONSTANTS) or (
+        term.kind == "call" and term.name not in _FUNCTIONS
+    )
+    return frozenset({term.name} if unknown else ()).union(*map(symbols, term.parts))
 
 
-def value_of(term: Term, point: Mapping[str, complex]) -> Fraction | complex:
+def value_of(term: Term, point: Mapping[str, Fraction]) -> Value:
     """Evaluate at a point: exactly while everything is rational.
 
     Raises:
-        TooLarge: the value is beyond floats.
+        TooLarge: the value is beyond what answers have.
         ArithmeticError, ValueError: it has none there.
     """
     if term.kind == "num":
         return term.value
     if term.kind == "sym":
-        return (_CONSTANTS | dict(point))[term.name]
+        return _CONSTANTS[term.name] if term.name in _CONSTANTS else point[term.name]
     values = [value_of(part, point) for part in term.parts]
     if term.kind == "call":
-        return _apply(term.name, values[0])
-    try:
-        return _power(*values) if term.kind == "^" else _OPERATORS[term.kind](*values)
-    except OverflowError as error:
-        raise TooLarge(term.kind) from error
+        return _apply(term.name, values[0], point)
+    if term.kind == "^":
+        return _power(*values)
+    if not all(isinstance(value, Fraction) for value in values):
+        values = [inexact(value) for value in values]
+    return _OPERATORS[term.kind](*values)
+
+
+def inexact(value: Value) -> Value:
+    """Return a number of mpmath."""
+    if isinstance(value, Fraction):
+        return _MP.mpf(value.numerator) / value.denominator
+    return value
 
 
 def minus(left: Term, right: Term) -> Term:
@@ -125,28 +146,19 @@ def minus(left: Term, right: Term) -> Term:
     return Term("+", (left, _negative(right)))
 
 
-def to_sympy(term: Term) -> Any:
-    """Turn a term into a sympy expression over the reals; to be called in a worker."""
-    import sympy  # takes a second
-
-    if term.kind == "num":
-        return sympy.Rational(term.value.numerator, term.value.denominator)
-    if term.kind == "sym":
-        constants = {"\\pi": sympy.pi, "e": sympy.E, "i": sympy.I}
-        return constants.get(term.name) or sympy.Symbol(term.name, real=True)
-    parts = [to_sympy(part) for part in term.parts]
-    if term.kind == "call":
-        return vars(sympy)[_SYMPY.get(term.name, term.name)](*parts)
-    return _OPERATORS[term.kind](*parts)
-
-
-def _real(value: complex) -> float:
-    if abs(value.imag) > 1e-9:
+def _real(value: Value) -> Value:
+    if abs(_MP.im(value)) > 1e-30:
         raise ValueError("not real")
-    return value.real
+    return _MP.re(value)
 
 
-def _apply(name: str, value: Fraction | complex) -> Fraction | complex:
+def _bounded(value: Value) -> Value:
+    if not _MP.isfinite(value) or abs(value) > MAX_MAGNITUDE:
+        raise TooLarge(str(value))
+    return value
+
+
+def _apply(name: str, value: Value, point: Mapping[str, Fraction]) -> Value:
     if isinstance(value, Fraction):
         match name:
             case "abs":
@@ -155,22 +167,26 @@ def _apply(name: str, value: Fraction | complex) -> Fraction | complex:
                 return Fraction(math.floor(value))
             case "ceiling":
                 return Fraction(math.ceil(value))
-            case "factorial" if value.denominator == 1 and 0 <= value <= MAX_FACTORIAL:
+            case "factorial" if value.denominator == 1 and value >= 0:
+                if value > MAX_FACTORIAL:
+                    raise TooLarge("factorial")
                 return Fraction(math.factorial(int(value)))
-    try:
-        return _FUNCTIONS[name](complex(value))
-    except OverflowError as error:
-        raise TooLarge(name) from error
+    if name not in _FUNCTIONS:  # any function will do: it only has to be the same one elsewhere
+        return _MP.sin(_bounded(inexact(value)) + inexact(point[name])) + inexact(value) ** 2
+    argument = inexact(value)
+    return _FUNCTIONS[name](argument if name in ("ln", "log", "abs") else _bounded(argument))
 
 
-def _power(base: Fraction | complex, exponent: Fraction | complex) -> Fraction | complex:
+def _power(base: Value, exponent: Value) -> Value:
     if isinstance(base, Fraction) and isinstance(exponent, Fraction) and exponent.denominator == 1:
         bits = max(base.numerator.bit_length(), base.denominator.bit_length())
-        if abs(exponent) * bits <= MAX_BITS:
-            return base ** int(exponent)
-        if abs(base) > 1 and exponent > 0:
+        if abs(base) not in (0, 1) and abs(exponent) * bits > MAX_BITS:
             raise TooLarge("^")
-    return complex(base) ** complex(exponent)
+        return base ** int(exponent)
+    base, exponent = inexact(base), inexact(exponent)
+    if base != 0:
+        _bounded(abs(exponent) * (1 + abs(_MP.log(base))))
+    return base**exponent
 
 
 def _number(value: Fraction | int) -> Term:
@@ -187,6 +203,7 @@ class _Reader:
     def __init__(self, tokens: list[str]) -> None:
         self._tokens = tokens
         self._place = 0
+        self._in_angle = False
 
     @property
     def at_end(self) -> bool:
@@ -214,7 +231,10 @@ class _Reader:
     def _product(self) -> Term:
         term = self._signed()
         while self._next and self._next not in "+-)]}|" and self._next not in _CLOSING.values():
-            divide = self._next in _TIMES and self._take() in ("/", "\\div")
+            before, implicit = self._tokens[self._place - 1], self._next not in _TIMES
+            if implicit and (self._next[0] in "0123456789." or before + self._next == "}{"):
+                raise ValueError("nobody writes this product without a sign")
+            divide = not implicit and self._take() in ("/", "\\div")
             term = Term("/" if divide else "*", (term, self._signed()))
         return term
 
@@ -225,13 +245,24 @@ class _Reader:
 
     def _power(self) -> Term:
         term = self._atom()
-        while self._next == "!":
+        if self._next == "!":
             self._take()
             term = Term("call", (term,), name="factorial")
-        if self._next == "^":
+            if self._next == "!":  # not the factorial of a factorial
+                raise ValueError("!!")
+        if self._next == "°":
             self._take()
-            return Term("^", (term, self._group()))
-        return term
+            if self._in_angle:
+                half_turn = Term("/", (Term("sym", name="\\pi"), _number(180)))
+                term = Term("*", (term, half_turn))
+        return self._raised(term)
+
+    def _raised(self, base: Term) -> Term:
+        """Read powers of powers from the right."""
+        if self._next != "^":
+            return base
+        self._take()
+        return Term("^", (base, self._raised(self._group())))
 
     def _group(self) -> Term:
         """Read an argument: {...}, a sign with what follows, or one number, letter or command."""
@@ -257,7 +288,18 @@ class _Reader:
             return self._command(token[1:])
         if not token[-1].isalpha():
             raise ValueError(token)
-        return Term("sym", name=token + self._subscript())
+        name = token + self._subscript()
+        while self._next == "'":
+            name += self._take()
+        return self._unknown_call(name) or Term("sym", name=name)
+
+    def _unknown_call(self, name: str) -> Term | None:
+        """Read f(2x), and I(0) of any letter; n(n+1) is a product."""
+        ahead = self._tokens[self._place : self._place + 3]
+        lone = len(ahead) == 3 and ahead[2] == ")" and ahead[1][-1].isalnum()
+        if ahead[:1] != ["("] or not (name[0] in "fghFGHP" or lone):
+            return None
+        return Term("call", (self._atom(),), name=f"{name}()")
 
     def _command(self, name: str) -> Term:
         if name in _FUNCTIONS:
@@ -302,7 +344,9 @@ class _Reader:
                 base = self._group()
             else:
                 power = self._group()
+        outer, self._in_angle = self._in_angle, name in _ANGLES
         argument = self._atom() if self._next in ("(", "{", "[") else self._bare_argument()
+        self._in_angle = outer
         term = Term("call", (argument,), name=name)
         if base is not None:
             term = Term("/", (term, Term("call", (base,), name="ln")))

@@ -1,49 +1,92 @@
-"""Algebra that may hang, in workers that can be killed: math-verify, and sympy on terms of ours.
+"""What our own grammar cannot read, compared by math-verify in a worker that can be killed.
 
-math-verify's own timeouts are off: they use SIGALRM, which fails in threads, and swallow what they
-interrupt.
+math-verify's own timeouts are off: they use SIGALRM, which the worker's own limit needs, and
+swallow what they interrupt. Only LaTeX that is read as a whole counts, never a text's last number.
 """
 
 import functools
 import logging
 import re
-from collections.abc import Callable
-from fractions import Fraction
+import signal
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from enum import StrEnum
+from types import FrameType
 from typing import Any
 
-from tasks.rewards.maths.latex_terms import Term, TooLarge, parse_term, symbols, to_sympy, value_of
-from tasks.rewards.maths.plain_values import RELATIVE_TOLERANCE
 from tasks.rewards.workers.pool import WorkerPool
+
+CPU_S = 4.0
+"""For one comparison; then the worker goes on with the next."""
+MAX_CHARACTERS = 300
 
 _PHANTOM = re.compile(r"\\phantom\s*(?:\{[^{}]*\})?")
 _BARE_FRACTION = re.compile(
     r"(\\[dtc]?frac)\s*(\\[A-Za-z]+|\w|\{[^{}]*\})\s*(\\[A-Za-z]+|\w|\{[^{}]*\})"
 )
-_DELIMITED = re.compile(r"\\boxed|\\\(|\\\[|\$")
+# Omissions, towers of powers, and numbers that fill a memory.
+_REFUSED = re.compile(r"\\[lc]?dots|\^\{?[^{}]*\^|\^\{?-?\d{4}|\d{4,}\}?\s*!|!\s*!|\d{40}")
 
 
-def equivalent(gold: str, candidate: str) -> bool | None:
-    """Compare LaTeX or plain expressions; None if the gold cannot be read."""
-    from math_verify import parse, verify  # sympy takes a second to import
+class Outcome(StrEnum):
+    """What a comparison came to."""
+
+    SAME = "same"
+    DIFFERENT = "different"
+    GOLD_UNREAD = "gold cannot be read"
+    UNREAD = "answer cannot be read"
+
+
+class _OutOfTime(BaseException):
+    """The limit of CPU time; no `except Exception` on the way may stop it."""
+
+
+def compared(gold: str, candidate: str) -> Outcome:
+    """Compare two LaTeX expressions; to be called in a worker's main thread."""
+    try:
+        with _cpu_limit(CPU_S):
+            theirs = _parsed(gold)
+    except _OutOfTime:
+        return Outcome.GOLD_UNREAD
+    if not theirs:
+        return Outcome.GOLD_UNREAD
+    try:
+        with _cpu_limit(CPU_S):
+            ours = _parsed(candidate)
+            return Outcome.UNREAD if not ours else _verified(theirs, ours)
+    except _OutOfTime:
+        return Outcome.UNREAD
+
+
+def _parsed(text: str) -> list[Any]:
+    from math_verify import LatexExtractionConfig, parse  # sympy takes a second to import
 
     logging.getLogger("math_verify").setLevel(logging.CRITICAL)
-    gold, candidate = _repaired(gold), _repaired(candidate)
-    gold_parsed = parse(_delimited(gold), parsing_timeout=0)
-    if not gold_parsed:
-        return None
-    candidate_parsed = parse(_delimited(candidate), parsing_timeout=0)
-    return verify(
-        gold_parsed,
-        candidate_parsed,
+    if len(text) > MAX_CHARACTERS or _REFUSED.search(text):
+        return []
+    latex = LatexExtractionConfig(boxed_match_priority=0, try_extract_without_anchor=False)
+    boxed = f"$\\boxed{{{_repaired(text)}}}$"
+    return parse(boxed, [latex], fallback_mode="no_fallback", parsing_timeout=0)
+
+
+def _verified(gold: list[Any], candidate: list[Any]) -> Outcome:
+    from math_verify import verify
+
+    equal = verify(
+        gold,
+        candidate,
+        float_rounding=30,
+        numeric_precision=50,
         allow_set_relation_comp=True,  # x in [0, 1] is 0 <= x <= 1
         timeout_seconds=0,
-    ) and not _rounded_away(gold, candidate)
+    )
+    return Outcome.SAME if equal else Outcome.DIFFERENT
 
 
 def _repaired(text: str) -> str:
-    r"""Rewrite what math-verify misreads: \frac\pi 2, \phantom, a final full stop."""
+    r"""Rewrite what math-verify misreads: \frac\pi 2, \phantom, delimiters, a final full stop."""
     text = _BARE_FRACTION.sub(_with_braces, _PHANTOM.sub("", text))
-    return text.strip().rstrip(".")
+    return text.replace("$", " ").strip().rstrip(".")
 
 
 def _with_braces(match: re.Match[str]) -> str:
@@ -51,31 +94,20 @@ def _with_braces(match: re.Match[str]) -> str:
     return f"{match[1]}{top}{bottom}"
 
 
-def _rounded_away(gold: str, candidate: str) -> bool:
-    """Say whether two small values are equal only because math-verify rounds to six decimals."""
-    values: list[Fraction | complex] = []
-    for text in (gold, candidate):
-        term = parse_term(text)
-        if term is None or symbols(term):
-            return False
-        try:
-            values.append(value_of(term, {}))
-        except (TooLarge, ArithmeticError, ValueError):
-            return False
-    ours, theirs = (complex(value) for value in values)
-    largest = max(abs(ours), abs(theirs))
-    return largest < 1.0 and abs(ours - theirs) > RELATIVE_TOLERANCE * largest
+@contextmanager
+def _cpu_limit(seconds: float) -> Generator[None]:
+    """Raise `_OutOfTime` in the block once it has computed for as long."""
 
+    def stop(number: int, frame: FrameType | None) -> None:
+        raise _OutOfTime
 
-def constant(term: Term) -> bool:
-    """Say whether sympy can show that a term is the same for all values of its unknowns."""
-    import sympy  # takes a second
-
-    expression = to_sympy(term)
-    return any(
-        not simplify(expression).free_symbols
-        for simplify in (sympy.expand, sympy.cancel, sympy.simplify)
-    )
+    before = signal.signal(signal.SIGVTALRM, stop)
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
 
 
 def in_worker(function: Callable[..., Any], args: tuple[Any, ...], timeout_s: float) -> Any:
@@ -97,8 +129,3 @@ def pool() -> WorkerPool:
 def close() -> None:
     """End the workers; the next call starts them again."""
     pool().close()
-
-
-def _delimited(text: str) -> str:
-    """Mark a bare expression as an answer, so that all of it is read and not its last number."""
-    return text if _DELIMITED.search(text) else f"$\\boxed{{{text}}}$"

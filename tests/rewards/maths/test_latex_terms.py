@@ -4,11 +4,10 @@ import math
 from fractions import Fraction
 
 import pytest
-import sympy
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.rewards.maths.latex_terms import TooLarge, parse_term, symbols, to_sympy, value_of
+from tasks.rewards.maths.latex_terms import TooLarge, parse_term, symbols, value_of
 
 
 @pytest.mark.parametrize(
@@ -38,7 +37,6 @@ def test_constants_have_their_value(text: str, value: Fraction | float) -> None:
     assert term is not None
     assert not symbols(term)
     assert value == pytest.approx(complex(value_of(term, {}))) or value == value_of(term, {})
-    assert complex(value) == pytest.approx(complex(sympy.N(to_sympy(term))))
 
 
 @pytest.mark.parametrize("text", ["", "2*", "(1", "1)", "\\ldots", "a,b", "\\text{x}", "x" * 301])
@@ -53,7 +51,7 @@ def test_unknowns_are_named_with_their_subscript() -> None:
     assert {"a_12", "b", "\\theta", "x_1"} == symbols(term)
 
 
-@pytest.mark.parametrize("text", ["9^{9^{9^9}}", "e^{9999}", "(9^{9999})^{9999}"])
+@pytest.mark.parametrize("text", ["9^{9^{9^9}}", "e^{9^{9}}", "(9^{9999})^{9999}"])
 def test_a_value_beyond_all_answers_is_refused(text: str) -> None:
     term = parse_term(text)
 

@@ -1,0 +1,230 @@
+r"""Where a response states its final answer: in a box, on a marked line, in a sentence.
+
+A box is the answer: what stands before it in its sentence is working, `600 + 120 = \boxed{720}`.
+Whoever states another value elsewhere (a second box, `#### 27`, "the answer is 27") has stated
+several.
+Every pattern is linear in the text.
+"""
+
+# ruff: noqa: RUF001 - signs that people type
+import itertools
+import re
+from dataclasses import dataclass
+
+from tasks.rewards.maths.parse import MAX_CHARACTERS
+from tasks.rewards.maths.prose import is_number, stated
+from tasks.rewards.maths.words import NEGATED_LAST, OR
+
+MAX_GAP = 40
+"""Characters between boxes that state one list."""
+MAX_LINE = 100
+"""Characters of a response that is nothing but its answer."""
+MAX_MARKS = 100
+"""Whoever announces an answer more often announces none."""
+
+_BOX = re.compile(r"\\(?:boxed|fbox)(?![A-Za-z])")
+_BRACES = re.compile(
+    r"(?P<box>\\{1,2}(?:boxed|fbox)[ \t]{0,9}\{)|"
+    r"(?P<bare>\\{1,2}boxed[ \t]{0,9}(?=[\w\\]))|\\.|[{}]",
+    re.DOTALL,
+)
+_BARE = re.compile(r"\\frac\s?\d\d|\\frac\{[^{}]{1,99}\}\{[^{}]{1,99}\}|-?[\d.,]{0,99}\d|\w")
+_JOINT = re.compile(
+    r"(?:[\s,;$]|\\text\s*\{\s*,?\s*(?:and|or)\s*\}|\\q?quad\b|\\[,;()\[\] ]|\b(?:and|or)\b|"
+    r"\\?[A-Za-z](?:_\{?\w\}?)?\s*=)*"
+)
+_INVISIBLE = re.compile(r"\\phantom\s*\{[^{}]*\}|[\s\\]")
+_NUMBER_BESIDE = r"\$?(?P<value>[-+]?[\d.,/]{1,40}\d|\d|\\d?frac\{\d{1,20}\}\{\d{1,20}\})\$?"
+_OR_AFTER = re.compile(
+    rf"[\s$}})\]\\]{{0,6}}(?P<or>[^\W\d_]{{1,4}})\s{{1,3}}"
+    rf"(?:is\s|perhaps\s|maybe\s)?{_NUMBER_BESIDE}(?![\w\\])"
+)
+_EITHER_BEFORE = re.compile(
+    rf"(?<!\w)(?:either|entweder|soit|antara)\s{{1,3}}{_NUMBER_BESIDE},?\s{{1,3}}"
+    r"[^\W\d_]{1,4}\s{1,3}\$?$"
+)
+_CALCULATION = re.compile(r"<<[^<>\n]*>>")  # GSM8K's calculator notes
+_LABEL = (
+    r"(?:final[ \t]{1,3})?answer|ans|jawaban(?:nya)?(?:[ \t]{1,3}akhir)?|jawapan(?:nya)?|"
+    r"đáp[ \t]{1,3}(?:án|số)|"
+    r"kết[ \t]{1,3}quả|trả[ \t]{1,3}lời|คำตอบ|ตอบ|答案|答|"
+    r"respuesta(?:[ \t]{1,3}final)?|réponse(?:[ \t]{1,3}finale)?|"
+    r"resposta(?:[ \t]{1,3}final)?|(?:die[ \t]{1,3})?antwort|答え|정답"
+)
+_COPULA = r"(?:is|are|equals|ialah|adalah|là|es|est|é|ist|lautet|คือ|是|为|為|は)"
+_LINE = re.compile(
+    rf"####+[ \t]*(?P<hash>[^\n]+)|"
+    rf"^[ \t>*_#]{{0,9}}(?:A|{_LABEL})[ \t*_]{{0,5}}[:：][ \t*_]{{0,5}}"
+    r"(?P<line>[^\n]+)$",
+    re.IGNORECASE | re.MULTILINE,
+)
+_MARK = re.compile(
+    rf"####+|^[ \t>*_#]{{0,9}}A[ \t*_]{{0,5}}[:：]|"
+    rf"(?<![\w/])(?:{_LABEL})[ \t*_]{{0,5}}(?:[:：=]|{_COPULA}(?![a-z'’]))|"
+    rf"(?<!\w)answer\s{{1,3}}to\s[^.\n]{{1,80}}?\sis(?!\w)|"
+    rf"(?:答案|คำตอบ)(?={_COPULA}|[:：])",
+    re.IGNORECASE | re.MULTILINE,
+)
+_SENTENCE_END = re.compile(r"\n|[.!?]\s+(?=[A-ZÀ-Þ])|。")
+_CLAUSE_END = re.compile(r"[,;]\s|\s(?=so|thus|hence|which|because)")
+_DISPLAYED = re.compile(r"\s{0,9}[:*]{0,4}\s{0,9}(?:\\\[(.*?)\\\]|\$\$(.*?)\$\$)", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A text that states an answer, and how it was found."""
+
+    text: str
+    how: str
+    sentence: str = ""
+    """All of it, if the text is only a part."""
+
+
+def strict(text: str, language: str) -> list[Place]:
+    """Find the boxes; without any the marked lines, or the text if it is one short line."""
+    text = _CALCULATION.sub("", text)
+    if _BOX.search(text):
+        return _distinct(boxes(text))
+    lines = [
+        Place((m["hash"] or m["line"]).strip("* \t"), "marked line") for m in _LINE.finditer(text)
+    ]
+    if not lines and len(text) <= MAX_LINE and "\n" not in text.strip():
+        lines = [Place(text.strip(), "whole text")]
+    return _distinct([place for place in lines if place.text])
+
+
+def lenient(text: str, language: str) -> list[Place]:
+    """Find boxes, marked lines and sentences; without any the lines that are numbers, and the last.
+
+    Beside a box only what is nothing but a number counts. A box that is not closed states nothing.
+    """
+    text = _CALCULATION.sub("", text)
+    found, first_mark = boxes(text), len(text)
+    boxed = _BOX.search(text)
+    phrases: list[Place] = []
+    for place, mark in enumerate(_MARK.finditer(text)):
+        if place == MAX_MARKS:
+            return []
+        first_mark = min(first_mark, mark.start())
+        phrase, how = _phrase(text, mark), "marked line" if mark[0][0] == "#" else "sentence"
+        if boxed:
+            phrases += _beside_box(phrase, how, language)
+        elif re.search(r"\w", phrase):
+            phrases += _stated(phrase, how, language, leading=True)
+    if boxed and not found:
+        return []
+    if boxed:
+        first_mark = min(first_mark, boxed.start())
+    if not found and not phrases:
+        return _distinct(_unmarked(text, language))
+    head = text[: min(first_mark, MAX_CHARACTERS)].strip().partition("\n")[0]
+    heads = [Place(head, "first line")] if is_number(head, language) else []
+    return _distinct(heads + found + phrases)
+
+
+def boxes(text: str) -> list[Place]:
+    r"""Return the contents of every outermost \boxed{...} with balanced braces, in order.
+
+    A number that stands beside a box as its alternative counts like a box; a box that is denied is
+    a denial.
+    """
+    places: list[Place] = []
+    for start, end, opened in _box_spans(text):
+        before, after = text[max(0, opened - MAX_GAP) : opened], text[end + 1 : end + 1 + MAX_GAP]
+        denied = NEGATED_LAST.search(before) or re.search(r"(?:\\neq?|≠|\\not\s?=)[\s$]*$", before)
+        content = text[start:end]
+        places.append(Place(f"\\ne {content}" if denied else content, "box"))
+        beside = _OR_AFTER.match(after)
+        if beside and OR.fullmatch(beside["or"]):
+            places.append(Place(beside["value"], "beside a box"))
+        either = _EITHER_BEFORE.search(before)
+        if either:
+            places.append(Place(either["value"], "beside a box"))
+    return places
+
+
+def joint(text: str) -> str:
+    r"""Return `a, b` for \boxed{a} and \boxed{b}: one list, written in a box per part; else ''."""
+    spans = _box_spans(text)
+    between = [text[end + 1 : opened] for (_, end, _), (_, _, opened) in itertools.pairwise(spans)]
+    if not between or any(len(gap) > MAX_GAP or not _JOINT.fullmatch(gap) for gap in between):
+        return ""
+    return ", ".join(text[start:end] for start, end, _ in spans)
+
+
+def _distinct(places: list[Place]) -> list[Place]:
+    return list({place.text: place for place in reversed(places)}.values())[::-1]
+
+
+def _box_spans(text: str) -> list[tuple[int, int, int]]:
+    """Find where each box's content starts and ends, and where the box begins."""
+    spans: list[tuple[int, int, int]] = []
+    depth, start, opened = 0, 0, 0
+    for token in _BRACES.finditer(text):
+        if token["bare"] is not None:
+            content = _BARE.match(text, token.end())
+            if depth == 0 and content:
+                spans.append((token.end(), content.end(), token.start()))
+            continue
+        opens = token["box"] is not None or (depth > 0 and token[0] == "{")
+        if opens and depth == 0:
+            start, opened = token.end(), token.start()
+        depth += 1 if opens else -1 if depth and token[0] == "}" else 0
+        if depth == 0 and token[0] == "}" and start:
+            spans.append((start, token.start(), opened))
+            start = 0
+    # \boxed{\phantom{2}} draws a box to be filled in.
+    return [span for span in spans if _INVISIBLE.sub("", text[span[0] : span[1]])]
+
+
+def _phrase(text: str, mark: re.Match[str]) -> str:
+    """Return what follows a mark: a displayed formula, or up to the end of the sentence."""
+    after = text[mark.end() : mark.end() + MAX_CHARACTERS]
+    displayed = _DISPLAYED.match(after)
+    if displayed and "boxed" not in displayed[0]:
+        return (displayed[1] or displayed[2] or "").strip()
+    return _SENTENCE_END.split(after.lstrip(" \t\n:：*_"), maxsplit=1)[0].strip()
+
+
+def _beside_box(phrase: str, how: str, language: str) -> list[Place]:
+    """Return the number that a phrase states for itself, before a box or without one."""
+    box = _BOX.search(phrase)
+    working = (phrase[: box.start()] if box else phrase).strip(" \t$*\\([")
+    if box and working.endswith(("=", "\\approx", "≈")):
+        return []
+    own = _CLAUSE_END.split(working, maxsplit=1)[0]
+    texts = (own,) if is_number(own, language) else ()
+    if not box and not texts:
+        texts = stated(phrase, language, leading=True)
+    return [Place(text, how) for text in texts if is_number(text, language)]
+
+
+def _stated(sentence: str, how: str, language: str, *, leading: bool) -> list[Place]:
+    parts = stated(sentence, language, leading=leading)
+    return [Place(part, how, sentence) for part in parts] or [Place(sentence, how)]
+
+
+def _unmarked(text: str, language: str) -> list[Place]:
+    stripped = text.strip()
+    if not stripped:
+        return []
+    if is_number(stripped, language):
+        return [Place(stripped, "whole text")]
+    head, tail = text[:-MAX_CHARACTERS], _on_one_line(text[-MAX_CHARACTERS:])
+    lines = [line for line in (head + tail).split("\n") if line.strip()]
+    numbers = [
+        Place(line, "line") for line in lines if len(line) <= MAX_LINE and is_number(line, language)
+    ]
+    sentences = _SENTENCE_END.split(lines[-1][-MAX_CHARACTERS:].strip())
+    last = next((s for s in reversed(sentences) if re.search(r"\d", s)), sentences[-1])
+    return numbers + _stated(last, "last line", language, leading=False)
+
+
+def _on_one_line(text: str) -> str:
+    """Join the lines of the last displayed formula."""
+    for opening, closing in (("$$", "$$"), ("\\[", "\\]")):
+        inside, closed, after = text.rpartition(closing)
+        before, opened, formula = inside.rpartition(opening)
+        if closed and opened:
+            text = before + opened + formula.replace("\n", " ") + closed + after
+    return text

@@ -1,0 +1,130 @@
+r"""Numbers as people write them, rewritten as a machine does: `1234567.8`, whatever the language.
+
+Digits of any script, superscripts (`5²` is `5^{2}`), vulgar fractions, Chinese numerals, separators
+of thousands and decimals. Which of point and comma is which follows the problem's language, unless
+the number itself leaves no doubt (`1.234.567,8`).
+"""
+
+# ruff: noqa: RUF001 - signs that people type
+import re
+import unicodedata
+
+COMMA_LANGUAGES = frozenset(
+    re.findall(
+        r"\w+",
+        "az be bg bs ca cs da de el es et eu fi fr gl hr hu id is it ka kk lt lv mk nb nl nn no pl "
+        "pt ro ru sk sl sq sr sv tr uk uz vi",
+    )
+)
+"""Languages that write 1.234,5 (CLDR 45, decimal separator)."""
+
+_SUPERSCRIPTS = dict(zip("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ⁿ", "0123456789+-n", strict=True))
+_SUBSCRIPTS = dict(zip("₀₁₂₃₄₅₆₇₈₉", "0123456789", strict=True))
+_RAISED = re.compile(f"[{''.join(_SUPERSCRIPTS)}]+")
+_LOWERED = re.compile(f"[{''.join(_SUBSCRIPTS)}]+")
+_MEASURE = re.compile(r"(?<=\d)\s?([ckm]?m|ft|in|yd)([²³])")
+_HAN_DIGITS = {han: place for place, han in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2}
+_HAN_PLACES = {"十": 10, "百": 100, "千": 1000}
+_HAN_SCALES = {"万": 10**4, "亿": 10**8}
+_HAN = re.compile(
+    f"[{''.join(_HAN_DIGITS | _HAN_PLACES)}][{''.join(_HAN_DIGITS | _HAN_PLACES | _HAN_SCALES)}]*"
+)
+_END = r"(?!\d|[.,]\d)"
+_START = r"(?<![\d.,])"
+_SPACED = r"\d{1,3}(?:[ '’]\d{3})+"
+_POINT = re.compile(
+    rf"{_START}(?:(?P<point>(?:\d{{1,3}}(?:,\d{{3}})+|{_SPACED})(?:\.\d+)?)|"
+    rf"(?P<comma>\d{{1,3}}(?:\.\d{{3}})+,\d{{1,2}}|\d{{1,3}}(?:\.\d{{3}}){{2,}}(?:,\d+)?)){_END}"
+)
+_COMMA = re.compile(
+    rf"{_START}(?:(?P<point>\d{{1,3}}(?:,\d{{3}})+\.\d+|\d{{1,3}}(?:,\d{{3}}){{2,}})|"
+    rf"(?P<comma>[1-9]\d{{0,2}}(?:\.\d{{3}})+(?:,\d+)?|{_SPACED}(?:,\d+)?|\d+,\d+)){_END}"
+)
+# Money is never written with three decimals.
+_MONEY = re.compile(
+    rf"(?P<before>(?:Rp\.?|IDR|VND|R\\?\$|BRL|€)\s*)?(?<![\d.,])"
+    rf"(?:(?P<comma>\d{{1,3}}(?:\.\d{{3}})+(?:,\d{{1,2}})?|\d+,\d{{1,2}})|"
+    rf"(?P<point>\d{{1,3}}(?:,\d{{3}})+(?:\.\d{{1,2}})?)){_END}(?P<after>\s*(?:₫|đ|€|VND|VNĐ|đồng)(?!\w))?"
+)
+_BRACKETS = re.compile(r"\\\{|\\\}|[()\[\]]")
+
+
+def plain_signs(text: str) -> str:
+    """Rewrite digits, superscripts and signs of other scripts, and the width of letters."""
+    if text.isascii():
+        return text
+    text = _MEASURE.sub(lambda m: f" {m[1]}^{_SUPERSCRIPTS[m[2]]}", text)
+    text = _RAISED.sub(lambda m: f"^{{{''.join(_SUPERSCRIPTS[c] for c in m[0])}}}", text)
+    text = _LOWERED.sub(lambda m: f"_{{{''.join(_SUBSCRIPTS[c] for c in m[0])}}}", text)
+    return unicodedata.normalize("NFKC", "".join(map(_plain_sign, text)))
+
+
+def _plain_sign(sign: str) -> str:
+    if sign.isascii():
+        return sign
+    digit = unicodedata.decimal(sign, None)
+    if digit is not None:
+        return str(digit)
+    if unicodedata.decomposition(sign).startswith("<fraction>"):
+        top, _, below = unicodedata.normalize("NFKC", sign).partition("\u2044")
+        return f"\\frac{{{top}}}{{{below}}}" if below else sign
+    return sign
+
+
+def machine_numbers(text: str, language: str) -> str:
+    """Rewrite every number of a text; within brackets a comma without a space parts members."""
+    if language.startswith(("zh", "ja")):
+        text = _HAN.sub(lambda match: str(_chinese(match[0])), text)
+    if "," not in text and "." not in text and " " not in text and "'" not in text:
+        return text
+    text = _MONEY.sub(_without_separators_of_money, text)
+    pattern = _COMMA if language.partition("-")[0].lower() in COMMA_LANGUAGES else _POINT
+    spans = _bracketed(text)
+
+    def rewritten(match: re.Match[str]) -> str:
+        inside = any(start < match.start() < end for start, end in spans)
+        return match[0] if inside and "," in match[0] else _without_separators(match)
+
+    return pattern.sub(rewritten, text)
+
+
+def _bracketed(text: str) -> list[tuple[int, int]]:
+    """Find the outermost brackets in which a comma parts members, for want of `, ` or `;`."""
+    spans: list[tuple[int, int]] = []
+    depth, start = 0, 0
+    for sign in _BRACKETS.finditer(text):
+        opens = sign[0] in ("(", "[", "\\{")
+        if opens and depth == 0:
+            start = sign.start()
+        depth = max(0, depth + (1 if opens else -1))
+        if depth == 0 and not opens:
+            content = text[start : sign.start()]
+            if ", " not in content and ";" not in content:
+                spans.append((start, sign.start()))
+    return spans
+
+
+def _without_separators(match: re.Match[str]) -> str:
+    point = match["point"] is not None
+    number = re.sub(r"[ '’]", "", match["point"] if point else match["comma"])
+    return number.replace(",", "") if point else number.replace(".", "").replace(",", ".")
+
+
+def _without_separators_of_money(match: re.Match[str]) -> str:
+    if match["before"] is None and match["after"] is None:
+        return match[0]
+    return f"{match['before'] or ''}{_without_separators(match)}{match['after'] or ''}"
+
+
+def _chinese(text: str) -> int:
+    total, section, digit = 0, 0, 0
+    if not set(text) & (_HAN_PLACES.keys() | _HAN_SCALES.keys()):
+        return int("".join(str(_HAN_DIGITS[han]) for han in text))
+    for han in text:
+        if han in _HAN_DIGITS:
+            digit = _HAN_DIGITS[han]
+        elif han in _HAN_PLACES:
+            section, digit = section + (digit or 1) * _HAN_PLACES[han], 0
+        else:
+            total, section, digit = (total + section + digit) * _HAN_SCALES[han], 0, 0
+    return total + section + digit

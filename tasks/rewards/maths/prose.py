@@ -1,0 +1,139 @@
+"""The value that a sentence states, if it states one.
+
+A sentence that hedges (`either 5 or 3`), gives a range (`between 2 and 3`), compares
+(`more than 8`) or denies (`not 8`) states no value, or several, all of which must then be right.
+"""
+
+# ruff: noqa: RUF001 - signs that people type
+import re
+
+from tasks.rewards.maths import units
+from tasks.rewards.maths.parse import Answer, parse
+from tasks.rewards.maths.words import (
+    COMPARED_LAST,
+    DENIED_FIRST,
+    JOINED,
+    NEGATED_LAST,
+    NEGATION,
+    OPENS_RANGE,
+    OR,
+)
+
+MAX_UNIT_WORDS = 3
+"""More words after a number are a sentence."""
+
+_FORMULA = r"\$\$[^$]+\$\$|\$[^$]+\$|\\\(.+?\\\)|\\\[.+?\\\]"
+_MONEY = rf"(?:(?:Rp\.?|RM|USD|R\$|\\?\$|[{units.CURRENCY_SIGNS}])\s?)?"
+_NUMBER = (
+    rf"(?<![A-Za-z0-9_.\\])[-+−]?\s?{_MONEY}(?<![A-Za-z0-9_.])[-+−(]*(?:\d|\.\d|√)"
+    r"[\d.,'’ +\-−*/×·÷^!%()²³√π½]*"
+)
+_RUN = re.compile(rf"(?P<formula>{_FORMULA})|(?P<number>{_NUMBER})", re.DOTALL)
+_WORD = re.compile(r"(?<![\\A-Za-z{])[A-Za-z][a-z]{2,}")
+_COMMAND = re.compile(r"\\[A-Za-z]+(?:\s*\{[^{}]*\})?")
+_EQUALS = re.compile(r"(?<![<>!:=\\])=(?!=)")
+_AFTER = re.compile(r"\s?([^\W\d_]+|[%°])")
+_OPENING = re.compile(
+    r"[\s:*_(]*(?:(?:exactly|simply|just|approximately|about|roughly|equal to)\s+)?"
+)
+
+
+def stated(phrase: str, language: str, *, leading: bool) -> tuple[str, ...]:
+    """Return what a sentence gives as its value; nothing if it gives none.
+
+    Args:
+        leading: the number with which the sentence begins counts, else the last one.
+    """
+    phrase = phrase.strip().strip("*_ ")
+    if not phrase:
+        return ()
+    formula = re.fullmatch(_FORMULA, phrase.rstrip(" .。"), re.DOTALL) or _is_formula(phrase)
+    if formula or _whole(parse(phrase, language)):
+        return (phrase,)
+    phrase = _with_money(phrase)
+    *sides, right = _EQUALS.split(phrase)
+    left = "=".join(sides)
+    if sides and right.strip(" $.") and not is_number(left, language):
+        return stated(_undelimited(left, right), language, leading=True)
+    return _numbers(phrase, leading)
+
+
+def _numbers(phrase: str, leading: bool) -> tuple[str, ...]:
+    """Return the number or formula that a sentence states among others."""
+    runs = [run for run in _RUN.finditer(phrase) if _separate(phrase, run)]
+    kept: list[str] = []
+    for place, run in enumerate(runs):
+        before = phrase[runs[place - 1].end() if place else 0 : run.start()]
+        after = phrase[run.end() : runs[place + 1].start() if place + 1 < len(runs) else None]
+        last = place + 1 == len(runs)
+        joined = place > 0 and JOINED.fullmatch(before) and not OR.search(before)
+        if joined or (not last and OPENS_RANGE.search(before) and JOINED.search(after)):
+            return ()  # 2 to 3, between 2 and 3, 2 and 3
+        value = _text(phrase, run)
+        if kept and OR.search(before):
+            return (kept[-1], value)
+        denied = NEGATED_LAST.search(before) or DENIED_FIRST.search(after)
+        denied = denied or (NEGATION.search(after) and (last or not NEGATED_LAST.search(after)))
+        if denied or COMPARED_LAST.search(before):
+            continue
+        kept.append(value)
+        goes_on = not last and (OR.search(after) or JOINED.fullmatch(after))
+        if leading and place == 0 and _OPENING.fullmatch(before) and not goes_on:
+            break
+    return tuple(kept[-1:])
+
+
+def is_number(text: str, language: str) -> bool:
+    """Say whether the text is one number with at most a short unit."""
+    if len(text) > 100 or "=" in text or not re.search(r"\d", text):
+        return False
+    answer = parse(text, language)
+    return answer.kind in ("value", "based") and len(answer.unit) <= MAX_UNIT_WORDS
+
+
+def _whole(answer: Answer) -> bool:
+    """Say whether a sentence is nothing but an answer."""
+    kinds = {part.kind for part in answer.parts}
+    if "words" in kinds and kinds != {"words"}:
+        return False  # 18, which is the total
+    return answer.readable and len(answer.unit) <= MAX_UNIT_WORDS
+
+
+def _is_formula(phrase: str) -> bool:
+    """Say whether LaTeX without delimiters is all there is."""
+    return "$" not in phrase and "\\" in phrase and not _WORD.search(_COMMAND.sub("", phrase))
+
+
+def _with_money(phrase: str) -> str:
+    """Write dollar signs as such where they can't be the ends of formulas."""
+    formulas = phrase.split("$")[1::2]
+    if phrase.count("$") % 2 == 0 and not any(
+        _WORD.search(_COMMAND.sub("", formula)) for formula in formulas
+    ):
+        return phrase
+    return re.sub(r"\\?\$(?=[\d.])", "USD ", re.sub(r"\$(?![\d.])", " ", phrase))
+
+
+def _undelimited(left: str, right: str) -> str:
+    """Take up the sign of a formula that is cut at its equals sign."""
+    return f"${right}" if left.count("$") % 2 else right
+
+
+def _separate(phrase: str, run: re.Match[str]) -> bool:
+    """Say whether a number stands for itself: not 2A, 2x or 5th."""
+    if run["formula"]:
+        return re.search(r"\w", run[0]) is not None
+    after = re.match(r"[A-Za-z]+", phrase[run.end() :])
+    return after is None or run[0][-1] == " " or after[0].casefold() in units.KNOWN
+
+
+def _text(phrase: str, run: re.Match[str]) -> str:
+    """Return the run, with a word for million or a sign for per cent after it."""
+    text = run[0].rstrip(" ,.+-−*/×·÷^(")
+    if run["formula"]:
+        return text
+    while text.count(")") > text.count("(") and text.endswith(")"):
+        text = text[:-1].rstrip()
+    after = _AFTER.match(phrase, run.start() + len(text))
+    belongs = after is not None and (after[1] in "%°" or units.scale(after[1]) != 1)
+    return text + after[0] if after and belongs else text

@@ -1,0 +1,144 @@
+"""One reading of answers: locate, parse, compare. Both verifiers of final answers judge by it.
+
+They differ in where they look, never in what an expression means. A response cannot escape into an
+abstention: what cannot be read of it, or not be compared in time, is compared by its text, and is
+wrong. An abstention says that the gold cannot be read.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial
+from typing import TypeAlias
+
+from pydantic import Field
+
+from data_schemas.prompts import Problem
+from data_schemas.verdicts import Verdict, abstain, scored
+from tasks.rewards.maths import symbolic
+from tasks.rewards.maths.compare import same
+from tasks.rewards.maths.locate import Place, boxes, joint, lenient
+from tasks.rewards.maths.parse import Answer, parse
+from tasks.rewards.maths.symbolic import Outcome
+from tasks.rewards.maths.words import HEDGES
+from tasks.rewards.protocol import Gold, judge
+from tasks.rewards.workers.pool import WorkerFailed, WorkerTimeout
+
+MAX_CANDIDATES = 8
+"""Whoever states more values than this guesses."""
+TIMEOUT_S = 10.0
+"""CPU seconds of a worker for one comparison, twice what `symbolic` allows itself."""
+SHOWN = 80
+"""Characters of an answer in a verdict's detail."""
+SHOWN_ANSWERS = 4
+MAX_VALUE = 200
+"""Characters of a gold; a longer one is a solution."""
+
+_FORMULA = re.compile(r"\\[A-Za-z]|[\^_|]")
+Locate: TypeAlias = Callable[[str, str], Sequence[Place]]
+"""From a text and its language to the places that state an answer."""
+
+
+class FinalAnswer(Gold):
+    """What the answer must be worth."""
+
+    value: str = Field(pattern=r"\S")
+    tolerance: float | None = Field(default=None, gt=0, description="absolute; None: exactly")
+
+
+def decide(problem: Problem, response: str, locate: Locate) -> Verdict:
+    """Score 1 if everything that is stated as the final answer has the gold value, else 0."""
+    return judge(problem, response, FinalAnswer, partial(_check, problem.language, locate))
+
+
+def same_answer(
+    gold: str, candidate: str, language: str = "en", tolerance: float | None = None
+) -> bool | None:
+    """Compare two written answers; None if the gold cannot be read or a worker failed on it."""
+    ours, theirs = parse(gold, language), parse(candidate, language)
+    return _compared(ours, theirs, _fraction(tolerance)).equal
+
+
+@dataclass(frozen=True, slots=True)
+class _Compared:
+    equal: bool | None
+    how: str
+
+
+def _check(language: str, locate: Locate, gold: FinalAnswer, answer: str) -> Verdict:
+    ours, allowed = _gold(gold.value, language), _fraction(gold.tolerance)
+    places = locate(answer, language)
+    if not 1 <= len(places) <= MAX_CANDIDATES:
+        reason = "several_answers" if places else "no_answer"
+        return scored(0.0, reason, f"gold {_shown(ours)}; {len(places)} answers found")
+    found = [(place, _read(place, ours, language)) for place in places]
+    compared = [_compared(ours, theirs, allowed) for _, theirs in found]
+    if any(not one.equal for one in compared) and all(place.how == "box" for place in places):
+        whole = Place(joint(answer), "boxes of a list")
+        theirs = parse(whole.text, language)
+        one = _compared(ours, theirs, allowed)
+        if one.equal:
+            found, compared = [(whole, theirs)], [one]
+    verdicts = [one.equal for one in compared]
+    read = [
+        f"{place.how} {_shown(theirs)}: {one.how}"
+        for (place, theirs), one in zip(found[:SHOWN_ANSWERS], compared, strict=False)
+    ]
+    detail = f"gold {_shown(ours)}; {'; '.join(read)}"
+    if all(verdicts):
+        return scored(1.0, "correct", detail)
+    if False in verdicts:
+        return scored(0.0, "several_answers" if len(found) > 1 else "wrong", detail)
+    return abstain("gold_unreadable", detail)
+
+
+def _read(place: Place, gold: Answer, language: str) -> Answer:
+    """Read a place; a sentence that is the gold word for word is read as a whole."""
+    whole = parse(place.sentence, language) if place.sentence else None
+    return whole if whole and whole.text == gold.text else parse(place.text, language)
+
+
+def _gold(value: str, language: str) -> Answer:
+    """Read the gold: a value, what is boxed in it, or what the solution that it is comes to."""
+    boxed = dict.fromkeys(place.text for place in boxes(value))
+    whole = parse(", ".join(boxed) or value, language)
+    if whole.readable or len(value) < MAX_VALUE:
+        return whole
+    places = lenient(value, language)
+    return parse(places[0].text, language) if len(places) == 1 else whole
+
+
+def _fraction(tolerance: float | None) -> Fraction | None:
+    return None if tolerance is None else Fraction(str(tolerance))
+
+
+def _shown(answer: Answer) -> str:
+    text = answer.text if len(answer.text) <= SHOWN else f"{answer.text[:SHOWN]}..."
+    return f"{text!r} ({answer.kind})"
+
+
+def _compared(ours: Answer, theirs: Answer, tolerance: Fraction | None) -> _Compared:
+    equal = same(ours, theirs, tolerance)
+    if equal is not None:
+        return _Compared(equal, "same" if equal else "different")
+    if not theirs.readable and (not _FORMULA.search(theirs.text) or HEDGES.search(theirs.text)):
+        return _Compared(False, "no formula")
+    gold, candidate = (answer.text.replace("\\cr ", "\\\\ ") for answer in (ours, theirs))
+    try:
+        outcome = symbolic.in_worker(symbolic.compared, (gold, candidate), TIMEOUT_S)
+    except (WorkerTimeout, WorkerFailed) as error:
+        if not ours.readable and not _gold_is_fit(gold):
+            return _Compared(None, f"{error}")
+        return _Compared(False, f"the answer cannot be compared: {error}")
+    if outcome is Outcome.GOLD_UNREAD and not ours.readable:
+        return _Compared(None, outcome)
+    return _Compared(outcome is Outcome.SAME, f"{outcome} (math-verify)")
+
+
+def _gold_is_fit(gold: str) -> bool:
+    """Say whether the gold alone does no harm, so that it was the response that did."""
+    try:
+        return symbolic.in_worker(symbolic.compared, (gold, gold), TIMEOUT_S) is Outcome.SAME
+    except (WorkerTimeout, WorkerFailed):
+        return False
