@@ -5,15 +5,15 @@ demonstrations  Demonstration: one worked response for SFT (written by curation)
 raw_files       RawFile: one raw file by content (written by ingestion)
 quarantine      Quarantined: one refused item with its reason
 graded          GradedProblem: a Problem with the start model's pass rate (written by grading)
-rollouts        Rollout, RouterTrace, RolloutGroup: what the policy said and which experts it used
+rollouts        Rollout, RouterTrace, RolloutGroup: sampled responses and their expert choices
 verdicts        Verdict: a score with its reason, or an abstention with its reason
-artifacts       CheckpointRef, DatasetRef, ReportRef, StoreRef, Execution: what Flyte tasks pass on
+artifacts       CheckpointRef, DatasetRef, ReportRef, StoreRef, Execution: passed between tasks
 samples         SampleResult: one evaluated response with its verdict (written by evaluation)
-intake          InboxFile, Watermark, Intake, Decision: what retraining found and decided
+intake          InboxFile, Watermark, Intake, Decision: new raw files and the retraining decision
 statements      Statement: which code and inputs made which outputs (one per executed stage)
 reports         StepReport, EvaluationReport, StageReport, ReleaseManifest
 audits          AuditReport, Finding: what an audit of the chain found
-settings        one frozen model per stage; rl_settings those of RL
-machine_settings  which engines a stage runs on, in what numbers, over how many GPUs
+settings        one frozen model per stage; those of RL are in rl_settings
+machine_settings  the engines of a stage: kind, precision and parallel layout
 arrow           record class to pyarrow schema and back; names the bad row
 """

@@ -1,4 +1,4 @@
-"""References that Flyte tasks pass on. Small, typed, and keyed by content.
+"""References passed between Flyte tasks: small, typed and keyed by content.
 
 An artifact is a directory `<store>/objects/<digest[:16]>/` holding files and a
 MANIFEST.json that lists every file with its sha256. The digest of the artifact is
@@ -32,7 +32,7 @@ class DatasetRef(BaseModel):
 
 
 class ReportRef(BaseModel):
-    """A directory with a machine-readable report and what it rests on."""
+    """A directory with a machine-readable report and the data it was computed from."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -44,8 +44,8 @@ class ReportRef(BaseModel):
 class StoreRef(BaseModel):
     """The store all artifacts of a run live in.
 
-    The id is minted when the store is created and is part of every cache key, so a
-    deleted store never yields a cache hit that points at nothing.
+    The id is generated when the store is created and is part of every cache key, so after a
+    store is deleted, no cache hit can refer to objects that no longer exist.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")

@@ -1,4 +1,4 @@
-"""What an audit found: the chain from a registered model back to its raw files."""
+"""Result of an audit: the lineage of a registered model back to its raw files."""
 
 from enum import StrEnum
 
@@ -6,18 +6,18 @@ from pydantic import BaseModel, ConfigDict, Field
 
 
 class NodeKind(StrEnum):
-    """What stands at a place of the chain."""
+    """Kind of a node in the lineage chain."""
 
     MODEL = "model"
     """The registered version in MLflow."""
     STAGE = "stage"
     """A statement with the objects it made."""
     ORIGIN = "origin"
-    """Files from outside: where the chain ends."""
+    """External files, where the chain ends."""
 
 
 class Finding(BaseModel):
-    """One thing that is not as recorded."""
+    """One difference between what is stored and what was recorded."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -26,27 +26,27 @@ class Finding(BaseModel):
 
 
 class AuditNode(BaseModel):
-    """One place of the chain with what was re-hashed there."""
+    """One node of the chain and the objects re-hashed for it."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     id: str
     kind: NodeKind
     title: str
-    details: tuple[tuple[str, str], ...] = Field(description="what it is, value; digests in full")
+    details: tuple[tuple[str, str], ...] = Field(description="(name, value) pairs; digests in full")
     parents: tuple[str, ...] = Field(description="ids of the nodes it was made from")
     findings: tuple[Finding, ...]
 
 
 class AuditReport(BaseModel):
-    """The verdict on one registered model."""
+    """The audit result for one registered model."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    model: str = Field(description="what was asked for, 'models:/NAME@released'")
+    model: str = Field(description="the audited model, 'models:/NAME@released'")
     version: str
     nodes: tuple[AuditNode, ...] = Field(description="the model first, then back to the origins")
-    findings: tuple[Finding, ...] = Field(description="all of them, those of the nodes included")
+    findings: tuple[Finding, ...] = Field(description="all findings, including those of the nodes")
     statements: int
     objects: int
     raw_files: int

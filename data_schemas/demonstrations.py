@@ -13,7 +13,7 @@ class Parent(StrEnum):
     REASONING = "reasoning"
     COMMERCE = "commerce"
     JUDGE = "judge"
-    """Compares answers; no parent of the merge."""
+    """Compares answers; not a parent of the merge."""
 
 
 MERGED = (Parent.REASONING, Parent.COMMERCE)
@@ -21,7 +21,7 @@ MERGED = (Parent.REASONING, Parent.COMMERCE)
 
 
 class Demonstration(BaseModel):
-    """A prompt and the response to imitate; loss falls on the response only."""
+    """A prompt and the response to imitate; only response tokens have a loss."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

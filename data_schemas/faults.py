@@ -1,4 +1,4 @@
-"""What is wrong with settings, in one line: the field, its value, what is allowed, the likely name.
+"""One-line messages for invalid settings: field, value, allowed values and a suggested name.
 
 pydantic's own text of a fault has three lines and a link.
 """

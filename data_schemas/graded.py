@@ -1,4 +1,4 @@
-"""A problem with how well the start model does on it; one row of graded.parquet."""
+"""A problem with the start model's pass rate; one row of graded.parquet."""
 
 from enum import StrEnum
 
@@ -21,14 +21,16 @@ class Band(StrEnum):
     SOLVED = "solved"
     """p = 1"""
     UNGRADED = "ungraded"
-    """Every verdict was an abstention: nothing is known."""
+    """Every verdict was an abstention: the pass rate is unknown."""
 
 
 class GradedProblem(Problem):
-    """A Problem, so RL and evaluation take it as it is; the columns after `level` are new."""
+    """A Problem with grading results, accepted wherever a Problem is."""
 
     pass_rate: float | None = Field(
-        ge=0.0, le=1.0, description="share of judged samples solved; None if none was judged"
+        ge=0.0,
+        le=1.0,
+        description="share of samples with a verdict that were solved; None if none has one",
     )
     mean_tokens: float = Field(ge=0.0, description="mean response length, end token included")
     band: Band

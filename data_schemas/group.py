@@ -1,23 +1,25 @@
-"""What every group of settings has in common."""
+"""Base class of every group of settings."""
 
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 LARGEST = 2**53
-"""Beyond it a JSON reader may round an integer."""
+"""JSON readers may round larger integers."""
 LARGEST_SEED = 2**32 - 1
-"""What numpy, torch and vLLM all take."""
-Seed = Annotated[int, Field(ge=0, le=LARGEST_SEED, description="of everything the stage draws")]
+"""Largest seed accepted by numpy, torch and vLLM."""
+Seed = Annotated[
+    int, Field(ge=0, le=LARGEST_SEED, description="for everything random in the stage")
+]
 
 
 def no_schema(schema: dict[str, Any]) -> None:
-    """Leave the schema empty: Flyte prints it as help, where it fills ten screens."""
+    """Empty the schema: Flyte would print it in `--help`, where it fills ten screens."""
     schema.clear()
 
 
 class Settings(BaseModel):
-    """Frozen, unknown keys refused, and only numbers that survive JSON and msgpack."""
+    """Frozen; refuses unknown keys and numbers that JSON or msgpack cannot represent exactly."""
 
     model_config = ConfigDict(
         frozen=True, extra="forbid", allow_inf_nan=False, json_schema_extra=no_schema

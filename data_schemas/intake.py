@@ -1,4 +1,4 @@
-"""What retraining finds in its inbox, and how far it has read."""
+"""The files in a retraining inbox, and how far it has been read."""
 
 from enum import StrEnum
 from typing import Self
@@ -22,7 +22,7 @@ class InboxFile(BaseModel):
 
 
 class Watermark(BaseModel):
-    """How far an inbox has been read. The start of time is `modified` 0 and no key."""
+    """How far an inbox has been read. Initially `modified` is 0 and the key is empty."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -34,7 +34,7 @@ class Watermark(BaseModel):
 
 
 class TakenFile(BaseModel):
-    """One file of an intake with what became of its rows."""
+    """One file of an intake, with the number of rows per outcome."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -44,7 +44,7 @@ class TakenFile(BaseModel):
     bytes: int
     rows: int
     valid: int
-    fresh: int = Field(description="valid, and not what the released model was trained on")
+    fresh: int = Field(description="valid rows that the released model was not trained on")
 
 
 class Intake(BaseModel):
@@ -72,7 +72,7 @@ class Outcome(StrEnum):
 
 
 class Decision(BaseModel):
-    """Is a retraining worth its cost, and why."""
+    """Whether a retraining is worth its cost, and why."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -91,12 +91,14 @@ class Lesson(BaseModel):
 
 
 class Assessment(BaseModel):
-    """What the new files are worth, and the lesson they give if they are worth one."""
+    """The decision on the new files and, if they are worth training on, the lesson."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     decision: Decision
-    lesson: Lesson | None = Field(description="None: nothing is learned, for the decision's reason")
+    lesson: Lesson | None = Field(
+        description="None if nothing is learned; the decision has the reason"
+    )
 
     @model_validator(mode="after")
     def _there_is_a_lesson_exactly_if_it_is_to_be_learned(self) -> Self:

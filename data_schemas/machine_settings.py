@@ -1,6 +1,6 @@
 """Which engines a stage runs on, and how they are laid out over processes and GPUs.
 
-The code of a stage is the same for all of them: a machine decides where and in which numbers.
+The code of a stage is the same for every engine; these settings choose device and precision.
 """
 
 from enum import StrEnum
@@ -12,7 +12,7 @@ from data_schemas.group import Settings
 
 
 class RolloutKind(StrEnum):
-    """Which rollout engine answers prompts."""
+    """Which rollout engine generates responses."""
 
     HF = "hf"
     VLLM = "vllm"
@@ -26,42 +26,53 @@ class TrainerKind(StrEnum):
 
 
 class Precision(StrEnum):
-    """Numbers an engine computes with."""
+    """Precision of an engine's weights and activations."""
 
     FP32 = "fp32"
     BF16 = "bf16"
     FP8 = "fp8"
-    """vLLM only: quantised experts and projections, all else in bf16."""
+    """vLLM only: experts and projections are quantised, all other layers are bf16."""
 
 
 class LayoutSettings(Settings):
-    """How the processes of a stage share one model; sizes of 1 are the laptop's.
+    """Parallel layout of a stage; all sizes are 1 on a single machine.
 
-    Ranks that are left after tensor, pipeline and context parallelism are data-parallel.
+    Ranks that remain after tensor, pipeline and context parallelism are data-parallel.
     """
 
     tensor: int = Field(
-        default=1, ge=1, description="tensor parallel; above 1 with sequence parallel"
+        default=1, ge=1, description="tensor parallel size; sequence parallelism is on above 1"
     )
     pipeline: int = Field(default=1, ge=1, description="pipeline stages (1F1B)")
-    expert: int = Field(default=1, ge=1, description="expert parallel; experts are divided by it")
-    context: int = Field(default=1, ge=1, description="context parallel: parts of a sequence")
+    expert: int = Field(
+        default=1, ge=1, description="expert parallel size; must divide the number of experts"
+    )
+    context: int = Field(default=1, ge=1, description="context parallel size")
     recompute: bool = Field(default=False, description="recompute activations in the backward pass")
-    micro_batch_tokens: int = Field(default=8192, ge=64, description="packed tokens per forward")
-    precision: Precision = Field(default=Precision.FP32, description="of the trainer: fp32 or bf16")
+    micro_batch_tokens: int = Field(
+        default=8192, ge=64, description="packed tokens per forward pass"
+    )
+    precision: Precision = Field(
+        default=Precision.FP32, description="precision of the trainer: fp32 or bf16"
+    )
     rollout_tensor: int = Field(
-        default=1, ge=1, description="tensor parallel of a rollout engine, inside a node"
+        default=1, ge=1, description="tensor parallel size of a rollout engine, within a node"
     )
     dedicated_rollout_gpus: int = Field(
         default=0,
         ge=0,
-        description="GPUs per node that only roll out; 0 = every GPU does both in turn",
+        description="GPUs per node used for rollouts only; 0 = every GPU alternates between both",
     )
     rollout_memory: float = Field(
-        default=0.6, gt=0.0, lt=1.0, description="share of a GPU for weights and cache of a rollout"
+        default=0.6,
+        gt=0.0,
+        lt=1.0,
+        description="share of a GPU for a rollout engine's weights and KV cache",
     )
     hang_s: float = Field(
-        default=600.0, gt=0.0, description="silence after which a rollout engine counts as hung"
+        default=600.0,
+        gt=0.0,
+        description="a rollout engine without progress for this long is considered hung",
     )
 
     @model_validator(mode="after")
@@ -81,11 +92,13 @@ class MachineSettings(Settings):
 
     rollout: RolloutKind = RolloutKind.HF
     trainer: TrainerKind = TrainerKind.TORCH
-    precision: Precision = Field(default=Precision.FP32, description="of the rollout engine")
+    precision: Precision = Field(
+        default=Precision.FP32, description="precision of the rollout engine"
+    )
     fp8_ignored_layers: tuple[str, ...] = Field(
         default=(),
-        description="layers that fp8 leaves alone beside routers, embeddings and head: those of "
-        "Super Experts, as 'model.layers.3.mlp.experts'",
+        description="layers kept in bf16 under fp8, in addition to routers, embeddings and head: "
+        "those with Super Experts, as 'model.layers.3.mlp.experts'",
     )
     layout: LayoutSettings = LayoutSettings()
 

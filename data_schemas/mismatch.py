@@ -1,4 +1,4 @@
-"""How far rollout engine and trainer are apart, and what was decided about it."""
+"""Measured mismatch between rollout engine and trainer, and the gate's decision on it."""
 
 from enum import StrEnum
 
@@ -6,17 +6,17 @@ from pydantic import BaseModel, ConfigDict, Field
 
 
 class Decision(StrEnum):
-    """What the mismatch gate lets a step do."""
+    """What the mismatch gate decides for a step."""
 
     PROCEED = "proceed"
     CORRECT = "correct"
     """Train with importance weights (TIS or IcePop)."""
     PAUSE = "pause"
-    """Stop the run: what was sampled is not what would be trained."""
+    """Stop the run: rollout engine and trainer no longer compute the same policy."""
 
 
 class GateRecord(BaseModel):
-    """The gate's decision on one step, kept by the release."""
+    """The gate's decision on one step; part of the release manifest."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -28,7 +28,7 @@ class GateRecord(BaseModel):
     extreme_share: float = Field(description="tokens whose probability differs more than twofold")
     effective_share: float = Field(description="effective sample size over tokens")
     route_disagreement: float | None = Field(
-        description="share of (token, layer) routes that differ; None where replay hides it"
+        description="share of (token, layer) routes that differ; None under router replay"
     )
     probe_logprob: float = Field(
         description="mean |dlogp| on canary sequences after the newest weight sync"
@@ -36,12 +36,12 @@ class GateRecord(BaseModel):
 
 
 class PhaseGates(BaseModel):
-    """What the gate decided in a whole phase of RL."""
+    """The gate's decisions over one phase of RL."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     stage: str = Field(description="'rl/one', 'rl/two' ...")
-    steps: int = Field(ge=0, description="with a record; 0 = nothing is known")
+    steps: int = Field(ge=0, description="steps with a record; 0 = no information")
     proceeded: int
     corrected: int
     paused: int

@@ -1,4 +1,4 @@
-"""Named settings, as plain values. Every one of them is validated by a test."""
+"""Presets as plain values. A test validates each of them."""
 
 from data_schemas.machine_settings import (
     LayoutSettings,
@@ -33,13 +33,13 @@ from data_schemas.settings import (
 )
 
 SHIPPED_BASE = PretrainSettings()
-"""What the model in tasks/foundation/base_model was made with."""
+"""The settings that produced tasks/foundation/base_model."""
 
 CPU_SMOKE = PipelineSettings()
-"""The embedded default: the whole method on two CPU cores in minutes."""
+"""The default, on embedded engines: the whole method on two CPU cores in minutes."""
 
 JUDGE = SFTSettings()
-"""Of the judge, from the shipped base and the sample's comparisons; its window does not count."""
+"""Fine-tuning of the judge from the shipped base model and the sample comparisons."""
 
 NIGHTLY = RetrainSettings()
 """Retraining from the folder `inbox`, on two CPU cores."""
@@ -58,12 +58,12 @@ _NODE = MachineSettings(
         rollout_memory=0.4,
     ),
 )
-"""Eight H100s and a mixture of 15B: both engines on every GPU, one resting while the other
-works."""
+"""Eight H100s and a 15B MoE: rollout engine and trainer share every GPU; one sleeps while the
+other works."""
 _CLUSTER = MachineSettings(
     rollout=RolloutKind.VLLM,
     trainer=TrainerKind.MEGATRON,
-    precision=Precision.FP8,  # in bf16 a rollout engine does not fit beside the trainer's state
+    precision=Precision.FP8,  # in bf16 a rollout engine does not fit next to the trainer's state
     layout=LayoutSettings(
         tensor=8,
         pipeline=8,
@@ -75,7 +75,7 @@ _CLUSTER = MachineSettings(
         rollout_memory=0.55,
     ),
 )
-"""256 H100s and a mixture of 245B with 71B active; `make budget` shows what every GPU holds."""
+"""256 H100s and a 245B MoE with 71B active; `make budget` shows the memory of each GPU."""
 _MOUNTED_MODEL = "/mnt/models/base"
 _MOUNTED_SOURCES = tuple(
     Source(adapter=name, path=f"/mnt/data/{name}")
@@ -90,11 +90,11 @@ _MOUNTED_SOURCES = tuple(
         "prdect_id",
     )
 )
-"""Where the nodes of a cluster see the base model and the raw files; a missing one is refused."""
+"""Where cluster nodes mount the base model and the raw files; a missing path is refused."""
 
 
 def _rollouts_only(engines: MachineSettings) -> MachineSettings:
-    """The same replicas in bf16 where no trainer shares the GPUs: what is measured is the model."""
+    """The same replicas in bf16: no trainer shares the GPUs, and no quantisation affects scores."""
     layout = engines.layout.model_copy(update={"rollout_memory": 0.9})
     return engines.model_copy(update={"precision": Precision.BF16, "layout": layout})
 
@@ -102,7 +102,7 @@ def _rollouts_only(engines: MachineSettings) -> MachineSettings:
 def _reinforcement(
     tiny: RLSettings, engines: MachineSettings, prompts: int, tokens: int, steps: int
 ) -> RLSettings:
-    """Scale one phase up; what the phases differ in (their domains) stays."""
+    """Scale one phase up; the domains, in which the phases differ, stay."""
     return tiny.model_copy(
         update={
             "steps": steps,
@@ -121,7 +121,7 @@ def _reinforcement(
 def _large(
     name: str, engines: MachineSettings, prompts: int, tokens: int, steps: int
 ) -> PipelineSettings:
-    """The pipeline for a real mixture of experts, `tokens` being the longest response."""
+    """The pipeline for a full-size MoE; `tokens` is the longest response."""
     return PipelineSettings(
         base_model=_MOUNTED_MODEL,
         curation=CurationSettings(
@@ -207,7 +207,7 @@ RING_LITE = FULL_SCALE.model_copy(
 )
 """Ring-lite (2506.14731): C3PO's token budget, KL, entropy and router losses; maths, then code.
 
-Its science problems are of no domain here; its SFT is the pipeline's.
+There is no domain for its science problems; SFT is the pipeline's own.
 """
 
 _DENSE_NODE = _NODE.model_copy(
@@ -243,6 +243,6 @@ COMPASS_THINKER = SINGLE_NODE.model_copy(
 )
 """Compass-Thinker-7B (2508.08909): no KL, clip-higher, dynamic sampling, staged difficulty.
 
-Bands and upper clip are not printed in the paper; rounds of dynamic sampling are bounded here.
-Its rewards of +1 and -1 are 1 and 0 here: relative to a group they are the same.
+The paper gives neither bands nor upper clip; rounds of dynamic sampling are bounded here. Rewards
+of 1 and 0 replace its +1 and -1: group-relative advantages are the same.
 """

@@ -24,7 +24,7 @@ class Message(BaseModel):
 
 
 class Domain(StrEnum):
-    """Compass-Gym's reward domains; a phase of RL is a set of them (CompassMax A.3)."""
+    """Compass-Gym's reward domains; a phase of RL trains on a set of them (CompassMax A.3)."""
 
     MATHS = "maths"
     CODE = "code"
@@ -45,8 +45,8 @@ class Problem(BaseModel):
     language: str = Field(min_length=2, description="BCP 47 tag: en, zh-TW, id, ms, pt, th, vi ...")
     messages: tuple[Message, ...] = Field(min_length=1, description="chat turns up to the answer")
     verifier: str = Field(min_length=1, description="a key of tasks.rewards.table.VERIFIERS")
-    answer: str = Field(description="canonical JSON: what that verifier checks against")
-    source: str = Field(description="adapter that read the row")
+    answer: str = Field(description="canonical JSON: the reference for the verifier")
+    source: str = Field(description="name of the adapter that read the row")
     source_row: str = Field(description="sha256 of the raw row's bytes: the end of row lineage")
     level: int = Field(default=0, ge=0, description="the source's own difficulty, 0 if it has none")
 

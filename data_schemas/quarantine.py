@@ -1,4 +1,4 @@
-"""Rows that did not make it, each with the reason; one row of quarantine.parquet."""
+"""Refused rows, each with the reason; one row of quarantine.parquet."""
 
 from enum import StrEnum
 
@@ -9,13 +9,13 @@ class Outcome(StrEnum):
     """Why an item is not in the curated set."""
 
     DROPPED = "dropped"
-    """Sound, but not wanted here: a duplicate, too long, seen in a held-out suite."""
+    """Valid but excluded: a duplicate, too long, or part of a held-out suite."""
     QUARANTINED = "quarantined"
-    """Broken: whoever produced the row should look at it."""
+    """Invalid: the producer of the row should look at it."""
 
 
 class ItemKind(StrEnum):
-    """What was refused."""
+    """Kind of the refused item."""
 
     ROW = "row"
     """A raw row from which no item could be made."""
@@ -34,5 +34,7 @@ class Quarantined(BaseModel):
     source: str = Field(description="adapter that read the row")
     key: str = Field(description="the item's id, or '<source>/<file>-<row>' where none was made")
     reason: str = Field(min_length=1, description="short stable code, e.g. 'near_duplicate'")
-    detail: str = Field(default="", description="for people: the offending value, the twin's id")
+    detail: str = Field(
+        default="", description="for people: the offending value, the duplicate's id"
+    )
     source_row: str = Field(description="sha256 of the raw row's bytes")

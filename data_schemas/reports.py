@@ -1,7 +1,7 @@
-"""Machine-readable results: of a step, a stage, an evaluation, a release.
+"""Machine-readable results of a step, a stage, an evaluation and a release.
 
-Metric names are `area/what_unit`. A StepReport holds only values that a replay of
-the step must reproduce; wall-clock seconds travel beside it in StepTiming.
+Metric names are `area/what_unit`. A StepReport holds only values that a replay of the step must
+reproduce; wall-clock seconds are in StepTiming.
 """
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -41,18 +41,20 @@ class SuiteScore(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     suite: str = Field(description="'all', 'domain:maths', 'language:th', 'source:gsm8k'")
-    problems: int = Field(description="with at least one verdict; 0 = the means say nothing")
+    problems: int = Field(
+        description="problems with at least one verdict; with 0 the means are undefined"
+    )
     samples: int = Field(description="per problem")
     accuracy: float = Field(description="share of samples solved, mean over problems")
     low: float = Field(description="bootstrap interval over problems, lower end")
     high: float
     score: float = Field(description="mean verdict score, partial credit included")
     pass_at_k: float = Field(description="unbiased pass@k with k = samples")
-    abstained: int = Field(description="samples without verdict; left out of every mean")
+    abstained: int = Field(description="samples without verdict; excluded from every mean")
 
 
 class EvaluationReport(BaseModel):
-    """One model on all held-out suites. Per-problem results lie beside it in samples.parquet."""
+    """One model on all held-out suites. Per-problem results are in samples.parquet."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -80,7 +82,7 @@ class Comparison(BaseModel):
 
 
 class GateDecision(BaseModel):
-    """May this model be released, and why."""
+    """Whether a model may be released, and why."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -90,7 +92,7 @@ class GateDecision(BaseModel):
 
 
 class ReleaseManifest(BaseModel):
-    """Everything that went into a release, by digest."""
+    """Everything a release was made from, by digest."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -102,5 +104,5 @@ class ReleaseManifest(BaseModel):
     raw_files: dict[str, str] = Field(description="uri to sha256 of every raw source file")
     gate: GateDecision
     mismatch: tuple[PhaseGates, ...] = Field(
-        default=(), description="what the mismatch gate decided in every RL phase of the chain"
+        default=(), description="the mismatch gate's decisions in every RL phase of the chain"
     )

@@ -1,6 +1,6 @@
-"""Settings of reinforcement learning: losses, zero variance, rewards, engines, and a whole phase.
+"""Settings of reinforcement learning: losses, zero variance, rewards, engines and a whole phase.
 
-See `data_schemas.settings` for what all settings have in common.
+See `data_schemas.settings` for the conventions of all settings.
 """
 
 from enum import StrEnum
@@ -25,14 +25,14 @@ class PolicyLoss(StrEnum):
 
 
 class RatioMode(StrEnum):
-    """How ESPO's token ratio is read (ESPO eq. 9)."""
+    """How ESPO's token ratio is computed (ESPO eq. 9)."""
 
     GSPO_TOKEN = "gspo_token"
     LITERAL_EQ9 = "literal_eq9"
 
 
 class AuxiliarySettings(Settings):
-    """What is added to the policy loss; 0 = off. Ring-lite's weights stand in the descriptions."""
+    """Terms added to the policy loss; 0 = off. The descriptions give Ring-lite's weights."""
 
     kl: float = Field(
         default=0.0, ge=0.0, description="beta of k3 to the phase's start model; Ring-lite 1e-3"
@@ -62,7 +62,7 @@ class LossSettings(Settings):
     clip_low: float = Field(default=0.2, gt=0.0, description="GRPO 0.2; GSPO 3e-4")
     clip_high: float = Field(default=0.28, gt=0.0, description="DAPO 0.28; GSPO 4e-4")
     token_budget: int = Field(
-        default=0, ge=0, description="C3PO: tokens of an update on a rank; 0 = all; Ring-lite 12800"
+        default=0, ge=0, description="C3PO: tokens per update and rank; 0 = all; Ring-lite 12800"
     )
     truncate_last: bool = Field(
         default=True, description="C3PO: cut the last response to the budget exactly"
@@ -77,7 +77,7 @@ class LossSettings(Settings):
 
 
 class ZeroVarianceSettings(Settings):
-    """What happens to groups whose rewards are all equal."""
+    """How groups whose rewards are all equal are handled."""
 
     refill_rounds: int = Field(
         default=1, ge=0, description="extra prompt draws to replace zero-variance groups"
@@ -95,7 +95,8 @@ class ZeroVarianceSettings(Settings):
     )
     curriculum: tuple[tuple[float, float], ...] = Field(
         default=(),
-        description="pass-rate bands [low, high) of the stages, in order; empty = one stage of all",
+        description="pass-rate bands [low, high) of the curriculum, in order; empty = no "
+        "curriculum",
     )
     group_sizes: tuple[int, ...] = Field(
         default=(), description="choose G from these by signal per token; empty = group_size"
@@ -111,7 +112,7 @@ class ZeroVarianceSettings(Settings):
 
 
 class CodeReward(StrEnum):
-    """What passing some of a program's tests is worth."""
+    """Reward of a program that passes some of its tests."""
 
     PASS_RATE = "pass_rate"
     """CompassMax: the share passed."""
@@ -120,12 +121,12 @@ class CodeReward(StrEnum):
 
 
 class JudgeKind(StrEnum):
-    """Who compares open text."""
+    """How the judge of open text is run."""
 
     NONE = "none"
-    """Nobody: problems that need a judge are refused."""
+    """No judge: problems that need one are refused."""
     MODEL = "model"
-    """A Hugging Face directory, in this process."""
+    """A Hugging Face model directory, loaded in this process."""
     HTTP = "http"
     """An OpenAI-compatible endpoint, such as `vllm serve`."""
 
@@ -137,7 +138,7 @@ class JudgeSettings(Settings):
     address: str = Field(
         default="", description="folder of the model, or base URL of the endpoint: http://host/v1"
     )
-    model: str = Field(default="", description="name the endpoint serves the judge under")
+    model: str = Field(default="", description="name under which the endpoint serves the judge")
     timeout_s: float = Field(default=60.0, gt=0.0, description="of one comparison")
 
     @model_validator(mode="after")
@@ -150,7 +151,7 @@ class JudgeSettings(Settings):
 
 
 class RewardSettings(Settings):
-    """What a verdict is worth, and the shaping beside it."""
+    """The reward of a verdict, and the shaping penalties added to it."""
 
     overlong_buffer: int = Field(
         default=16, ge=0, description="tokens before the limit; paper 4096 of 20480"
@@ -161,17 +162,19 @@ class RewardSettings(Settings):
     )
     repetition_weight: float = Field(default=1.0, ge=0.0)
     max_abstained_share: float = Field(
-        default=0.1, ge=0.0, le=1.0, description="error budget of a step; beyond it the run stops"
+        default=0.1, ge=0.0, le=1.0, description="share of abstentions above which the run stops"
     )
     code: CodeReward = CodeReward.PASS_RATE
     judge: JudgeSettings = JudgeSettings()
     canary_every: int = Field(
-        default=10, ge=1, description="steps between two checks of answers with a known verdict"
+        default=10,
+        ge=1,
+        description="steps between two checks of the verifiers on answers with a known verdict",
     )
 
 
 class RouterReplay(StrEnum):
-    """Whose expert choices the trainer uses."""
+    """Which recorded expert choices the trainer replays."""
 
     OFF = "off"
     R2 = "r2"
@@ -181,7 +184,7 @@ class RouterReplay(StrEnum):
 
 
 class Correction(StrEnum):
-    """What a token weighs whose probability differs between trainer and rollout engine."""
+    """Importance weight of a token whose probability differs between trainer and rollout engine."""
 
     OFF = "off"
     TIS = "tis"
@@ -191,15 +194,17 @@ class Correction(StrEnum):
 
 
 class MismatchSettings(Settings):
-    """The gate between two numerics of one policy, decided on k3 of every step."""
+    """The mismatch gate between trainer and rollout engine, decided on k3 of every step."""
 
     correction: Correction = Field(default=Correction.OFF, description="applied to every step")
-    cap: float = Field(default=2.0, gt=1.0, description="TIS 2 (a report saw 1.5 more stable)")
+    cap: float = Field(default=2.0, gt=1.0, description="TIS 2 (one report found 1.5 more stable)")
     correct_above: float = Field(
-        default=1e-2, gt=0.0, description="k3 from which a step is corrected by TIS at least"
+        default=1e-2,
+        gt=0.0,
+        description="k3 above which a step is corrected, by TIS unless `correction` is set",
     )
     pause_above: float = Field(
-        default=1e-1, gt=0.0, description="k3 from which the run stops with an error"
+        default=1e-1, gt=0.0, description="k3 above which the run stops with an error"
     )
 
     @model_validator(mode="after")
@@ -210,15 +215,17 @@ class MismatchSettings(Settings):
 
 
 class EngineSettings(MachineSettings):
-    """Which machines run RL, and how they take turns. The loop is the same for all."""
+    """Engines of RL and how rollouts and updates are interleaved; the loop is the same for all."""
 
     staleness: int = Field(
-        default=0, ge=0, description="versions a rollout may be behind; 0 = wait, 1 = one step off"
+        default=0,
+        ge=0,
+        description="policy versions a rollout may be behind; 0 = on-policy, 1 = one step off",
     )
     segment_tokens: int = Field(
         default=0,
         ge=0,
-        description="tokens of a response per step, the rest later; 0 = all now",
+        description="tokens per response and step, the rest in later steps; 0 = no limit",
     )
     mismatch: MismatchSettings = MismatchSettings()
 
@@ -249,7 +256,7 @@ class RLSettings(Settings):
     rewards: RewardSettings = RewardSettings()
     router_replay: RouterReplay = RouterReplay.R3
     engines: EngineSettings = EngineSettings()
-    commit_every: int = Field(default=1, ge=1, description="steps between two saved states")
+    commit_every: int = Field(default=1, ge=1, description="steps between two checkpoints")
     seed: Seed = 0
 
     @model_validator(mode="after")

@@ -1,4 +1,4 @@
-"""What the policy said, how likely it was, and which experts it used.
+"""Sampled responses with their log-probabilities and expert choices.
 
 Letters: T tokens of prompt and response, R response tokens, L MoE layers, K experts per token.
 Arrays are numpy, so that records cross processes without torch.
@@ -14,7 +14,7 @@ from data_schemas.prompts import Problem
 from data_schemas.verdicts import Verdict
 
 MISSING_ROUTE = -1
-"""Expert id of a row the engine could not record: the native router decides there."""
+"""Expert id of a row the engine could not record: the trainer's own router decides there."""
 
 
 class StopReason(StrEnum):
@@ -25,14 +25,14 @@ class StopReason(StrEnum):
     LENGTH = "length"
     """The response reached its token limit: it is truncated."""
     SEGMENT = "segment"
-    """The engine was asked for a part only: the response goes on later."""
+    """Only a segment was requested: the response continues in a later step."""
 
 
 @dataclass(frozen=True, slots=True)
 class RouterTrace:
     """Expert choices of one sequence, prompt included (R3).
 
-    `experts_TLK` has T-1 rows: the last token is never fed, so it has no route.
+    `experts_TLK` has T-1 rows: the last token is never fed to the model, so it has no route.
     uint8 if no row is missing, else int16 with MISSING_ROUTE rows. Layers are MoE
     layers in model order. Expert ids are logical.
     """
@@ -42,7 +42,7 @@ class RouterTrace:
 
 @dataclass(frozen=True, slots=True)
 class Rollout:
-    """One response to one prompt by one known version of the policy."""
+    """One response to one prompt, with the policy versions that generated it."""
 
     problem_id: str
     sample: int
@@ -55,23 +55,25 @@ class Rollout:
     trace: RouterTrace | None
     stop_reason: StopReason
     policy_version: int
-    """Version that drew the last token."""
+    """Policy version that sampled the last token."""
     first_version: int = -1
-    """Version that drew the first token, where a response went on under a newer policy; else -1."""
+    """Policy version that sampled the first token, if an older one than the last token's; else
+    -1."""
     role: str = "solver"
-    """Which role of a multi-role recipe spoke (solver, verifier, corrector, questioner ...)."""
+    """Role of a multi-role recipe that generated it (solver, verifier, corrector, questioner
+    ...)."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScoredRollout:
-    """A rollout with what the verifier said of it."""
+    """A rollout with its verdict."""
 
     rollout: Rollout
     text: str
     """Decoded response, without special end tokens."""
     verdict: Verdict
     penalty: float
-    """Shaping <= 0 (length, repetition); kept apart from correctness."""
+    """Shaping <= 0 (length, repetition); kept separate from correctness."""
 
 
 @dataclass(frozen=True, slots=True)

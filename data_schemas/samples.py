@@ -7,7 +7,7 @@ from data_schemas.verdicts import Verdict
 
 
 class SampleResult(BaseModel):
-    """A response with its verdict. Everything an evaluation reports is computed from these rows."""
+    """A response with its verdict. All evaluation metrics are computed from these rows."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

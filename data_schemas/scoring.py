@@ -1,4 +1,4 @@
-"""What goes into a scorer and what comes back."""
+"""Input and output records of a scorer."""
 
 from dataclasses import dataclass
 
@@ -11,11 +11,11 @@ from data_schemas.verdicts import Verdict
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """One response, as soon as the rollout engine has finished it."""
+    """One response, submitted as soon as the rollout engine has finished it."""
 
     problem: Problem
     group: str
-    """Samples with the same key are judged relative to each other; a prompt may be drawn twice."""
+    """Samples with the same key are compared with each other; a prompt may be drawn twice."""
     sample: int
     group_size: int
     tokens: NDArray[np.int32]
@@ -24,10 +24,10 @@ class Finished:
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """What became of it."""
+    """The result for one response."""
 
     text: str
     verdict: Verdict
     seconds: float
-    """Verifier time of this response; its share where a group is judged as a whole."""
+    """Verifier time of this response; its share if a group is scored as a whole."""
     judge_calls: int

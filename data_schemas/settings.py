@@ -1,8 +1,8 @@
 """Settings: one frozen model per stage, at most 15 fields each, unknown keys refused.
 
 Field defaults are the embedded `cpu_smoke` values; where a paper gives a number for
-full scale it stands in the description, and in `data_schemas/presets.py` as a preset.
-Rules between fields live in validators here, so code that uses a setting trusts it.
+full scale it is in the description, and in `data_schemas/presets.py` as a preset.
+Rules between fields are validated here and nowhere else.
 """
 
 from enum import StrEnum
@@ -17,7 +17,7 @@ from data_schemas.rl_settings import JudgeSettings, RLSettings
 
 
 class Source(Settings):
-    """One place raw rows come from."""
+    """One source of raw rows."""
 
     adapter: str = Field(description="a key of tasks.curation.sources.ADAPTERS")
     path: str = Field(
@@ -40,7 +40,7 @@ class CurationSettings(Settings):
     """Stage 1: raw rows to typed problems, demonstrations and held-out suites."""
 
     sources: tuple[Source, ...] = Field(default=(Source(adapter="sample_world"),), min_length=1)
-    seed: Seed = Field(default=0, description="of the sample world, the split and the mixture")
+    seed: Seed = Field(default=0, description="for the sample world, the split and the mixture")
     max_prompt_tokens: int = Field(default=96, ge=8, description="longer prompts are dropped")
     max_response_tokens: int = Field(
         default=96, ge=8, description="longer demonstrations are dropped"
@@ -72,11 +72,12 @@ class GradingSettings(Settings):
         default=-0.01, ge=-0.01, lt=1.0, description="too hard; below 0 keeps unsolved prompts"
     )
     screen_model: str = Field(
-        default="", description="folder of a smaller model: what it nearly always solves is dropped"
+        default="",
+        description="folder of a smaller model: problems it nearly always solves are dropped",
     )
     max_problems: int = Field(default=1024, ge=1, description="graded per run, drawn with the seed")
     weights: dict[Domain, float] = Field(
-        default_factory=dict, description="mixture weight per domain; empty = as they come"
+        default_factory=dict, description="mixture weight per domain; empty = keep all"
     )
     judge: JudgeSettings = JudgeSettings()
     engines: MachineSettings = MachineSettings()
@@ -107,14 +108,14 @@ class SFTSettings(Settings):
         description="nats at Ring-lite's 126k vocabulary; scaled by ln|V|",
     )
     entropy_prompts: int = Field(
-        default=64, ge=1, description="fixed prompts the entropy is measured on"
+        default=64, ge=1, description="number of fixed prompts on which entropy is measured"
     )
     engines: MachineSettings = MachineSettings()
     seed: Seed = 0
 
 
 class TrimScope(StrEnum):
-    """Over what TIES keeps the largest entries."""
+    """The set over which TIES keeps the largest entries."""
 
     TENSOR = "tensor"
     """mergekit: per tensor."""
@@ -123,10 +124,10 @@ class TrimScope(StrEnum):
 
 
 class RouterPolicy(StrEnum):
-    """What a merge does with MoE router weights."""
+    """How a merge treats MoE router weights."""
 
     FIRST_PARENT = "first_parent"
-    """Take the router of the reasoning parent whole."""
+    """Copy the router of the reasoning parent."""
     MERGE = "merge"
     """Treat it like any other tensor."""
 
@@ -145,7 +146,7 @@ class MergeSettings(Settings):
     @model_validator(mode="after")
     def _weights_are_positive(self) -> Self:
         if min(self.weights) <= 0.0:
-            raise ValueError("weights must be positive; leave a parent out by not merging")
+            raise ValueError("weights must be positive; to leave a parent out, do not merge")
         return self
 
 
@@ -177,7 +178,7 @@ class ReleaseSettings(Settings):
 
 
 def _on_defaults(model: type[BaseModel], given: object) -> object:
-    """Lay the fields that a group was given over those the group has by default."""
+    """Merge the given fields of a group over the group's defaults."""
     if not isinstance(given, dict):
         return given
     filled = dict(cast("dict[str, object]", given))
@@ -189,7 +190,7 @@ def _on_defaults(model: type[BaseModel], given: object) -> object:
 
 
 class PipelineSettings(Settings):
-    """Everything `workflows/post_training.py post_training` can be told."""
+    """Settings of `workflows/post_training.py post_training`."""
 
     base_model: str = Field(
         default="", description="Hugging Face directory; empty = the shipped tiny MoE"
@@ -222,13 +223,15 @@ class PipelineSettings(Settings):
 
 
 class RetrainSettings(Settings):
-    """Everything `workflows/retrain.py retrain` can be told."""
+    """Settings of `workflows/retrain.py retrain`."""
 
     inbox: str = Field(
         default="inbox", min_length=1, description="folder or s3://bucket/prefix of .jsonl files"
     )
     min_rows: int = Field(
-        default=32, ge=1, description="new valid problems worth a run; fewer wait for more"
+        default=32,
+        ge=1,
+        description="new valid problems that justify a run; with fewer it waits for more",
     )
     min_unsolved_share: float = Field(
         default=0.1,

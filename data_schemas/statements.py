@@ -1,28 +1,26 @@
-"""Who made what from what: the link of the lineage chain.
+"""Which stage made which outputs from which inputs: one link of the lineage chain.
 
-A statement holds only what is a function of code, settings and inputs, so a
-stage that is run again on the same things writes the same bytes. When it ran, on
-which machine and for how long is in the ExecutionRecord beside it.
+A statement holds only what is a function of code, settings and inputs, so a stage that is run
+again on the same inputs writes the same bytes. When it ran, on which machine and for how long is
+in the ExecutionRecord.
 """
 
 from pydantic import BaseModel, ConfigDict, Field
 
 
 class Input(BaseModel):
-    """One thing a stage read."""
+    """One input of a stage."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    role: str = Field(
-        description="what it was to the stage: 'problems', 'start', 'parent:commerce'"
-    )
+    role: str = Field(description="its role in the stage: 'problems', 'start', 'parent:commerce'")
     uri: str
     digest: str
     statement: str = Field(description="digest of its producer's statement, '' for a root")
 
 
 class Output(BaseModel):
-    """One thing a stage wrote."""
+    """One output of a stage."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -38,7 +36,9 @@ class Statement(BaseModel):
 
     stage: str = Field(description="'curate', 'sft/reasoning', 'rl/one' ...")
     settings: str = Field(description="canonical JSON of the stage's settings")
-    code: tuple[str, ...] = Field(description="source digests that ran, in order of appearance")
+    code: tuple[str, ...] = Field(
+        description="digests of the source that ran, in order of first use"
+    )
     environment: str = Field(description="sha256 of the installed distributions and versions")
     inputs: tuple[Input, ...]
     outputs: tuple[Output, ...]
@@ -46,7 +46,7 @@ class Statement(BaseModel):
 
 
 class ExecutionRecord(BaseModel):
-    """One time a statement was made: not part of the chain, only for people."""
+    """One execution that produced a statement: for people, not part of the chain."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

@@ -1,30 +1,28 @@
-"""What a verifier says: a score with its reason, or an abstention with its reason.
+"""Result of a verifier: a score with its reason, or an abstention with its reason.
 
-Three cases, by what could be said and whose fault it is that more could not:
+    scored(x, why)             the response was scored
+    abstain(why)               it could not be scored for a cause outside the response: no score
+    response_fault(why)        it could not be scored because it crashed, flooded or timed out its
+                               verifier: score 0, with the reason `response_fault:why`
 
-    scored(x, why)             the response was judged
-    abstain(why)               it could not be, and not by its own fault: no score
-    response_fault(why)        it could not be, because it broke, flooded or overran what judges
-                               it: score 0, under the reason `response_fault:why`
-
-Differs: the third is no abstention in what is trained on and counted, else a policy would escape
-from a wrong answer (advantage below 0) to one that breaks the verifier (advantage 0). Before a
-verifier says so, it tries the next simpler way to judge the response, if there is one.
+Differs: a response fault counts as a wrong answer, not as an abstention. Otherwise a policy could
+replace a wrong answer (advantage below 0) by one that breaks the verifier (advantage 0). A verifier
+first tries the next simpler way to score the response, if there is one.
 """
 
 from pydantic import BaseModel, ConfigDict, Field
 
 SCORE_TOLERANCE = 1e-6
-"""Scores this close are equal: to 1 for a solved problem (RL-ZVP sign rule with graded rewards), to
-each other for a zero-variance group."""
+"""Scores within this distance are equal: to 1 for a solved problem (RL-ZVP sign rule with graded
+rewards), to each other for a zero-variance group."""
 RESPONSE_FAULT = "response_fault:"
-"""Starts the reason of a verdict on a response that made its own judgement impossible."""
+"""Prefix of the reason when the response itself made scoring impossible."""
 
 
 class Verdict(BaseModel):
-    """The judgement on one response. `score is None` means the verifier abstained.
+    """The verifier's result on one response. `score is None` means the verifier abstained.
 
-    An abstention is not a zero: the rollout is left out of its group's mean and
+    An abstention is excluded, not scored 0: the rollout does not enter its group's mean and
     standard deviation, gets advantage 0 and is counted under its reason.
     """
 
@@ -46,7 +44,7 @@ class Verdict(BaseModel):
 
     @property
     def by_response_fault(self) -> bool:
-        """True if the score is 0 because the response could not be judged, by its own fault."""
+        """True if the score is 0 because the response itself made scoring impossible."""
         return self.reason.startswith(RESPONSE_FAULT)
 
 
@@ -56,10 +54,10 @@ def scored(score: float, reason: str, detail: str = "") -> Verdict:
 
 
 def abstain(reason: str, detail: str = "") -> Verdict:
-    """Build a verdict that refuses to score, for a cause that is not the response's fault."""
+    """Build a verdict without a score, for a cause outside the response."""
     return Verdict(score=None, reason=reason, detail=detail)
 
 
 def response_fault(reason: str, detail: str = "") -> Verdict:
-    """Build the verdict on a response that broke, flooded or overran its verifier."""
+    """Build the verdict on a response that crashed, flooded or timed out its verifier."""
     return Verdict(score=0.0, reason=RESPONSE_FAULT + reason, detail=detail)

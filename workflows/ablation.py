@@ -1,4 +1,4 @@
-"""What each feature of RL is worth: the same start, seeds and tokens, one feature off at a time.
+"""The effect of each feature of RL: same start model, seeds and tokens, one feature off at a time.
 
     pyflyte run workflows/ablation.py ablation
 
@@ -38,11 +38,11 @@ def ablation(
     store: str = "runs",
     sources: str = "",
 ) -> ReportRef:
-    """Train one phase per variant and seed from the merged model and table what they show.
+    """Train one phase per variant and seed from the merged model and tabulate the results.
 
     Args:
-        settings: of the stages before; the phases have rl_two's numbers and all its domains.
-        max_tokens: every phase ends after the step by which it generated these.
+        settings: of the preceding stages; the phases use rl_two's settings and all domains.
+        max_tokens: every phase ends after the step in which it has generated this many.
         store: folder or s3:// prefix where artifacts, lineage and reports are kept.
         sources: real files instead of the sample world, as adapter=path,adapter=path.
 

@@ -1,4 +1,4 @@
-"""Compare the two verifiers of final answers on responses that somebody has graded.
+"""Compare the two verifiers of final answers on graded responses.
 
 pyflyte run workflows/agreement.py agreement --file graded.jsonl
 """
@@ -9,7 +9,7 @@ from tasks.platform.entry_point import entry_point
 
 @entry_point
 def agreement(file: str, out: str = "agreement.csv", show: int = 20) -> str:
-    """Judge every response with final_answer and with rule_answer; print where they differ.
+    """Score every response with final_answer and with rule_answer; print where they differ.
 
     Columns are recognised by name: gold (or answer, value), response (or solution, pred) and, if
     there are recorded verdicts, label (or verdict, is_correct, expected). So the graded files of

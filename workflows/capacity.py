@@ -1,4 +1,4 @@
-"""Does a layout fit its GPUs? The memory of one GPU, part by part.
+"""Whether a layout fits its GPUs: the memory of one GPU, part by part.
 
 pyflyte run workflows/capacity.py capacity --preset single_node --layout '{"expert": 4}'
 """
@@ -27,7 +27,7 @@ def capacity(
 ) -> str:
     """Print what one GPU holds in training and in rollouts; exit code 1 if it does not fit.
 
-    A preset brings its layout, its lengths and its batch; a model directory starts from the
+    A preset sets layout, lengths and batch; a model directory starts from the
     defaults, on one GPU. Nothing is loaded: only config.json is read.
 
     Args:

@@ -1,4 +1,4 @@
-"""Score any checkpoint on the held-out suites, beside the base model.
+"""Score any checkpoint on the held-out suites and compare it with the base model.
 
 pyflyte run workflows/evaluate.py evaluate --model path/to/model
 """
@@ -18,7 +18,7 @@ from workflows.parts.preparation import preparation
 
 
 class Evaluated(NamedTuple):
-    """What an evaluation ends with."""
+    """Outputs of an evaluation."""
 
     scores: ReportRef
     page: str

@@ -1,4 +1,4 @@
-"""Teach a ternary judge from human comparisons, and measure it beside a Bradley-Terry reward.
+"""Train a ternary judge on human comparisons and compare it with a Bradley-Terry reward model.
 
 pyflyte run workflows/judge.py judge --files '["pandalm.jsonl", "llmbar.jsonl"]'
 """
@@ -17,7 +17,7 @@ from tasks.sft.task import sft
 
 
 class Judged(NamedTuple):
-    """What the workflow ends with."""
+    """Outputs of the workflow."""
 
     judge: CheckpointRef
     report: ReportRef
@@ -30,13 +30,13 @@ def judge(
     settings: SFTSettings = presets.JUDGE,
     store: str = "runs",
 ) -> Judged:
-    """Train a judge that says A, B or TIE, and report how often rewards invert advantages.
+    """Train a judge that answers A, B or TIE, and report how often rewards invert advantages.
 
     Args:
         files: comparisons as JSON lines in the format of PandaLM or LLMBar; none for the sample
             world's.
-        base_model: Hugging Face directory; '' for the shipped tiny mixture of experts.
-        settings: of the fine-tuning, and of the Bradley-Terry head beside it.
+        base_model: Hugging Face directory; '' for the shipped tiny MoE.
+        settings: of the fine-tuning and of the Bradley-Terry head.
         store: folder or s3:// prefix where artifacts, lineage and reports are kept.
 
     Returns:

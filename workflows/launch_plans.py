@@ -1,4 +1,4 @@
-"""Presets bound to names, and what runs by the clock.
+"""The pipeline's presets as launch plans, and the scheduled runs.
 
     pyflyte run workflows/launch_plans.py cpu_smoke
     pyflyte register --activate-launchplans workflows
@@ -15,7 +15,7 @@ from data_schemas import presets
 from workflows.post_training import post_training
 from workflows.retrain import retrain
 
-# `@workflow` returns a workflow that claims to be the function it was made from.
+# `@workflow` returns a workflow that is typed as the function it decorates.
 _PIPELINE = cast("WorkflowBase", post_training)
 
 cpu_smoke = LaunchPlan.get_or_create(

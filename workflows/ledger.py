@@ -1,4 +1,4 @@
-"""What each prompt cost and earned on the way to a model.
+"""What each prompt cost and contributed in the RL phases of a model.
 
 pyflyte run workflows/ledger.py ledger --model models:/eachprompt-tiny@released
 """
@@ -13,7 +13,7 @@ def ledger(
 ) -> list[str]:
     """Print and draw the ledger of every RL phase that led to a model.
 
-    Per prompt: draws, tokens, engine and verifier seconds, judge calls, advantage earned per
+    Per prompt: draws, tokens, engine and verifier seconds, judge calls, advantage per
     token, change of its pass rate; per stage of the zero-variance elimination: what it saved.
 
     Args:

@@ -1,4 +1,4 @@
-"""What a rollout in other numbers does to a trainer, with router replay off and on.
+"""How the precision of rollouts affects the trainer, with router replay off and on.
 
     COLUMNS=170 pyflyte run workflows/mismatch.py mismatch
     COLUMNS=170 pyflyte run workflows/mismatch.py mismatch --engines real --out mismatch
@@ -19,12 +19,12 @@ def mismatch(
     engines: str = "embedded",
     out: str = "",
 ) -> list[float]:
-    """Answer prompts and score the answers with replay off, R2 and R3.
+    """Generate responses and score them with replay off, R2 and R3.
 
     Args:
-        model_folder: Hugging Face directory of a mixture of experts; '' for the shipped one.
-        prompts: of the sample world, four answers each.
-        max_new_tokens: of an answer.
+        model_folder: Hugging Face directory of an MoE; '' for the shipped one.
+        prompts: number of prompts from the sample world, four responses each.
+        max_new_tokens: of a response.
         seeds: of the sampling.
         engines: 'embedded': bf16 and fp32 rollouts against the fp32 trainer; 'real': vLLM in bf16
             against Megatron in bf16 and fp32, and both in fp32.

@@ -23,7 +23,7 @@ from workflows.parts.scoring import scoring
 
 
 class Pipeline(NamedTuple):
-    """Everything a run leaves behind."""
+    """All artifacts of a run."""
 
     model: CheckpointRef
     curated: DatasetRef
@@ -32,7 +32,7 @@ class Pipeline(NamedTuple):
 
 
 class Released(NamedTuple):
-    """What a run ends with."""
+    """Outputs of a run."""
 
     model: CheckpointRef
     page: str
@@ -121,12 +121,12 @@ def post_training(
     """Turn a base model into a released reasoning model, with lineage from raw rows on.
 
     Args:
-        settings: what to do; give only the groups and fields that differ.
+        settings: only the groups and fields that differ from the defaults need to be given.
         store: folder or s3:// prefix where artifacts, lineage and reports are kept.
         sources: real files instead of the sample world, as adapter=path,adapter=path.
 
     Returns:
-        model: the registered model; it has the alias 'released' if the gate let it pass.
+        model: the registered model; it has the alias 'released' if it passed the gate.
         page: the HTML report of this run.
     """
     run = pipeline(settings=settings, store=store, sources=sources)

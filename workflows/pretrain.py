@@ -1,4 +1,4 @@
-"""Make the tiny base model that ships with the project, from nothing.
+"""Pretrain the tiny base model that ships with the project.
 
 pyflyte run workflows/pretrain.py pretrain
 """

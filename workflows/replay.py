@@ -1,4 +1,4 @@
-"""A step of RL repeated byte for byte, and what another loss would have made of it.
+"""Recompute a step of RL byte for byte, and show what another loss would have computed.
 
 pyflyte run workflows/replay.py replay --model models:/eachprompt-tiny@released --loss gspo
 """
@@ -23,12 +23,12 @@ def replay(
     Args:
         model: 'models:/NAME@released' or 'models:/NAME/VERSION'.
         phase: 'rl/one', 'rl/two', 'rl/retrain'; '' for the last one.
-        step: its number; 0 for the newest of which there is a snapshot.
-        loss: espo, gspo, grpo, dr_grpo, dapo or cispo: what it would have done on the same data.
+        step: number of the step; 0 for the newest with a snapshot.
+        loss: espo, gspo, grpo, dr_grpo, dapo or cispo: shows its result on the same data.
         store: folder or s3:// prefix the artifacts lie in.
-        file: a snapshot (.npz) to read instead.
+        file: a snapshot (.npz), instead of a model.
 
     Returns:
-        Names of all that was equal.
+        Names of everything that was equal.
     """
     return repeat(model=model, phase=phase, step=step, loss=loss, store=store, file=file)

@@ -1,9 +1,10 @@
-"""Learn from new rows, and promote only what passes the gate.
+"""Train on new rows and promote the result only if it passes the gate.
 
     pyflyte run workflows/retrain.py retrain
 
-New files -> checked rows -> enough of them? -> curate, grade -> does the released model not know
-them already? -> one phase of RL -> evaluate -> gate. Either question may end it, with the reason.
+New files -> checked rows -> enough of them? -> curate, grade -> does the released model fail some?
+-> one phase of RL -> evaluate -> gate. If either answer is no, the run ends with the reason.
+
 """
 
 from typing import cast
@@ -40,7 +41,7 @@ def promote(
     store: StoreRef,
     execution: Execution,
 ) -> str:
-    """Train the released model on what is new, and release the result if the gate lets it pass."""
+    """Train the released model on new rows, and release the result if it passes the gate."""
     before = evaluate(
         settings=settings.evaluation,
         name="released",
@@ -88,7 +89,7 @@ def study(
     store: StoreRef,
     execution: Execution,
 ) -> Assessed:
-    """Curate and grade what is new, and ask whether there is something to learn."""
+    """Curate and grade new rows, and decide whether they are worth training on."""
     curated = curate(
         settings=settings.curation,
         raw=raw,
@@ -108,7 +109,7 @@ def retrain(settings: RetrainSettings = presets.NIGHTLY, store: str = "runs") ->
     """Train the released model on new rows, and promote the result only through the gate.
 
     Args:
-        settings: the inbox, what is worth a run, and the stages; give only what differs.
+        settings: inbox, thresholds and stages; only fields that differ need to be given.
         store: where the released model and its lineage are.
 
     Returns:
@@ -117,7 +118,7 @@ def retrain(settings: RetrainSettings = presets.NIGHTLY, store: str = "runs") ->
     run, execution = open_store(store=store, workflow="retrain")
     start = find_start(settings=settings, store=run)
     news = scan_inbox(settings=settings, known=start.known, store=run, execution=execution)
-    # One after the other: flytekit runs both sides of a branch that stands inside another.
+    # In sequence, not nested: flytekit executes both sides of a nested conditional.
     found = either(
         "worth_grading",
         news.is_enough,
@@ -136,7 +137,7 @@ def retrain(settings: RetrainSettings = presets.NIGHTLY, store: str = "runs") ->
         found.is_worth,
         lambda: promote(
             settings=settings,
-            # This side runs only if there is one.
+            # This branch runs only if there is one.
             lesson=cast("Lesson", found.assessment.lesson),
             start=start.model,
             files=news.files,

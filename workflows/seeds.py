@@ -20,8 +20,8 @@ def _pooled(
 ) -> list[ReportRef]:
     """Wire one pooling per checkpoint.
 
-    `settings.evaluation` is written anew for every task: flytekit resolves a promise's
-    attribute in place, so one promise cannot feed two tasks.
+    `settings.evaluation` is evaluated anew for every task: flytekit resolves a promise's
+    attribute in place, so one promise cannot be the input of two tasks.
     """
     return [
         pool(
@@ -39,7 +39,8 @@ def _pooled(
 def seeds(
     settings: PipelineSettings = presets.CPU_SMOKE, store: str = "runs", sources: str = ""
 ) -> str:
-    """Run the whole pipeline with the seeds 0, 1 and 2 and pool what they found.
+    """Run the whole pipeline with the seeds 0, 1 and 2 and pool their results.
+
 
     Every seed draws its own sample world, its own held-out problems and its own training.
 

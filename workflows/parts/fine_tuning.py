@@ -11,7 +11,7 @@ from tasks.sft.task import sft
 
 
 class FineTuning(NamedTuple):
-    """The merged model and what it was made from."""
+    """The merged model and its parents."""
 
     merged: CheckpointRef
     reasoning: CheckpointRef
@@ -29,7 +29,7 @@ def fine_tuning(
     store: StoreRef,
     execution: Execution,
 ) -> FineTuning:
-    """Teach one copy of the base to reason, another to sell, and merge the two by TIES.
+    """Fine-tune the base for reasoning and for commerce, and merge the two by TIES.
 
     Args:
         settings: of both fine-tunings.

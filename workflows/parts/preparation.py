@@ -1,4 +1,4 @@
-"""The base model and the curated rows every workflow works with. Part of several of them."""
+"""The base model and the curated rows. Part of several workflows."""
 
 from typing import NamedTuple
 
@@ -10,7 +10,7 @@ from tasks.platform.shell import subworkflow
 
 
 class Prepared(NamedTuple):
-    """What there is before anything is trained."""
+    """The inputs of training."""
 
     base: CheckpointRef
     curated: DatasetRef
@@ -18,7 +18,7 @@ class Prepared(NamedTuple):
 
 @subworkflow
 def preparation(settings: PipelineSettings, store: StoreRef, execution: Execution) -> Prepared:
-    """Take in the base model and the raw files, check both, and curate.
+    """Import the base model and the raw files, check both, and curate.
 
     Args:
         settings: base_model and curation.

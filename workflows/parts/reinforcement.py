@@ -2,7 +2,7 @@
 
     pyflyte run workflows/post_training.py post_training
 
-runs it; on its own it is for people who have a start model and graded problems already.
+runs it; alone it is useful with an existing start model and graded problems.
 """
 
 from typing import NamedTuple
@@ -16,7 +16,7 @@ from tasks.rl.task import rl
 
 
 class Phase(NamedTuple):
-    """What a phase leaves behind."""
+    """Outputs of a phase."""
 
     model: CheckpointRef
     training: ReportRef
@@ -34,7 +34,7 @@ def reinforcement(
     store: StoreRef,
     execution: Execution,
 ) -> Phase:
-    """Run one RL phase and evaluate the model it ends with.
+    """Run one RL phase and evaluate the resulting model.
 
     Args:
         settings: of the phase.
@@ -42,7 +42,7 @@ def reinforcement(
         name: in the checkpoint progression, 'rl/one' or 'rl/two'.
         start: model the phase starts from.
         graded: problems with the pass rates of the start model.
-        curated: its held-out suites are the held-out evaluation.
+        curated: contains the held-out suites.
         store: of the run.
         execution: of the workflow.
     """

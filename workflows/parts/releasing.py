@@ -1,4 +1,4 @@
-"""A model against all before it, then the gate. Part of several workflows."""
+"""Comparison of a model with its predecessors, then the release gate. Part of several workflows."""
 
 from typing import NamedTuple
 
@@ -10,7 +10,7 @@ from tasks.release.task import release
 
 
 class Judged(NamedTuple):
-    """The registered model and what it was judged by."""
+    """The registered model, its comparison and the gate's decision."""
 
     model: CheckpointRef
     progression: ReportRef
@@ -26,14 +26,14 @@ def releasing(
     store: StoreRef,
     execution: Execution,
 ) -> Judged:
-    """Compare a model with those it was made from, let the gate decide, and register it.
+    """Compare a model with its predecessors, apply the gate, and register it.
 
     Args:
         settings: of the gate.
-        evaluation: of the bootstrap.
+        evaluation: settings of the bootstrap.
         candidate: the model.
         held_out_evaluation: its evaluation.
-        parents: evaluations of the others, in the order they were made.
+        parents: evaluations of the predecessors, in the order they were trained.
         store: of the run.
         execution: of the workflow.
     """

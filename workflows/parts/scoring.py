@@ -1,4 +1,4 @@
-"""The models that reinforcement starts from, each on the held-out suites. Part of post_training."""
+"""Evaluation of the models before RL on the held-out suites. Part of post_training."""
 
 from typing import NamedTuple
 
@@ -36,7 +36,7 @@ def scoring(
         reasoning: the long-CoT parent.
         commerce: the e-commerce parent.
         merged: start of reinforcement.
-        curated: its held-out suites are the held-out evaluation.
+        curated: contains the held-out suites.
         store: of the run.
         execution: of the workflow.
     """
