@@ -12,7 +12,7 @@ from tasks.lineage.stage import stage
 from tasks.platform.cache_version import code_digest
 from tasks.platform.deck import deck
 from tasks.platform.shell import shell
-from tasks.store import local
+from tasks.store.files import canonical_json, write_bytes
 
 REPORT_FILE = "ablation.json"
 MARKDOWN_FILE = "ablation.md"
@@ -62,10 +62,10 @@ def tabulate(
         report = report_of(settings, chosen, cells, max_tokens)
         with record.output("report") as out:
             drawn = picture(report)
-            local.write_bytes(out / REPORT_FILE, local.canonical_json(report))
-            local.write_bytes(out / MARKDOWN_FILE, text.markdown(report).encode())
-            local.write_bytes(out / PICTURE_FILE, drawn)
-            local.write_bytes(out / PAGE_FILE, text.page(report, drawn).encode())
+            write_bytes(out / REPORT_FILE, canonical_json(report))
+            write_bytes(out / MARKDOWN_FILE, text.markdown(report).encode())
+            write_bytes(out / PICTURE_FILE, drawn)
+            write_bytes(out / PAGE_FILE, text.page(report, drawn).encode())
         record.facts({f"accuracy/{line.variant}": line.accuracy.mean for line in report.lines})
         record.rows(len(cells), len(report.lines))
         deck(text.page(report, drawn))

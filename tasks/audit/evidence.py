@@ -13,7 +13,10 @@ from data_schemas.statements import Input, Statement
 from tasks.errors import DataError, TamperError
 from tasks.lineage import origins
 from tasks.lineage.statements import statement_uri
-from tasks.store import local, remote
+from tasks.store.files import sha256_bytes
+from tasks.store.interface import store_at
+from tasks.store.manifest import MANIFEST, manifest_files
+from tasks.store.objects import object_problems
 
 MODEL = "model"
 """Id of the node that stands for the registered version."""
@@ -78,33 +81,33 @@ class Evidence:
         """Re-hash an object once; False if it is not as committed."""
         if digest not in self._objects:
             uri = origins.object_uri(self.store, uri, digest)
-            problems = list(remote.object_problems(uri, digest))
+            problems = list(object_problems(uri, digest))
             for where, what in problems:
                 self.add(node, where, what)
-            self.rehashed_bytes += sum(remote.list_files(uri).values())
+            self.rehashed_bytes += sum(store_at(uri).list_files().values())
             self._objects[digest] = not problems
         return self._objects[digest]
 
     def listed_files(self, uri: str, digest: str) -> dict[str, str]:
         """Files and sha256 an object was committed with; empty if that cannot be known."""
-        where = f"{origins.object_uri(self.store, uri, digest)}/{local.MANIFEST}"
+        where = f"{origins.object_uri(self.store, uri, digest)}/{MANIFEST}"
         try:
-            manifest = remote.read_bytes(where)
-            if local.sha256_bytes(manifest) != digest:
+            manifest = store_at(where).read_bytes()
+            if sha256_bytes(manifest) != digest:
                 return {}
-            return local.manifest_files(manifest, where)
+            return manifest_files(manifest, where)
         except (DataError, TamperError):
             return {}
 
     def _load(self, digest: str) -> Statement | None:
         uri = statement_uri(self.store, digest)
         try:
-            payload = remote.read_bytes(uri)
+            payload = store_at(uri).read_bytes()
         except DataError:
             self.add(digest, uri, "gone")
             return None
         self.rehashed_bytes += len(payload)
-        if (found := local.sha256_bytes(payload)) != digest:
+        if (found := sha256_bytes(payload)) != digest:
             self.add(digest, uri, f"sha256 is {found}, recorded {digest}")
             return None
         try:
@@ -154,7 +157,7 @@ class Evidence:
                 found = listed.get(raw.uri, "not among the files of its object")
             else:
                 try:
-                    found = remote.sha256_uri(raw.uri)
+                    found = store_at(raw.uri).sha256()
                     self.rehashed_bytes += raw.bytes
                 except DataError:
                     found = "gone"

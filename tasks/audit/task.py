@@ -11,7 +11,8 @@ from tasks.audit.walk import audit as walk_back
 from tasks.errors import TamperError
 from tasks.platform.deck import deck
 from tasks.platform.shell import shell
-from tasks.store import location, remote
+from tasks.store import location
+from tasks.store.interface import store_at
 
 
 @shell("audit")
@@ -33,7 +34,7 @@ def audit(model: str, store: str) -> str:
     report = walk_back(model, tracking, uri)
     html = picture_html(report)
     page = f"{uri}/audits/{time.strftime('%Y%m%d-%H%M%S')}.html"
-    remote.write_bytes(page, html.encode())
+    store_at(page).write_bytes(html.encode())
     deck(html)
     text = f"{chain_text(report)}\n\nPicture: {page}"
     Console(soft_wrap=True, highlight=False).print(text, markup=False)

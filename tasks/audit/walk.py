@@ -27,7 +27,8 @@ from tasks.lineage.catalogue import (
 )
 from tasks.lineage.lookup import Lookup, Version
 from tasks.lineage.statements import load_statement
-from tasks.store import local, remote
+from tasks.store.files import sha256_bytes
+from tasks.store.interface import store_at
 
 _OWN_FILES = {MANIFEST_FILE, GATE_FILE, CARD_FILE}
 """What a release adds to the files of its checkpoint."""
@@ -99,8 +100,8 @@ def _check_release(version: Version, root: str, digest: str, evidence: Evidence)
         found = version.tags.get(MANIFEST_TAG, "missing")
         evidence.add(MODEL, about, f"{MANIFEST_TAG} is {found}, committed {listed[MANIFEST_FILE]}")
     try:
-        payload = remote.read_bytes(where)
-        if local.sha256_bytes(payload) != listed[MANIFEST_FILE]:
+        payload = store_at(where).read_bytes()
+        if sha256_bytes(payload) != listed[MANIFEST_FILE]:
             return  # reported with the object; what it lists says nothing any more
         manifest = ReleaseManifest.model_validate_json(payload)
     except DataError:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from data_schemas.prompts import Domain, Message, Problem, Role
-from tasks.store.local import canonical_json
+from tasks.store.files import canonical_json
 
 DATA = "EACHPROMPT_DATA"
 """Folder of public data: <set>/<file>."""

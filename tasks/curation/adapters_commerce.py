@@ -10,7 +10,7 @@ from data_schemas.demonstrations import Demonstration, Parent
 from data_schemas.prompts import Domain, Message, Problem, Role
 from tasks.curation.items import Item
 from tasks.curation.rows import BadRow, RawRow, tidy
-from tasks.store.local import canonical_json
+from tasks.store.files import canonical_json
 
 PRDECT_CATEGORIES = (
     "Animal Care",

@@ -4,7 +4,7 @@ from data_schemas.prompts import Domain, Message, Problem, Role
 from tasks.curation import sample_world
 from tasks.curation.items import Item
 from tasks.curation.rows import BadRow, RawRow
-from tasks.store.local import canonical_json
+from tasks.store.files import canonical_json
 
 _M_IFEVAL_LANGUAGES = ("es", "fr", "ja")
 

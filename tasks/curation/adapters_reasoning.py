@@ -6,7 +6,7 @@ from data_schemas.demonstrations import Demonstration, Parent
 from data_schemas.prompts import Domain, Message, Problem, Role
 from tasks.curation.items import Item
 from tasks.curation.rows import BadRow, RawRow, tidy
-from tasks.store.local import canonical_json
+from tasks.store.files import canonical_json
 
 _CALCULATOR = re.compile(r"<<[^<>]*>>")
 _NUMBER = re.compile(r"-?\d+(\.\d+)?")

@@ -8,7 +8,7 @@ from data_schemas.prompts import Domain, Message, Problem, Role
 from tasks.curation.items import Item
 from tasks.curation.rows import BadRow, RawRow, tidy
 from tasks.curation.scripts import language_of
-from tasks.store.local import canonical_json
+from tasks.store.files import canonical_json
 
 _CALL_FORMAT = (
     'To call functions, write one JSON object per line: {"name": ..., "parameters": {...}}. '

@@ -28,7 +28,7 @@ from tasks.engines.chat import load_tokenizer
 from tasks.errors import DataError
 from tasks.platform.progress import progress
 from tasks.rewards.table import VERIFIERS
-from tasks.store.local import write_bytes
+from tasks.store.files import write_bytes
 
 _LOG = logging.getLogger(__name__)
 

@@ -18,7 +18,7 @@ from data_schemas.demonstrations import Demonstration
 from data_schemas.quarantine import Outcome, Quarantined
 from tasks.curation.items import Item, Sieved, refuse
 from tasks.curation.wording import jaccard, normalised, numbers, shingles, words
-from tasks.store.local import sha256_bytes
+from tasks.store.files import sha256_bytes
 
 STAGE = "dedup"
 NGRAM = 3

@@ -31,7 +31,7 @@ from tasks.engines.chat import render_prompts, response_text
 from tasks.engines.protocols import Request, RolloutEngine, Sampling
 from tasks.errors import DataError, EngineError
 from tasks.platform.progress import progress
-from tasks.store.local import write_bytes
+from tasks.store.files import write_bytes
 
 _LOG = logging.getLogger(__name__)
 

@@ -19,7 +19,7 @@ from tasks.curation.rows import SUFFIXES, check_readable
 from tasks.curation.sources import ADAPTERS
 from tasks.errors import DataError, SettingsError, TamperError
 from tasks.platform.progress import progress
-from tasks.store.local import canonical_json, sha256_file, write_bytes
+from tasks.store.files import canonical_json, sha256_file, write_bytes
 
 RAW_FILES = "raw_files.json"
 GENERATED = "sample_world"

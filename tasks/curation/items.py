@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from data_schemas.demonstrations import Demonstration
 from data_schemas.prompts import Problem
 from data_schemas.quarantine import ItemKind, Outcome, Quarantined
-from tasks.store.local import sha256_bytes
+from tasks.store.files import sha256_bytes
 
 _DETAIL_CHARACTERS = 300
 

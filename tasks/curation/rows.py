@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tasks.errors import DataError
-from tasks.store.local import canonical_json, sha256_bytes
+from tasks.store.files import canonical_json, sha256_bytes
 
 SUFFIXES = (".jsonl", ".parquet")
 

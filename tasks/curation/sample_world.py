@@ -27,7 +27,7 @@ from data_schemas.demonstrations import MERGED, Demonstration, Parent
 from data_schemas.prompts import Domain, Message, Problem, Role
 from tasks.marketplace.drawing import draw_items
 from tasks.marketplace.items import Item
-from tasks.store.local import canonical_json, write_bytes
+from tasks.store.files import canonical_json, write_bytes
 
 SOURCE = "sample_world"
 PROBLEMS = "problems.jsonl"

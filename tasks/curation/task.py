@@ -19,7 +19,7 @@ from tasks.platform.cache_version import code_digest
 from tasks.platform.deck import deck_of_facts
 from tasks.platform.shell import shell
 from tasks.rewards.scoring.canaries import checked_scorer
-from tasks.store import remote
+from tasks.store.objects import localise
 
 
 @shell("ingest")
@@ -71,7 +71,7 @@ def fit_settings(
     settings: PipelineSettings, curated: DatasetRef, store: StoreRef
 ) -> PipelineSettings:
     """Leave out of both phases what there are no problems of; refuse what cannot be trained."""
-    folder = remote.localise(curated.uri, curated.digest, workplace(store))
+    folder = localise(curated.uri, curated.digest, workplace(store))
     problems = read_table(folder / curation.PROBLEMS, Problem)
     rows = read_table(folder / curation.DEMONSTRATIONS, Demonstration)
     for parent in MERGED:

@@ -22,7 +22,7 @@ from data_schemas.prompts import Domain, Message, Problem, Role
 from data_schemas.verdicts import Verdict
 from tasks.errors import DataError
 from tasks.rewards.maths.rule_answer import signed
-from tasks.store.local import canonical_json
+from tasks.store.files import canonical_json
 
 VERIFIERS = ("final_answer", "rule_answer")
 GOLD = ("gold", "answer", "value")

@@ -8,7 +8,7 @@ from data_schemas.samples import SampleResult
 from data_schemas.settings import EvaluationSettings
 from tasks.evaluation.runner import REPORT_FILE, SAMPLES_FILE, summarise
 from tasks.interchange.progression import read_evaluation
-from tasks.store import local
+from tasks.store.files import canonical_json, write_bytes
 
 
 def pool(
@@ -33,5 +33,5 @@ def pool(
     checkpoints = ",".join(read_evaluation(part).checkpoint for part in parts)
     report = summarise(settings, name, checkpoints, samples)
     write_table(out / SAMPLES_FILE, SampleResult, samples)
-    local.write_bytes(out / REPORT_FILE, local.canonical_json(report))
+    write_bytes(out / REPORT_FILE, canonical_json(report))
     return {f"accuracy/{suite.suite}": suite.accuracy for suite in report.suites}

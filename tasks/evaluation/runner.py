@@ -25,7 +25,7 @@ from tasks.errors import DataError, EngineError, JudgeError
 from tasks.evaluation.suites import suite_scores
 from tasks.platform.progress import progress
 from tasks.rewards.protocol import Scorer
-from tasks.store.local import write_bytes
+from tasks.store.files import write_bytes
 
 logger = logging.getLogger(__name__)
 

@@ -28,7 +28,8 @@ from tasks.platform.deck import deck_of_facts
 from tasks.platform.shell import shell
 from tasks.rewards import table
 from tasks.rewards.scoring.service import ScoringService
-from tasks.store import location, remote
+from tasks.store import location
+from tasks.store.interface import store_at
 
 HELD_OUT = "held_out.parquet"
 
@@ -104,10 +105,10 @@ def pool(
 @shell("agreement")
 def agreement(file: str, out: str, show: int) -> str:
     """Have both verifiers of final answers judge graded responses, and print where they differ."""
-    compared = compare_all(read_graded(file, remote.read_bytes(file)), table.score_batch)
+    compared = compare_all(read_graded(file, store_at(file).read_bytes()), table.score_batch)
     counted = facts(compared)
     target = location.absolute_store(out)
-    remote.write_bytes(target, to_csv(compared))
+    store_at(target).write_bytes(to_csv(compared))
     deck_of_facts("agreement", counted)
     console = Console(highlight=False)
     console.print(counts_table(file, counted))

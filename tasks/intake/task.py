@@ -13,7 +13,8 @@ from tasks.errors import SettingsError
 from tasks.intake import options
 from tasks.platform import resources
 from tasks.platform.shell import in_pod, shell
-from tasks.store import location, remote
+from tasks.store import location
+from tasks.store.interface import store_at
 
 
 def _check(group: str, engines: MachineSettings, stage: str) -> None:
@@ -81,7 +82,7 @@ def open_store(store: str, workflow: str) -> Opened:
     # On a cluster Flyte's own name of the execution; on a laptop there is none.
     name = os.environ.get("FLYTE_INTERNAL_EXECUTION_ID") or time.strftime("%Y%m%d-%H%M%S")
     return Opened(
-        store=StoreRef(uri=uri, id=remote.open_store(uri), tracking_uri=tracking),
+        store=StoreRef(uri=uri, id=store_at(uri).open(), tracking_uri=tracking),
         execution=Execution(
             id=f"{name}-{uuid.uuid4().hex[:6]}", started=time.time(), workflow=workflow
         ),

@@ -13,7 +13,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from data_schemas.reports import Comparison, EvaluationReport
 from tasks.errors import DataError
-from tasks.store import local
+from tasks.store.files import canonical_json, write_bytes
 
 REPORT_FILE = "report.json"
 PROGRESSION_FILE = "progression.json"
@@ -60,7 +60,7 @@ def read_comparisons(folder: Path) -> tuple[Comparison, ...]:
 
 def _write(path: Path, records: Sequence[BaseModel]) -> None:
     rows = [record.model_dump(mode="json") for record in records]
-    local.write_bytes(path, local.canonical_json(rows))
+    write_bytes(path, canonical_json(rows))
 
 
 def _read(path: Path, kind: TypeAdapter[Record]) -> Record:

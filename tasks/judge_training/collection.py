@@ -19,7 +19,7 @@ from tasks.judge_training.pairs import ComparisonPair, read_pairs, split_by_task
 from tasks.judge_training.sample_comparisons import sample_comparisons
 from tasks.rewards.judging.form import comparison_prompt, completion, swapped
 from tasks.rewards.judging.model_judge import REPLY_SHARE
-from tasks.store import local
+from tasks.store.files import canonical_json, sha256_bytes, write_bytes
 
 logger = logging.getLogger(__name__)
 
@@ -66,7 +66,7 @@ def collect(
     write_table(out / TRAINING, ComparisonPair, training)
     write_table(out / HELD_OUT, ComparisonPair, held_out)
     write_table(out / DEMONSTRATIONS, Demonstration, demonstrations)
-    local.write_bytes(out / LEFT_OUT, local.canonical_json(dict(left_out)))
+    write_bytes(out / LEFT_OUT, canonical_json(dict(left_out)))
     return {
         "training_pairs": len(training),
         "training_tasks": len({task_key(pair.task) for pair in training}),
@@ -80,7 +80,7 @@ def both_orders(pair: ComparisonPair) -> tuple[Demonstration, Demonstration]:
     """Write a pair as two demonstrations, one per order of its answers."""
     a, b = pair.answer_a, pair.answer_b
     orders = ((a, b, pair.label), (b, a, swapped(pair.label)))
-    row = local.sha256_bytes(local.canonical_json(pair))
+    row = sha256_bytes(canonical_json(pair))
     first, second = (
         Demonstration(
             id=f"{pair.id}/{place}",

@@ -26,7 +26,7 @@ from tasks.judge_training.scalar_head import ScalarReward
 from tasks.rewards.judging.asking import NoReading, readings
 from tasks.rewards.judging.form import Label, comparison_prompt, parse_label, swapped
 from tasks.rewards.judging.protocol import Judge
-from tasks.store import local
+from tasks.store.files import canonical_json, write_bytes
 
 REPORT_FILE = "report.json"
 PICTURE_FILE = "judge.png"
@@ -89,8 +89,8 @@ def measure(
         groups=groups,
         groups_without_verdict=silent,
     )
-    local.write_bytes(out / REPORT_FILE, local.canonical_json(report))
-    local.write_bytes(out / PICTURE_FILE, picture(report))
+    write_bytes(out / REPORT_FILE, canonical_json(report))
+    write_bytes(out / PICTURE_FILE, picture(report))
     return report
 
 

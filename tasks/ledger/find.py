@@ -10,7 +10,7 @@ from tasks.errors import SettingsError
 from tasks.ledger.accounts import check_conservation
 from tasks.lineage.lookup import Lookup
 from tasks.lineage.statements import chain
-from tasks.store import remote
+from tasks.store.objects import localise
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ def phases_behind(model_uri: str, tracking_uri: str, store: str, cache: Path) ->
         reports = [output for output in statement.outputs if output.role == "report"]
         if not statement.stage.startswith("rl/") or not reports:
             continue
-        folder = remote.localise(reports[0].uri, reports[0].digest, cache)
+        folder = localise(reports[0].uri, reports[0].digest, cache)
         phase = read_folder(statement.stage, folder)
         counted = statement.facts.get("engine_tokens")
         if counted is not None:

@@ -12,7 +12,9 @@ from tasks.ledger.text import ledger_text
 from tasks.lineage.stage import workplace
 from tasks.platform.deck import deck_of_facts
 from tasks.platform.shell import shell
-from tasks.store import local, location, remote
+from tasks.store import location
+from tasks.store.files import sha256_bytes
+from tasks.store.interface import store_at
 
 
 @shell("ledger")
@@ -39,9 +41,9 @@ def ledger(model: str, store: str, show: int) -> list[str]:
 def _show(phase: Phase, store: str, show: int) -> list[str]:
     account = settle(phase.rows, phase.costs)
     csv = to_csv(account.prompts)
-    stem = f"{store}/ledgers/{phase.name.replace('/', '.')}-{local.sha256_bytes(csv)[:12]}"
-    remote.write_bytes(f"{stem}.csv", csv)
-    remote.write_bytes(f"{stem}.png", ledger_png(account, phase.name))
+    stem = f"{store}/ledgers/{phase.name.replace('/', '.')}-{sha256_bytes(csv)[:12]}"
+    store_at(f"{stem}.csv").write_bytes(csv)
+    store_at(f"{stem}.png").write_bytes(ledger_png(account, phase.name))
     deck_of_facts(f"ledger of {phase.name}", account.totals)
     console = Console(highlight=False)
     console.print(ledger_text(account, phase.name, show))

@@ -16,7 +16,9 @@ from pydantic import ValidationError
 from data_schemas.raw_files import RawFile
 from data_schemas.statements import Input, Statement
 from tasks.errors import DataError
-from tasks.store import local, remote
+from tasks.store.files import sha256_bytes
+from tasks.store.interface import store_at
+from tasks.store.manifest import folder_manifest
 
 RAW_FILES = "raw_files.json"
 
@@ -38,8 +40,8 @@ def source_digest(path: Path) -> str:
         DataError: it is not there.
     """
     if path.is_dir():
-        return local.sha256_bytes(local.folder_manifest(path))
-    return remote.sha256_uri(str(path))
+        return sha256_bytes(folder_manifest(path))
+    return store_at(str(path)).sha256()
 
 
 def object_uri(store: str, uri: str, digest: str) -> str:
@@ -55,10 +57,10 @@ def read_raw_files(uri: str) -> list[RawFile]:
         DataError: it is not a list of raw files.
     """
     where = f"{uri}/{RAW_FILES}"
-    if RAW_FILES not in remote.list_files(uri):
+    if RAW_FILES not in store_at(uri).list_files():
         return []
     try:
-        return [RawFile.model_validate(entry) for entry in json.loads(remote.read_bytes(where))]
+        return [RawFile.model_validate(entry) for entry in json.loads(store_at(where).read_bytes())]
     except (ValueError, TypeError, ValidationError) as error:
         raise DataError(f"{where} is not a list of raw files: {error}") from error
 
@@ -90,4 +92,4 @@ def raw_name(digest: str, raw: RawFile) -> str:
 
 def is_inside(raw: RawFile) -> bool:
     """True if the object that lists a raw file also holds it."""
-    return not remote.is_remote(raw.uri) and not raw.uri.startswith("/")
+    return "://" not in raw.uri and not raw.uri.startswith("/")

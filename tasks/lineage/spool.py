@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from tasks.errors import DataError, EngineError
-from tasks.store.local import write_bytes
+from tasks.store.files import write_bytes
 
 logger = logging.getLogger(__name__)
 

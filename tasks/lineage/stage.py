@@ -30,7 +30,10 @@ from tasks.lineage import statements
 from tasks.lineage.catalogue import STATEMENT, Catalogue
 from tasks.lineage.origins import source_digest
 from tasks.lineage.spool import Spool, new_spool, ship_left_over
-from tasks.store import local, remote
+from tasks.store.files import canonical_json, write_bytes
+from tasks.store.interface import store_at
+from tasks.store.local import new_object
+from tasks.store.objects import localise, publish
 
 logger = logging.getLogger(__name__)
 
@@ -69,7 +72,7 @@ class StageRecord:
             TamperError: it is not what was committed.
         """
         self._refuse_if_closed(f"read {role!r}")
-        path = remote.localise(ref.uri, ref.digest, workplace(self._store))
+        path = localise(ref.uri, ref.digest, workplace(self._store))
         item = Input(role=role, uri=ref.uri, digest=ref.digest, statement=ref.statement)
         self._inputs.append(item)
         self._tell_link("input", type(ref).__name__, item, name=role)
@@ -94,11 +97,9 @@ class StageRecord:
         """Yield an empty folder; when the block ends well, it is committed as an object."""
         self._refuse_if_closed(f"write {role!r}")
         assert role not in self._outputs, f"{self._name} wrote the output {role!r} already"
-        with local.new_object(workplace(self._store)) as (folder, committed):
+        with new_object(workplace(self._store)) as (folder, committed):
             yield folder
-        uri = committed.uri
-        if remote.is_remote(self._store.uri):
-            uri = remote.publish(Path(uri), committed.digest, self._store.uri)
+        uri = publish(Path(committed.uri), committed.digest, self._store.uri)
         self._outputs[role] = Output(role=role, uri=uri, digest=committed.digest)
 
     def facts(self, facts: Mapping[str, float | int | str]) -> None:
@@ -211,10 +212,10 @@ class StageRecord:
         """End the run and let go of the spool, which stays if nobody answered."""
         self._spool.append({"kind": "finish", "status": status, "tags": dict(tags)})
         shipped = reachable and self._ship()
-        if not shipped and remote.is_remote(self._store.uri):
+        place = store_at(self._store.uri)
+        if not shipped and place.local_path is None:
             # The local disk may go away with the machine.
-            name = self._spool.path.name
-            remote.write_bytes(f"{self._store.uri}/spool/{name}", self._spool.path.read_bytes())
+            place.write_bytes(self._spool.path.read_bytes(), f"spool/{self._spool.path.name}")
         self._spool.close(shipped=shipped)
 
     def _refuse_if_closed(self, what: str) -> None:
@@ -229,7 +230,7 @@ class StageRecord:
             self._store.uri,
             Statement(
                 stage=self._name,
-                settings=local.canonical_json(self._settings).decode(),
+                settings=canonical_json(self._settings).decode(),
                 code=self._code,
                 environment=statements.environment_digest(),
                 inputs=tuple(self._inputs),
@@ -288,23 +289,23 @@ def stage(
 def sync(store: StoreRef) -> bool:
     """Send MLflow what earlier stages could not; True if nothing is left."""
     folder = workplace(store) / "spool"
+    place = store_at(f"{store.uri}/spool")
     away = {}
-    if remote.is_remote(store.uri):
-        away = remote.list_files(f"{store.uri}/spool")
+    if place.local_path is None:
+        away = place.list_files()
         for name in away:
             if not (folder / name).exists() and not (folder / "shipped" / name).exists():
-                local.write_bytes(folder / name, remote.read_bytes(f"{store.uri}/spool/{name}"))
+                write_bytes(folder / name, place.read_bytes(name))
     left = {path.name for path in ship_left_over(folder, Catalogue(store.tracking_uri))}
     for name in away.keys() - left:
-        remote.delete_file(f"{store.uri}/spool/{name}")
+        place.delete_file(name)
     return not left
 
 
 def workplace(store: StoreRef) -> Path:
     """The local folder of a store: itself, or the cache of a remote one."""
-    if remote.is_remote(store.uri):
-        return Path(tempfile.gettempdir()) / f"eachprompt-{os.getuid()}-{store.id}"
-    return Path(store.uri)
+    cache = Path(tempfile.gettempdir()) / f"eachprompt-{os.getuid()}-{store.id}"
+    return store_at(store.uri).local_path or cache
 
 
 def _cpu_seconds() -> float:

@@ -16,8 +16,8 @@ from pydantic import BaseModel, ValidationError
 
 from data_schemas.statements import ExecutionRecord, Statement
 from tasks.errors import DataError, TamperError
-from tasks.store import remote
-from tasks.store.local import canonical_json, sha256_bytes
+from tasks.store.files import canonical_json, sha256_bytes
+from tasks.store.interface import store_at
 
 
 @functools.cache
@@ -48,9 +48,9 @@ def save_statement(store: str, statement: Statement) -> str:
     """
     payload = canonical_json(statement)
     digest = sha256_bytes(payload)
-    uri = statement_uri(store, digest)
-    if not remote.create_bytes(uri, payload) and remote.read_bytes(uri) != payload:
-        raise TamperError(f"{uri}: not the statement it is named after; restore or delete it")
+    place = store_at(statement_uri(store, digest))
+    if not place.create_bytes(payload) and place.read_bytes() != payload:
+        raise TamperError(f"{place.uri}: not the statement it is named after; restore or delete it")
     return digest
 
 
@@ -62,7 +62,7 @@ def load_statement(store: str, digest: str) -> Statement:
         TamperError: its bytes were changed.
     """
     uri = statement_uri(store, digest)
-    payload = remote.read_bytes(uri)
+    payload = store_at(uri).read_bytes()
     if (found := sha256_bytes(payload)) != digest:
         raise TamperError(f"{uri}: sha256 is {found}, recorded {digest}")
     try:
@@ -98,15 +98,14 @@ def chain(store: str, roots: Iterable[str]) -> dict[str, Statement]:
 def save_execution(store: str, record: ExecutionRecord) -> None:
     """Store when and where a stage ran; a retried stage replaces its record."""
     name = f"{record.stage.replace('/', '.')}.json"
-    remote.write_bytes(f"{store}/executions/{record.execution}/{name}", canonical_json(record))
+    store_at(f"{store}/executions/{record.execution}/{name}").write_bytes(canonical_json(record))
 
 
 def load_executions(store: str, execution: str) -> list[ExecutionRecord]:
     """Read what one workflow execution really ran, oldest first; cached stages have no record."""
-    folder = f"{store}/executions/{execution}"
+    folder = store_at(f"{store}/executions/{execution}")
     records = [
-        ExecutionRecord.model_validate_json(remote.read_bytes(f"{folder}/{name}"))
-        for name in remote.list_files(folder)
+        ExecutionRecord.model_validate_json(folder.read_bytes(name)) for name in folder.list_files()
     ]
     return sorted(records, key=lambda record: record.started)
 

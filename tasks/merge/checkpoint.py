@@ -25,7 +25,7 @@ from data_schemas.settings import MergeSettings, RouterPolicy, TrimScope
 from tasks.algorithms import ties
 from tasks.errors import DataError
 from tasks.platform.progress import progress
-from tasks.store.local import MANIFEST
+from tasks.store.manifest import MANIFEST
 
 LOG = logging.getLogger(__name__)
 SINGLE_FILE = "model.safetensors"

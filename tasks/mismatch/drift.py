@@ -32,7 +32,7 @@ from tasks.platform.progress import progress
 from tasks.rewards.scoring.service import ScoringService
 from tasks.rl.durability import state
 from tasks.rl.run import Phase, finish, train
-from tasks.store import local
+from tasks.store.files import write_bytes
 
 DOMAINS = (Domain.MATHS, Domain.CHOICE, Domain.EXTRACTION, Domain.TOOL_USE)
 """Judged by rules alone: no sandbox, no judge."""
@@ -179,12 +179,12 @@ def main(arguments: Sequence[str]) -> int:
     # On a narrow terminal lines wrap, which is ugly; numbers that were cut would be lost.
     Console(highlight=False, width=max(console.width, SCREEN_WIDTH)).print(drift_table(course))
     title = f"{options.engines} engines, rollouts {rollout.value}, trainer {trainer.value}"
-    local.write_bytes(out / PICTURE_FILE, picture(course, title))
+    write_bytes(out / PICTURE_FILE, picture(course, title))
     kept = {
         replay.value: [gate.model_dump(mode="json") for gate in gates]
         for replay, gates in course.items()
     }
-    local.write_bytes(out / RECORDS_FILE, json.dumps(kept, indent=1).encode() + b"\n")
+    write_bytes(out / RECORDS_FILE, json.dumps(kept, indent=1).encode() + b"\n")
     return 0
 
 

@@ -10,7 +10,7 @@ from tasks.mismatch import numerics
 from tasks.mismatch.text import gaps_json, gaps_markdown, gaps_table
 from tasks.platform.deck import deck_of_facts
 from tasks.platform.shell import shell
-from tasks.store import local
+from tasks.store.files import write_bytes
 
 
 @shell("mismatch")
@@ -47,8 +47,8 @@ def mismatch(
     rows = numerics.gaps(folder, problems, max_new_tokens, seeds, pairs)
     Console(highlight=False).print(gaps_table(rows, len(problems)))
     if out:
-        local.write_bytes(Path(out) / "mismatch.md", gaps_markdown(rows).encode())
-        local.write_bytes(Path(out) / "mismatch.json", gaps_json(rows))
+        write_bytes(Path(out) / "mismatch.md", gaps_markdown(rows).encode())
+        write_bytes(Path(out) / "mismatch.json", gaps_json(rows))
     facts = {f"{row.rollout}, {row.trainer}, {row.replay.value}: k3": row.k3 for row in rows}
     deck_of_facts("mismatch", facts)
     return [row.k3 for row in rows]

@@ -7,7 +7,7 @@ from pathlib import Path
 from data_schemas.mismatch import Decision, GateRecord, PhaseGates
 from data_schemas.reports import GATES_FILE
 from data_schemas.statements import Statement
-from tasks.store import remote
+from tasks.store.objects import localise
 
 
 def gates_behind(chain: Mapping[str, Statement], cache: Path) -> tuple[PhaseGates, ...]:
@@ -57,7 +57,7 @@ def rules(gates: tuple[PhaseGates, ...]) -> Iterator[tuple[bool, str]]:
 def _records(statement: Statement, cache: Path) -> list[GateRecord]:
     for output in statement.outputs:
         if output.role == "report":
-            path = remote.localise(output.uri, output.digest, cache) / GATES_FILE
+            path = localise(output.uri, output.digest, cache) / GATES_FILE
             lines = path.read_bytes().splitlines() if path.exists() else []
             return [GateRecord.model_validate_json(line) for line in lines]
     return []

@@ -14,7 +14,8 @@ from tasks.lineage.catalogue import CARD_FILE, GATE_FILE, MANIFEST_FILE
 from tasks.lineage.statements import chain
 from tasks.release.card import model_card
 from tasks.release.manifest import release_manifest
-from tasks.store import local
+from tasks.store.files import canonical_json, sha256_bytes, write_bytes
+from tasks.store.manifest import MANIFEST
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,15 +61,15 @@ def release(
         candidate.gates,
     )
     shutil.copytree(candidate.folder, out, dirs_exist_ok=True)
-    (out / local.MANIFEST).unlink(missing_ok=True)
-    payload = local.canonical_json(manifest)
-    local.write_bytes(out / MANIFEST_FILE, payload)
-    local.write_bytes(out / GATE_FILE, local.canonical_json(candidate.decision))
+    (out / MANIFEST).unlink(missing_ok=True)
+    payload = canonical_json(manifest)
+    write_bytes(out / MANIFEST_FILE, payload)
+    write_bytes(out / GATE_FILE, canonical_json(candidate.decision))
     card = model_card(manifest, candidate.progression, statements)
-    local.write_bytes(out / CARD_FILE, card.encode())
+    write_bytes(out / CARD_FILE, card.encode())
     return {
         "released": int(candidate.decision.released),
-        "manifest_sha256": local.sha256_bytes(payload),
+        "manifest_sha256": sha256_bytes(payload),
         "version": manifest.version,
         "statements": len(manifest.statements),
         "objects": len(manifest.objects),

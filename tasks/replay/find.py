@@ -7,7 +7,7 @@ from tasks.errors import DataError, SettingsError
 from tasks.lineage.lookup import Lookup
 from tasks.lineage.statements import chain
 from tasks.rl.durability.step_snapshot import FOLDER, StepSnapshot, decode, name_of
-from tasks.store import remote
+from tasks.store.objects import localise
 
 
 def find_snapshot(
@@ -37,7 +37,7 @@ def find_snapshot(
         known = ", ".join(reports) or "none"
         raise SettingsError(f"no phase {chosen!r} of RL led to {model_uri}; there is: {known}")
     report = reports[chosen]
-    folder = remote.localise(report.uri, report.digest, cache) / FOLDER
+    folder = localise(report.uri, report.digest, cache) / FOLDER
     steps = sorted(int(path.stem) for path in folder.glob("[0-9]*.npz"))
     wanted = step or (steps[-1] if steps else 0)
     if wanted not in steps:

@@ -21,7 +21,7 @@ from tasks.rl.durability.step_snapshot import StepOutputs, StepSnapshot
 from tasks.rl.update import gate, objective
 from tasks.rl.update.batch import StepBatch, build, token_advantages
 from tasks.rl.update.metrics import mismatch_of
-from tasks.store.local import canonical_json
+from tasks.store.files import canonical_json
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from tasks.lineage.stage import workplace
 from tasks.lineage.statements import load_statement
 from tasks.report.inputs import RunInputs
 from tasks.report.stages import stage_rows
-from tasks.store import remote
+from tasks.store.objects import localise
 
 Ref = CheckpointRef | DatasetRef | ReportRef
 MERGED = "merged"
@@ -64,7 +64,7 @@ def _folders(reports: Sequence[ReportRef], store: StoreRef) -> Iterator[tuple[st
 
 
 def _local(ref: Ref, store: StoreRef) -> Path:
-    return remote.localise(ref.uri, ref.digest, workplace(store))
+    return localise(ref.uri, ref.digest, workplace(store))
 
 
 def _under(prefix: str, folders: dict[str, Path]) -> dict[str, Path]:

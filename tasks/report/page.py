@@ -25,7 +25,7 @@ from tasks.report.sections import (
     tuning_charts,
 )
 from tasks.report.template import PAGE, STYLE
-from tasks.store.local import write_bytes
+from tasks.store.files import write_bytes
 
 PAGE_FILE = "report.html"
 

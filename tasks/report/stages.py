@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from data_schemas.statements import ExecutionRecord
 from tasks.lineage.statements import chain, load_executions, load_statement
 from tasks.report.explanation import Made, explain
-from tasks.store import remote
+from tasks.store.interface import store_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ def stage_rows(store: str, execution: str, results: Sequence[str]) -> tuple[Stag
 
 def _all_records(store: str) -> list[ExecutionRecord]:
     """Read every execution record of the store, oldest first."""
-    names = remote.list_files(f"{store}/executions")
+    names = store_at(f"{store}/executions").list_files()
     executions = sorted({name.split("/")[0] for name in names})
     records = [record for name in executions for record in load_executions(store, name)]
     return sorted(records, key=lambda record: record.started)

@@ -14,7 +14,7 @@ from tasks.report.collect import collect
 from tasks.report.inputs import RunInputs
 from tasks.report.page import write_report
 from tasks.report.summary import show
-from tasks.store import remote
+from tasks.store.interface import store_at
 
 
 @shell("summary")
@@ -57,7 +57,7 @@ def _tell(inputs: RunInputs, store: StoreRef) -> str:
     inputs = replace(inputs, places={"report": page, **inputs.places})
     with TemporaryDirectory() as folder:
         html = write_report(inputs, Path(folder)).read_bytes()
-    remote.write_bytes(page, html)
+    store_at(page).write_bytes(html)
     deck(html.decode())
     show(inputs, Console())
     return page

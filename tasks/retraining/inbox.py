@@ -11,7 +11,7 @@ from typing import Any
 
 from data_schemas.intake import InboxFile
 from tasks.errors import EngineError, SettingsError
-from tasks.store import remote
+from tasks.store.interface import store_at
 
 _PARTIAL = (".tmp", ".part", ".partial", ".crdownload", ".filepart", "~")
 """Names that tools give to what they are still writing."""
@@ -24,7 +24,8 @@ def list_files(inbox: str) -> list[InboxFile]:
         SettingsError: there is no such folder or bucket, or it may not be read.
         EngineError: S3 does not answer.
     """
-    entries = _s3_entries(inbox) if remote.is_remote(inbox) else _local_entries(inbox)
+    is_local = store_at(inbox).local_path is not None
+    entries = _local_entries(inbox) if is_local else _s3_entries(inbox)
     return sorted((file for file in entries if _is_ready(file)), key=lambda file: file.key)
 
 
@@ -35,7 +36,7 @@ def fetch(file: InboxFile, target: Path) -> None:
         SettingsError: it is gone or may not be read.
         EngineError: S3 does not answer.
     """
-    if not remote.is_remote(file.uri):
+    if store_at(file.uri).local_path is not None:
         try:
             shutil.copyfile(file.uri, target)
         except OSError as error:

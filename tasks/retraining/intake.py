@@ -24,7 +24,7 @@ from data_schemas.raw_files import RawFile
 from tasks.platform.progress import progress
 from tasks.retraining.inbox import fetch
 from tasks.rewards.table import VERIFIERS, score_batch
-from tasks.store.local import canonical_json, sha256_bytes, sha256_file, write_bytes
+from tasks.store.files import canonical_json, sha256_bytes, sha256_file, write_bytes
 
 logger = logging.getLogger(__name__)
 

@@ -18,7 +18,7 @@ from tasks.platform.deck import deck_of_facts
 from tasks.platform.shell import shell
 from tasks.retraining import inbox, intake, watermark, worth
 from tasks.retraining.released import find_released
-from tasks.store import remote
+from tasks.store.objects import localise
 
 KNOWN_TABLES = ("problems.parquet", "held_out.parquet")
 GRADED = "graded.parquet"
@@ -92,7 +92,7 @@ def assess_learning_value(
     settings: RetrainSettings, curated: DatasetRef, graded: DatasetRef, store: StoreRef
 ) -> Assessed:
     """Decide by what the released model already solves, and fit the phase to what is there."""
-    folder = remote.localise(graded.uri, graded.digest, workplace(store))
+    folder = localise(graded.uri, graded.digest, workplace(store))
     problems = read_table(folder / GRADED, GradedProblem)
     decision = worth.worth_learning(settings, [problem.pass_rate for problem in problems])
     lesson = None

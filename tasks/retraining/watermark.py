@@ -9,14 +9,13 @@ Limit: a file that shows up more than LOOKBACK_S later than its own date says is
 """
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from pydantic import ValidationError
 
 from data_schemas.intake import InboxFile, Watermark
 from tasks.errors import DataError
-from tasks.store import remote
-from tasks.store.local import canonical_json, sha256_bytes
+from tasks.store.files import canonical_json, sha256_bytes
+from tasks.store.interface import store_at
 
 LOOKBACK_S = 24 * 3600.0
 """No sane upload takes longer than a day."""
@@ -29,11 +28,12 @@ def load(store: str, inbox: str) -> Watermark:
         DataError: the file is there but is no watermark.
     """
     folder, name = _place(store, inbox)
-    if name not in remote.list_files(folder):
+    place = store_at(folder)
+    if name not in place.list_files():
         return Watermark()
     where = f"{folder}/{name}"
     try:
-        return Watermark.model_validate_json(remote.read_bytes(where))
+        return Watermark.model_validate_json(place.read_bytes(name))
     except ValidationError as error:
         raise DataError(
             f"{where} is no watermark: {error.errors()[0]['msg']}. "
@@ -71,7 +71,7 @@ def advance(store: str, inbox: str, processed: Sequence[InboxFile]) -> Watermark
         ),
     )
     folder, name = _place(store, inbox)
-    remote.write_bytes(f"{folder}/{name}", canonical_json(after))
+    store_at(folder).write_bytes(canonical_json(after), name)
     return after
 
 
@@ -80,5 +80,6 @@ def _age(file: InboxFile) -> tuple[float, str]:
 
 
 def _place(store: str, inbox: str) -> tuple[str, str]:
-    whole = inbox.rstrip("/") if remote.is_remote(inbox) else str(Path(inbox).resolve())
+    folder = store_at(inbox).local_path
+    whole = str(folder.resolve()) if folder else inbox.rstrip("/")
     return f"{store}/watermarks", f"{sha256_bytes(whole.encode())[:16]}.json"

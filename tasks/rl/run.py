@@ -28,7 +28,7 @@ from tasks.rl.durability.preemption import GRACE_S, Termination, listening
 from tasks.rl.rollouts.collect import Collector
 from tasks.rl.rollouts.collected import Collected
 from tasks.rl.rollouts.history import History
-from tasks.store import local
+from tasks.store.files import canonical_json, copy_file, sha256_bytes, write_bytes
 
 PROBLEMS_FILE = "graded.parquet"
 NUM_CANARIES = 4
@@ -67,7 +67,7 @@ def state_folder(
     work = {"settings": settings.model_dump(mode="json"), "start": start, "problems": problems}
     if max_tokens:
         work["max_tokens"] = max_tokens
-    return workplace / "state" / local.sha256_bytes(local.canonical_json(work))[:16]
+    return workplace / "state" / sha256_bytes(canonical_json(work))[:16]
 
 
 def all_code(folder: Path, code: str) -> tuple[str, ...]:
@@ -217,14 +217,14 @@ def finish(phase: Phase, model_out: Path, report_out: Path) -> dict[str, float |
     records = list(state.read_steps(phase.state, last.step))
     reports = [record.report for record in records]
     gates = [*state.read_pauses(phase.state), *(record.gate for record in records)]
-    local.write_bytes(report_out / STEPS_FILE, _lines(reports))
-    local.write_bytes(report_out / GATES_FILE, _lines(gates))
+    write_bytes(report_out / STEPS_FILE, _lines(reports))
+    write_bytes(report_out / GATES_FILE, _lines(gates))
     timings = [record.timing for record in records]
-    local.write_bytes(report_out / TIMING_FILE, _lines(timings))
+    write_bytes(report_out / TIMING_FILE, _lines(timings))
     rows = [row for record in records for row in record.ledger]
     write_table(report_out / LEDGER_FILE, LedgerRow, rows)
     for path in step_snapshot.kept(phase.state, last.step):
-        local.copy_file(path, report_out / step_snapshot.FOLDER / path.name)
+        copy_file(path, report_out / step_snapshot.FOLDER / path.name)
     costs = [cost for record in records for cost in record.costs]
     write_table(report_out / COSTS_FILE, PromptCost, costs)
     return {
@@ -245,7 +245,7 @@ def finish(phase: Phase, model_out: Path, report_out: Path) -> dict[str, float |
 
 
 def _lines(records: Sequence[BaseModel]) -> bytes:
-    return b"".join(local.canonical_json(record) + b"\n" for record in records)
+    return b"".join(canonical_json(record) + b"\n" for record in records)
 
 
 def _mean(values: Sequence[float]) -> float:

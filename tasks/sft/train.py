@@ -26,7 +26,7 @@ from tasks.engines.protocols import Request, RolloutEngine, Sampling, TokenBatch
 from tasks.engines.select import open_rollout, open_trainer
 from tasks.interchange.readiness import demonstrations_of
 from tasks.sft.dataset import batches, encode, split_validation
-from tasks.store import local
+from tasks.store.files import canonical_json, write_bytes
 
 ENTROPY_MAX_NEW_TOKENS = 64
 WEIGHT_DECAY = 0.1
@@ -157,13 +157,13 @@ def fine_tune(
     marked = [
         report.model_copy(update={"chosen": index == best}) for index, report in enumerate(reports)
     ]
-    local.write_bytes(
+    write_bytes(
         report_out / "epochs.json",
-        local.canonical_json([report.model_dump(mode="json") for report in marked]),
+        canonical_json([report.model_dump(mode="json") for report in marked]),
     )
-    local.write_bytes(
+    write_bytes(
         report_out / "report.json",
-        local.canonical_json(
+        canonical_json(
             {
                 "parent": parent.value,
                 "demonstrations": len(rows),

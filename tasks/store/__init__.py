@@ -1,1 +1,1 @@
-"""Artifacts by content: one Store, on disk or in S3."""
+"""Artifacts by content: one Store, in a folder or in S3, and the files they are made of."""

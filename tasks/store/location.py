@@ -1,20 +1,19 @@
 """Where the store of a run and its MLflow are, from what people say."""
 
-from pathlib import Path
-
 from tasks.errors import SettingsError
-from tasks.store.remote import is_remote
+from tasks.store.interface import store_at
 
 
 def absolute_store(store: str) -> str:
     """Say where a store lies, whatever folder a stage runs in.
 
     Raises:
-        SettingsError: empty.
+        SettingsError: empty, or of a scheme that is not supported.
     """
     if not store.strip():
         raise SettingsError("--store is empty. Name a folder or s3://bucket/prefix.")
-    return store.rstrip("/") if is_remote(store) else str(Path(store).expanduser().resolve())
+    path = store_at(store).local_path
+    return str(path.expanduser().resolve()) if path else store.rstrip("/")
 
 
 def tracking_uri(store: str, environment: str) -> str:
@@ -29,7 +28,7 @@ def tracking_uri(store: str, environment: str) -> str:
     """
     if environment:
         return environment
-    if is_remote(store):
+    if store_at(store).local_path is None:
         raise SettingsError(
             f"store {store} is remote; set MLFLOW_TRACKING_URI to an MLflow server as well"
         )

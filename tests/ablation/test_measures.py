@@ -8,7 +8,7 @@ from tasks.ablation.measures import read_cell
 from tasks.errors import DataError
 from tasks.evaluation import runner
 from tasks.rl import run
-from tasks.store.local import canonical_json
+from tasks.store.files import canonical_json
 
 
 def test_a_phase_is_measured_as_the_docstring_defines(make_cell, make_row):

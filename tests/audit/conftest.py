@@ -15,7 +15,8 @@ from tasks.lineage.catalogue import MANIFEST_TAG
 from tasks.lineage.stage import stage
 from tasks.release.gate import decide
 from tasks.release.release import Candidate, release
-from tasks.store import local
+from tasks.store.files import sha256_file
+from tasks.store.interface import store_at
 
 
 @dataclass(frozen=True)
@@ -98,7 +99,7 @@ class Maker:
                     RawFile(
                         adapter="gsm8k",
                         uri=path.name if path.parent == out else str(path),
-                        sha256=local.sha256_file(path),
+                        sha256=sha256_file(path),
                         bytes=path.stat().st_size,
                         limit=0,
                         source=0,
@@ -161,7 +162,7 @@ def original(tmp_path_factory) -> Chain:
     (outside / "gsm8k.jsonl").write_text('{"question": "1+1", "answer": "2"}\n')
     folder = root / "store"
     tracking_uri = f"sqlite:///{folder / 'mlflow.db'}"
-    identity = local.open_store(folder)
+    identity = store_at(str(folder)).open()
     maker = Maker(
         StoreRef(uri=str(folder), id=identity, tracking_uri=tracking_uri), outside=outside
     )

@@ -5,7 +5,7 @@ import pytest
 from moto import mock_aws
 
 from tasks.audit.walk import audit
-from tasks.store import remote
+from tasks.store.interface import store_at
 
 STORE = "s3://bucket/store"
 RELEASED = "models:/tiny@released"
@@ -35,9 +35,9 @@ def test_a_store_in_s3_is_proved_and_then_one_byte_breaks_it(uploaded):
     assert (9, 9, 3) == (report.statements, report.objects, report.raw_files)
 
     damaged = f"{STORE}/objects/{uploaded.refs['policy'].digest[:16]}/model.safetensors"
-    payload = remote.read_bytes(damaged)
-    remote.write_bytes(damaged, payload[:-1] + b"?")
-    remote.delete_file(f"{STORE}/statements/{uploaded.refs['raw'].statement}.json")
+    payload = store_at(damaged).read_bytes()
+    store_at(damaged).write_bytes(payload[:-1] + b"?")
+    store_at(f"{STORE}/statements/{uploaded.refs['raw'].statement}.json").delete_file()
 
     assert {damaged, f"{STORE}/statements/{uploaded.refs['raw'].statement}.json"} == {
         finding.object for finding in audit(RELEASED, tracking_uri, STORE).findings

@@ -12,7 +12,7 @@ from data_schemas.prompts import Domain, Message, Problem, Role
 from tasks.curation.items import Item
 from tasks.engines.chat import load_tokenizer
 from tasks.foundation.tokenizer import train_tokenizer
-from tasks.store.local import sha256_bytes
+from tasks.store.files import sha256_bytes
 
 
 @pytest.fixture(scope="session")

@@ -10,7 +10,7 @@ from tasks.evaluation.against import against_all
 from tasks.evaluation.pooling import pool
 from tasks.evaluation.runner import REPORT_FILE, SAMPLES_FILE, summarise
 from tasks.interchange import progression
-from tasks.store import local
+from tasks.store.files import canonical_json, write_bytes
 
 SETTINGS = EvaluationSettings(samples=2, resamples=200)
 
@@ -25,7 +25,7 @@ def evaluated(tmp_path, make_samples):
         samples = [s for id_, scores in answers.items() for s in make_samples(id_, scores)]
         write_table(folder / SAMPLES_FILE, SampleResult, samples)
         report = summarise(SETTINGS, name, f"digest of {name}", samples)
-        local.write_bytes(folder / REPORT_FILE, local.canonical_json(report))
+        write_bytes(folder / REPORT_FILE, canonical_json(report))
         return folder
 
     return make

@@ -7,7 +7,7 @@ import pytest
 
 from data_schemas.artifacts import Execution, StoreRef
 from tasks.lineage.catalogue import connect
-from tasks.store import local
+from tasks.store.interface import store_at
 
 
 @pytest.fixture(scope="session")
@@ -20,7 +20,7 @@ def migrated(tmp_path_factory) -> Path:
 @pytest.fixture
 def store(tmp_path, migrated) -> StoreRef:
     folder = tmp_path / "store"
-    identity = local.open_store(folder)
+    identity = store_at(str(folder)).open()
     shutil.copy(migrated, folder / "mlflow.db")
     return StoreRef(uri=str(folder), id=identity, tracking_uri=f"sqlite:///{folder / 'mlflow.db'}")
 

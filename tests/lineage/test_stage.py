@@ -15,7 +15,7 @@ from tasks.errors import DataError, TamperError
 from tasks.lineage.catalogue import KEY, connect
 from tasks.lineage.stage import stage, sync, workplace
 from tasks.lineage.statements import load_executions, load_statement
-from tasks.store import remote
+from tasks.store.interface import store_at
 
 
 def make_raw(store: StoreRef, execution, payload: bytes = b"a,b\n") -> DatasetRef:
@@ -278,7 +278,7 @@ def s3_store(monkeypatch, store, tmp_path):
     with mock_aws():
         boto3.client("s3").create_bucket(Bucket="bucket")
         uri = "s3://bucket/store"
-        yield StoreRef(uri=uri, id=remote.open_store(uri), tracking_uri=store.tracking_uri)
+        yield StoreRef(uri=uri, id=store_at(uri).open(), tracking_uri=store.tracking_uri)
 
 
 def test_a_store_in_s3_carries_objects_statements_and_the_unsent_spool(s3_store, execution):
@@ -291,6 +291,6 @@ def test_a_store_in_s3_carries_objects_statements_and_the_unsent_spool(s3_store,
     assert raw.uri.startswith("s3://bucket/store/objects/")
     assert raw.statement == load_statement(s3_store.uri, model.statement).inputs[0].statement
     assert {"ingest", "sft/reasoning"} == runs(s3_store).keys()
-    assert {} == remote.list_files(f"{s3_store.uri}/spool")
+    assert {} == store_at(f"{s3_store.uri}/spool").list_files()
     assert 2 == len(load_executions(s3_store.uri, "exec-1"))
     assert "exec-1.ingest" == runs(s3_store)["ingest"].data.tags[KEY]

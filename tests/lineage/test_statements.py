@@ -15,7 +15,7 @@ from tasks.lineage.statements import (
     save_statement,
     statement_digest,
 )
-from tasks.store.local import canonical_json, sha256_bytes
+from tasks.store.files import canonical_json, sha256_bytes
 
 
 def statement(stage: str, *parents: str, **facts: float | int | str) -> Statement:

@@ -10,7 +10,7 @@ from tasks.marketplace.drawing import LEVELS, draw_items
 from tasks.marketplace.items import is_asked
 from tasks.marketplace.words import LANGUAGES
 from tasks.rewards.table import VERIFIERS
-from tasks.store.local import canonical_json
+from tasks.store.files import canonical_json
 
 # Code answers run in a sandbox, about 50 ms each.
 AMOUNT = {domain: 15 if domain is Domain.CODE else 200 for domain in Domain}

@@ -6,7 +6,8 @@ from data_schemas.mismatch import Decision, GateRecord
 from data_schemas.reports import GATES_FILE
 from data_schemas.statements import Output, Statement
 from tasks.release.mismatch import gates_behind, rules, summary
-from tasks.store import local
+from tasks.store.files import canonical_json
+from tasks.store.local import new_object
 
 
 def record(step: int, decision: Decision = Decision.PROCEED, k3: float = 1e-6) -> GateRecord:
@@ -24,7 +25,7 @@ def record(step: int, decision: Decision = Decision.PROCEED, k3: float = 1e-6) -
 
 
 def statement(store, name: str, files: dict[str, bytes]) -> Statement:
-    with local.new_object(store) as (folder, committed):
+    with new_object(store) as (folder, committed):
         for file, payload in files.items():
             (folder / file).write_bytes(payload)
     return Statement(
@@ -62,7 +63,7 @@ def test_a_phase_that_paused_or_has_no_records_fails(records, passed, text):
 
 
 def test_every_phase_of_the_chain_is_read_and_other_stages_are_not(tmp_path):
-    lines = b"".join(local.canonical_json(record(step)) + b"\n" for step in (1, 2))
+    lines = b"".join(canonical_json(record(step)) + b"\n" for step in (1, 2))
     chain = {
         "a": statement(tmp_path, "sft/reasoning", {"x": b"1"}),
         "b": statement(tmp_path, "rl/one", {GATES_FILE: lines}),

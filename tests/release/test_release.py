@@ -19,7 +19,9 @@ from data_schemas.statements import Input, Output, Statement
 from tasks.errors import DataError, TamperError
 from tasks.lineage.statements import save_statement
 from tasks.release.release import Candidate, release
-from tasks.store import local
+from tasks.store.files import sha256_file
+from tasks.store.local import Committed, new_object
+from tasks.store.manifest import folder_manifest
 
 RAW = """[{"adapter": "gsm8k", "uri": "gsm8k.jsonl", "sha256": "r1", "bytes": 3, "limit": 0,
 "source": 0}, {"adapter": "mbpp", "uri": "/data/mbpp.jsonl", "sha256": "r2", "bytes": 3,
@@ -80,13 +82,13 @@ class Made:
             ref, Path(model.uri), [self.evaluate], progression, gate(released=True)
         )
 
-    def commit(self, files: dict[str, bytes]) -> local.Committed:
-        with local.new_object(self.store) as (folder, committed):
+    def commit(self, files: dict[str, bytes]) -> Committed:
+        with new_object(self.store) as (folder, committed):
             for name, payload in files.items():
                 (folder / name).write_bytes(payload)
         return committed
 
-    def state(self, stage: str, inputs: list[Input], made: local.Committed) -> str:
+    def state(self, stage: str, inputs: list[Input], made: Committed) -> str:
         statement = Statement(
             stage=stage,
             settings="{}",
@@ -120,7 +122,7 @@ def test_the_folder_is_the_checkpoint_with_manifest_gate_and_card(made, out):
     assert gate(released=True) == GateDecision.model_validate_json((out / "gate.json").read_bytes())
     assert {
         "released": 1,
-        "manifest_sha256": local.sha256_file(out / "manifest.json"),
+        "manifest_sha256": sha256_file(out / "manifest.json"),
         "version": made.candidate.checkpoint.digest[:12],
         "statements": 3,
         "objects": 3,
@@ -147,7 +149,7 @@ def test_the_same_candidate_gives_the_same_folder(made, out, tmp_path):
     for folder in (out, tmp_path / "again"):
         release(ReleaseSettings(), made.candidate, str(made.store), folder)
 
-    assert local.folder_manifest(out) == local.folder_manifest(tmp_path / "again")
+    assert folder_manifest(out) == folder_manifest(tmp_path / "again")
 
 
 def test_a_refused_candidate_gets_its_folder_and_a_card_that_says_so(made, out):

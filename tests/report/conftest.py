@@ -17,7 +17,7 @@ from data_schemas.settings import PipelineSettings
 from tasks.report.inputs import RunInputs
 from tasks.report.page import write_report
 from tasks.report.stages import StageRow
-from tasks.store.local import canonical_json
+from tasks.store.files import canonical_json
 
 RUNGS = {
     "base": 0.112,

@@ -12,7 +12,7 @@ from tasks.curation.ingest import check_raw_files
 from tasks.curation.sources import read_file
 from tasks.retraining.inbox import list_files
 from tasks.retraining.intake import content_keys, take_in
-from tasks.store.local import sha256_bytes
+from tasks.store.files import sha256_bytes
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from data_schemas.prompts import Domain, Message, Problem, Role
-from tasks.store.local import canonical_json
+from tasks.store.files import canonical_json
 
 # Workers import what they run, and inherit the path.
 sys.path.append(str(Path(__file__).parent))

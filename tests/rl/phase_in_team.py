@@ -17,7 +17,7 @@ from tasks.engines.team.stage import in_team
 from tasks.errors import Preempted
 from tasks.rl.durability import state
 from tasks.rl.run import Phase, finish, train
-from tasks.store.local import sha256_file
+from tasks.store.files import sha256_file
 
 
 def conftest():

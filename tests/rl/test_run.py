@@ -26,7 +26,7 @@ from tasks.engines.embedded.rollout import HFRolloutEngine
 from tasks.errors import EngineError, Preempted
 from tasks.rl.durability import state
 from tasks.rl.run import finish, train, with_group_size
-from tasks.store.local import folder_manifest
+from tasks.store.manifest import folder_manifest
 
 
 @pytest.fixture

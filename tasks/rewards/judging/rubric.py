@@ -27,7 +27,7 @@ from tasks.rewards.judging.criterion import criterion_prompt, parse_met
 from tasks.rewards.judging.form import task_text
 from tasks.rewards.judging.protocol import Judge
 from tasks.rewards.protocol import Gold, Verifier, judge
-from tasks.store.local import canonical_json
+from tasks.store.files import canonical_json
 
 MET = 0.5
 """From this score on a critical criterion is met."""

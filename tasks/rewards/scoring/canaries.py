@@ -15,7 +15,7 @@ from data_schemas.verdicts import Verdict
 from tasks.errors import EngineError
 from tasks.rewards.protocol import JUDGED
 from tasks.rewards.table import VERIFIERS, entries, score_batch, score_groups
-from tasks.store.local import canonical_json
+from tasks.store.files import canonical_json
 
 Score = Callable[[Sequence[Problem], Sequence[str]], list[Verdict]]
 """Judges `responses[i]` as an answer to `problems[i]`."""

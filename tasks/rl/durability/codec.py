@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from data_schemas.rollouts import Rollout, RouterTrace, StopReason
 from tasks.errors import DataError
-from tasks.store.local import canonical_json
+from tasks.store.files import canonical_json
 
 _META = "meta.json"
 _EPOCH = (1980, 1, 1, 0, 0, 0)

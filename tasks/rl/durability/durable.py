@@ -14,7 +14,8 @@ from pydantic import ValidationError
 
 from tasks.errors import EngineError
 from tasks.rl.durability.upload import Counts, Pointer, Uploader, fetch_newest, newest_step
-from tasks.store import local, remote
+from tasks.store.files import canonical_json
+from tasks.store.interface import store_at
 
 logger = logging.getLogger(__name__)
 
@@ -62,7 +63,7 @@ class Keeper:
         """Remove what was uploaded: the phase's results are committed artifacts by now."""
         self._uploader.close()
         try:
-            remote.delete_folder(self._uri)
+            store_at(self._uri).delete_folder()
         except EngineError as error:  # no reason to do the phase again
             logger.warning("the uploaded states at %s are left behind: %s", self._uri, error)
 
@@ -89,7 +90,7 @@ def kept(
         EngineError: the durable place does not answer; starting again from nothing is no answer.
     """
     bring_back(folder, uri, slot)
-    uploader = Uploader(folder, uri)
+    uploader = Uploader(folder, store_at(uri))
     keeper = Keeper(uploader, uri, slot)
     try:
         yield keeper
@@ -139,6 +140,6 @@ def write_pointer(slot: Slot | None, pointer: Pointer) -> None:
     if slot is None:
         return
     try:
-        slot.write(local.canonical_json(pointer))
+        slot.write(canonical_json(pointer))
     except Exception as error:  # noqa: BLE001 - the boundary: any file system of Flyte's may fail in its own way
         logger.warning("the pointer to step %d was not written: %s", pointer.step, error)

@@ -24,7 +24,8 @@ from data_schemas.ledger import LedgerRow, PromptCost
 from data_schemas.mismatch import GateRecord
 from data_schemas.reports import StepReport, StepTiming
 from tasks.engines.protocols import Trainer
-from tasks.store import local
+from tasks.store.files import canonical_json, sha256_file, staged_folder, write_bytes
+from tasks.store.manifest import MANIFEST, folder_manifest
 
 KEPT_STATES = 2
 RECORDS_FILE = "records.json"
@@ -59,13 +60,13 @@ class StepRecord(BaseModel):
 def write_step(folder: Path, record: StepRecord) -> None:
     """Keep a step's record. It counts once a state at or beyond that step is committed."""
     path = folder / "steps" / _record_name(record.report.step)
-    local.write_bytes(path, local.canonical_json(record))
+    write_bytes(path, canonical_json(record))
 
 
 def write_pause(folder: Path, record: GateRecord) -> None:
     """Keep the record of a step that the mismatch gate stopped, also if it is done again later."""
     path = folder / "pauses" / f"{record.step:06d}.json"
-    local.write_bytes(path, local.canonical_json(record))
+    write_bytes(path, canonical_json(record))
 
 
 def read_pauses(folder: Path) -> list[GateRecord]:
@@ -92,13 +93,13 @@ def commit(folder: Path, state: RunState, trainer: Trainer, files: Mapping[str, 
     """
     target = committed(folder) / f"{state.step:06d}"
     records = _record_digests(folder, state.step)
-    with local.staged_folder(target) as staged:  # made durable as a whole when the block ends
-        (staged / "run.json").write_bytes(local.canonical_json(state))
-        (staged / RECORDS_FILE).write_bytes(local.canonical_json(records))
+    with staged_folder(target) as staged:  # made durable as a whole when the block ends
+        (staged / "run.json").write_bytes(canonical_json(state))
+        (staged / RECORDS_FILE).write_bytes(canonical_json(records))
         for name, payload in files.items():
             (staged / name).write_bytes(payload)
         trainer.save(staged)
-        (staged / local.MANIFEST).write_bytes(local.folder_manifest(staged))
+        (staged / MANIFEST).write_bytes(folder_manifest(staged))
     _drop_old(folder)
 
 
@@ -175,7 +176,7 @@ def _record_digests(folder: Path, last: int) -> dict[str, str]:
     before = _states(folder)
     known = read_records(before[-1]) if before else {}
     names = [_record_name(step) for step in range(1, last + 1)]
-    return {name: known.get(name) or local.sha256_file(folder / "steps" / name) for name in names}
+    return {name: known.get(name) or sha256_file(folder / "steps" / name) for name in names}
 
 
 def _sweep(folder: Path) -> None:
@@ -188,10 +189,10 @@ def _sweep(folder: Path) -> None:
 
 
 def _is_whole(folder: Path, path: Path) -> bool:
-    manifest = path / local.MANIFEST
-    if not manifest.exists() or manifest.read_bytes() != local.folder_manifest(path):
+    manifest = path / MANIFEST
+    if not manifest.exists() or manifest.read_bytes() != folder_manifest(path):
         return False
     return all(
-        (folder / "steps" / name).exists() and local.sha256_file(folder / "steps" / name) == digest
+        (folder / "steps" / name).exists() and sha256_file(folder / "steps" / name) == digest
         for name, digest in read_records(path).items()
     )

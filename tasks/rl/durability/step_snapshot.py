@@ -31,7 +31,7 @@ from tasks.errors import DataError
 from tasks.rl.durability import codec, inflight
 from tasks.rl.rollouts.group_outcomes import CollectedGroup
 from tasks.rl.update.batch import StepBatch
-from tasks.store import local
+from tasks.store.files import write_bytes
 
 FOLDER = "snapshots"
 NEWEST = 3
@@ -216,7 +216,7 @@ def decode(data: bytes) -> StepSnapshot:
 
 def keep(folder: Path, snapshot: StepSnapshot) -> None:
     """Write a step's snapshot beside the phase's state; drop those that are no longer needed."""
-    local.write_bytes(folder / FOLDER / name_of(snapshot.step), encode(snapshot))
+    write_bytes(folder / FOLDER / name_of(snapshot.step), encode(snapshot))
     wanted = {path.name for path in kept(folder, snapshot.step)}
     for path in (folder / FOLDER).glob("[0-9]*.npz"):
         if path.name not in wanted and int(path.stem) <= snapshot.step:

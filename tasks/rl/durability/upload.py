@@ -19,7 +19,9 @@ from pydantic import BaseModel, ConfigDict
 
 from tasks.errors import DataError
 from tasks.rl.durability import state
-from tasks.store import local, remote
+from tasks.store.files import link_folder, sha256_bytes, sha256_file, staged_folder, write_bytes
+from tasks.store.interface import Store, store_at
+from tasks.store.manifest import MANIFEST, manifest_files
 
 FIRST_PAUSE_S = 2.0
 LONGEST_PAUSE_S = 300.0
@@ -56,13 +58,13 @@ class Uploader:
 
     Args:
         folder: of the phase.
-        uri: durable prefix, a path or s3://; the folder itself if that is durable already.
+        place: that outlives the machine; the folder itself if that does.
         first_pause_s: after the first failure.
     """
 
-    def __init__(self, folder: Path, uri: str, *, first_pause_s: float = FIRST_PAUSE_S) -> None:
-        self._folder, self._uri, self._first_pause_s = folder, uri, first_pause_s
-        self._here = not remote.is_remote(uri) and Path(uri) == folder
+    def __init__(self, folder: Path, place: Store, *, first_pause_s: float = FIRST_PAUSE_S) -> None:
+        self._folder, self._place, self._first_pause_s = folder, place, first_pause_s
+        self._here = place.local_path == folder
         self._changed = threading.Condition()
         self._waiting: Path | None = None
         self._busy = self._hurry = self._closed = False
@@ -97,10 +99,10 @@ class Uploader:
         self._told = step
         path = state.committed(self._folder) / f"{step:06d}"
         if self._here:
-            self._record(_pointer(path, self._uri))
+            self._record(_pointer(path, self._place.uri))
             return
         held = self._folder / _HELD / path.name
-        local.link_folder(path, held)
+        link_folder(path, held)
         with self._changed:
             overtaken, self._waiting = self._waiting, held
             self._changed.notify_all()
@@ -183,20 +185,20 @@ class Uploader:
 
     def _send(self, held: Path) -> Pointer:
         """Upload one state: the records it needs, its files, its manifest."""
-        pointer = _pointer(held, self._uri)
+        pointer = _pointer(held, self._place.uri)
         if self._records is None:
-            self._records = set(remote.list_files(f"{self._uri}/steps"))
+            self._records = set(self._place.list_files("steps"))
         for name, digest in state.read_records(held).items():
             if (there := _record_name(name, digest)) not in self._records:
-                remote.upload_file(self._folder / "steps" / name, f"{self._uri}/steps/{there}")
+                self._place.upload_file(self._folder / "steps" / name, f"steps/{there}")
                 self._records.add(there)
-        place = f"{self._uri}/states/{_state_name(pointer)}"
-        manifest = (held / local.MANIFEST).read_bytes()
-        for name in local.manifest_files(manifest, str(held)):
-            remote.upload_file(held / name, f"{place}/{name}")
-        remote.write_bytes(f"{place}/{local.MANIFEST}", manifest)
-        for old in _superseded(self._uri):
-            remote.delete_folder(f"{self._uri}/states/{old}")
+        target = f"states/{_state_name(pointer)}"
+        manifest = (held / MANIFEST).read_bytes()
+        for name in manifest_files(manifest, str(held)):
+            self._place.upload_file(held / name, f"{target}/{name}")
+        self._place.write_bytes(manifest, f"{target}/{MANIFEST}")
+        for old in _superseded(self._place):
+            self._place.delete_folder(f"states/{old}")
         return pointer
 
     def _record(self, pointer: Pointer) -> None:
@@ -223,12 +225,13 @@ def fetch_newest(uri: str, folder: Path) -> int:
         EngineError: the durable place does not answer.
     """
     here = newest_step(folder)
-    for name in _uploaded(uri):
+    place = store_at(uri)
+    for name in _uploaded(place):
         step = int(name.partition("-")[0])
         if step <= here:
             break
         try:
-            _fetch(uri, name, folder)
+            _fetch(place, name, folder)
         except DataError as error:
             logger.warning("uploaded state %s is passed over: %s", name, error)
             continue
@@ -237,38 +240,38 @@ def fetch_newest(uri: str, folder: Path) -> int:
     return here
 
 
-def _fetch(uri: str, name: str, folder: Path) -> None:
+def _fetch(store: Store, name: str, folder: Path) -> None:
     """Download one state; its records first, so that a state that is there is whole."""
-    place = f"{uri}/states/{name}"
-    manifest = remote.read_bytes(f"{place}/{local.MANIFEST}")
-    digest = local.sha256_bytes(manifest)
+    place = store_at(f"{store.uri}/states/{name}")
+    manifest = place.read_bytes(MANIFEST)
+    digest = sha256_bytes(manifest)
     if not name.endswith(f"-{digest[:16]}"):
-        raise DataError(f"{place}/{local.MANIFEST} is not what was uploaded")
+        raise DataError(f"{place.uri}/{MANIFEST} is not what was uploaded")
     target = state.committed(folder) / name.partition("-")[0]
     if target.exists():  # it is there and not whole
         shutil.rmtree(target)
-    with local.staged_folder(target) as staged:
-        for file, recorded in local.manifest_files(manifest, place).items():
-            remote.download_file(f"{place}/{file}", staged / file)
-            _check(staged / file, recorded, f"{place}/{file}")
-        local.write_bytes(staged / local.MANIFEST, manifest)
+    with staged_folder(target) as staged:
+        for file, recorded in manifest_files(manifest, place.uri).items():
+            place.download_file(staged / file, file)
+            _check(staged / file, recorded, f"{place.uri}/{file}")
+        write_bytes(staged / MANIFEST, manifest)
         for file, recorded in state.read_records(staged).items():
-            _fetch_record(uri, file, recorded, folder)
+            _fetch_record(store, file, recorded, folder)
 
 
-def _fetch_record(uri: str, file: str, recorded: str, folder: Path) -> None:
+def _fetch_record(store: Store, file: str, recorded: str, folder: Path) -> None:
     target = folder / "steps" / file
-    if target.exists() and local.sha256_file(target) == recorded:
+    if target.exists() and sha256_file(target) == recorded:
         return
-    there = f"{uri}/steps/{_record_name(file, recorded)}"
-    payload = remote.read_bytes(there)
-    if local.sha256_bytes(payload) != recorded:
-        raise DataError(f"{there} is not what was uploaded")
-    local.write_bytes(target, payload)
+    there = f"steps/{_record_name(file, recorded)}"
+    payload = store.read_bytes(there)
+    if sha256_bytes(payload) != recorded:
+        raise DataError(f"{store.uri}/{there} is not what was uploaded")
+    write_bytes(target, payload)
 
 
 def _check(path: Path, recorded: str, where: str) -> None:
-    if (found := local.sha256_file(path)) != recorded:
+    if (found := sha256_file(path)) != recorded:
         raise DataError(f"{where}: sha256 is {found}, recorded {recorded}")
 
 
@@ -278,22 +281,22 @@ def newest_step(folder: Path) -> int:
     return int(path.name) if path else 0
 
 
-def _uploaded(uri: str) -> list[str]:
+def _uploaded(place: Store) -> list[str]:
     """Names of the states whose upload was completed, newest first."""
-    files = remote.list_files(f"{uri}/states")
-    ends = f"/{local.MANIFEST}"
+    files = place.list_files("states")
+    ends = f"/{MANIFEST}"
     return sorted((name.removesuffix(ends) for name in files if name.endswith(ends)), reverse=True)
 
 
-def _superseded(uri: str) -> list[str]:
+def _superseded(place: Store) -> list[str]:
     """Names of states older than those that are kept, incomplete ones too."""
-    kept_names = _uploaded(uri)[: state.KEPT_STATES]
-    names = {name.partition("/")[0] for name in remote.list_files(f"{uri}/states")}
+    kept_names = _uploaded(place)[: state.KEPT_STATES]
+    names = {name.partition("/")[0] for name in place.list_files("states")}
     return sorted(name for name in names if name < kept_names[-1])
 
 
 def _pointer(path: Path, uri: str) -> Pointer:
-    digest = local.sha256_file(path / local.MANIFEST)
+    digest = sha256_file(path / MANIFEST)
     return Pointer(uri=uri, step=int(path.name), digest=digest)
 
 

@@ -11,7 +11,7 @@ pytest.importorskip("megatron.core.optimizer")
 
 from data_schemas.machine_settings import LayoutSettings, Precision
 from tasks.errors import DataError
-from tasks.store import local
+from tasks.store.manifest import folder_manifest
 from tests.engines.trainer_megatron.batches import random_batch
 from tests.engines.trainer_megatron.small_models import configs, write_model
 from tests.engines.trainer_megatron.trainings_of_world import DECAY, updates, weights
@@ -126,7 +126,7 @@ def test_an_optimizer_that_was_not_taken_up_would_be_seen(states):
 
 def test_a_state_is_a_tree_of_plain_files_that_storage_can_list(states):
     saved, _ = states("data2")
-    names = json.loads(local.folder_manifest(saved))["files"]
+    names = json.loads(folder_manifest(saved))["files"]
 
     assert {"trainer.json", "trainer_state/.metadata"} <= names.keys()
     assert 2 <= sum(name.endswith(".distcp") for name in names)

@@ -12,7 +12,7 @@ from tasks.algorithms.advantages import group_advantages
 from tasks.rewards.judging.form import Label, completion, sections
 from tasks.rewards.judging.generative_judge import group_verifier, verifier
 from tasks.rewards.judging.scripted import ScriptedJudge, preferring
-from tasks.store.local import canonical_json
+from tasks.store.files import canonical_json
 
 REFERENCE = {"mode": "reference", "reference": "four"}
 ROUND = {"mode": "round_robin"}

@@ -20,7 +20,8 @@ from tasks.lineage.statements import load_statement
 from tasks.rl.durability.upload import fetch_newest
 from tasks.rl.run import PROBLEMS_FILE
 from tasks.rl.task import rl
-from tasks.store import local, remote
+from tasks.store.interface import store_at
+from tasks.store.local import new_object
 
 STEPS = 3
 
@@ -30,21 +31,21 @@ def store(tmp_path, monkeypatch):
     """A store, and a disk beside it that may be lost."""
     monkeypatch.setenv("EACHPROMPT_STATE", str(tmp_path / "disk"))
     folder = tmp_path / "store"
-    return StoreRef(uri=str(folder), id=local.open_store(folder), tracking_uri="http://nobody")
+    return StoreRef(uri=str(folder), id=store_at(str(folder)).open(), tracking_uri="http://nobody")
 
 
 @pytest.fixture
 def phase(store, tiny_moe, problems, settings):
     """Run the shell of a small phase, as its task does."""
     made = []
-    with local.new_object(Path(store.uri)) as (folder, committed):
+    with new_object(Path(store.uri)) as (folder, committed):
         shutil.copytree(tiny_moe, folder, dirs_exist_ok=True)
     made.append(CheckpointRef(uri=committed.uri, digest=committed.digest))
     graded = [
         GradedProblem(**p.model_dump(), pass_rate=0.5, mean_tokens=5.0, band=Band.MEDIUM)
         for p in problems
     ]
-    with local.new_object(Path(store.uri)) as (folder, committed):
+    with new_object(Path(store.uri)) as (folder, committed):
         write_table(folder / PROBLEMS_FILE, GradedProblem, graded)
     made.append(DatasetRef(uri=committed.uri, digest=committed.digest))
 
@@ -85,7 +86,7 @@ def test_rl_without_mlflow_loses_no_row(store, phase, tmp_path):
     assert STEPS == load_statement(store.uri, trained.report.statement).facts["steps"]
     # The phase is over: its state is nowhere any more.
     assert not list((tmp_path / "disk/state").iterdir())
-    assert not remote.list_files(f"{store.uri}/state")
+    assert not store_at(f"{store.uri}/state").list_files()
 
     tracking_uri = f"sqlite:///{tmp_path / 'mlflow.db'}"
     assert sync(store.model_copy(update={"tracking_uri": tracking_uri}))

@@ -19,7 +19,8 @@ from hypothesis import strategies as st
 from data_schemas.rl_settings import EngineSettings
 from tasks.rl.durability import state
 from tasks.rl.run import train
-from tasks.store import local
+from tasks.store.files import sha256_bytes, sha256_file
+from tasks.store.manifest import folder_manifest
 
 STEPS = 3
 SMALL = {"steps": STEPS, "prompts_per_step": 2, "group_size": 2, "max_new_tokens": 4}
@@ -97,7 +98,7 @@ def outcome(folder: Path) -> list[object]:
         (r.report, r.ledger, r.gate, [(c.step, c.round, c.problem_id) for c in r.costs])
         for r in records
     ]
-    return [kept, local.sha256_file(folder / f"committed/{STEPS:06d}/trainer.pt")]
+    return [kept, sha256_file(folder / f"committed/{STEPS:06d}/trainer.pt")]
 
 
 class Nothing:
@@ -115,7 +116,7 @@ def different(images: list[Path]) -> dict[str, Path]:
     found = {}
     for image in images:
         state.restore(image, Nothing())
-        found.setdefault(local.sha256_bytes(local.folder_manifest(image)), image)
+        found.setdefault(sha256_bytes(folder_manifest(image)), image)
     return found
 
 

@@ -12,7 +12,7 @@ from moto import mock_aws
 from tasks.errors import EngineError
 from tasks.rl.durability import state
 from tasks.rl.durability.upload import Uploader, fetch_newest
-from tasks.store import remote
+from tasks.store.interface import store_at
 
 PREFIX = "s3://bucket/store/state/abc"
 PATIENCE_S = 20.0
@@ -49,8 +49,9 @@ def uploading(folder):
     """Make uploaders and end their threads after the test."""
     made = []
 
-    def make(uri: str) -> Uploader:
-        made.append(Uploader(folder, uri, first_pause_s=0.01))
+    def make(place: str | Gate) -> Uploader:
+        store = store_at(place) if isinstance(place, str) else place
+        made.append(Uploader(folder, store, first_pause_s=0.01))
         return made[-1]
 
     yield make
@@ -66,7 +67,7 @@ def upload_each(uploader, small_phase, folder, last):
 
 
 def states_at(uri: str) -> set[str]:
-    return {name.partition("-")[0] for name in remote.list_files(f"{uri}/states")}
+    return {name.partition("-")[0] for name in store_at(f"{uri}/states").list_files()}
 
 
 def test_another_machine_goes_on_where_this_one_was(
@@ -110,12 +111,12 @@ def test_an_upload_that_is_not_whole_gives_way_to_the_one_before(
     place, folder, uploading, small_phase, tmp_path, file, damage
 ):
     upload_each(uploading(place), small_phase, folder, 3)
-    names = remote.list_files(f"{place}/states")
+    names = store_at(f"{place}/states").list_files()
     (newest,) = (n for n in names if n.startswith("000003") and n.endswith(f"/{file}"))
     if damage == "gone":
-        remote.delete_file(f"{place}/states/{newest}")
+        store_at(f"{place}/states/{newest}").delete_file()
     else:
-        remote.write_bytes(f"{place}/states/{newest}", b"{}")
+        store_at(f"{place}/states/{newest}").write_bytes(b"{}")
 
     assert 2 == fetch_newest(place, tmp_path / "other")
 
@@ -124,8 +125,8 @@ def test_a_state_without_its_records_gives_way_to_the_one_before(
     place, folder, uploading, small_phase, tmp_path, caplog
 ):
     upload_each(uploading(place), small_phase, folder, 3)
-    (last,) = (n for n in remote.list_files(f"{place}/steps") if n.startswith("000003"))
-    remote.write_bytes(f"{place}/steps/{last}", b"{}")
+    (last,) = (n for n in store_at(f"{place}/steps").list_files() if n.startswith("000003"))
+    store_at(f"{place}/steps/{last}").write_bytes(b"{}")
 
     assert 2 == fetch_newest(place, tmp_path / "other")
     assert f"{last} is not what was uploaded" in caplog.text
@@ -163,27 +164,30 @@ def test_a_place_that_does_not_answer_is_no_fresh_start(bucket, monkeypatch, tmp
 
 
 class Gate:
-    """Uploads that wait until they are let through, and fail a number of times."""
+    """A store whose uploads wait until they are let through, and fail a number of times."""
 
-    def __init__(self, monkeypatch):
-        self.open, self.entered, self.failures = threading.Event(), threading.Event(), 0
-        self._send = remote.upload_file
-        monkeypatch.setattr(remote, "upload_file", self)
+    def __init__(self, uri):
+        self.entered, self.let_through, self.failures = threading.Event(), threading.Event(), 0
+        self._store = store_at(uri)
 
-    def __call__(self, path, uri):
+    def __getattr__(self, name):
+        return getattr(self._store, name)
+
+    def upload_file(self, path, name=""):
         self.entered.set()
-        assert self.open.wait(PATIENCE_S)
+        assert self.let_through.wait(PATIENCE_S)
         if self.failures:
             self.failures -= 1
             raise EngineError("storage is away")
-        self._send(path, uri)
+        self._store.upload_file(path, name)
 
 
 def test_training_never_waits_and_overtaken_states_are_counted(
-    folder, uploading, small_phase, tmp_path, monkeypatch
+    folder, uploading, small_phase, tmp_path
 ):
-    gate, place = Gate(monkeypatch), str(tmp_path / "durable")
-    uploader = uploading(place)
+    place = str(tmp_path / "durable")
+    gate = Gate(place)
+    uploader = uploading(gate)
     small_phase(folder, 1, 1)
     uploader.tell()
     assert gate.entered.wait(PATIENCE_S)
@@ -193,7 +197,7 @@ def test_training_never_waits_and_overtaken_states_are_counted(
         uploader.tell()
     assert time.monotonic() - started < PATIENCE_S / 2
     assert not uploader.flush(0.01)
-    gate.open.set()
+    gate.let_through.set()
 
     assert uploader.flush(PATIENCE_S)
     assert {"000001", "000005"} == states_at(place)
@@ -202,12 +206,12 @@ def test_training_never_waits_and_overtaken_states_are_counted(
 
 
 def test_failures_are_tried_again_and_stop_nothing(
-    folder, uploading, small_phase, tmp_path, monkeypatch, caplog
+    folder, uploading, small_phase, tmp_path, caplog
 ):
-    gate, place = Gate(monkeypatch), str(tmp_path / "durable")
+    gate = Gate(str(tmp_path / "durable"))
     gate.failures = 3
-    gate.open.set()
-    uploader = uploading(place)
+    gate.let_through.set()
+    uploader = uploading(gate)
     small_phase(folder, 1, 1)
     uploader.tell()
 
@@ -219,9 +223,7 @@ def test_failures_are_tried_again_and_stop_nothing(
     assert "storage is away" in caplog.text
 
 
-def test_an_upload_cut_off_anywhere_leaves_the_one_before(
-    folder, uploading, small_phase, tmp_path, monkeypatch
-):
+def test_an_upload_cut_off_anywhere_leaves_the_one_before(folder, uploading, small_phase, tmp_path):
     place = str(tmp_path / "durable")
     upload_each(uploading(place), small_phase, folder, 2)
     small_phase(folder, 3, 3)

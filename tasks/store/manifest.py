@@ -1,0 +1,103 @@
+"""What an artifact holds: MANIFEST.json lists every file of its folder by content.
+
+The sha256 of the manifest is the digest of the artifact.
+"""
+
+import json
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from tasks.errors import DataError, TamperError
+from tasks.store.files import canonical_json, sha256_bytes, sha256_file
+
+MANIFEST = "MANIFEST.json"
+_HASH_THREADS = 4
+"""sha256 releases the interpreter lock, so the shards of a checkpoint are hashed side by side."""
+
+
+def folder_manifest(folder: Path) -> bytes:
+    """List every file below a folder with size and sha256, as canonical JSON.
+
+    Raises:
+        DataError: a link or special file, whose content could change from outside.
+    """
+    names = _file_names(folder)
+    for name in names:
+        if (folder / name).is_symlink() or not (folder / name).is_file():
+            raise DataError(f"{folder / name} is not a regular file; an artifact holds copies only")
+    files = {
+        name: {"bytes": (folder / name).stat().st_size, "sha256": digest}
+        for name, digest in zip(names, _hash_all(folder, names), strict=True)
+    }
+    return canonical_json({"files": files})
+
+
+def manifest_files(manifest: bytes, where: str) -> dict[str, str]:
+    """Read the file names and sha256 of a manifest.
+
+    Raises:
+        TamperError: it is not a manifest, or names a file outside its folder.
+    """
+    try:
+        files = {
+            str(name): str(entry["sha256"]) for name, entry in json.loads(manifest)["files"].items()
+        }
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise TamperError(f"{where} is not a manifest: {error}") from error
+    for name in files:
+        if name.startswith("/") or ".." in Path(name).parts:
+            raise TamperError(f"{where} names the file {name!r} outside its artifact")
+    return files
+
+
+def verify_folder(folder: Path, digest: str) -> None:
+    """Re-hash every file of an artifact against its manifest, and the manifest against `digest`.
+
+    Raises:
+        DataError: the artifact is gone.
+        TamperError: a file was changed, added or removed; the message names it.
+    """
+    if not (folder / MANIFEST).is_file():
+        raise DataError(
+            f"artifact {folder} is gone. Clear the cache with 'pyflyte local-cache clear' "
+            "or restore the store, then run again."
+        )
+    for where, what in folder_problems(folder, digest):
+        raise TamperError(f"{where}: {what}")
+
+
+def folder_problems(folder: Path, digest: str) -> Iterator[tuple[str, str]]:
+    """Yield (file, what is wrong) for everything about an artifact that is not as committed."""
+    path = folder / MANIFEST
+    if not path.is_file():
+        yield str(folder), "gone"
+        return
+    manifest = path.read_bytes()
+    if sha256_bytes(manifest) != digest:
+        yield str(path), f"sha256 is {sha256_bytes(manifest)}, recorded {digest}"
+        return  # what it lists proves nothing any more
+    listed = manifest_files(manifest, str(path))
+    present = set(_file_names(folder))
+    for name in sorted(present ^ listed.keys()):
+        yield str(folder / name), f"{'added' if name in present else 'removed'} after commit"
+    both = sorted(present & listed.keys())
+    for name, found in zip(both, _hash_all(folder, both), strict=True):
+        if found != listed[name]:
+            yield str(folder / name), f"sha256 is {found}, recorded {listed[name]}"
+
+
+def _file_names(folder: Path) -> list[str]:
+    """Everything below a folder but folders and its own manifest, sorted."""
+    return sorted(
+        path.relative_to(folder).as_posix()
+        for path in folder.rglob("*")
+        if (path.is_symlink() or not path.is_dir()) and path != folder / MANIFEST
+    )
+
+
+def _hash_all(folder: Path, names: list[str]) -> list[str]:
+    if len(names) < 2:
+        return [sha256_file(folder / name) for name in names]
+    with ThreadPoolExecutor(_HASH_THREADS) as pool:
+        return list(pool.map(lambda name: sha256_file(folder / name), names))

@@ -1,0 +1,132 @@
+"""Stores at a prefix of a bucket, `s3://bucket/prefix`.
+
+Endpoint and credentials are boto3's own (AWS_ENDPOINT_URL, ...), so that every service with the
+interface of S3 will do.
+"""
+
+import hashlib
+import json
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tasks.errors import DataError, EngineError, SettingsError
+from tasks.store.files import canonical_json
+from tasks.store.local import STORE_MARK
+from tasks.store.manifest import MANIFEST
+
+
+@dataclass(frozen=True, slots=True)
+class S3Store:
+    """Files below a prefix."""
+
+    uri: str
+
+    @property
+    def local_path(self) -> None:
+        """Not on this machine."""
+        return
+
+    def open(self) -> str:
+        """Create the store if it is not there and return its id.
+
+        Raises:
+            SettingsError: it cannot be written.
+        """
+        try:
+            self.create_bytes(canonical_json({"id": uuid.uuid4().hex}), STORE_MARK)
+            return str(json.loads(self.read_bytes(STORE_MARK))["id"])
+        except (DataError, EngineError, ValueError, KeyError, TypeError) as error:
+            raise SettingsError(f"store {self.uri} cannot be used: {error}") from error
+
+    def read_bytes(self, name: str = "") -> bytes:
+        """Read a small file."""
+        with self._service(name) as (service, place):
+            return service.get_object(**place)["Body"].read()
+
+    def write_bytes(self, payload: bytes, name: str = "") -> None:
+        """Write a small file whole."""
+        with self._service(name) as (service, place):
+            service.put_object(**place, Body=payload)
+
+    def create_bytes(self, payload: bytes, name: str = "") -> bool:
+        """Write a small file unless it is there."""
+        from botocore.exceptions import ClientError
+
+        with self._service(name) as (service, place):
+            try:
+                service.put_object(**place, Body=payload, IfNoneMatch="*")
+            except ClientError as error:
+                if error.response["ResponseMetadata"]["HTTPStatusCode"] in {409, 412}:
+                    return False
+                raise
+        return True
+
+    def upload_file(self, path: Path, name: str = "") -> None:
+        """Copy a local file of any size into the store."""
+        with self._service(name) as (service, place):
+            service.upload_file(str(path), **place)
+
+    def download_file(self, path: Path, name: str = "") -> None:
+        """Copy a file of any size to a local path."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with self._service(name) as (service, place):
+            service.download_file(**place, Filename=str(path))
+
+    def sha256(self, name: str = "") -> str:
+        """Hash a file, streamed."""
+        digest = hashlib.sha256()
+        with self._service(name) as (service, place):
+            for chunk in service.get_object(**place)["Body"].iter_chunks(2**20):
+                digest.update(chunk)
+        return digest.hexdigest()
+
+    def list_files(self, name: str = "") -> dict[str, int]:
+        """Name every file below a prefix, relative to it, with its size in bytes."""
+        with self._service(name) as (service, place):
+            prefix = f"{place['Key']}/" if place["Key"] else ""
+            pages = service.get_paginator("list_objects_v2").paginate(
+                Bucket=place["Bucket"], Prefix=prefix
+            )
+            return {
+                entry["Key"].removeprefix(prefix): entry["Size"]
+                for page in pages
+                for entry in page.get("Contents", [])
+            }
+
+    def delete_file(self, name: str = "") -> None:
+        """Delete a file; it need not be there."""
+        with self._service(name) as (service, place):
+            service.delete_object(**place)
+
+    def delete_folder(self, name: str = "") -> None:
+        """Delete everything below a prefix, its manifest first; it need not be there."""
+        folder = S3Store(_join(self.uri, name))
+        folder.delete_file(MANIFEST)
+        for file in folder.list_files():
+            folder.delete_file(file)
+
+    @contextmanager
+    def _service(self, name: str) -> Iterator[tuple[Any, dict[str, str]]]:
+        """Yield a client with the place of a file; its failures become ours, naming the uri."""
+        import boto3
+        from boto3.exceptions import Boto3Error
+        from botocore.exceptions import BotoCoreError, ClientError
+
+        uri = _join(self.uri, name)
+        bucket, _, key = uri.removeprefix("s3://").partition("/")
+        try:
+            yield boto3.client("s3"), {"Bucket": bucket, "Key": key.strip("/")}
+        except ClientError as error:
+            if error.response["ResponseMetadata"]["HTTPStatusCode"] == 404:
+                raise DataError(f"{uri} is gone: {error}") from error
+            raise EngineError(f"{uri}: {error}") from error
+        except (BotoCoreError, Boto3Error) as error:
+            raise EngineError(f"{uri}: {error}") from error
+
+
+def _join(uri: str, name: str) -> str:
+    return f"{uri}/{name}" if name else uri

@@ -1,0 +1,26 @@
+"""A bucket that needs no network."""
+
+import boto3
+import pytest
+from moto import mock_aws
+
+
+@pytest.fixture
+def bucket(monkeypatch):
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "testing")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    monkeypatch.delenv("AWS_ENDPOINT_URL", raising=False)
+    with mock_aws():
+        client = boto3.client("s3")
+        client.create_bucket(Bucket="bucket")
+        yield client
+
+
+@pytest.fixture(params=["disk", "s3"])
+def place(request, tmp_path) -> str:
+    """The uri of a store of either kind."""
+    if request.param == "disk":
+        return str(tmp_path / "some" / "store")
+    request.getfixturevalue("bucket")
+    return "s3://bucket/some/store"

@@ -1,0 +1,122 @@
+"""Digests, canonical JSON and writes that a crash leaves whole or undone."""
+
+import json
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from data_schemas.statements import Output
+from tasks.store import files
+
+ABC = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+"""FIPS 180-2, example B.1: sha256 of 'abc'."""
+
+
+def names(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()}
+
+
+def test_files_and_bytes_are_hashed_as_the_standard_says(tmp_path):
+    (tmp_path / "a").write_bytes(b"abc")
+
+    assert ABC == files.sha256_bytes(b"abc") == files.sha256_file(tmp_path / "a")
+
+
+def test_canonical_json_is_one_byte_string_per_value():
+    assert b'{"a":[1,2.5,"\xc3\xa9"],"b":null}' == files.canonical_json(
+        {"b": None, "a": [1, 2.5, "é"]}
+    )
+    assert b'{"digest":"d","role":"a","uri":"u"}' == files.canonical_json(
+        Output(role="a", uri="u", digest="d")
+    )
+
+
+def test_canonical_json_refuses_nan():
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        files.canonical_json({"a": float("nan")})
+
+
+@given(st.dictionaries(st.text(), st.integers() | st.text() | st.booleans()))
+def test_canonical_json_does_not_depend_on_the_order_of_keys(value):
+    turned = dict(reversed(list(value.items())))
+
+    assert files.canonical_json(value) == files.canonical_json(turned)
+    assert value == json.loads(files.canonical_json(value))
+
+
+def test_a_written_file_is_whole_readable_by_others_and_alone(tmp_path):
+    files.write_bytes(tmp_path / "new" / "a.json", b"one")
+    files.write_bytes(tmp_path / "new" / "a.json", b"two")
+
+    assert b"two" == (tmp_path / "new" / "a.json").read_bytes()
+    assert {"a.json"} == names(tmp_path / "new")
+    assert 0o644 == (tmp_path / "new" / "a.json").stat().st_mode & 0o777
+
+
+def test_a_writer_killed_between_write_and_rename_leaves_the_old_content(tmp_path):
+    files.write_bytes(tmp_path / "a", b"old")
+    script = """
+import os, sys
+from pathlib import Path
+from tasks.store import files
+os.fsync = lambda handle: os._exit(9)
+files.write_bytes(Path(sys.argv[1]), b"new" * 1000)
+"""
+    root = Path(files.__file__).parents[2]
+    killed = subprocess.run(
+        [sys.executable, "-c", script, str(tmp_path / "a")], cwd=root, check=False
+    )
+
+    assert 9 == killed.returncode
+    assert b"old" == (tmp_path / "a").read_bytes()
+
+
+def test_of_many_creators_one_wins_and_its_content_stays(tmp_path):
+    won: list[int] = []
+
+    def create(number: int) -> None:
+        if files.create_bytes(tmp_path / "mark", str(number).encode()):
+            won.append(number)
+
+    threads = [threading.Thread(target=create, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert [int((tmp_path / "mark").read_bytes())] == won
+    assert {"mark"} == names(tmp_path)
+
+
+def test_a_staged_folder_appears_only_when_its_block_ends_well(tmp_path):
+    with files.staged_folder(tmp_path / "step") as staged:
+        (staged / "sub").mkdir()
+        (staged / "sub" / "a").write_text("x")
+        assert not (tmp_path / "step").exists()
+    with pytest.raises(ZeroDivisionError), files.staged_folder(tmp_path / "other") as staged:
+        (staged / "a").write_text(str(1 / 0))
+
+    assert {"step"} == names(tmp_path)
+    assert "x" == (tmp_path / "step" / "sub" / "a").read_text()
+
+
+def test_of_two_staged_folders_the_first_stays(tmp_path):
+    with files.staged_folder(tmp_path / "step") as late:
+        (late / "a").write_text("late")
+        with files.staged_folder(tmp_path / "step") as early:
+            (early / "a").write_text("early")
+
+    assert "early" == (tmp_path / "step" / "a").read_text()
+    assert {"step"} == names(tmp_path)
+
+
+def test_a_file_in_the_place_of_a_staged_folder_is_an_error(tmp_path):
+    (tmp_path / "step").write_text("a file")
+
+    with pytest.raises(NotADirectoryError), files.staged_folder(tmp_path / "step") as staged:
+        (staged / "a").write_text("x")

@@ -1,0 +1,36 @@
+"""Where a store and its MLflow are, from what people say."""
+
+from pathlib import Path
+
+import pytest
+
+from tasks.errors import SettingsError
+from tasks.store.location import absolute_store, tracking_uri
+
+
+def test_a_folder_becomes_absolute_and_a_bucket_stays_as_it_is():
+    assert str(Path.cwd() / "runs") == absolute_store("runs/")
+    assert str(Path.home() / "runs") == absolute_store("~/runs")
+    assert "s3://bucket/runs" == absolute_store("s3://bucket/runs/")
+
+
+@pytest.mark.parametrize("store", ["", "  "])
+def test_an_empty_store_is_refused(store):
+    with pytest.raises(SettingsError, match="--store is empty"):
+        absolute_store(store)
+
+
+@pytest.mark.parametrize("store", ["gs://bucket/runs", "https://host/runs"])
+def test_a_store_of_another_scheme_is_no_folder_of_that_name(store):
+    with pytest.raises(SettingsError, match=f"{store} is neither a path nor s3://"):
+        absolute_store(store)
+
+
+def test_mlflow_is_the_environments_or_in_the_store():
+    assert "http://mlflow" == tracking_uri("s3://bucket/runs", "http://mlflow")
+    assert "sqlite:////runs/mlflow.db" == tracking_uri("/runs", "")
+
+
+def test_a_store_in_s3_needs_an_mlflow_server():
+    with pytest.raises(SettingsError, match="set MLFLOW_TRACKING_URI"):
+        tracking_uri("s3://bucket/runs", "")

@@ -1,0 +1,36 @@
+"""What S3 answers, and does not."""
+
+import pytest
+
+from tasks.errors import EngineError, SettingsError
+from tasks.store.s3 import S3Store
+
+
+def test_a_bucket_that_is_not_there_is_a_settings_error(bucket):
+    with pytest.raises(SettingsError, match="s3://nowhere/x cannot be used"):
+        S3Store("s3://nowhere/x").open()
+
+
+def test_what_lies_under_the_mark_of_a_store_must_be_one(bucket):
+    bucket.put_object(Bucket="bucket", Key="store/store.json", Body=b"{")
+
+    with pytest.raises(SettingsError, match="s3://bucket/store cannot be used"):
+        S3Store("s3://bucket/store").open()
+
+
+def test_no_answer_from_s3_may_be_tried_again(monkeypatch):
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
+    monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_DEFAULT_REGION"):
+        monkeypatch.setenv(name, "testing")
+
+    with pytest.raises(EngineError, match="s3://bucket/a"):
+        S3Store("s3://bucket").read_bytes("a")
+
+
+def test_a_whole_bucket_is_a_store(bucket):
+    store = S3Store("s3://bucket")
+    store.write_bytes(b"abc", "sub/a")
+
+    assert {"sub/a": 3} == store.list_files()
+    assert b"abc" == bucket.get_object(Bucket="bucket", Key="sub/a")["Body"].read()
