@@ -63,7 +63,7 @@ def mbpp(row: RawRow) -> list[Item]:
     task = row.text("text")
     tests = row.items("test_list")
     number = row.fields.get("task_id")
-    setup = row.fields.get("test_setup_code")
+    setup, code = row.fields.get("test_setup_code"), row.fields.get("code")
     if not all(isinstance(test, str) and test.startswith("assert") for test in tests):
         raise BadRow("bad_tests", f"'test_list' holds something that is no assertion: {tests}")
     prompt = "\n".join([task, "Your code must pass:", *(tidy(str(test)) for test in tests)])
@@ -71,6 +71,7 @@ def mbpp(row: RawRow) -> list[Item]:
         "mode": "asserts",
         "tests": [tidy(str(test)) for test in tests],
         "setup": tidy(setup) if isinstance(setup, str) else "",
+        "reference": tidy(code) if isinstance(code, str) else "",
     }
     problem = Problem(
         id=f"mbpp/{row.key if number is None else number}",

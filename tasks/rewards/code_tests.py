@@ -13,16 +13,22 @@ Gold, by mode:
 all but the first with "language": "python" (default), "cpp" or "java". A harness is a source that
 is compiled together with the program, calls its functions and prints what they return: unit tests
 for C++ (`main`) and Java (`class Harness`). Its program is judged by what is printed, as in
-`stdio`, not by an exit code that the program could set itself. The program is the last fenced block
-of the answer, or all of it; an assert's setup runs after it has loaded, as MBPP defines it.
+`stdio`, not by an exit code that the program could set itself. `program_text` says which part of an
+answer is the program; an assert's setup runs after it has loaded, as MBPP defines it.
+
+"reference", in all of them, is a program that passes. A program that runs out of time is not judged
+by the sandbox's limits alone then: the reference is timed once, in the same sandbox, and the limit
+is `REFERENCE_FACTOR` times its CPU time, not below the sandbox's and not above `MAX_CPU_S`.
 
 Expected values never enter the program's process. A program that hangs or dies in one test is
 started afresh for the next one, so a share counts every test; only a program that cannot be
 compiled or loaded, or has used up its time for all tests, fails the rest unseen.
 """
 
-import ast
+import functools
+import math
 import re
+from dataclasses import replace
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -31,22 +37,25 @@ from data_schemas.prompts import Problem
 from data_schemas.rl_settings import CodeReward
 from data_schemas.verdicts import Verdict, abstain, scored
 from tasks.errors import EngineError, JudgeError
+from tasks.rewards.program_text import MAX_PROGRAM_CHARACTERS, Wanted, find_program
 from tasks.rewards.protocol import Gold, judge
 from tasks.rewards.sandbox.budget import Budget
 from tasks.rewards.sandbox.call_drivers import call_harness, judge_printed
 from tasks.rewards.sandbox.comparison import same_text
+from tasks.rewards.sandbox.judge import asked_names
+from tasks.rewards.sandbox.limits import Limits
 from tasks.rewards.sandbox.runner import Sandbox, shared_sandbox
 from tasks.rewards.sandbox.session import Run
 from tasks.rewards.sandbox.toolchains import Language, build
 
-MAX_PROGRAM_CHARACTERS = 50_000
+REFERENCE_FACTOR = 5
+"""Contests grant two to five times the time of their own solution."""
+MAX_CPU_S = 30
+"""For tests or one run; what a reference needs more for is no task for a reward."""
 MAX_INPUT_CHARACTERS = 4_000_000
 Result = tuple[list[bool], str, str]
 """Which tests passed (missing: not run), how the first failure ended, why."""
-_FENCE = re.compile(
-    r"```[ \t]*(?:python3?|py|c\+\+|cpp|cc|cxx|java)?[ \t]*\n(.*?)(?:```|\Z)",
-    re.DOTALL | re.IGNORECASE,
-)
+_CALLED = re.compile(r"\b([A-Za-z_]\w*)\s*[(.]")
 _REASONS = {
     "done": "tests_failed", "load": "not_loaded", "gone": "crashed", "timeout": "timeout",
     "crashed": "crashed", "output": "too_much_output", "not_compiled": "not_compiled",
@@ -74,6 +83,7 @@ class CodeTests(Gold):
     setup: str = ""
     function: str = Field(default="", pattern=r"^([A-Za-z_]\w*\.)?[A-Za-z_]\w*$|^$")
     harness: str = ""
+    reference: str = ""
     cases: tuple[Case, ...] = Field(default=(), strict=False)
 
     @model_validator(mode="after")
@@ -110,14 +120,8 @@ def verify(
         problem,
         response,
         CodeTests,
-        lambda gold, answer: score_program(gold, program(answer), shared_sandbox(), reward),
+        lambda gold, answer: _judge_answer(gold, answer, reward),
     )
-
-
-def program(answer: str) -> str:
-    """Return the last fenced block, or the whole answer if there is none."""
-    blocks = _FENCE.findall(answer)
-    return blocks[-1] if blocks else answer
 
 
 def close() -> None:
@@ -129,29 +133,92 @@ def score_program(
     gold: CodeTests, source: str, sandbox: Sandbox, reward: CodeReward = CodeReward.PASS_RATE
 ) -> Verdict:
     """Score one program in a given sandbox."""
-    for text in (gold.setup, *gold.tests):
-        try:
-            ast.parse(text)
-        except (SyntaxError, ValueError) as error:
-            return abstain("bad_gold", f"test {text[:60]!r}: {error}")
     if len(source) > MAX_PROGRAM_CHARACTERS:
         return scored(0.0, "too_long", f"{len(source)} characters")
     early = reward is CodeReward.ALL_TESTS
     try:
-        if gold.mode == "asserts" or (gold.mode, gold.language) == ("function", Language.PYTHON):
-            passed, end, why = _tested(gold, source, sandbox, early)
-        else:
-            passed, end, why = _executed(gold, source, sandbox, early)
+        result = _run(gold, source, sandbox, Budget(sandbox.limits), early=early)
+        if result[1] == "timeout" and gold.reference:
+            limits = _limits_by_reference(gold, sandbox)
+            if limits is None:
+                return abstain("bad_gold", f"the reference does not pass within {MAX_CPU_S} CPU s")
+            if limits != sandbox.limits:
+                result = _run(gold, source, sandbox, Budget(limits), early=early)
     except JudgeError as error:
         return abstain("no_compiler", str(error))
     except EngineError as error:
         return abstain("sandbox_failed", str(error))
-    return _verdict(passed, end, why, num_tests=len(gold.tests or gold.cases), early=early)
+    return _verdict(*result, num_tests=len(gold.tests or gold.cases), early=early)
 
 
-def _tested(gold: CodeTests, source: str, sandbox: Sandbox, early: bool) -> Result:
+def _judge_answer(gold: CodeTests, answer: str, reward: CodeReward) -> Verdict:
+    try:
+        wanted = _wanted(gold)
+    except (SyntaxError, ValueError) as error:
+        return abstain("bad_gold", f"tests: {error}")
+    if gold.mode == "asserts" and not wanted.names:
+        return abstain("bad_gold", "the tests do not say which function they test")
+    return score_program(gold, find_program(answer, wanted), shared_sandbox(), reward)
+
+
+def _wanted(gold: CodeTests) -> Wanted:
+    """Say how the program is recognised."""
+    is_python = gold.language is Language.PYTHON
+    match gold.mode:
+        case "asserts":
+            names = asked_names(gold.setup, gold.tests)
+        case "function":
+            owner, _, name = gold.function.rpartition(".")
+            names = frozenset({owner or name})
+        case "harness":
+            names = frozenset(_CALLED.findall(gold.harness)) - {"main", "Harness"}
+        case "stdio":
+            names = frozenset[str]() if is_python else frozenset({"main"})
+    return Wanted(gold.language, names, reads_input=any(case.stdin.strip() for case in gold.cases))
+
+
+def _limits_by_reference(gold: CodeTests, sandbox: Sandbox) -> Limits | None:
+    """Return the limits that the reference's time gives; None if it does not pass."""
+    used = _reference_time(gold.model_dump_json(), sandbox)
+    if used is None:
+        return None
+    limits, (longest_s, all_s) = sandbox.limits, used
+    cpu_s = min(MAX_CPU_S, math.ceil(REFERENCE_FACTOR * longest_s))
+    return replace(
+        limits,
+        cpu_s=max(limits.cpu_s, cpu_s),
+        run_cpu_s=max(limits.run_cpu_s, cpu_s),
+        total_s=max(limits.total_s, cpu_s, min(4.0 * MAX_CPU_S, REFERENCE_FACTOR * all_s)),
+    )
+
+
+@functools.lru_cache(maxsize=1024)
+def _reference_time(answer: str, sandbox: Sandbox) -> tuple[float, float] | None:
+    """Time a gold's reference, its longest run and all of them; None if it does not pass.
+
+    Raises:
+        EngineError: the machine had no CPU time for it.
+    """
+    gold = CodeTests.model_validate_json(answer)
+    budget = Budget(
+        replace(sandbox.limits, cpu_s=MAX_CPU_S, run_cpu_s=MAX_CPU_S, total_s=4.0 * MAX_CPU_S)
+    )
+    passed, end, why = _run(gold, gold.reference, sandbox, budget, early=True)
+    if end == "starved":
+        raise EngineError(f"the reference could not be timed: {why}")
+    is_right = len(passed) == len(gold.tests or gold.cases) and all(passed)
+    return (budget.longest_s, budget.own_s) if is_right else None
+
+
+def _run(gold: CodeTests, source: str, sandbox: Sandbox, budget: Budget, *, early: bool) -> Result:
+    if gold.mode == "asserts" or (gold.mode, gold.language) == ("function", Language.PYTHON):
+        return _tested(gold, source, sandbox, budget, early)
+    return _executed(gold, source, sandbox, budget, early)
+
+
+def _tested(gold: CodeTests, source: str, sandbox: Sandbox, budget: Budget, early: bool) -> Result:
     """Run Python tests or calls; after a hang or crash the next one has a fresh program."""
-    passed, ended, whys, budget = list[bool](), list[str](), list[str](), Budget(sandbox.limits)
+    passed, ended, whys = list[bool](), list[str](), list[str]()
     cases = [case.model_dump() for case in gold.cases]
     num_tests = len(gold.tests or cases)
     while len(passed) < num_tests and not budget.is_spent:
@@ -172,7 +239,9 @@ def _tested(gold: CodeTests, source: str, sandbox: Sandbox, early: bool) -> Resu
     return passed, next(iter(ended), "done"), next(filter(None, whys), "")
 
 
-def _executed(gold: CodeTests, source: str, sandbox: Sandbox, early: bool) -> Result:
+def _executed(
+    gold: CodeTests, source: str, sandbox: Sandbox, budget: Budget, early: bool
+) -> Result:
     """Compile the program and run it on every input; outputs are compared here."""
     harness, inputs = gold.harness, [case.stdin for case in gold.cases]
     if gold.mode == "function":
@@ -189,8 +258,8 @@ def _executed(gold: CodeTests, source: str, sandbox: Sandbox, early: bool) -> Re
             return ""
         return f"test {index}: {run.output[:60]!r} instead of {expected[:60]!r}"
 
-    built = build(gold.language, source, harness, limits=sandbox.limits)
-    runs = sandbox.execute(built, inputs, why_failed, early=early)
+    built = build(gold.language, source, harness, limits=budget.limits)
+    runs = sandbox.execute(built, inputs, why_failed, budget=budget, early=early)
     return list(runs.passed), runs.end, runs.why
 
 

@@ -56,6 +56,7 @@ MBPP = {
     "text": "Write a function to add.\r\n",
     "task_id": 7,
     "test_setup_code": "",
+    "code": "def add(a, b):\r\n    return a + b\r\n",
     "test_list": ["assert add(1, 2) == 3", "assert add(0, 0) == 0"],
 }
 BFCL = {
@@ -122,7 +123,9 @@ def test_mbpp_shows_its_tests_and_checks_them(tmp_path: Path):
 
     problem = problem_of(found)
     assert "mbpp/7" == problem.id
-    assert MBPP["test_list"] == json.loads(problem.answer)["tests"]
+    answer = json.loads(problem.answer)
+    assert MBPP["test_list"] == answer["tests"]
+    assert "def add(a, b):\n    return a + b" == answer["reference"]
     assert "assert add(1, 2) == 3" in problem.prompt_text
     assert "Write a function to add." == found[0].content
 

@@ -6,7 +6,9 @@ import pytest
 
 from data_schemas.rl_settings import CodeReward
 from tasks.rewards import code_tests
-from tasks.rewards.code_tests import program, verify
+from tasks.rewards.code_tests import CodeTests, score_program, verify
+from tasks.rewards.sandbox.limits import Limits
+from tasks.rewards.sandbox.runner import Sandbox
 
 GOLD = {
     "mode": "asserts",
@@ -70,11 +72,73 @@ def test_a_test_that_cannot_be_run_is_an_abstention(problem, gold, reason: str) 
     assert (None, reason) == (verdict.score, verdict.reason)
 
 
-def test_the_program_is_the_last_fenced_block_or_everything() -> None:
-    assert "b\n" == program("```python\na\n```\nbetter:\n```\nb\n```")
-    assert "a = 1" == program("a = 1")
-    assert "cut off" == program("```python\ncut off")
-    assert "x = 'c++'\n" == program("```\nx = 'c++'\n```")
+@pytest.mark.parametrize(
+    ("tests", "program", "score"),
+    [
+        (["assert sum(10, 15) == 6", "assert sum(100, 150) == 93"], "sum", None),
+        (["assert max([1, 2]) == [2]"], "max", None),
+        (["assert set(filter([1, 2])) == {1}", "assert len(filter([3])) == 1"], "filter", None),
+    ],
+)
+def test_a_function_called_like_a_builtin_is_tested(problem, tests, program, score) -> None:
+    bodies = {
+        "sum": "def sum(a, b):\n    return 6 if a == 10 else 93",
+        "max": "def max(items):\n    return items[1:]",
+        "filter": "def filter(items):\n    return items[:1]",
+    }
+    right = verify(problem("code_tests", {"tests": tests}), bodies[program])
+    wrong = verify(problem("code_tests", {"tests": tests}), "def other(): return 0")
+
+    assert (1.0, "correct") == (right.score, right.reason), right.detail
+    assert (0.0, "tests_failed") == (wrong.score, wrong.reason)
+
+
+@pytest.mark.parametrize(
+    "tests",
+    [["assert 1 == 1"], ["assert set(sum(1)) == set(2)"], ["assert sum(1)", "assert max(2)"]],
+)
+def test_tests_that_do_not_say_what_they_test_are_a_bad_gold(problem, tests) -> None:
+    verdict = verify(problem("code_tests", {"tests": tests}), "def sum(x): return 1")
+
+    assert (None, "bad_gold") == (verdict.score, verdict.reason)
+
+
+BUSY = """
+import time
+def f(cpu_s):
+    end = time.process_time() + cpu_s
+    while time.process_time() < end: pass
+    return 1
+"""
+
+
+@pytest.mark.parametrize(
+    ("response", "reference", "outcome"),
+    [
+        (BUSY, "", (0.0, "timeout")),
+        (BUSY, BUSY, (1.0, "correct")),
+        (BUSY.replace("return 1", "while True: pass"), BUSY, (0.0, "timeout")),
+        (BUSY, "def f(cpu_s): return 2", (None, "bad_gold")),
+        ("def f(cpu_s): return 1", "def f(cpu_s): return 2", (1.0, "correct")),
+    ],
+)
+@pytest.mark.parametrize("mode", ["asserts", "function", "stdio"])
+def test_the_time_limit_follows_the_reference(response, reference, outcome, mode) -> None:
+    gold = {
+        "asserts": {"tests": ("assert f(0.5) == 1",)},
+        "function": {"function": "f", "cases": ({"args": [0.5], "expected": 1},)},
+        "stdio": {"cases": ({"stdin": "0.5", "expected": "1"},)},
+    }[mode]
+    end = "\nprint(f(float(input())))" if mode == "stdio" else ""
+    task = CodeTests.model_validate(
+        {"mode": mode, "reference": reference and reference + end, **gold}
+    )
+    limits = Limits(cpu_s=1, run_cpu_s=1, total_s=0.3)
+    sandbox = Sandbox(limits, size=1)
+    verdict = score_program(task, response + end, sandbox)
+    sandbox.close()
+
+    assert outcome == (verdict.score, verdict.reason), verdict
 
 
 def test_a_program_that_hangs_in_one_test_is_started_again_for_the_next(problem) -> None:

@@ -164,7 +164,11 @@ def test_mbpp_reference_programs_pass(problem) -> None:
     tasks = rows("mbpp/train_1-10_511-974.jsonl")
     pairs = [
         (
-            {"tests": row["test_list"], "setup": row["test_setup_code"]},
+            {
+                "tests": row["test_list"],
+                "setup": row["test_setup_code"],
+                "reference": row["code"],
+            },
             f"```python\n{row['code']}\n```",
         )
         for row in tasks
@@ -184,6 +188,21 @@ def test_humaneval_reference_programs_pass(problem) -> None:
     ]
 
     assert {"correct": 164} == reasons(problem, "code_tests", pairs)
+
+
+def test_cruxeval_functions_give_the_recorded_outputs(problem) -> None:
+    tasks = rows("cruxeval/cruxeval.jsonl")
+    pairs = [
+        (
+            {"tests": [f"assert f({row['input']}) == {row['output']}"]},
+            f"```python\n{row['code']}\n```\nExample usage:\n```python\nprint(f(0))\n```",
+        )
+        for row in tasks
+    ]
+    found = reasons(problem, "code_tests", pairs)
+
+    # Two hand over a function, which cannot cross to the program.
+    assert {"correct": 798, "abstained:unsupported_test": 2} == found
 
 
 def concrete(options: object) -> object:

@@ -31,7 +31,8 @@ class Budget:
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
-        self.own_s = 0.0
+        self.own_s = self.longest_s = 0.0
+        """Of all runs so far, and of the longest."""
         self._deadline = time.monotonic() + limits.wall_s
 
     @property
@@ -93,7 +94,9 @@ class Watch:
 
     def settle(self, cpu_s: float) -> None:
         """Add the run to the program's own time, given the CPU time that the kernel counted."""
-        self._budget.own_s += max(cpu_s, self._own_s)
+        own_s = max(cpu_s, self._own_s)
+        self._budget.own_s += own_s
+        self._budget.longest_s = max(self._budget.longest_s, own_s)
 
     def _look(self) -> str:
         # This process may have been kept waiting itself, and did not see what passed.

@@ -13,7 +13,7 @@ import ast
 import builtins
 import importlib
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tasks.rewards.sandbox.comparison import same_value
@@ -25,6 +25,7 @@ MODULES = frozenset(
 )
 
 
+_BUILTINS = frozenset(dir(builtins))
 _NO_ERRORS = (StopIteration, StopAsyncIteration)
 """They end a loop without an error: `all(map(f, cases))` would be true."""
 
@@ -205,24 +206,53 @@ def _failure(act: Callable[[], object], program: Program) -> str:
     return ""
 
 
-def _namespace(setup: str, tests: list[str], program: Program) -> dict[str, Any]:
-    """Prepare the tests' globals: real modules, and what only the program can have defined."""
+def asked_names(setup: str, tests: Sequence[str]) -> frozenset[str]:
+    """Return the names that tests use and only a program can define.
+
+    A built-in is one of them if the tests use no other name and this one alone is called in every
+    test: `assert sum(10, 15) == 6` tests a function called sum. Empty: it cannot be said which.
+    """
+    used, bound = _names(ast.parse("\n".join([setup, *tests])))
+    asked = used - bound - MODULES - _BUILTINS
+    if asked:
+        return frozenset(asked)
+    called = [
+        {
+            node.func.id
+            for node in ast.walk(ast.parse(test))
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+        }
+        for test in tests
+    ]
+    common = set[str].intersection(*called) & _BUILTINS - bound if called else set[str]()
+    return frozenset(common if len(common) == 1 else ())
+
+
+def _names(tree: ast.AST) -> tuple[set[str], set[str]]:
+    """Return the names that are read, and those that are bound here."""
     used, bound = set[str](), set[str]()
-    for node in ast.walk(ast.parse("\n".join([setup, *tests]))):
+    for node in ast.walk(tree):
         match node:
             case ast.Name(id=name, ctx=ast.Load()):
                 used.add(name)
+            case ast.Name(id=name) | ast.arg(arg=name):
+                bound.add(name)
             case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
                 bound.add(name)
             case ast.alias(name=name, asname=asname):
                 bound.add(asname or name.partition(".")[0])
             case _:
                 pass
+    return used, bound
+
+
+def _namespace(setup: str, tests: list[str], program: Program) -> dict[str, Any]:
+    """Prepare the tests' globals: real modules, and what only the program can have defined."""
+    used, bound = _names(ast.parse("\n".join([setup, *tests])))
     names: dict[str, Any] = {"__name__": "tests"}
-    for name in sorted(used - bound - set(dir(builtins))):
-        if name in MODULES:
-            names[name] = importlib.import_module(name)
-            continue
+    for name in (used - bound) & MODULES:
+        names[name] = importlib.import_module(name)
+    for name in sorted(asked_names(setup, tests)):
         found, value = program.lookup(name)
         if found:
             names[name] = value

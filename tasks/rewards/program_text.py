@@ -1,0 +1,151 @@
+"""Which part of a response is the program.
+
+Fences are read as CommonMark has them (markdown-it-py). What models write beyond that is read only
+if that reading shows no program: a fence at the end of a line, and a list item whose code is not
+indented with it. Of all blocks the last one is taken that defines what the problem asks for, or
+that is a program where one is asked for; one marked as something else only if there is no other.
+Without such a block it is the last one, and without any block the whole answer.
+
+Whatever a policy writes, this returns some text, in time linear in the answer.
+"""
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from tasks.rewards.sandbox.toolchains import Language
+
+MAX_PROGRAM_CHARACTERS = 50_000
+_LABELS = {
+    **dict.fromkeys(("python", "python2", "python3", "py", "py3"), Language.PYTHON),
+    **dict.fromkeys(("cpp", "cc", "cxx", "c++", "c++11", "c++14", "c++17", "c++20"), Language.CPP),
+    "java": Language.JAVA,
+}
+_MARKDOWN = ("markdown", "md")
+_MAX_DEPTH = 3
+_NESTED = MarkdownIt("zero").enable(["fence", "list", "blockquote"])
+_FLAT = MarkdownIt("zero").enable(["fence"])
+_LABEL = re.compile(r"[\w+#]+")
+_BARE = re.compile(r"[\w+#.-]*")
+_UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
+"""What `ast` raises on text that is no program, or is nested too deeply to be compiled."""
+_READS = re.compile(r"\binput\b|\bstdin\b|\bopen\s*\(\s*0|\bfileinput\b|\bos\.read\b")
+_COMMENTS_AND_STRINGS = re.compile(
+    r"//[^\n]*|/\*(?:.*?\*/|.*)|\"(?:\\.|[^\"\\\n])*\"?|'(?:\\.|[^'\\\n]){1,4}'", re.DOTALL
+)
+# With bounds, so that the time is linear.
+_TYPE = r"\b(?:class|struct|union|interface|enum|record)\s{{1,9}}{0}\b"
+_FUNCTION = r"\b{0}\s{{0,9}}\([^;{{}}]{{0,500}}\)[^;{{}}()=]{{0,100}}\{{"
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """How the program asked for is recognised."""
+
+    language: Language
+    names: frozenset[str] = frozenset()
+    """It defines these, or the most of them; none: it runs by itself."""
+    reads_input: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Block:
+    text: str
+    is_foreign: bool
+    """Marked as another language, or as something that is no program."""
+
+
+def find_program(answer: str, wanted: Wanted) -> str:
+    """Return the program in an answer; the module says which text that is."""
+    text = answer.replace("\r\n", "\n").replace("\r", "\n")
+    if wanted.language is Language.PYTHON and _fit(text, wanted):
+        return text  # its fences, if it has any, stand in strings
+    blocks = _blocks(text, _NESTED, wanted.language)
+    chosen = _choose(blocks, wanted) or _choose(
+        _blocks(_on_own_lines(text), _FLAT, wanted.language), wanted
+    )
+    if chosen is not None:
+        return chosen.text
+    own = [block for block in blocks if not block.is_foreign] or blocks
+    return own[-1].text if own else text
+
+
+def _choose(blocks: list[_Block], wanted: Wanted) -> _Block | None:
+    """Return the last block that fits best; None if none fits."""
+    ranked = [(_fit(one.text, wanted), not one.is_foreign, at) for at, one in enumerate(blocks)]
+    fit, _, at = max(ranked, default=(0, False, 0))
+    return blocks[at] if fit else None
+
+
+def _blocks(text: str, reader: MarkdownIt, language: Language, depth: int = 0) -> list[_Block]:
+    if "```" not in text and "~~~" not in text:
+        return []
+    tokens: list[Token] = []
+    reader.block.parse(text, reader, {}, tokens)
+    found: list[_Block] = []
+    for token in tokens:
+        if token.type != "fence":
+            continue
+        label = _LABEL.match(token.info.lstrip(" \t{."))
+        word = label[0].lower() if label else ""
+        inner = word in _MARKDOWN and depth < _MAX_DEPTH
+        nested = _blocks(token.content, reader, language, depth + 1) if inner else []
+        is_foreign = bool(word) and _LABELS.get(word) is not language
+        found += nested or [_Block(token.content, is_foreign)]
+    return found
+
+
+def _on_own_lines(text: str) -> str:
+    """Put fences that follow something on their line on a line of their own."""
+    lines: list[str] = []
+    for line in text.split("\n"):
+        head, fence, label = line.partition("```")
+        if fence and head.strip() and _BARE.fullmatch(label.strip("` \t")):
+            lines += [head, fence + label]
+        else:
+            lines.append(line)
+    return "\n".join(lines)
+
+
+def _fit(text: str, wanted: Wanted) -> int:
+    """Return how many of the names a text defines; without names 1 if it is a program."""
+    signs = wanted.names or ("(",)
+    if len(text) > MAX_PROGRAM_CHARACTERS or not any(sign in text for sign in signs):
+        return 0
+    if wanted.language is not Language.PYTHON:
+        code = _COMMENTS_AND_STRINGS.sub(" ", text)
+        return 0 if "```" in code else sum(_declares(code, name) for name in wanted.names)
+    try:
+        tree = ast.parse(text)
+    except _UNREADABLE:
+        return 0
+    if wanted.names:
+        return len(wanted.names.intersection(_defined(tree)))
+    runs = any(isinstance(node, ast.Call) for node in ast.walk(tree))
+    return int(runs and (not wanted.reads_input or bool(_READS.search(text))))
+
+
+def _declares(code: str, name: str) -> bool:
+    kinds = (kind.format(re.escape(name)) for kind in (_TYPE, _FUNCTION))
+    return any(re.search(kind, code) for kind in kinds)
+
+
+def _defined(tree: ast.Module) -> Iterator[str]:
+    """Yield the names that a module binds, outside of its functions and classes."""
+    found: list[ast.AST] = [tree]
+    while found:
+        match found.pop():
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                yield name
+            case ast.ClassDef(name=name):
+                yield name
+            case ast.Name(id=name, ctx=ast.Store()):
+                yield name
+            case ast.alias(name=name, asname=asname):
+                yield asname or name.partition(".")[0]
+            case node:
+                found += ast.iter_child_nodes(node)
