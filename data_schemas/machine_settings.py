@@ -34,6 +34,12 @@ class Precision(StrEnum):
     """vLLM only: experts and projections are quantised, all other layers are bf16."""
 
 
+MEGATRON_ONLY = ("tensor", "pipeline", "expert", "context", "recompute", "precision")
+"""Fields of the layout that the embedded trainer does not have."""
+VLLM_ONLY = ("rollout_tensor", "rollout_memory", "hang_s")
+"""Fields of the layout that the embedded rollout engine does not have."""
+
+
 class LayoutSettings(Settings):
     """Parallel layout of a stage; all sizes are 1 on a single machine.
 
@@ -103,10 +109,37 @@ class MachineSettings(Settings):
     layout: LayoutSettings = LayoutSettings()
 
     @model_validator(mode="after")
-    def _layout_needs_megatron(self) -> Self:
-        spread = self.layout.tensor * self.layout.pipeline * self.layout.expert
-        if self.trainer is TrainerKind.TORCH and spread * self.layout.context > 1:
+    def _every_value_has_an_effect(self) -> Self:
+        given = self.layout.model_dump(mode="json", exclude_defaults=True)
+        for name in MEGATRON_ONLY:
+            if name in given and self.trainer is TrainerKind.TORCH:
+                raise ValueError(
+                    f"layout.{name} is {given[name]}, which trainer 'torch' does not have; "
+                    "use trainer 'megatron', or leave it out"
+                )
+        for name in VLLM_ONLY:
+            if name in given and self.rollout is RolloutKind.HF:
+                raise ValueError(
+                    f"layout.{name} is {given[name]}, which rollout 'hf' does not have; "
+                    "use rollout 'vllm', or leave it out"
+                )
+        if "hang_s" in given and not self.layout.dedicated_rollout_gpus:
             raise ValueError(
-                "layout divides the model, which engines.trainer 'torch' cannot; use 'megatron'"
+                f"layout.hang_s is {given['hang_s']}, but only a rollout engine on GPUs of its own "
+                "is watched; set layout.dedicated_rollout_gpus, or leave it out"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _fp8_is_of_vllm(self) -> Self:
+        if self.precision is Precision.FP8 and self.rollout is RolloutKind.HF:
+            raise ValueError(
+                "precision is fp8, which rollout 'hf' does not have; use rollout 'vllm', or "
+                "precision 'fp32' or 'bf16'"
+            )
+        if self.fp8_ignored_layers and self.precision is not Precision.FP8:
+            raise ValueError(
+                f"fp8_ignored_layers is set, but precision is {self.precision.value}; "
+                "use precision 'fp8', or leave it out"
             )
         return self

@@ -266,3 +266,45 @@ class RLSettings(Settings):
         if self.prompts_per_step * self.group_size < self.num_mini_batches:
             raise ValueError("num_mini_batches exceeds the responses of a step; lower it")
         return self
+
+
+_CLIPPED_BY_WIDTH = (PolicyLoss.GSPO, PolicyLoss.GRPO, PolicyLoss.DR_GRPO, PolicyLoss.DAPO)
+_LOSSES_WITH = dict.fromkeys(
+    ("high_entropy_share", "entropy_edges", "clip_scale", "clip_floor", "ratio", "drop_low"),
+    (PolicyLoss.ESPO,),
+) | {"clip_low": _CLIPPED_BY_WIDTH, "clip_high": (*_CLIPPED_BY_WIDTH, PolicyLoss.CISPO)}
+"""Fields of LossSettings that not every loss reads."""
+
+
+def without_effect(settings: RLSettings) -> list[str]:
+    """Name every value that differs from its default and changes nothing, and why.
+
+    They are no error: a variant of a recipe that changes the loss only keeps the rest.
+    """
+    loss, zero_variance, rewards = settings.loss, settings.zero_variance, settings.rewards
+    reasons = {
+        f"loss.{name}": f"loss.kind '{loss.kind.value}' does not read it"
+        for name, kinds in _LOSSES_WITH.items()
+        if loss.kind not in kinds
+    }
+    if loss.entropy_edges:
+        reasons.setdefault("loss.high_entropy_share", "loss.entropy_edges replaces it")
+    if not loss.token_budget:
+        reasons["loss.truncate_last"] = "loss.token_budget is 0"
+    if loss.kind is PolicyLoss.DR_GRPO:
+        reasons["zero_variance.std_floor"] = "loss.kind 'dr_grpo' divides by no deviation"
+    if not rewards.overlong_weight:
+        reasons["rewards.overlong_buffer"] = "rewards.overlong_weight is 0"
+    if not rewards.repetition_weight:
+        reasons["rewards.repetition_start"] = "rewards.repetition_weight is 0"
+    groups = {"loss": loss, "zero_variance": zero_variance, "rewards": rewards}
+    given = {
+        f"{group}.{name}": value
+        for group, model in groups.items()
+        for name, value in model.model_dump(mode="json", exclude_defaults=True).items()
+    }
+    return [
+        f"{name} {given[name]} has no effect: {reason}"
+        for name, reason in reasons.items()
+        if name in given
+    ]

@@ -98,11 +98,6 @@ def require_fit(engines: MachineSettings, *, nodes: int, processes: int) -> None
             f"engines.staleness is {engines.staleness}: rollouts and updates would run at once in "
             "the same processes; set layout.dedicated_rollout_gpus, or staleness 0"
         )
-    if engines.rollout is RolloutKind.HF and layout.rollout_tensor > 1:
-        raise SettingsError(
-            f"engines.layout.rollout_tensor is {layout.rollout_tensor}, which engines.rollout "
-            "'hf' cannot; use 'vllm' or 1"
-        )
     if not layout.dedicated_rollout_gpus and processes % layout.rollout_tensor:
         raise SettingsError(
             f"engines.layout.rollout_tensor {layout.rollout_tensor} does not divide the "
@@ -132,7 +127,11 @@ def _trainer_here(engines: MachineSettings, folder: Path, weight_decay: float) -
     """Open this process's trainer, or its part of one."""
     match engines.trainer:
         case TrainerKind.TORCH:
-            return TorchTrainer(folder, weight_decay=weight_decay)
+            return TorchTrainer(
+                folder,
+                weight_decay=weight_decay,
+                micro_batch_tokens=engines.layout.micro_batch_tokens,
+            )
         case TrainerKind.MEGATRON:
             from tasks.engines.trainer_megatron.warning_filters import silence
 

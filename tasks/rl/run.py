@@ -15,7 +15,7 @@ from data_schemas.ledger import LedgerRow, PromptCost
 from data_schemas.mismatch import Decision
 from data_schemas.prompts import Problem
 from data_schemas.reports import COSTS_FILE, GATES_FILE, LEDGER_FILE, STEPS_FILE, TIMING_FILE
-from data_schemas.rl_settings import RLSettings
+from data_schemas.rl_settings import RLSettings, without_effect
 from tasks.algorithms import group_size
 from tasks.engines.chat import load_tokenizer, render_prompt
 from tasks.engines.protocols import Trainer
@@ -98,6 +98,8 @@ def train(
         with listening(GRACE_S) as own:
             yield from train(phase, scorer, own)
         return
+    for line in without_effect(phase.settings):
+        logger.warning("%s", line)
     with contextlib.closing(open_trainer(phase.settings.engines, phase.start)) as trainer:
         now = state.restore(phase.state, trainer)
         generated = sum(map(_generated_tokens, state.read_steps(phase.state, now.step)))

@@ -3,7 +3,7 @@
 import importlib.util
 import json
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -38,23 +38,10 @@ Open = Callable[..., Trainer]
 
 
 @contextmanager
-def torch_trainers() -> Iterator[Open]:
-    with pytest.MonkeyPatch.context() as patch:
-
-        def open_one(folder: Path, micro_batch_tokens: int = 8192) -> Trainer:
-            # Of all trainers from now on: a test opens the one with small parts last.
-            name = "tasks.engines.embedded.trainer.MICRO_BATCH_TOKENS"
-            patch.setattr(name, micro_batch_tokens)
-            return TorchTrainer(folder)
-
-        yield open_one
-
-
-@contextmanager
 def megatron_trainers(size: int, layout: LayoutSettings) -> Iterator[Open]:
     with trainer_world(size) as ranks:
 
-        def open_one(folder: Path, micro_batch_tokens: int = 8192) -> Trainer:
+        def open_one(folder: Path, *, micro_batch_tokens: int = 8192) -> Trainer:
             asked = layout.model_copy(update={"micro_batch_tokens": micro_batch_tokens})
             return RemoteTrainer(ranks, folder, asked)
 
@@ -70,7 +57,7 @@ def opened(request) -> Iterator[Open]:
     if request.param != "torch" and importlib.util.find_spec("megatron") is None:
         pytest.skip("megatron-core is not installed")
     one_process = request.param == "torch"
-    kind = torch_trainers() if one_process else megatron_trainers(*MEGATRON[request.param])
+    kind = nullcontext(TorchTrainer) if one_process else megatron_trainers(*MEGATRON[request.param])
     with kind as open_one:
         yield open_one
 

@@ -1,6 +1,7 @@
 import dataclasses
 import itertools
 import json
+import logging
 import os
 import signal
 
@@ -315,3 +316,13 @@ def test_a_fresh_folder_starts_at_step_zero(phase_in, tmp_path):
             raise AssertionError(folder)
 
     assert state.RunState() == state.restore(tmp_path, Unused())
+
+
+def test_a_phase_warns_once_of_every_value_without_effect(phase_in, scorer, tmp_path, caplog):
+    loss = LossSettings(kind=PolicyLoss.GSPO, clip_low=3e-4, clip_scale=0.1)
+    with caplog.at_level(logging.WARNING, "tasks.rl.run"):
+        list(train(phase_in(tmp_path, steps=2, loss=loss), scorer()))
+
+    assert [
+        "loss.clip_scale 0.1 has no effect: loss.kind 'gspo' does not read it"
+    ] == caplog.messages

@@ -35,8 +35,6 @@ from tasks.engines.embedded.router_terms import RouterTerms
 from tasks.engines.protocols import NO_AUXILIARY, LossFn, TokenBatch, TokenScores
 from tasks.errors import DataError, EngineError
 
-MICRO_BATCH_TOKENS = 8192
-"""Packed rows per forward pass: what fits a laptop's cache and memory comfortably."""
 ADAM_BETAS = (0.9, 0.95)
 GRAD_CLIP = 1.0
 STATE_FILE = "trainer.pt"
@@ -45,9 +43,19 @@ STATE_FILE = "trainer.pt"
 class TorchTrainer:
     """A Trainer on a transformers model in this process."""
 
-    def __init__(self, folder: Path, *, weight_decay: float = 0.0) -> None:
+    def __init__(
+        self, folder: Path, *, weight_decay: float = 0.0, micro_batch_tokens: int = 8192
+    ) -> None:
+        """Open a model.
+
+        Args:
+            folder: a Hugging Face directory.
+            weight_decay: of matrices.
+            micro_batch_tokens: packed rows of a forward pass; a longer sequence is one by itself.
+        """
         self._model: PreTrainedModel = load_model(folder)
         self._tokenizer = load_tokenizer(folder)
+        self._micro_batch_tokens = micro_batch_tokens
         self._optimizer = torch.optim.AdamW(
             _decay_groups(self._model, weight_decay), lr=0.0, betas=ADAM_BETAS, fused=True
         )
@@ -59,7 +67,7 @@ class TorchTrainer:
         logprobs_NT = torch.zeros(batch.tokens_NT.shape)
         entropy_NT = torch.zeros(batch.tokens_NT.shape)
         experts_NTLK: torch.Tensor | None = None
-        for micro in _micro_batches(batch):
+        for micro in _micro_batches(batch, self._micro_batch_tokens):
             with torch.inference_mode():
                 if record_routes:
                     with recording(self._model) as record:
@@ -95,7 +103,7 @@ class TorchTrainer:
             EngineError: the loss or the gradient is not finite; no weight was changed.
         """
         self._optimizer.zero_grad(set_to_none=True)
-        micros = _micro_batches(batch)
+        micros = _micro_batches(batch, self._micro_batch_tokens)
         routing = self._router_terms(batch, micros, auxiliary)
         num_responses = max(1, int(batch.response_NT.sum()))
         totals: dict[str, float] = {"loss": 0.0}
@@ -224,7 +232,7 @@ class _MicroBatch:
         return self.packing.rows_NT[sequence_R, position_R - 1]
 
 
-def _micro_batches(batch: TokenBatch) -> list[_MicroBatch]:
+def _micro_batches(batch: TokenBatch, max_tokens: int) -> list[_MicroBatch]:
     """Split a batch so that sequences which begin alike come together, and pack each part."""
     tokens_NT, lengths_N = batch.tokens_NT.numpy(), batch.lengths_N.numpy()
     routes_NTD = None if batch.experts_NTLK is None else batch.experts_NTLK.flatten(2).numpy()
@@ -233,7 +241,7 @@ def _micro_batches(batch: TokenBatch) -> list[_MicroBatch]:
     lengths_N = lengths_N[order]
     shared_N = shared_prefixes(tokens_NT[order], lengths_N, routes_NTD)
     micros = []
-    for bucket in token_buckets(lengths_N, shared_N, MICRO_BATCH_TOKENS):
+    for bucket in token_buckets(lengths_N, shared_N, max_tokens):
         rows_N = torch.tensor([order[place] for place in bucket])
         part = batch.select(rows_N)
         packing = pack(lengths_N[bucket], shared_N[bucket], part.tokens_NT.shape[1])

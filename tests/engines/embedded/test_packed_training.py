@@ -6,15 +6,13 @@ import pytest
 import torch
 
 from data_schemas.rl_settings import AuxiliarySettings, LossSettings
-from tasks.algorithms.logprobs import entropies, token_logprobs
 from tasks.algorithms.losses import table
 from tasks.algorithms.losses.surrogate import Plan, clipped_objective
 from tasks.algorithms.router_losses import balance_loss, expert_loads, z_loss
-from tasks.engines.embedded import trainer
 from tasks.engines.embedded.hf_model import load_model
 from tasks.engines.embedded.router_replay import recording, replaying, routers
 from tasks.engines.embedded.router_terms import RouterTerms
-from tasks.engines.embedded.trainer import TorchTrainer
+from tasks.engines.embedded.trainer import GRAD_CLIP, TorchTrainer, _micro_batches
 from tasks.engines.protocols import TokenBatch
 from tasks.errors import SettingsError
 
@@ -60,9 +58,9 @@ def padded_scores(model, batch):
         input_ids=batch.tokens_NT, attention_mask=real_NT.long(), use_cache=False
     ).last_hidden_state
     sequence, position = batch.response_NT.nonzero(as_tuple=True)
-    logits = hidden[sequence, position - 1] @ model.get_parameter("lm_head.weight").T
-    tokens = batch.tokens_NT[sequence, position]
-    return token_logprobs(logits, tokens, 0.9), entropies(logits, 0.9)
+    logits = hidden[sequence, position - 1] @ model.get_parameter("lm_head.weight").T / 0.9
+    reference = torch.distributions.Categorical(logits=logits)
+    return reference.log_prob(batch.tokens_NT[sequence, position]), reference.entropy()
 
 
 def replayed_scores(model, batch):
@@ -96,15 +94,15 @@ def policy_loss(logprobs_NT, batch):
 
 
 @pytest.fixture(params=[8192, 50], ids=["one micro-batch", "several"])
-def size(request, monkeypatch):
-    monkeypatch.setattr(trainer, "MICRO_BATCH_TOKENS", request.param)
+def size(request) -> int:
+    """Packed rows of a forward pass."""
+    return request.param
 
 
-@pytest.mark.usefixtures("size")
 @pytest.mark.parametrize("with_routes", [False, True], ids=["native", "replayed"])
-def test_packed_scores_are_the_padded_ones(tiny_moe, with_routes):
+def test_packed_scores_are_the_padded_ones(tiny_moe, size, with_routes):
     batch = group_batch(with_routes=with_routes)
-    scores = TorchTrainer(tiny_moe).score(batch, temperature=0.9)
+    scores = TorchTrainer(tiny_moe, micro_batch_tokens=size).score(batch, temperature=0.9)
 
     with torch.no_grad():
         logprobs, entropy = replayed_scores(load_model(tiny_moe), batch)
@@ -114,10 +112,9 @@ def test_packed_scores_are_the_padded_ones(tiny_moe, with_routes):
     assert not scores.logprobs_NT[~batch.response_NT].any()
 
 
-@pytest.mark.usefixtures("size")
 @pytest.mark.parametrize("with_routes", [False, True], ids=["native", "replayed"])
-def test_packed_loss_and_gradients_are_the_padded_ones(tiny_moe, with_routes):
-    trainer, model = TorchTrainer(tiny_moe), load_model(tiny_moe)
+def test_packed_loss_and_gradients_are_the_padded_ones(tiny_moe, size, with_routes):
+    trainer, model = TorchTrainer(tiny_moe, micro_batch_tokens=size), load_model(tiny_moe)
     batch = group_batch(with_routes=with_routes)
     old = trainer.score(batch, temperature=0.9)
     batch = trained_batch(batch, old.logprobs_NT, old.entropy_NT)
@@ -127,7 +124,7 @@ def test_packed_loss_and_gradients_are_the_padded_ones(tiny_moe, with_routes):
     at = batch.response_NT.nonzero(as_tuple=True)
     loss, metrics = policy_loss(torch.zeros(batch.tokens_NT.shape).index_put(at, logprobs_R), batch)
     loss.backward()
-    torch.nn.utils.clip_grad_norm_(model.parameters(), trainer.GRAD_CLIP)
+    torch.nn.utils.clip_grad_norm_(model.parameters(), GRAD_CLIP)
 
     assert loss.item() == pytest.approx(found["loss"], abs=1e-6)
     assert metrics["tokens"] == found["tokens"]
@@ -139,7 +136,7 @@ def test_packed_loss_and_gradients_are_the_padded_ones(tiny_moe, with_routes):
 
 def test_common_beginnings_are_computed_once(tiny_moe):
     batch = group_batch(with_routes=True)
-    (micro,) = trainer._micro_batches(batch)
+    (micro,) = _micro_batches(batch, 8192)
     beginnings = {
         tuple(row[: t + 1])
         for row, length in zip(batch.tokens_NT.tolist(), batch.lengths_N.tolist(), strict=True)
@@ -152,7 +149,6 @@ def test_common_beginnings_are_computed_once(tiny_moe):
     assert len(beginnings) < 0.7 * int(batch.lengths_N.sum())
 
 
-@pytest.mark.usefixtures("size")
 def test_recorded_routes_are_those_of_the_padded_pass(tiny_moe):
     batch = group_batch(with_routes=False)
     real_NT = torch.arange(batch.tokens_NT.shape[1]) < batch.lengths_N[:, None]
@@ -175,7 +171,6 @@ def test_no_sequences_give_empty_scores(tiny_moe):
     assert (0, 0) == tuple(scores.logprobs_NT.shape)
 
 
-@pytest.mark.usefixtures("size")
 @pytest.mark.parametrize("with_routes", [False, True], ids=["native", "replayed"])
 def test_auxiliary_losses_are_their_formulas_on_native_logits(tiny_moe, with_routes):
     trainer, model = TorchTrainer(tiny_moe), load_model(tiny_moe)
@@ -200,7 +195,7 @@ def test_auxiliary_losses_are_their_formulas_on_native_logits(tiny_moe, with_rou
     ) / len(logits)
     z = sum(z_loss(one, ones, num_tokens) for one in logits) / len(logits)
     (0.05 * balance + 0.01 * z - 0.3 * entropy_R.mean()).backward()
-    torch.nn.utils.clip_grad_norm_(model.parameters(), trainer.GRAD_CLIP)
+    torch.nn.utils.clip_grad_norm_(model.parameters(), GRAD_CLIP)
 
     assert balance.item() == pytest.approx(found["auxiliary/balance"], rel=1e-5)
     assert z.item() == pytest.approx(found["auxiliary/router_z"], rel=1e-5)

@@ -5,11 +5,10 @@ import dataclasses
 import numpy as np
 import pytest
 
-from data_schemas.machine_settings import MachineSettings, Precision
+from data_schemas.machine_settings import Precision
 from data_schemas.rollouts import StopReason
 from tasks.engines.embedded.rollout import HFRolloutEngine
 from tasks.engines.protocols import Request, Sampling
-from tasks.engines.select import open_rollout
 from tasks.errors import SettingsError
 
 SAMPLING = Sampling(max_new_tokens=12, temperature=1.0, seed=3)
@@ -91,4 +90,4 @@ def test_parts_of_a_response_join_to_the_whole_of_it(engine, rollouts):
 
 def test_a_precision_the_engine_lacks_is_refused_by_name(tiny_moe):
     with pytest.raises(SettingsError, match=r"precision 'fp8' needs engines\.rollout 'vllm'"):
-        open_rollout(MachineSettings(precision=Precision.FP8), tiny_moe)
+        HFRolloutEngine(tiny_moe, precision=Precision.FP8)

@@ -211,10 +211,3 @@ def test_engines_that_share_processes_take_turns():
     with pytest.raises(SettingsError, match="set layout\\.dedicated_rollout_gpus, or staleness 0"):
         require_fit(engines, nodes=1, processes=2)
     require_fit(engines, nodes=1, processes=1)
-
-
-def test_the_embedded_engine_is_never_divided():
-    engines = MachineSettings(layout=LayoutSettings(rollout_tensor=2))
-
-    with pytest.raises(SettingsError, match="'hf' cannot"):
-        require_fit(engines, nodes=1, processes=2)

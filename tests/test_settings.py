@@ -1,0 +1,153 @@
+"""Every value of the settings has an effect, or is refused or warned of by name."""
+
+import pytest
+from pydantic import ValidationError
+
+from data_schemas import presets
+from data_schemas.faults import explain
+from data_schemas.machine_settings import LayoutSettings, MachineSettings
+from data_schemas.rl_settings import PolicyLoss, RLSettings, without_effect
+from data_schemas.settings import PipelineSettings
+from tasks.engines import select
+
+REAL = {"rollout": "vllm", "trainer": "megatron"}
+OTHER = {
+    "tensor": 2,
+    "pipeline": 2,
+    "expert": 2,
+    "context": 2,
+    "recompute": True,
+    "precision": "bf16",
+    "rollout_tensor": 2,
+    "rollout_memory": 0.9,
+    "hang_s": 30.0,
+}
+"""Another value than the default for every field of the layout that is of one kind of engine."""
+READ_BY_ALL = {"micro_batch_tokens", "dedicated_rollout_gpus"}
+
+
+def test_every_field_of_the_layout_is_judged_here():
+    assert set(LayoutSettings.model_fields) == READ_BY_ALL | set(OTHER)
+
+
+@pytest.mark.parametrize("name", OTHER)
+def test_a_layout_of_another_engine_is_refused_by_name(name):
+    with pytest.raises(ValidationError) as refused:
+        MachineSettings.model_validate({"layout": {name: OTHER[name]}})
+
+    value = str(OTHER[name])
+    assert f"layout.{name} is {value}, which" in explain(refused.value, MachineSettings)
+    assert "does not have; use" in explain(refused.value, MachineSettings)
+
+
+@pytest.mark.parametrize("name", OTHER)
+def test_the_engine_that_has_a_value_takes_it(name):
+    apart = {"dedicated_rollout_gpus": 2} if name in {"hang_s", "rollout_tensor"} else {}
+    settings = REAL | {"layout": {name: OTHER[name]} | apart}
+
+    assert OTHER[name] == MachineSettings.model_validate(settings).layout.model_dump()[name]
+
+
+@pytest.mark.parametrize("name", OTHER)
+def test_a_default_that_is_written_out_is_no_request(name):
+    default = LayoutSettings().model_dump(mode="json")[name]
+
+    assert MachineSettings() == MachineSettings.model_validate({"layout": {name: default}})
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"precision": "fp8"}, "precision is fp8, which rollout 'hf' does not have"),
+        ({"fp8_ignored_layers": ["a"]}, "fp8_ignored_layers is set, but precision is fp32"),
+        (
+            REAL | {"precision": "bf16", "fp8_ignored_layers": ["a"]},
+            "fp8_ignored_layers is set, but precision is bf16",
+        ),
+        (REAL | {"layout": {"hang_s": 9}}, "set layout.dedicated_rollout_gpus, or leave it out"),
+    ],
+)
+def test_a_machine_without_the_thing_a_value_is_about_is_refused(settings, message):
+    with pytest.raises(ValidationError) as refused:
+        MachineSettings.model_validate(settings)
+
+    assert message in explain(refused.value, MachineSettings)
+
+
+def test_the_group_is_named_where_the_settings_are_nested():
+    given = {"sft": {"engines": {"layout": {"precision": "bf16"}}}}
+    with pytest.raises(ValidationError) as refused:
+        PipelineSettings.model_validate(given)
+
+    assert "sft.engines: layout.precision is bf16" in explain(refused.value, PipelineSettings)
+
+
+def test_micro_batches_of_the_embedded_trainer_have_the_size_that_was_set(tiny_moe):
+    small = MachineSettings(layout=LayoutSettings(micro_batch_tokens=64))
+
+    assert 64 == select.open_trainer(small, tiny_moe)._micro_batch_tokens
+
+
+def settings_with(**changes) -> RLSettings:
+    return RLSettings.model_validate({"domains": {"maths": 1.0}} | changes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "line"),
+    [
+        (
+            {"loss": {"kind": "espo", "clip_high": 0.4}},
+            "loss.clip_high 0.4 has no effect: loss.kind 'espo' does not read it",
+        ),
+        (
+            {"loss": {"kind": "grpo", "drop_low": True}},
+            "loss.drop_low True has no effect: loss.kind 'grpo' does not read it",
+        ),
+        (
+            {"loss": {"kind": "cispo", "clip_low": 0.1}},
+            "loss.clip_low 0.1 has no effect: loss.kind 'cispo' does not read it",
+        ),
+        (
+            {"loss": {"entropy_edges": [0.5], "high_entropy_share": 0.3}},
+            "loss.high_entropy_share 0.3 has no effect: loss.entropy_edges replaces it",
+        ),
+        (
+            {"loss": {"truncate_last": False}},
+            "loss.truncate_last False has no effect: loss.token_budget is 0",
+        ),
+        (
+            {"loss": {"kind": "dr_grpo"}, "zero_variance": {"std_floor": 0.1}},
+            "zero_variance.std_floor 0.1 has no effect: "
+            "loss.kind 'dr_grpo' divides by no deviation",
+        ),
+        (
+            {"rewards": {"overlong_weight": 0, "overlong_buffer": 5}},
+            "rewards.overlong_buffer 5 has no effect: rewards.overlong_weight is 0",
+        ),
+        (
+            {"rewards": {"repetition_weight": 0, "repetition_start": 0.5}},
+            "rewards.repetition_start 0.5 has no effect: rewards.repetition_weight is 0",
+        ),
+    ],
+)
+def test_a_value_without_effect_is_named_with_the_reason(changes, line):
+    assert [line] == without_effect(settings_with(**changes))
+
+
+@pytest.mark.parametrize("kind", PolicyLoss)
+def test_a_loss_alone_leaves_nothing_without_effect(kind):
+    assert [] == without_effect(settings_with(loss={"kind": kind}))
+
+
+PHASES = {
+    f"{name}.{phase}": getattr(preset, phase)
+    for name, preset in vars(presets).items()
+    for phase in ("rl", "rl_one", "rl_two")
+    if isinstance(preset, presets.PipelineSettings | presets.RetrainSettings)
+    and phase in type(preset).model_fields
+}
+
+
+@pytest.mark.parametrize("name", PHASES)
+def test_every_value_of_a_preset_has_an_effect(name):
+    assert [] == without_effect(PHASES[name])
