@@ -1,22 +1,11 @@
-import pytest
 import torch
 
 from data_schemas.ledger import GroupOutcome
 from data_schemas.rl_settings import LossSettings, PolicyLoss
 from data_schemas.rollouts import RolloutGroup, ScoredRollout
-from data_schemas.verdicts import abstain, response_fault, scored
+from data_schemas.verdicts import response_fault, scored
 from tasks.rl.rollouts.group_outcomes import CollectedGroup
 from tasks.rl.update.batch import build, scalar_advantages
-
-
-@pytest.fixture
-def entry(problems, make_rollout):
-    def make(scores, outcome):
-        verdicts = [abstain("timeout") if s is None else scored(s, "rule") for s in scores]
-        items = tuple(ScoredRollout(make_rollout(), "", verdict, 0.0) for verdict in verdicts)
-        return CollectedGroup(RolloutGroup(problems[0], items), 0, outcome)
-
-    return make
 
 
 def test_sequences_that_cannot_have_a_gradient_never_reach_the_trainer(settings, entry):

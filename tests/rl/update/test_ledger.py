@@ -1,0 +1,99 @@
+import pytest
+import torch
+
+from data_schemas.ledger import GroupOutcome
+from tasks.rl.rollouts.collected import Collected, Cost, InFlight, Skipped
+from tasks.rl.rollouts.segments import OpenGroup
+from tasks.rl.update.batch import build
+from tasks.rl.update.ledger import ledger_rows, prompt_costs
+
+
+def values(row, *names):
+    return tuple(getattr(row, name) for name in names)
+
+
+@pytest.fixture
+def step(entry, problems, make_rollout):
+    """One prompt of every kind: trained, surplus, in flight, skipped."""
+    return Collected(
+        step=7,
+        policy_version=6,
+        groups=[
+            entry([1.0, 0.0, None, 0.5], number=0, new_tokens=16, pass_rate_change=0.25),
+            entry([0.0] * 4, GroupOutcome.SURPLUS, number=1, new_tokens=12, draft_tokens=3),
+            entry([1.0, 0.0, 0.0, 0.0], number=2, draw=1, new_tokens=16),
+        ],
+        skipped=[Skipped(problems[3], 0, GroupOutcome.SKIPPED_BAND, 40)],
+        in_flight=[InFlight(OpenGroup("7/1/4", problems[4], 1, 4, (make_rollout(0, 5),)), 5, 2)],
+        costs=[Cost(1, problems[2].id, 0.5, 0.25, 3)],
+    )
+
+
+@pytest.fixture
+def rows(settings, step):
+    batch = build(settings, step.trained)
+    advantages_NT = torch.ones(batch.tokens.tokens_NT.shape) * batch.tokens.response_NT
+    advantages_NT[0] *= -2.0
+    return ledger_rows(step, batch, advantages_NT)
+
+
+def test_every_prompt_that_was_drawn_has_one_row(rows, problems):
+    assert [problems[number].id for number in (0, 2, 1, 4, 3)] == [row.problem_id for row in rows]
+    assert [
+        GroupOutcome.NON_ZERO_VARIANCE,
+        GroupOutcome.NON_ZERO_VARIANCE,
+        GroupOutcome.SURPLUS,
+        GroupOutcome.IN_FLIGHT,
+        GroupOutcome.SKIPPED_BAND,
+    ] == [row.outcome for row in rows]
+    assert {7} == {row.step for row in rows}
+    assert [0, 1, 0, 1, 0] == [row.round for row in rows]
+
+
+def test_generated_tokens_add_up_to_what_the_engine_made(rows, step):
+    made = [*step.groups, *step.in_flight]
+
+    assert 16 + 15 + 16 + 7 == sum(entry.new_tokens + entry.draft_tokens for entry in made)
+    assert 54 == sum(row.generated_tokens for row in rows)
+    assert 5 == sum(row.draft_tokens for row in rows)
+    assert 40 == sum(row.saved_tokens for row in rows)
+
+
+def test_what_a_prompt_earns_is_the_size_of_its_advantages(rows):
+    # Two responses of the first have an advantage: 4 tokens of -2 and 4 of 1; the third and
+    # fourth have none (no verdict, and exactly the mean). All four of the other have 1.
+    trained, other, *rest = rows
+
+    assert (8, 12.0) == values(trained, "trained_tokens", "advantage_mass")
+    assert (16, 16.0) == values(other, "trained_tokens", "advantage_mass")
+    assert {(0, 0.0)} == {values(row, "trained_tokens", "advantage_mass") for row in rest}
+
+
+def test_a_mean_score_leaves_abstentions_out(rows):
+    names = ("rollouts", "solved", "abstained", "mean_score", "pass_rate_change")
+
+    assert (4, 1, 1, 0.5, 0.25) == values(rows[0], *names)
+    assert (4, 1, 0, 0.25, 0.0) == values(rows[1], *names)
+
+
+def test_a_prompt_that_was_not_rolled_out_has_cost_nothing(rows):
+    names = ("rollouts", "prompt_tokens", "generated_tokens", "saved_tokens")
+
+    assert (0, 0, 0, 40) == values(rows[-1], *names)
+    assert (0, 2, 7, 0) == values(rows[-2], *names)  # in flight: none has ended
+
+
+def test_a_group_without_any_verdict_has_the_score_zero(settings, entry):
+    found = Collected(1, 0, [entry([None] * 4, GroupOutcome.UNSCORED)])
+    batch = build(settings, found.trained)
+
+    (row,) = ledger_rows(found, batch, torch.zeros(batch.tokens.tokens_NT.shape))
+
+    assert (0.0, 4, 0) == values(row, "mean_score", "abstained", "trained_tokens")
+
+
+def test_seconds_travel_beside_the_rows(step, problems):
+    (cost,) = prompt_costs(step)
+
+    names = ("step", "round", "problem_id", "engine_seconds", "verifier_seconds", "judge_calls")
+    assert (7, 1, problems[2].id, 0.5, 0.25, 3) == values(cost, *names)

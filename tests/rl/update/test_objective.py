@@ -1,0 +1,171 @@
+import math
+
+import pytest
+import torch
+
+from data_schemas.mismatch import Decision, GateRecord
+from data_schemas.rl_settings import (
+    AuxiliarySettings,
+    Correction,
+    EngineSettings,
+    LossSettings,
+    MismatchSettings,
+    PolicyLoss,
+)
+from tasks.engines.protocols import TokenBatch, TokenScores
+from tasks.rl.update import objective
+from tasks.rl.update.batch import build
+
+
+@pytest.mark.parametrize("parts", [1, 2, 6])
+@pytest.mark.parametrize("rows", [0, 1, 5, 6, 40])
+def test_every_sequence_is_in_exactly_one_update_and_no_update_is_empty(settings, rows, parts):
+    several = settings.model_copy(update={"num_mini_batches": parts})
+    found = objective.split(several, rows, 3)
+
+    assert list(range(rows)) == sorted(torch.cat(found).tolist()) if rows else () == found
+    assert min(parts, rows) == len(found)
+    sizes = [len(part) for part in found]
+    assert max(sizes, default=0) - min(sizes, default=0) <= 1
+
+
+def test_the_order_follows_from_seed_and_step_alone(settings):
+    def order(step, seed=0):
+        seeded = settings.model_copy(update={"seed": seed})
+        return torch.cat(objective.split(seeded, 24, step)).tolist()
+
+    assert order(3) == order(3)
+    assert order(3) != order(4)
+    assert order(3) != order(3, seed=1)
+
+
+def decided(decision):
+    return GateRecord(
+        step=1,
+        decision=decision,
+        reason="",
+        k3=0.0,
+        mean_abs_logprob=0.0,
+        extreme_share=0.0,
+        effective_share=1.0,
+        route_disagreement=None,
+        probe_logprob=0.0,
+    )
+
+
+@pytest.fixture
+def batch(settings, entry):
+    return build(settings, [entry([1.0, 0.0])])
+
+
+def old_scores(batch, gap=0.0):
+    """The trainer's log-probs: those of the rollouts plus a gap on every response token."""
+    logprobs_NT = batch.tokens.columns["rollout_logprobs"] + gap * batch.tokens.response_NT
+    return TokenScores(logprobs_NT, torch.zeros(logprobs_NT.shape), None)
+
+
+@pytest.mark.parametrize(
+    ("decision", "correction", "weight"),
+    [
+        (Decision.PROCEED, Correction.TIS, 1.0),  # the gate decides, the setting says how
+        (Decision.CORRECT, Correction.OFF, 2.0),  # TIS at least: exp(1) is cut to the cap
+        (Decision.CORRECT, Correction.TIS, 2.0),
+        (Decision.CORRECT, Correction.ICEPOP, 0.0),  # exp(1) is beyond the cap
+    ],
+)
+def test_a_step_is_corrected_where_the_gate_decided_so(
+    settings, batch, decision, correction, weight
+):
+    engines = EngineSettings(mismatch=MismatchSettings(correction=correction, cap=2.0))
+    chosen = settings.model_copy(update={"engines": engines})
+    weights_NT, _ = objective.corrections(chosen, decided(decision), batch, old_scores(batch, 1.0))
+
+    assert {weight} == set(weights_NT[batch.tokens.response_NT].tolist())
+    outside = weights_NT[~batch.tokens.response_NT].tolist()
+    assert {1.0} == set(outside)
+
+
+def planned(settings, batch, old):
+    rows = objective.split(settings, len(batch.owners), 1)
+    return objective.policy_plan(settings, batch, old, rows, vocabulary=288, step=1)
+
+
+def training_batch(batch, old, plan, advantage, reference_NT=None):
+    advantages_NT = advantage * batch.tokens.response_NT
+    columns = objective.loss_columns(old, advantages_NT, plan, reference_NT)
+    return TokenBatch(
+        tokens_NT=batch.tokens.tokens_NT,
+        lengths_N=batch.tokens.lengths_N,
+        response_NT=batch.tokens.response_NT,
+        experts_NTLK=None,
+        columns=columns,
+    )
+
+
+def test_a_reference_is_a_column_only_where_there_is_one(settings, batch):
+    old = old_scores(batch)
+    plan = planned(settings, batch, old)
+    without = objective.loss_columns(old, old.logprobs_NT, plan, None)
+
+    assert {"reference_logprobs"} == (
+        objective.loss_columns(old, old.logprobs_NT, plan, old.logprobs_NT).keys() - without.keys()
+    )
+
+
+def grpo(settings, **changes):
+    return settings.model_copy(update={"loss": LossSettings(kind=PolicyLoss.GRPO, **changes)})
+
+
+def test_before_the_first_update_the_loss_is_minus_the_mean_advantage(settings, batch):
+    chosen, old = grpo(settings), old_scores(batch)
+    tokens = training_batch(batch, old, planned(chosen, batch, old), 0.75)
+    value, counts = objective.policy_loss(chosen, 2.0)(old.logprobs_NT, tokens)
+
+    assert -0.75 == pytest.approx(float(value))
+    assert {"clipped_tokens": 0.0, "tokens": 8.0} == counts
+
+
+@pytest.mark.parametrize(("advantage", "bound"), [(1.0, 1.3), (-1.0, 1.5)])
+def test_a_ratio_is_cut_only_where_that_lowers_the_objective(settings, batch, advantage, bound):
+    chosen, old = grpo(settings, clip_low=0.2, clip_high=0.3), old_scores(batch)
+    tokens = training_batch(batch, old, planned(chosen, batch, old), advantage)
+    moved_NT = old.logprobs_NT + math.log(1.5) * batch.tokens.response_NT
+    value, counts = objective.policy_loss(chosen, 2.0)(moved_NT, tokens)
+
+    assert -advantage * bound == pytest.approx(float(value), rel=1e-5)
+    assert (8.0 if advantage > 0 else 0.0) == counts["clipped_tokens"]
+
+
+def test_losses_of_micro_batches_add_up_to_that_of_the_update(settings, batch):
+    chosen, old = grpo(settings), old_scores(batch)
+    tokens = training_batch(batch, old, planned(chosen, batch, old), 0.5)
+    loss = objective.policy_loss(chosen, 2.0)
+    whole, counts = loss(old.logprobs_NT, tokens)
+    parts = [
+        loss(old.logprobs_NT[row : row + 1], tokens.select(torch.tensor([row]))) for row in (0, 1)
+    ]
+
+    assert float(whole) == pytest.approx(sum(float(value) for value, _ in parts))
+    assert counts["tokens"] == sum(part["tokens"] for _, part in parts)
+
+
+def test_the_drift_from_the_start_model_costs_beta_times_k3(settings, batch):
+    chosen = grpo(settings, auxiliary=AuxiliarySettings(kl=0.1))
+    old = old_scores(batch)
+    away_NT = old.logprobs_NT - math.log(2) * batch.tokens.response_NT
+    plan = planned(chosen, batch, old)
+    # The start model finds every token half as likely: k3 = 1/2 - 1 - ln(1/2).
+    k3 = 0.5 - 1.0 + math.log(2)
+    tokens = training_batch(batch, old, plan, 0.0, away_NT)
+    value, counts = objective.policy_loss(chosen, 2.0)(old.logprobs_NT, tokens)
+
+    assert k3 == pytest.approx(counts["kl"], rel=1e-5)
+    assert 0.1 * k3 == pytest.approx(float(value), rel=1e-5)
+
+
+def test_without_beta_no_reference_is_read(settings, batch):
+    chosen, old = grpo(settings), old_scores(batch)
+    tokens = training_batch(batch, old, planned(chosen, batch, old), 1.0)
+    _, counts = objective.policy_loss(chosen, 2.0)(old.logprobs_NT, tokens)
+
+    assert "kl" not in counts
