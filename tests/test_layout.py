@@ -1,8 +1,11 @@
 """The house rules that a machine can check."""
 
 import ast
+import re
 import subprocess
 import sys
+from collections import Counter
+from collections.abc import Iterator
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
@@ -17,6 +20,16 @@ PACKAGES = ("workflows", "tasks", "data_schemas")
 SOURCES = sorted(path for name in PACKAGES for path in (ROOT / name).rglob("*.py"))
 TESTS = sorted((ROOT / "tests").rglob("*.py"))
 BANNED = {"utils", "util", "common", "helpers", "misc", "manager"}
+UNUSED_HERE = {
+    "ScriptedRolloutEngine": "a fake that ships: users and our tests need no model",
+    "ScriptedJudge": "a fake that ships: users and our tests need no judge",
+    "preferring": "what ScriptedJudge says",
+    "scaffold_ratios": "RuscaRL's scaffold; the stage that shows criteria to a policy is not built",
+    "num_shown": "as scaffold_ratios",
+    "same_answer": "for benchmarks that compare two written answers without a response",
+    "synchronize": "called by Megatron-core on what stands for a stream of CUDA",
+}
+"""What nothing in the project's own folders calls, and why it is there."""
 MODELS = [
     model
     for model in {**vars(settings), **vars(rl_settings), **vars(machine_settings)}.values()
@@ -130,3 +143,46 @@ def test_formulas_stages_and_records_load_without_flyte_or_mlflow():
 
     assert done.returncode == 0, done.stderr[-3000:]
     assert done.stdout.strip() == "[]"
+
+
+def names_read(tree: ast.AST) -> Iterator[str]:
+    """Names that code reads; the words of its strings too, as Flyte and vLLM take names in them."""
+    prose = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        match node:
+            case ast.Name(id=name, ctx=ast.Load()) | ast.Attribute(attr=name):
+                yield name
+            case ast.Constant(value=str(text)) if id(node) not in prose:
+                yield from re.findall(r"\w+", text)
+
+
+def names_made(tree: ast.Module) -> Iterator[tuple[str, ast.AST | None]]:
+    """Names a module defines, with the code that may read them without being a user.
+
+    Left out: what a decorator registers, and methods that the base of their class calls.
+    """
+    for node in tree.body:
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name)):
+                yield name, None
+    own = {tree, *(n for n in ast.walk(tree) if isinstance(n, ast.ClassDef) and not n.bases)}
+    for parent in own:
+        for node in ast.iter_child_nodes(parent):
+            match node:
+                case ast.ClassDef(name=name) | ast.FunctionDef(name=name, decorator_list=[]):
+                    yield name, node
+
+
+def test_everything_has_a_user_outside_the_tests():
+    trees = {path: ast.parse(path.read_text()) for path in SOURCES}
+    read = Counter(name for tree in trees.values() for name in names_read(tree))
+    unused = {
+        name: name_of(path)
+        for path, tree in trees.items()
+        for name, node in names_made(tree)
+        if not name.startswith("__")
+        and name not in UNUSED_HERE
+        and read[name] == (Counter(names_read(node))[name] if node else 0)
+    }
+
+    assert {} == unused

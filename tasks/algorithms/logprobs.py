@@ -10,14 +10,6 @@ CHUNK_LOGITS = 2**24
 """Logits held at once, with and without gradient (64 MiB in float32)."""
 
 
-def token_logprobs(
-    logits_RV: torch.Tensor, tokens_R: torch.Tensor, temperature: float
-) -> torch.Tensor:
-    """Log-probability of the given tokens at a sampling temperature; differentiable."""
-    scaled_RV = logits_RV.float() / temperature
-    return scaled_RV.gather(1, tokens_R[:, None])[:, 0] - scaled_RV.logsumexp(dim=1)
-
-
 def entropies(logits_RV: torch.Tensor, temperature: float) -> torch.Tensor:
     """Entropy of every position's distribution in nats (RL-ZVP, ESPO eq. 6); 0 ln 0 is 0."""
     logprobs_RV = torch.log_softmax(logits_RV.float() / temperature, dim=1)

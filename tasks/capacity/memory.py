@@ -52,8 +52,6 @@ class Kept:
     """Of [tokens, head size]: cosines and sines."""
 
 
-LOCAL = Kept(hidden=6, expert_hidden=1, expert_width=6, query=6, key_value=2, rotary=8)
-"""Megatron-core's torch layers in fp32, attention by `scaled_dot_product_attention`."""
 EMBEDDED = Kept(hidden=6, expert_hidden=2, expert_width=4, query=5, key_value=4)
 """transformers with grouped experts and packed attention."""
 TRANSFORMER_ENGINE = Kept(hidden=4, expert_hidden=1, expert_width=3, query=3, key_value=3)

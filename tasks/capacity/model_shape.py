@@ -96,17 +96,6 @@ All else is inferred: 12 unused experts of every layer are the 174B between the 
 experts are 232B and the rest 13B; 72 layers of width 8192 with Qwen3's attention and vocabulary
 give both. Multi-token prediction is left out.
 """
-QWEN3_30B_A3B = ModelShape(
-    layers=48,
-    hidden=2048,
-    heads=32,
-    key_value_heads=4,
-    head_size=128,
-    vocabulary=151_936,
-    width=768,
-    experts=128,
-    chosen=8,
-)
 QWEN3_15B_A2B = ModelShape(
     layers=24,
     hidden=2048,

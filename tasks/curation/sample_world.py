@@ -158,11 +158,6 @@ def demonstration_from_row(row: Mapping[str, object], source_row: str) -> Demons
     )
 
 
-def reference_response(row: Mapping[str, object]) -> str:
-    """The worked response of a raw problem row; its verifier gives it full marks."""
-    return _text(row, "solution")
-
-
 def _text(row: Mapping[str, object], name: str) -> str:
     value = row.get(name)
     if not isinstance(value, str) or not value.strip():

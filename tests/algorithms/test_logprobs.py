@@ -10,9 +10,11 @@ def test_log_probs_and_entropies_agree_with_torch_distributions():
     tokens = torch.arange(7)
     reference = torch.distributions.Categorical(logits=logits / 0.7)
 
-    assert torch.allclose(
-        reference.log_prob(tokens), logprobs.token_logprobs(logits, tokens, 0.7), atol=1e-5
-    )
+    # A head of the identity: the hidden states are the logits.
+    found, entropy = logprobs.scores_from_hidden(logits, torch.eye(11), tokens, 0.7)
+
+    assert torch.allclose(reference.log_prob(tokens), found, atol=1e-5)
+    assert torch.allclose(reference.entropy(), entropy, atol=1e-5)
     assert torch.allclose(reference.entropy(), logprobs.entropies(logits, 0.7), atol=1e-5)
 
 
@@ -36,11 +38,8 @@ def test_a_certain_token_has_zero_entropy():
 
 
 def reference_scores(hidden, head, tokens, temperature):
-    logits = hidden @ head.T
-    return (
-        logprobs.token_logprobs(logits, tokens, temperature),
-        logprobs.entropies(logits, temperature),
-    )
+    reference = torch.distributions.Categorical(logits=hidden @ head.T / temperature)
+    return reference.log_prob(tokens), reference.entropy()
 
 
 @pytest.mark.parametrize("rows_at_once", [1, 2, 7])

@@ -41,7 +41,7 @@ def hold(folder: Path, layout: LayoutSettings) -> Held:
     states = [(weight, state) for one in inner for weight, state in one.state.items()]
     owned = sum(weight.numel() for weight, _ in states)
     is_fp32 = next(gpt.parameters()).dtype is torch.float32
-    held = Held(
+    return Held(
         stage=ranks.pipeline_rank,
         parameters=sum(weight.numel() for weight in gpt.parameters()),
         weights=sum(buffer.param_data.nbytes for buffer in buffers),
@@ -51,8 +51,6 @@ def hold(folder: Path, layout: LayoutSettings) -> Held:
         ),
         masters=0 if is_fp32 else 4 * owned,
     )
-    parallel.dissolve()
-    return held
 
 
 def saved_by_a_layer(folders: tuple[Path, Path], layout: LayoutSettings, tokens: int) -> int:
@@ -76,5 +74,4 @@ def saved_by_a_layer(folders: tuple[Path, Path], layout: LayoutSettings, tokens:
         with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
             gpt(rows_1M, **model.attention_inputs([tokens // 2, tokens // 2], tokens, ranks.device))
         totals.append(sum(size for size, _ in saved.values()))
-    parallel.dissolve()
     return totals[1] - totals[0]

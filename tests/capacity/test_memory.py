@@ -16,7 +16,6 @@ from tasks.capacity.memory import EMBEDDED, GIB, TRANSFORMER_ENGINE, Work, budge
 from tasks.capacity.model_shape import (
     COMPASSMAX,
     QWEN3_15B_A2B,
-    QWEN3_30B_A3B,
     ModelShape,
     rank_tensors,
     shape_of,
@@ -37,6 +36,7 @@ TINY = ModelShape(
     chosen=2,
     tied=True,
 )
+QWEN3_30B_A3B = replace(QWEN3_15B_A2B, layers=48)
 BF16 = LayoutSettings(precision=Precision.BF16)
 FULL_WORK = Work(prompt_tokens=1024, response_tokens=32_768, sequences=512 * 8)
 FULL = LayoutSettings(
@@ -79,7 +79,7 @@ def kept_by_embedded_layers(**sizes) -> tuple[int, int]:
     )
     tokens_NT = torch.randint(0, 128, (2, 48), generator=torch.Generator().manual_seed(0))
     batch = TokenBatch(tokens_NT, torch.tensor([48, 48]), tokens_NT >= 0, None, {})
-    (micro,) = _micro_batches(batch)
+    (micro,) = _micro_batches(batch, 8192)
     cells_M = micro.packing.cells_M
     totals = []
     for layers in (1, 2):

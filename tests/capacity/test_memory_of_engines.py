@@ -7,7 +7,6 @@ import pytest
 pytest.importorskip("megatron.core.models.gpt.gpt_layer_specs")
 pytest.importorskip("vllm")
 
-from tests.engines.sizes_of_world import hold, saved_by_a_layer
 from transformers import Qwen2Config, Qwen3Config, Qwen3MoeConfig
 
 from data_schemas.machine_settings import LayoutSettings, MachineSettings, Precision, RolloutKind
@@ -15,11 +14,14 @@ from tasks.capacity import memory
 from tasks.capacity.model_shape import rank_tensors
 from tasks.capacity.table import read_shape
 from tasks.engines.select import open_rollout
+from tests.capacity.sizes_of_world import hold, saved_by_a_layer
 from tests.engines.trainer_megatron.gloo_world import run_world
 from tests.engines.trainer_megatron.small_models import EXPERTS, SIZES, write_model
 
 pytestmark = pytest.mark.engines
 
+LOCAL = memory.Kept(hidden=6, expert_hidden=1, expert_width=6, query=6, key_value=2, rotary=8)
+"""Megatron-core's torch layers in fp32, attention by `scaled_dot_product_attention`."""
 MOE = {**SIZES, **EXPERTS, "head_dim": 16, "norm_topk_prob": True}
 LAYOUTS = {
     "alone": (LayoutSettings(), 1),
@@ -90,7 +92,7 @@ def test_a_layer_keeps_for_backward_what_the_formula_says(sizes, recompute, tiny
     if recompute:
         assert memory.checkpoint_bytes(shape, layout, 96) == saved
     else:
-        computed = memory.layer_bytes(shape, layout, 96, memory.LOCAL)
+        computed = memory.layer_bytes(shape, layout, 96, LOCAL)
         assert saved == pytest.approx(computed, rel=0.05)
 
 

@@ -11,7 +11,6 @@ from tasks.capacity.model_shape import (
     COMPASSMAX,
     QWEN2_5_7B,
     QWEN3_15B_A2B,
-    QWEN3_30B_A3B,
     Ranks,
     buffer_elements,
     owned_elements,
@@ -21,6 +20,7 @@ from tasks.capacity.model_shape import (
 )
 from tasks.errors import DataError, SettingsError
 
+QWEN3_30B_A3B = replace(QWEN3_15B_A2B, layers=48)
 SMALL = replace(QWEN3_15B_A2B, layers=4, vocabulary=1024)
 
 

@@ -8,7 +8,7 @@ import pytest
 from data_schemas.demonstrations import MERGED, Parent
 from data_schemas.prompts import Domain
 from tasks.curation import sample_world
-from tasks.curation.sample_world import demonstration_from_row, problem_from_row, reference_response
+from tasks.curation.sample_world import demonstration_from_row, problem_from_row
 from tasks.marketplace.items import is_asked
 from tasks.rewards.table import VERIFIERS
 
@@ -119,7 +119,7 @@ def test_the_reference_response_of_a_row_gets_full_marks(problems, domain):
     rows = [row for row in problems[0] if row["task"] == domain and row["answer"]]
     for row in rows[: 8 if domain is Domain.CODE else 100]:
         problem = problem_from_row(row, ROW_HASH)
-        verdict = VERIFIERS[problem.verifier](problem, reference_response(row))
+        verdict = VERIFIERS[problem.verifier](problem, row["solution"])
 
         assert verdict.solved, (row, verdict)
 

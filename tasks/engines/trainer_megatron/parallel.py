@@ -97,16 +97,6 @@ def initialise(layout: LayoutSettings) -> Ranks:
     return ranks
 
 
-def dissolve() -> None:
-    """Leave all groups; the last thing a process does, or nothing if it never joined."""
-    from megatron.core import parallel_state
-
-    if parallel_state.model_parallel_is_initialized():
-        parallel_state.destroy_model_parallel()
-    if distributed.is_initialized():
-        distributed.destroy_process_group()
-
-
 def _join_world(*, on_cpu: bool) -> torch.device:
     """Set the device and open the process group that all others are cut from."""
     device = torch.device("cpu") if on_cpu else torch.device("cuda", _local_rank())

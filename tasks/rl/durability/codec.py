@@ -55,21 +55,6 @@ def unpack(data: bytes) -> tuple[dict[str, NDArray], Any]:
         raise DataError(f"not a file of packed arrays: {error}") from error
 
 
-def encode_rollouts(rollouts: Sequence[Rollout]) -> bytes:
-    """Pack rollouts into one file."""
-    arrays, rows = rollout_arrays(rollouts)
-    return pack(arrays, rows)
-
-
-def decode_rollouts(data: bytes) -> list[Rollout]:
-    """Read what `encode_rollouts` wrote.
-
-    Raises:
-        DataError: the bytes are something else.
-    """
-    return rollouts_of(*unpack(data))
-
-
 def rollout_arrays(
     rollouts: Sequence[Rollout],
 ) -> tuple[dict[str, NDArray], list[dict[str, Any]]]:

@@ -12,6 +12,7 @@ from multiprocessing.context import ForkServerProcess
 from typing import Any
 
 import torch
+from torch import distributed
 
 PRELOADED = ["tasks.engines.trainer_megatron.trainer", "tasks.engines.embedded.trainer"]
 """Imported once, before the first world forks: seconds per rank otherwise."""
@@ -78,6 +79,8 @@ def _rank(
         told = (True, traceback.format_exc())
     # Plain bytes: tensors would otherwise travel as files of a process that is gone.
     answer.send_bytes(pickle.dumps(told))
+    if distributed.is_initialized():
+        distributed.destroy_process_group()
 
 
 def _environment(rank: int, size: int, port: int) -> dict[str, str]:

@@ -50,7 +50,6 @@ def find(folders: dict[str, Path], layout: LayoutSettings, out: Path) -> dict[st
             ),
             held=sum(parameter.numel() for parameter in chunk.parameters()),
         )
-    parallel.dissolve()
     return found
 
 
@@ -74,7 +73,6 @@ def gradients(
             distributed.all_reduce(parameter.grad, group=ranks.context_group)
             parameter.data = parameter.grad
         found[name] = dict(convert.export(chunk, geometry, ranks))
-    parallel.dissolve()
     return found
 
 
@@ -85,7 +83,6 @@ def save_in_pieces(source: Path, layout: LayoutSettings, folder: Path) -> None:
     (chunk,) = model.build(geometry, layout, ranks)
     convert.load(chunk, source, geometry, ranks)
     convert.save(chunk, geometry, ranks, source=source, folder=folder, shard_bytes=50_000)
-    parallel.dissolve()
 
 
 def refusal_to_load(folder: Path) -> str:

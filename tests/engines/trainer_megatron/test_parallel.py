@@ -30,9 +30,7 @@ def place(layout: LayoutSettings) -> dict[str, int]:
     ranks = parallel.initialise(layout)
     assert ranks == parallel.initialise(layout)
     names = ("rank", "tensor_rank", "pipeline_rank", "expert_rank", "data_rank", "data")
-    found = {name: getattr(ranks, name) for name in names}
-    parallel.dissolve()
-    return found
+    return {name: getattr(ranks, name) for name in names}
 
 
 def refusal(*layouts: LayoutSettings) -> str:

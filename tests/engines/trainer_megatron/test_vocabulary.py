@@ -3,7 +3,6 @@
 import pytest
 import torch
 
-from tasks.algorithms import logprobs
 from tasks.engines.trainer_megatron import vocabulary
 from tasks.engines.trainer_megatron.vocabulary import sharded_scores, vocabulary_slice
 from tests.engines.trainer_megatron.gloo_world import run_world
@@ -22,9 +21,8 @@ def problem():
 
 def whole_head(hidden_RH, head_VH, tokens_R):
     hidden_RH, head_VH = hidden_RH.clone().requires_grad_(), head_VH.clone().requires_grad_()
-    logits_RV = hidden_RH @ head_VH.T
-    one = logprobs.token_logprobs(logits_RV, tokens_R, 0.7)
-    other = logprobs.entropies(logits_RV, 0.7)
+    reference = torch.distributions.Categorical(logits=hidden_RH @ head_VH.T / 0.7)
+    one, other = reference.log_prob(tokens_R), reference.entropy()
     (one.sin().sum() + other.cos().sum()).backward()
     return one.detach(), other.detach(), hidden_RH.grad, head_VH.grad
 

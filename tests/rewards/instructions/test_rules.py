@@ -1,4 +1,4 @@
-"""Shares of instructions, strict and loose, and what cannot be judged."""
+"""Shares of instructions, and what cannot be judged."""
 
 import json
 import os
@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from data_schemas.verdicts import Verdict
-from tasks.rewards.instructions.rules import KINDS, read_kind, verify, verify_loose, versions
+from tasks.rewards.instructions.rules import KINDS, read_kind, verify
 
 VALUES: dict[str, object] = {
     "relation": "at least",
@@ -83,54 +83,6 @@ def test_arguments_are_read_whatever_the_response_is(problem) -> None:
     assert "bad_gold" == verify(problem("instruction_rules", late), "xqz wvk").reason
 
 
-def test_there_are_eight_versions_of_a_response() -> None:
-    assert (
-        "*Hi*\na\nBye*",
-        "a\nBye*",
-        "*Hi*\na",
-        "a",
-        "Hi\na\nBye",
-        "a\nBye",
-        "Hi\na",
-        "a",
-    ) == versions("*Hi*\na\nBye*")
-
-
-@pytest.mark.parametrize(
-    ("part", "text", "strict", "loose"),
-    [
-        (("startend:quotation", {}), 'Sure!\n"Red shoes"', 0.0, 1.0),
-        (("startend:end_checker", {"end_phrase": "the end"}), "**The end**", 0.0, 1.0),
-        (("punctuation:no_comma", {}), "Sure, here:\nRed\nWell, bye", 0.0, 1.0),
-        (("punctuation:no_comma", {}), "Red, small\nRed, small\nRed, small", 0.0, 0.0),
-        (("detectable_format:number_bullet_lists", {"num_bullets": 1}), "* a", 1.0, 1.0),
-        (("language:response_language", {"language": "th"}), "Sure:\nสวัสดี", 0.0, 1.0),
-    ],
-)
-def test_loose_forgives_an_introduction_a_last_line_and_asterisks(
-    problem, part, text: str, strict: float, loose: float
-) -> None:
-    one = problem("instruction_rules", gold(part))
-
-    assert (strict, loose) == (verify(one, text).score, verify_loose(one, text).score)
-
-
-def test_the_loose_verdict_says_what_the_strict_share_is(problem) -> None:
-    two = problem(
-        "instruction_rules", gold(("startend:quotation", {}), ("detectable_format:title", {}))
-    )
-
-    assert "strict: 0.000; broken: detectable_format:title" == verify_loose(two, 'Hi\n"a"').detail
-    assert "strict: 1.000" == verify_loose(two, '"<<a>>"').detail
-
-
-def test_loose_abstains_only_if_no_version_follows_and_one_is_undecided(problem) -> None:
-    one = problem("instruction_rules", gold(("language:response_language", {"language": "en"})))
-
-    assert None is verify_loose(one, "xqz wvk").score
-    assert 1.0 == verify_loose(one, "the shoes of the kids\nxqz").score
-
-
 ANY: dict[str, dict[str, object]] = {
     name: {
         argument: VALUES.get(argument, VALUES.get(reader.__name__, "th"))
@@ -157,16 +109,13 @@ def test_more_text_does_not_mend_what_must_not_be_there(problem, part, more: str
 
 
 @given(text=st.text(max_size=80))
-def test_every_check_decides_or_abstains_on_any_text_and_loose_is_not_below_strict(
-    problem, text: str
-) -> None:
+def test_every_check_decides_or_abstains_on_any_text(problem, text: str) -> None:
     for name, arguments in ANY.items():
         one = problem("instruction_rules", gold((name, arguments)))
-        strict, loose = verify(one, text), verify_loose(one, text)
+        verdict = verify(one, text)
 
-        assert strict == verify(one, text)
-        assert strict.score in (0.0, 1.0, None)
-        assert loose.score is None or loose.score >= (strict.score or 0.0), name
+        assert verdict == verify(one, text)
+        assert verdict.score in (0.0, 1.0, None), name
 
 
 def test_long_hostile_texts_are_judged_at_once(problem) -> None:

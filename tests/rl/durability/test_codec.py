@@ -3,7 +3,15 @@ import pytest
 
 from data_schemas.rollouts import MISSING_ROUTE, RouterTrace, StopReason
 from tasks.errors import DataError
-from tasks.rl.durability.codec import decode_rollouts, encode_rollouts, pack, unpack
+from tasks.rl.durability.codec import pack, rollout_arrays, rollouts_of, unpack
+
+
+def encoded(rollouts) -> bytes:
+    return pack(*rollout_arrays(rollouts))
+
+
+def decoded(data: bytes):
+    return rollouts_of(*unpack(data))
 
 
 def same(left, right):
@@ -26,16 +34,16 @@ def test_rollouts_come_back_exactly(make_rollout):
         make_rollout(2, 2, trace=RouterTrace(missing), first_version=1, role="verifier"),
     ]
 
-    for before, after in zip(rollouts, decode_rollouts(encode_rollouts(rollouts)), strict=True):
+    for before, after in zip(rollouts, decoded(encoded(rollouts)), strict=True):
         same(before, after)
 
 
 def test_nothing_is_a_valid_list():
-    assert [] == decode_rollouts(encode_rollouts([]))
+    assert [] == decoded(encoded([]))
 
 
 def test_the_same_rollouts_give_the_same_bytes(make_rollout):
-    assert encode_rollouts([make_rollout()]) == encode_rollouts([make_rollout()])
+    assert encoded([make_rollout()]) == encoded([make_rollout()])
 
 
 def test_arrays_and_values_come_back():
