@@ -39,14 +39,18 @@ def gsm8k(row: RawRow) -> list[Item]:
 
 
 def math_train(row: RawRow) -> list[Item]:
-    """Read a MATH row: problem, LaTeX answer, difficulty 1 to 5."""
+    """Read a MATH row: problem, LaTeX answer, difficulty 1 to 5.
+
+    It asks for a box, so the verifier that reads nothing else judges it.
+    """
     question = row.text("problem")
     prompt = f"{question}\nPut the final answer in \\boxed{{}}."
     difficulty = row.fields.get("difficulty", 0)
     if not isinstance(difficulty, int | float) or difficulty < 0:
         raise BadRow("bad_level", f"'difficulty' is {difficulty!r}")
     problem = _final_answer("math_train", row, question, prompt, row.text("answer"))
-    return [Item(problem.model_copy(update={"level": round(difficulty)}), question)]
+    boxed = {"level": round(difficulty), "verifier": "rule_answer"}
+    return [Item(problem.model_copy(update=boxed), question)]
 
 
 def mgsm(row: RawRow) -> list[Item]:

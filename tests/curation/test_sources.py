@@ -181,6 +181,15 @@ def test_prompt_jsonl_takes_our_own_fields_and_stamps_the_source(tmp_path: Path)
     assert "schema" == reason(tmp_path, "prompt_jsonl", row | {"messages": []})
 
 
+def test_math_rows_ask_for_a_box_and_are_judged_by_it(tmp_path: Path):
+    problem = problem_of(
+        items(tmp_path, "math_train", {"problem": "1+1", "answer": "2", "difficulty": 3.0})
+    )
+
+    assert ("rule_answer", 3) == (problem.verifier, problem.level)
+    assert problem.messages[0].content.endswith("\\boxed{}.")
+
+
 def test_toolrl_rows_without_calls_are_demonstrations_only(tmp_path: Path):
     row = {"instruction": "You have tools.", "input": "Hello", "output": "<think>t</think>Hi"}
     call = '{"name": "f", "parameters": {"a": 1}}'

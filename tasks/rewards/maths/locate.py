@@ -66,7 +66,7 @@ _MARK = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 _SENTENCE_END = re.compile(r"\n|[.!?]\s+(?=[A-ZÀ-Þ])|。")
-_CLAUSE_END = re.compile(r"[,;]\s|\s(?=so|thus|hence|which|because)")
+_CLAUSE_END = re.compile(r"[,;]\s|\s(?=so|thus|hence|which|because)", re.IGNORECASE)
 _DISPLAYED = re.compile(r"\s{0,9}[:*]{0,4}\s{0,9}(?:\\\[(.*?)\\\]|\$\$(.*?)\$\$)", re.DOTALL)
 
 
@@ -160,7 +160,8 @@ def _box_spans(text: str) -> list[tuple[int, int, int]]:
     """Find where each box's content starts and ends, and where the box begins."""
     spans: list[tuple[int, int, int]] = []
     depth, start, opened = 0, 0, 0
-    for token in _BRACES.finditer(text):
+    first = _BOX.search(text)
+    for token in _BRACES.finditer(text, max(0, first.start() - 1)) if first else ():
         if token["bare"] is not None:
             content = _BARE.match(text, token.end())
             if depth == 0 and content:
@@ -189,7 +190,7 @@ def _phrase(text: str, mark: re.Match[str]) -> str:
 def _beside_box(phrase: str, how: str, language: str) -> list[Place]:
     """Return the number that a phrase states for itself, before a box or without one."""
     box = _BOX.search(phrase)
-    working = (phrase[: box.start()] if box else phrase).strip(" \t$*\\([")
+    working = (phrase[: box.start()] if box else phrase).strip(" \t$*")
     if box and working.endswith(("=", "\\approx", "≈")):
         return []
     own = _CLAUSE_END.split(working, maxsplit=1)[0]

@@ -87,7 +87,7 @@ _UNIT_FOLLOWS = "\ue000"
 _SIGN = units.CURRENCY_SIGNS
 _LETTER = rf"(?:[^\W\d_]|[°%{_SIGN}])"
 _PLAIN_UNIT = re.compile(
-    rf"(?<=[\d)}}!])(?P<space>\s*)(?P<unit>{_LETTER}(?:{_LETTER}|[ ./'’-])*"
+    rf"(?<=[\d)}}!])(?P<space>\s*(?:/(?=[a-z]{{3}}))?)(?P<unit>{_LETTER}(?:{_LETTER}|[ ./'’-])*"
     r"(?:\^\{?[23]\}?|(?<=[a-z])[23])?)$"
 )
 _CURRENCY = re.compile(
@@ -263,6 +263,8 @@ def _is_name(text: str) -> bool:
 
 def _equation(sides: list[str], text: str, depth: int) -> Answer:
     """A name has the last of the values; `= 5` is 5."""
+    if HEDGES.search(sides[0]):
+        return Answer("hedged", text)
     if not sides[0] or _is_name(sides[0]):
         inner = _answer(sides[-1], depth - 1)
         return replace(inner, name=sides[0].replace(" ", "") or inner.name)

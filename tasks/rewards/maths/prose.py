@@ -8,8 +8,10 @@ A sentence that hedges (`either 5 or 3`), gives a range (`between 2 and 3`), com
 import re
 
 from tasks.rewards.maths import units
+from tasks.rewards.maths.latex_terms import symbols
 from tasks.rewards.maths.parse import Answer, parse
 from tasks.rewards.maths.words import (
+    BETWEEN_LAST,
     COMPARED_LAST,
     DENIED_FIRST,
     JOINED,
@@ -17,13 +19,14 @@ from tasks.rewards.maths.words import (
     NEGATION,
     OPENS_RANGE,
     OR,
+    OR_LAST,
 )
 
 MAX_UNIT_WORDS = 3
 """More words after a number are a sentence."""
 
 _FORMULA = r"\$\$[^$]+\$\$|\$[^$]+\$|\\\(.+?\\\)|\\\[.+?\\\]"
-_MONEY = rf"(?:(?:Rp\.?|RM|USD|R\$|\\?\$|[{units.CURRENCY_SIGNS}])\s?)?"
+_MONEY = rf"(?:(?:Rp\.?|RM|USD|R\$|\\?\$|[{units.CURRENCY_SIGNS}])\s{{0,2}})?"
 _NUMBER = (
     rf"(?<![A-Za-z0-9_.\\])[-+−]?\s?{_MONEY}(?<![A-Za-z0-9_.])[-+−(]*(?:\d|\.\d|√)"
     r"[\d.,'’ +\-−*/×·÷^!%()²³√π½]*"
@@ -31,6 +34,8 @@ _NUMBER = (
 _RUN = re.compile(rf"(?P<formula>{_FORMULA})|(?P<number>{_NUMBER})", re.DOTALL)
 _WORD = re.compile(r"(?<![\\A-Za-z{])[A-Za-z][a-z]{2,}")
 _COMMAND = re.compile(r"\\[A-Za-z]+(?:\s*\{[^{}]*\})?")
+_NAME_LAST = re.compile(r"\S{1,20}\s*$")
+_STYLE = re.compile(r"\\(?:mathbf|textbf|boldsymbol|mathrm)\{([^{}\\]*)\}")
 _EQUALS = re.compile(r"(?<![<>!:=\\])=(?!=)")
 _AFTER = re.compile(r"\s?([^\W\d_]+|[%°])")
 _OPENING = re.compile(
@@ -44,7 +49,7 @@ def stated(phrase: str, language: str, *, leading: bool) -> tuple[str, ...]:
     Args:
         leading: the number with which the sentence begins counts, else the last one.
     """
-    phrase = phrase.strip().strip("*_ ")
+    phrase = _STYLE.sub(r"\1", phrase.replace("\\$", "USD ")).strip().strip("*_ ")
     if not phrase:
         return ()
     formula = re.fullmatch(_FORMULA, phrase.rstrip(" .。"), re.DOTALL) or _is_formula(phrase)
@@ -54,8 +59,21 @@ def stated(phrase: str, language: str, *, leading: bool) -> tuple[str, ...]:
     *sides, right = _EQUALS.split(phrase)
     left = "=".join(sides)
     if sides and right.strip(" $.") and not is_number(left, language):
+        if _is_uncertain(left):
+            return ()
         return stated(_undelimited(left, right), language, leading=True)
     return _numbers(phrase, leading)
+
+
+def _is_uncertain(left: str) -> bool:
+    """Say whether a name is denied or one of several: `not x =`, `either 1 or x =`."""
+    before = _NAME_LAST.sub("", left)
+    return bool(
+        NEGATED_LAST.search(before)
+        or COMPARED_LAST.search(before)
+        or OR_LAST.search(before)
+        or BETWEEN_LAST.search(before)
+    )
 
 
 def _numbers(phrase: str, leading: bool) -> tuple[str, ...]:
@@ -88,7 +106,8 @@ def is_number(text: str, language: str) -> bool:
     if len(text) > 100 or "=" in text or not re.search(r"\d", text):
         return False
     answer = parse(text, language)
-    return answer.kind in ("value", "based") and len(answer.unit) <= MAX_UNIT_WORDS
+    value = answer.kind == "based" or (answer.term is not None and not symbols(answer.term))
+    return value and len(answer.unit) <= MAX_UNIT_WORDS
 
 
 def _whole(answer: Answer) -> bool:
@@ -96,6 +115,8 @@ def _whole(answer: Answer) -> bool:
     kinds = {part.kind for part in answer.parts}
     if "words" in kinds and kinds != {"words"}:
         return False  # 18, which is the total
+    if answer.kind == "equation" and _WORD.search(_COMMAND.sub("", answer.text)):
+        return False  # the total: 20 apples - 2 apples = 18 apples
     return answer.readable and len(answer.unit) <= MAX_UNIT_WORDS
 
 
@@ -123,8 +144,8 @@ def _separate(phrase: str, run: re.Match[str]) -> bool:
     """Say whether a number stands for itself: not 2A, 2x or 5th."""
     if run["formula"]:
         return re.search(r"\w", run[0]) is not None
-    after = re.match(r"[A-Za-z]+", phrase[run.end() :])
-    return after is None or run[0][-1] == " " or after[0].casefold() in units.KNOWN
+    after = re.match(r"[A-Za-z_]+", phrase[run.end() :])
+    return after is None or run[0][-1] in " /" or after[0].casefold() in units.KNOWN
 
 
 def _text(phrase: str, run: re.Match[str]) -> str:

@@ -49,9 +49,12 @@ NEGATION = _compiled(_pattern(_NOT))
 HEDGES = _compiled(_pattern(_NOT, _OR, _COMPARED, _UNSURE))
 """Beside a number: it is not stated, or not alone."""
 OR = _compiled(_pattern(_OR))
+OR_LAST = _compiled(rf"{_pattern(_OR)}[\s$]*$")
 JOINED = _compiled(rf"[\s$,]*(?:{_pattern(_OR, _SHORT_OR, _TO, _AND)}|-)[\s$]*")
 """Between two numbers: both are stated, or what lies between them."""
-OPENS_RANGE = _compiled(_pattern(_BETWEEN))
+OPENS_RANGE = _compiled(rf"{_pattern(_BETWEEN)}[\s$]*$")
+BETWEEN_LAST = _compiled(rf"{_pattern(_BETWEEN)}[^.]{{0,40}}{_pattern(_AND, _OR, _TO)}[\s$]*$")
+"""Before the second end of a range."""
 NEGATED_LAST = _compiled(rf"{_pattern(_NOT)}(?:\s*{_pattern(_FILLERS, _NOT)}){{0,4}}[\s$:]*$")
 """Before a number: it is denied."""
 DENIED_FIRST = _compiled(rf"^\s*(?:{_pattern('is|was|are|es|é|est|ist')}\s*)?{_pattern(_NOT)}")

@@ -42,3 +42,20 @@ def test_hedges_ranges_and_denials_state_no_one_value(language, sentence, values
 def test_the_last_number_counts_where_nothing_announces_the_first() -> None:
     assert ("13",) == stated("Of 16 eggs she keeps 13.", "en", leading=False)
     assert ("1,000.99",) == stated("not it's not 10 it's 1,000.99", "en", leading=False)
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "Then subtract from the total: 20 eggs - 7 eggs = 13 eggs",
+        "so much per year: $1/month * 13 months/year = $13/year",
+        "either 12 or x = 13",
+        "not x = 13",
+        "I first thought 13 but that is wrong",
+    ],
+)
+def test_an_equation_in_words_states_its_last_side_unless_it_is_denied(sentence: str) -> None:
+    found = stated(sentence, "en", leading=False)
+
+    assert [] == [value for value in found if "13" not in value]
+    assert bool(found) == sentence.startswith(("Then", "so much"))
