@@ -61,7 +61,7 @@ TWO := "engines": {"rollout": "vllm", "trainer": "megatron", "layout": {"expert"
 ON_TWO := {"sft": {$(TWO)}, "grading": {$(TWO)}, "evaluation": {$(TWO)}, \
 	"rl_one": {"steps": 10, $(TWO)}, "rl_two": {"steps": 10, $(TWO)}}
 
-.PHONY: help run test test-engines lint seeds real ablation bench-rewards bench-rl audit budget mismatch drift bench-engines lock clean
+.PHONY: help run test test-engines lint seeds real ablation bench-rewards bench-rl examine audit budget mismatch drift bench-engines lock clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 22
@@ -90,6 +90,15 @@ real: $(STAMP) ## the pipeline on six public data sets: make real DATA=folder
 
 bench-rewards: $(STAMP) ## verdicts per second, and what rewards add to a step
 	$(BIN)/python -m tasks.benchmarks.rewards $(ARGS)
+
+# Answers whose verdict is known, from the data sets in DATA: make examine DATA=folder CASES=5000
+# BFCL's and lm-evaluation-harness's own code judges too where an environment has it (its
+# dependencies are never ours: tasks/benchmarks/examination/command.py says how it is made):
+#     make examine DATA=folder ARGS="--python .venv-examiner/bin/python"
+CASES ?= 100000
+
+examine: $(STAMP) ## every verifier on answers known to be right or wrong; ARGS=--classes
+	$(BIN)/python -m tasks.benchmarks.examination.command $(DATA) --cases $(CASES) $(ARGS)
 
 bench-rl: $(STAMP) ## one step of RL beside TRL's GRPOTrainer, on the same model and prompts
 	$(BIN)/python -m tasks.benchmarks.rl_step $(ARGS)

@@ -13,7 +13,6 @@ scored one by one after the rollouts, by the service after them, and by the serv
 import argparse
 import heapq
 import json
-import logging
 import os
 import random
 import time
@@ -29,7 +28,8 @@ from tokenizers import Tokenizer
 from data_schemas.prompts import Problem
 from data_schemas.rl_settings import RewardSettings
 from data_schemas.scoring import Finished
-from data_schemas.verdicts import Verdict, scored
+from data_schemas.verdicts import Verdict
+from tasks.benchmarks.examination.timing import math_verify
 from tasks.benchmarks.reward_cases import Case, cases
 from tasks.rewards import table
 from tasks.rewards.scoring.service import ScoringService
@@ -155,20 +155,8 @@ def _lengths(trace: Path | None, count: int) -> list[float]:
 
 
 def _math_verify(problems: Sequence[Problem], responses: Sequence[str]) -> list[Verdict]:
-    """Parse and compare in this process, without time limits: the usual reward function."""
-    from math_verify import parse, verify  # sympy takes a second to import
-
-    logging.getLogger("math_verify").setLevel(logging.CRITICAL)  # it warns that it has no limits
-    verdicts = []
-    for problem, response in zip(problems, responses, strict=True):
-        gold = json.loads(problem.answer)["value"]
-        right = verify(
-            parse(f"${gold}$", parsing_timeout=0),
-            parse(response, parsing_timeout=0),
-            timeout_seconds=0,
-        )
-        verdicts.append(scored(float(bool(right)), "math_verify"))
-    return verdicts
+    """Judge in this process, as reward functions usually do."""
+    return [math_verify(problem, text) for problem, text in zip(problems, responses, strict=True)]
 
 
 def _rate(score: Score, case: Case) -> float:

@@ -77,15 +77,22 @@ def outcome(name: str, source: TokenizerFile, content: Content, reply: Reply) ->
     if reply.failure is Failure.NONE:
         text, verdict = reply.value
         return Scored(text, verdict, reply.seconds, 0)
+    return Scored(read(source, content), no_verdict(name, reply), reply.seconds, 0)
+
+
+def no_verdict(name: str, reply: Reply) -> Verdict:
+    """Say why a worker has no verdict.
+
+    Raises:
+        SettingsError: as `outcome`.
+    """
     if reply.error == SettingsError.__name__:
         raise SettingsError(reply.message)
     if reply.failure is Failure.TIMEOUT:
-        verdict = timed_out(name, reply.message)
-    elif reply.failure is Failure.STARVED:
-        verdict = starved(name, reply.message)
-    else:
-        verdict = failed(name, reply.error or "WorkerDied", reply.message)
-    return Scored(read(source, content), verdict, reply.seconds, 0)
+        return timed_out(name, reply.message)
+    if reply.failure is Failure.STARVED:
+        return starved(name, reply.message)
+    return failed(name, reply.error or "WorkerDied", reply.message)
 
 
 def judge_here(

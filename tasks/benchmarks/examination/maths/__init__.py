@@ -1,0 +1,1 @@
+"""Final answers: exact values, and the classes of answers about them."""
