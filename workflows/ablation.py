@@ -16,7 +16,7 @@ from data_schemas import presets
 from data_schemas.artifacts import ReportRef
 from data_schemas.settings import EvaluationSettings, PipelineSettings
 from tasks.ablation.task import tabulate, vary
-from tasks.ablation.variants import chosen
+from tasks.ablation.variants import select_variants
 from tasks.curation.task import fit_settings, grade
 from tasks.evaluation.task import evaluate
 from tasks.intake.task import check_settings, open_store
@@ -26,7 +26,7 @@ from workflows.parts.fine_tuning import fine_tuning
 from workflows.parts.preparation import preparation
 
 SEEDS = range(int(os.environ.get("EACHPROMPT_SEEDS", "3")))
-VARIANTS = chosen(os.environ.get("EACHPROMPT_VARIANTS", ""))
+VARIANTS = select_variants(os.environ.get("EACHPROMPT_VARIANTS", ""))
 SETTINGS = presets.CPU_SMOKE.model_copy(update={"evaluation": EvaluationSettings(samples=2)})
 """Two responses per held-out problem: there are as many held-out evaluations as phases."""
 
@@ -49,10 +49,10 @@ def ablation(
     Returns:
         ablation.md, .html, .png and .json.
     """
-    asked = check_settings(settings=settings, sources=sources)
+    checked = check_settings(settings=settings, sources=sources)
     run, execution = open_store(store=store, workflow="ablation")
-    rows = preparation(settings=asked, store=run, execution=execution)
-    fitted = fit_settings(settings=asked, curated=rows.curated, store=run)
+    rows = preparation(settings=checked, store=run, execution=execution)
+    fitted = fit_settings(settings=checked, curated=rows.curated, store=run)
     tuned = fine_tuning(
         settings=fitted.sft,
         merging=fitted.merge,

@@ -43,12 +43,12 @@ def evaluate(
         scores: of the model on every suite, with every answer.
         page: the HTML report.
     """
-    chosen = check_settings(settings=settings, sources=sources)
+    checked = check_settings(settings=settings, sources=sources)
     run, execution = open_store(store=store, workflow="evaluate")
     candidate = ingest_base(path=model, name="candidate", store=run, execution=execution)
-    rows = preparation(settings=chosen, store=run, execution=execution)
+    rows = preparation(settings=checked, store=run, execution=execution)
     before = score(
-        settings=chosen.evaluation,
+        settings=checked.evaluation,
         name="base",
         model=rows.base,
         curated=rows.curated,
@@ -56,7 +56,7 @@ def evaluate(
         execution=execution,
     )
     scores = score(
-        settings=chosen.evaluation,
+        settings=checked.evaluation,
         name="candidate",
         model=candidate,
         curated=rows.curated,
@@ -64,14 +64,14 @@ def evaluate(
         execution=execution,
     )
     progression = compare(
-        settings=chosen.evaluation,
+        settings=checked.evaluation,
         candidate=scores,
         parents=[before],
         store=run,
         execution=execution,
     )
     page = summary(
-        settings=chosen,
+        settings=checked,
         curated=rows.curated,
         reports=[progression],
         releases=[],

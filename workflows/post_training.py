@@ -41,28 +41,28 @@ class Released(NamedTuple):
 @subworkflow
 def pipeline(settings: PipelineSettings, store: str, sources: str) -> Pipeline:
     """Curate, fine-tune, merge, reinforce in two phases, evaluate, release."""
-    asked = check_settings(settings=settings, sources=sources)
+    checked = check_settings(settings=settings, sources=sources)
     run, execution = open_store(store=store, workflow="post_training")
-    rows = preparation(settings=asked, store=run, execution=execution)
-    chosen = fit_settings(settings=asked, curated=rows.curated, store=run)
+    rows = preparation(settings=checked, store=run, execution=execution)
+    fitted = fit_settings(settings=checked, curated=rows.curated, store=run)
     tuned = fine_tuning(
-        settings=chosen.sft,
-        merging=chosen.merge,
+        settings=fitted.sft,
+        merging=fitted.merge,
         curated=rows.curated,
         base=rows.base,
         store=run,
         execution=execution,
     )
     graded = grade(
-        settings=chosen.grading,
+        settings=fitted.grading,
         curated=rows.curated,
         start=tuned.merged,
         store=run,
         execution=execution,
     )
     one = reinforcement(
-        settings=chosen.rl_one,
-        evaluation=chosen.evaluation,
+        settings=fitted.rl_one,
+        evaluation=fitted.evaluation,
         name="rl/one",
         start=tuned.merged,
         graded=graded,
@@ -71,8 +71,8 @@ def pipeline(settings: PipelineSettings, store: str, sources: str) -> Pipeline:
         execution=execution,
     )
     two = reinforcement(
-        settings=chosen.rl_two,
-        evaluation=chosen.evaluation,
+        settings=fitted.rl_two,
+        evaluation=fitted.evaluation,
         name="rl/two",
         start=one.model,
         graded=graded,
@@ -82,7 +82,7 @@ def pipeline(settings: PipelineSettings, store: str, sources: str) -> Pipeline:
     )
 
     scores = scoring(
-        settings=chosen.evaluation,
+        settings=fitted.evaluation,
         base=rows.base,
         reasoning=tuned.reasoning,
         commerce=tuned.commerce,
@@ -93,8 +93,8 @@ def pipeline(settings: PipelineSettings, store: str, sources: str) -> Pipeline:
     )
     parents = [scores.base, scores.reasoning, scores.commerce, scores.merged, one.evaluation]
     judged = releasing(
-        settings=chosen.release,
-        evaluation=chosen.evaluation,
+        settings=fitted.release,
+        evaluation=fitted.evaluation,
         candidate=two.model,
         held_out_evaluation=two.evaluation,
         parents=parents,
@@ -103,7 +103,7 @@ def pipeline(settings: PipelineSettings, store: str, sources: str) -> Pipeline:
     )
     training = [tuned.reasoning_training, tuned.commerce_training, one.training, two.training]
     page = summary(
-        settings=chosen,
+        settings=fitted,
         curated=rows.curated,
         reports=[*training, judged.progression],
         releases=[judged.model],

@@ -58,7 +58,7 @@ def tabulate(
                 record.read(f"{name}/held_out_evaluation", held_out_evaluation),
             )
             cells.append(read_cell(variant, int(seed), *folders))
-        chosen = variants.chosen(",".join(cell.variant for cell in cells))
+        chosen = variants.select_variants(",".join(cell.variant for cell in cells))
         report = report_of(settings, chosen, cells, max_tokens)
         with record.output("report") as out:
             drawn = picture(report)

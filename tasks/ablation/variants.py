@@ -98,7 +98,7 @@ VARIANTS = (
 )
 
 
-def chosen(names: str) -> tuple[Variant, ...]:
+def select_variants(names: str) -> tuple[Variant, ...]:
     """Pick variants by name, in the order of the table; all of them for ''.
 
     Args:
@@ -124,7 +124,7 @@ def phase_of(settings: PipelineSettings, name: str, seed: int) -> RLSettings:
     Raises:
         SettingsError: there is no such variant.
     """
-    (variant,) = (item for item in chosen(name) if item.name == name)
+    (variant,) = (item for item in select_variants(name) if item.name == name)
     domains = dict.fromkeys({**settings.rl_one.domains, **settings.rl_two.domains}, 1.0)
     plain = settings.rl_two.model_dump() | {"domains": domains, "seed": seed, "steps": MAX_STEPS}
     return RLSettings.model_validate(_laid_over(_laid_over(plain, _FULL), variant.changes))

@@ -319,7 +319,7 @@ def _is_here(engines: MachineSettings) -> bool:
     return True
 
 
-def asked(arguments: Sequence[str]) -> argparse.Namespace:
+def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     """Read a command line."""
     parser = argparse.ArgumentParser(
         prog="python -m tasks.benchmarks.engines",
@@ -339,7 +339,7 @@ def asked(arguments: Sequence[str]) -> argparse.Namespace:
 
 def main(arguments: Sequence[str]) -> None:
     """Run all comparisons and print them."""
-    options, console = asked(arguments), Console(highlight=False)
+    options, console = parse_arguments(arguments), Console(highlight=False)
     torch.set_num_threads(options.threads)
     transformers_logging.set_verbosity_error()
     transformers_logging.disable_progress_bar()

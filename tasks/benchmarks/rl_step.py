@@ -167,7 +167,7 @@ def alternate(steps: int, folder: Path) -> tuple[list[Turn], list[Turn]]:
         from trl.trainer.grpo_trainer import GRPOTrainer
     except ImportError as error:
         raise SettingsError("the benchmark needs trl: pip install trl==1.16.0") from error
-    chosen, asked = settings_of(steps), problems(256)
+    settings, drawn = settings_of(steps), problems(256)
     lengths: list[int] = []
 
     def judged(
@@ -180,18 +180,18 @@ def alternate(steps: int, folder: Path) -> tuple[list[Turn], list[Turn]]:
 
     config = GRPOConfig(
         output_dir=str(folder / "trl"),
-        per_device_train_batch_size=chosen.prompts_per_step
-        * chosen.group_size
-        // chosen.num_mini_batches,
-        steps_per_generation=chosen.num_mini_batches,
+        per_device_train_batch_size=settings.prompts_per_step
+        * settings.group_size
+        // settings.num_mini_batches,
+        steps_per_generation=settings.num_mini_batches,
         gradient_accumulation_steps=1,
-        max_steps=steps * chosen.num_mini_batches,
-        num_generations=chosen.group_size,
+        max_steps=steps * settings.num_mini_batches,
+        num_generations=settings.group_size,
         max_completion_length=NEW_TOKENS,
         temperature=1.0,
         beta=0.0,
         router_aux_loss_coef=0.0,
-        learning_rate=chosen.learning_rate,
+        learning_rate=settings.learning_rate,
         gradient_checkpointing=False,
         bf16=False,
         use_cpu=True,
@@ -200,10 +200,10 @@ def alternate(steps: int, folder: Path) -> tuple[list[Turn], list[Turn]]:
         report_to=[],
         disable_tqdm=True,
     )
-    rows = [{"prompt": [{"role": "user", "content": p.messages[0].content}]} for p in asked]
-    phase = Phase(chosen, MODEL, asked, folder / "state", "bench")
+    rows = [{"prompt": [{"role": "user", "content": p.messages[0].content}]} for p in drawn]
+    phase = Phase(settings, MODEL, drawn, folder / "state", "bench")
     records = train(phase, InlineScorer(MODEL))
-    turns = Alternation(chosen.num_mini_batches, lambda: sum(lengths), lambda: our_turn(records))
+    turns = Alternation(settings.num_mini_batches, lambda: sum(lengths), lambda: our_turn(records))
     trainer = GRPOTrainer(
         model=load_model(MODEL),
         reward_funcs=judged,

@@ -17,7 +17,7 @@ from data_schemas.settings import PipelineSettings
 from tasks.capacity import model_shape
 from tasks.capacity.memory import GIB, H100_BYTES, Budget, Work, budget
 from tasks.capacity.model_shape import ModelShape
-from tasks.capacity.table import counted, read_shape, said
+from tasks.capacity.table import describe_layout, format_count, read_shape
 from tasks.errors import SettingsError
 
 PRESETS: dict[str, tuple[PipelineSettings, ModelShape, int]] = {
@@ -45,9 +45,9 @@ class Plan:
     def title(self) -> str:
         """Name the model, the GPUs and how it is divided over them."""
         return (
-            f"{self.name}: {counted(self.model.parameters)} parameters, "
-            f"{counted(self.model.active_parameters)} active, on {self.gpus} GPUs\n"
-            f"{said(self.layout, self.precision)}"
+            f"{self.name}: {format_count(self.model.parameters)} parameters, "
+            f"{format_count(self.model.active_parameters)} active, on {self.gpus} GPUs\n"
+            f"{describe_layout(self.layout, self.precision)}"
         )
 
     def budget(self) -> Budget:

@@ -29,8 +29,8 @@ def read_shape(folder: Path) -> ModelShape:
     return shape_of(json.loads(path.read_text()))
 
 
-def said(layout: LayoutSettings, precision: Precision) -> str:
-    """Name what a layout divides, and how its rollouts are laid out."""
+def describe_layout(layout: LayoutSettings, precision: Precision) -> str:
+    """Describe a layout and the precision of its rollouts."""
     parts = {
         "tensor": layout.tensor,
         "pipeline": layout.pipeline,
@@ -75,31 +75,31 @@ def budget_table(title: str, found: Budget) -> Table:
         ),
         ("fixed", FIXED_BYTES, "assumed: contexts, communication, workspaces"),
         *((f"while: {name}", size, "") for name, size in found.phases.items()),
-        ("GPU", found.gpu, verdict(found)),
+        ("GPU", found.gpu, describe_fit(found)),
         ("host: routes", rollout.host_routes, "of all tokens in the cache, in main memory"),
     ]
     for name, size, meaning in lines:
         if name.endswith("reference") and not size:
             continue
         style = "bold" if name.startswith(("while", "GPU")) else ""
-        table.add_row(name, sized(size), meaning, style=style)
+        table.add_row(name, format_bytes(size), meaning, style=style)
     return table
 
 
-def sized(number: int) -> str:
-    """Bytes as people read them."""
+def format_bytes(number: int) -> str:
+    """Format bytes as MiB or GiB."""
     unit, name = (GIB, "GiB") if abs(number) >= GIB / 10 else (2**20, "MiB")
     return f"{number / unit:,.2f} {name}"
 
 
-def counted(parameters: int) -> str:
-    """Parameters as people read them."""
+def format_count(parameters: int) -> str:
+    """Format a number of parameters."""
     unit, name = (1e9, "B") if parameters >= 1e8 else (1e6, "M")
     return f"{parameters / unit:,.1f}{name}"
 
 
-def verdict(found: Budget) -> str:
-    """Say in words whether it fits."""
+def describe_fit(found: Budget) -> str:
+    """Describe whether the budget fits."""
     lacking = found.longest - found.rollout.cached_tokens
     if lacking > 0:
         return f"does not fit: the cache lacks {lacking:,} tokens for one sequence"

@@ -5,7 +5,7 @@ from pathlib import Path
 from rich.console import Console
 
 from tasks.capacity import plan as plans
-from tasks.capacity.table import HEADROOM, budget_table, verdict
+from tasks.capacity.table import HEADROOM, budget_table, describe_fit
 from tasks.errors import CapacityError, SettingsError
 from tasks.platform.deck import deck_of_facts
 from tasks.platform.shell import shell
@@ -52,5 +52,5 @@ def capacity(
     Console(highlight=False).print(budget_table(plan.title(), found))
     deck_of_facts(plan.name, {name: float(size) for name, size in found.phases.items()})
     if not found.fits(HEADROOM):
-        raise CapacityError(f"{plan.name} {verdict(found)}")
-    return verdict(found)
+        raise CapacityError(f"{plan.name} {describe_fit(found)}")
+    return describe_fit(found)

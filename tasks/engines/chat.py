@@ -2,7 +2,7 @@
 
 SFT, grading, RL and evaluation all render here, so that a prompt has the same tokens
 wherever it is used. A response is tokenised on its own and appended: the prompt part
-of a demonstration is therefore exactly the prompt that RL will send.
+of a demonstration is therefore exactly the prompt that RL uses.
 """
 
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ def load_tokenizer(folder: Path) -> PreTrainedTokenizerBase:
     """
     if not (folder / "tokenizer_config.json").is_file():
         raise SettingsError(
-            f"{folder} is no model directory: it holds no tokenizer_config.json. "
+            f"{folder} is not a model directory: it has no tokenizer_config.json. "
             "Point base_model at a Hugging Face model directory."
         )
     try:
@@ -58,7 +58,7 @@ def end_and_pad(tokenizer: PreTrainedTokenizerBase) -> tuple[int, int]:
 def render_prompt(
     tokenizer: PreTrainedTokenizerBase, messages: Sequence[Message]
 ) -> NDArray[np.int32]:
-    """Tokenise chat turns up to the point where the assistant starts to speak."""
+    """Tokenise chat turns up to the start of the assistant's response."""
     return render_prompts(tokenizer, [messages])[0]
 
 
@@ -76,7 +76,7 @@ def render_prompts(
         add_generation_prompt=True,
         tokenize=True,
         return_dict=False,
-        # Curation measures prompts that are longer than the model's limit, to drop them.
+        # Curation also measures prompts over the model's limit, in order to drop them.
         tokenizer_kwargs={"verbose": False},
     )
     return [np.asarray(tokens, dtype=np.int32) for tokens in batch]

@@ -1,7 +1,7 @@
-"""A loss that keeps what it was called with, in whichever process it is called.
+"""A loss that records its calls, in any process.
 
-Data-parallel ranks see different micro-batches, tensor-parallel ones the same, pipeline stages but
-the last none: what the ranks kept is put together by the sequences' numbers.
+Data-parallel ranks see different micro-batches, tensor-parallel ranks the same, and only the last
+pipeline stage sees any: the calls of all ranks are merged by the sequences' numbers.
 
 Letters: M sequences of a micro-batch, T tokens.
 """
@@ -19,7 +19,7 @@ ROW = "row"
 
 @dataclass(frozen=True, slots=True)
 class LossCall:
-    """One time a trainer asked for a loss: a micro-batch."""
+    """One call of the loss, for one micro-batch."""
 
     rows_M: torch.Tensor
     """Numbers of its sequences."""
@@ -30,7 +30,7 @@ class LossCall:
 
 @dataclass(slots=True)
 class RecordingLoss:
-    """Gives the value of another loss and keeps the call. Picklable if that loss is."""
+    """Wraps a loss and records its calls. Picklable if that loss is."""
 
     loss: LossFn
     calls: list[LossCall] = field(default_factory=list)
@@ -50,7 +50,7 @@ class RecordingLoss:
         return value, metrics
 
     def add(self, calls: Iterable[LossCall]) -> None:
-        """Take calls of other ranks, each micro-batch once."""
+        """Add calls of other ranks, each micro-batch once."""
         known = {_key(call) for call in self.calls}
         for call in calls:
             if _key(call) not in known:

@@ -1,8 +1,8 @@
-"""What a rank holds of a batch where every rank computes some of its sequences and layers.
+"""The part of a batch that a rank holds if every rank computes some sequences and layers.
 
-At full scale the routes of a batch are tens of GB: no rank but the one that made the batch can
-hold them all. What every rank knows of all sequences is where they end and which tokens are
-responses; with these it can say what its share is.
+At full scale the routes of a batch are tens of GB: only the rank that made the batch holds them
+all. Every rank knows the lengths and response masks of all sequences, from which it derives its
+share.
 
 Letters: N sequences, T tokens.
 """
@@ -19,7 +19,7 @@ from tasks.errors import EngineError
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """What one rank computes of a batch."""
+    """The part of a batch that one rank computes."""
 
     rows: tuple[int, ...]
     """Numbers of its sequences."""
@@ -32,14 +32,14 @@ NOTHING = Share((), ())
 
 @dataclass(frozen=True, slots=True)
 class PartialBatch:
-    """A batch of which one share is held. Sequences and layers have the numbers of the whole."""
+    """A batch of which one share is held. Sequences and layers keep their numbers in the batch."""
 
     lengths_N: torch.Tensor
     """Of all sequences."""
     response_NT: torch.Tensor
     """Of all sequences."""
     route_shape: tuple[int, int] | None
-    """MoE layers and experts per token of the whole; None without routes."""
+    """MoE layers and experts per token of the whole batch; None without routes."""
     share: Share
     held: TokenBatch
     """Sequences and layers of the share, in its order."""
@@ -66,7 +66,7 @@ class SharingTrainer(Protocol):
     """A Trainer of several ranks whose `score` and `update` take a PartialBatch as well."""
 
     def share(self, batch: AnyBatch) -> Share:
-        """What this rank computes of a batch, which may hold nothing yet.
+        """The share of a batch that this rank computes; the batch may hold no share yet.
 
         Raises:
             SettingsError, DataError: the routes are of another model.
@@ -75,21 +75,21 @@ class SharingTrainer(Protocol):
 
 
 def outline(batch: TokenBatch) -> PartialBatch:
-    """A batch of which nothing is held."""
+    """The outline of a batch, without any share."""
     nothing = batch.select(torch.empty(0, dtype=torch.int64), ())
     return PartialBatch(batch.lengths_N, batch.response_NT, batch.route_shape, NOTHING, nothing)
 
 
 def _places(asked: Sequence[int], held: Sequence[int], what: str) -> list[int]:
-    """Where what is asked for stands in what is held.
+    """Find the positions of the requested numbers among the held ones.
 
     Raises:
-        EngineError: it does not.
+        EngineError: one of them is not held.
     """
     place_of = {number: place for place, number in enumerate(held)}
     missing = [number for number in asked if number not in place_of]
     if missing:
         raise EngineError(
-            f"{what} {missing[:8]} are not held by this rank, which asked for {list(held)[:8]}"
+            f"{what} {missing[:8]} are not held by this rank, which requested {list(held)[:8]}"
         )
     return [place_of[number] for number in asked]

@@ -1,4 +1,4 @@
-"""What a rollout engine and a trainer promise.
+"""Interfaces of rollout engines and trainers.
 
 Letters: N sequences, T tokens (prompt and response, right-padded), L MoE layers,
 K experts per token.
@@ -23,16 +23,16 @@ def _no_tokens() -> NDArray[np.int32]:
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """How to draw tokens. The same seed, requests and weights give the same tokens."""
+    """Sampling parameters. The same seed, requests and weights give the same tokens."""
 
     max_new_tokens: int
-    """Of a whole response: what a request brings along counts."""
+    """Of a whole response, including the response tokens of a request."""
     temperature: float
     """0 is greedy; log-probabilities are then those of temperature 1."""
     seed: int
     record_routes: bool = True
     segment_tokens: int = 0
-    """Stop after this many new tokens with StopReason.SEGMENT; 0 = go on to the end."""
+    """Stop after this many new tokens with StopReason.SEGMENT; 0 = no limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,14 +48,14 @@ class Request:
     num_samples: int
     first_sample: int = 0
     response_tokens: NDArray[np.int32] = field(default_factory=_no_tokens)
-    """Generated earlier: every sample goes on behind them."""
+    """Generated earlier: every sample continues after them."""
     expected_tokens: float = 1.0
-    """Predicted length of a response: what requests are spread over several engines by."""
+    """Predicted length of a response, used to balance requests over several engines."""
 
 
 @dataclass(frozen=True, slots=True)
 class EngineCounters:
-    """What an engine has done since it was opened. Tokens are those of finished rollouts."""
+    """Counters of an engine since it was opened. Tokens are those of finished rollouts."""
 
     sequences: int = 0
     """Rollouts yielded."""
@@ -68,20 +68,20 @@ class EngineCounters:
 
 
 class RolloutEngine(Protocol):
-    """Answers prompts with one known version of the policy.
+    """Generates responses with one known version of the policy.
 
     Contract, checked on every engine: log-probabilities are those of the sampling
     distribution; the router trace has one row per fed token; the same seed gives the
     same tokens whatever else is in the batch and whatever the order of the requests;
-    every request comes back exactly `num_samples` times. So far as the order of sums allows:
-    a tie of two tokens within rounding may fall either way in another batch.
+    every request yields exactly `num_samples` rollouts. Results are the same up to the order of
+    summation: two tokens that tie within rounding may be exchanged in another batch.
 
-    What differs: the embedded engine draws a token by its place, so the parts of a response
-    join to exactly what it would have been in one go. vLLM's random stream starts anew with
-    every request: a response that goes on does so in the same way each time, and from the
-    right distribution, but the tokens depend on where it was cut. A weight sync that does not
-    fit leaves the embedded engine, and vLLM in a process of its own, as they were; vLLM in
-    this process takes tensors as they come, and computes nothing until a whole one has come.
+    Differences: the embedded engine samples a token by its position, so the segments of a
+    response are exactly those of one uninterrupted request. vLLM's random stream restarts with
+    every request: a continued response is reproducible and from the right distribution, but its
+    tokens depend on where it was cut. A weight sync with unsuitable tensors leaves the embedded
+    engine, and vLLM in a separate process, unchanged; vLLM in this process installs tensors as
+    they arrive and refuses to generate until a sync is complete.
     """
 
     @property
@@ -94,7 +94,7 @@ class RolloutEngine(Protocol):
 
     @property
     def slots(self) -> int:
-        """How many sequences decode at once."""
+        """Number of sequences decoded concurrently."""
         ...
 
     @property
@@ -113,15 +113,15 @@ class RolloutEngine(Protocol):
     def score_logprobs(self, tokens: Sequence[NDArray[np.int32]]) -> list[NDArray[np.float32]]:
         """Log-probabilities (temperature 1) of tokens 1..T-1 of every sequence.
 
-        They come from the installed weights in the engine's own numbers: compared with the
-        trainer's they show a weight sync that went wrong.
+        They are computed from the installed weights in the engine's own precision: a comparison
+        with the trainer's detects a failed weight sync.
         """
         ...
 
     def load_weights(self, weights: Iterator[tuple[str, torch.Tensor]], version: int) -> str:
         """Install new weights under Hugging Face names; return the digest of what was received.
 
-        What was installed equals what was received, cast to the engine's numbers.
+        The installed tensors equal the received ones, cast to the engine's dtype.
 
         Raises:
             EngineError: a tensor is missing, unknown or of the wrong shape.
@@ -129,27 +129,27 @@ class RolloutEngine(Protocol):
         ...
 
     def sleep(self) -> None:
-        """Give the GPU's memory to others until the next call, which takes it back by itself."""
+        """Release GPU memory until the next call, which wakes the engine automatically."""
         ...
 
     def close(self) -> None:
-        """Free everything; the engine cannot be used any more."""
+        """Free all resources; the engine cannot be used afterwards."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class TokenBatch:
-    """Right-padded sequences as a trainer eats them. Integer tensors are int64, routes int16."""
+    """Right-padded sequences, the input of a trainer. Integer tensors are int64, routes int16."""
 
     tokens_NT: torch.Tensor
     lengths_N: torch.Tensor
     response_NT: torch.Tensor
     """bool: True where the token at this position was generated (so it has a log-prob)."""
     experts_NTLK: torch.Tensor | None
-    """int16, row t routes token t; all-MISSING_ROUTE rows use the native router. Trainers widen a
-    micro-batch at a time: of all that a batch holds this is by far the most."""
+    """int16, row t routes token t; all-MISSING_ROUTE rows use the native router. By far the largest
+    tensor of a batch, so trainers convert it to int64 one micro-batch at a time."""
     columns: Mapping[str, torch.Tensor]
-    """What the loss needs beside: [N, T] or [N] tensors (advantages_NT, ...)."""
+    """Further inputs of the loss: [N, T] or [N] tensors (advantages_NT, ...)."""
 
     @property
     def route_shape(self) -> tuple[int, int] | None:
@@ -159,7 +159,7 @@ class TokenBatch:
         return self.experts_NTLK.shape[2], self.experts_NTLK.shape[3]
 
     def select(self, rows: torch.Tensor, layers: Sequence[int] | None = None) -> "TokenBatch":
-        """Some of the sequences, cut to the longest of them.
+        """Select sequences, cut to the longest of them.
 
         Args:
             rows: numbers of the sequences.
@@ -202,7 +202,7 @@ class TokenScores:
     entropy_NT: torch.Tensor
     """Full-vocabulary entropy in nats at the sampling temperature."""
     experts_NTLK: torch.Tensor | None
-    """Native top-k choices, when asked for."""
+    """Native top-k choices, if `record_routes`."""
 
 
 LossFn = Callable[[torch.Tensor, TokenBatch], tuple[torch.Tensor, dict[str, float]]]
@@ -231,9 +231,9 @@ class Trainer(Protocol):
         """One optimizer step on the whole batch; returns summed metrics and 'grad_norm'.
 
         Args:
-            auxiliary: what the trainer adds to the loss from distributions and routers it
-                alone sees (entropy, balance, router_z); `kl` is the loss function's. What
-                is on comes back as 'auxiliary/entropy_nats', '.../balance', '.../router_z'.
+            auxiliary: terms that the trainer adds to the loss, because only it has the logits
+                (entropy, balance, router_z); `kl` is computed by the loss function. Enabled
+                terms are returned as 'auxiliary/entropy_nats', '.../balance', '.../router_z'.
         """
         ...
 
@@ -242,11 +242,11 @@ class Trainer(Protocol):
         ...
 
     def save(self, folder: Path) -> None:
-        """Write all that the next update depends on (weights, optimizer)."""
+        """Write everything the next update depends on (weights, optimizer)."""
         ...
 
     def restore(self, folder: Path) -> None:
-        """Take up exactly where `save` left off.
+        """Restore exactly the state that `save` wrote.
 
         Raises:
             DataError: the folder was written by another architecture.
@@ -258,5 +258,5 @@ class Trainer(Protocol):
         ...
 
     def close(self) -> None:
-        """Free everything; the trainer cannot be used any more."""
+        """Free all resources; the trainer cannot be used afterwards."""
         ...

@@ -1,6 +1,6 @@
-"""A rollout engine without a model: answers come from a plain function.
+"""A rollout engine without a model: a plain function returns the responses.
 
-For tests of whatever needs rollouts, and for trying a recipe before there is a model.
+For tests that need rollouts, and for trying a recipe before there is a model.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -20,7 +20,7 @@ Script = Callable[[str, int], str]
 
 
 class ScriptedRolloutEngine:
-    """A RolloutEngine whose answers are certain: every log-probability is 0.
+    """A RolloutEngine with deterministic responses: every log-probability is 0.
 
     It has no experts, so no rollout carries a trace. Weights are digested and forgotten.
     """
@@ -45,16 +45,16 @@ class ScriptedRolloutEngine:
 
     @property
     def slots(self) -> int:
-        """One answer after the other."""
+        """One: responses are generated in sequence."""
         return 1
 
     @property
     def counters(self) -> EngineCounters:
-        """Answers given so far."""
+        """Responses generated so far."""
         return self._counters
 
     def generate(self, requests: Sequence[Request], sampling: Sampling) -> Iterator[Rollout]:
-        """Answer every prompt in order; too long answers are cut as a model's would be."""
+        """Answer every prompt in order; long responses are cut at the token limit."""
         for request in requests:
             prompt = str(self._tokenizer.decode(request.prompt_tokens.tolist()))
             earlier = len(request.response_tokens)
@@ -78,19 +78,19 @@ class ScriptedRolloutEngine:
                 )
 
     def score_logprobs(self, tokens: Sequence[NDArray[np.int32]]) -> list[NDArray[np.float32]]:
-        """Everything is certain."""
+        """Zeros: every token has probability 1."""
         return [np.zeros(len(one) - 1, dtype=np.float32) for one in tokens]
 
     def load_weights(self, weights: Iterator[tuple[str, torch.Tensor]], version: int) -> str:
-        """Take note of the version and return the digest of what was handed over."""
+        """Store the version and return the digest of the received tensors."""
         self._version = version
         return weight_digest(weights)
 
     def sleep(self) -> None:
-        """A script never tires."""
+        """Do nothing: there is no memory to release."""
 
     def close(self) -> None:
-        """Nothing to free."""
+        """Do nothing: there are no resources to free."""
 
     def _count(self, sequences: int = 0, generated_tokens: int = 0, prompt_tokens: int = 0) -> None:
         before = self._counters

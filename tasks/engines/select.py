@@ -1,4 +1,4 @@
-"""From settings to engine: the one place where a machine is chosen."""
+"""Opens engines from settings; no other module chooses an engine."""
 
 import functools
 import importlib.util
@@ -32,8 +32,8 @@ def open_rollout(engines: MachineSettings, folder: Path) -> RolloutEngine:
     """Open a rollout engine on a model directory; in a team, one per replica.
 
     Raises:
-        SettingsError: the engine is not part of this installation, lacks the precision, or the
-            processes at hand cannot be laid out so.
+        SettingsError: the engine is not installed, does not support the precision, or the layout
+            does not fit the number of processes.
     """
     require(engines)
     team = current()
@@ -41,12 +41,14 @@ def open_rollout(engines: MachineSettings, folder: Path) -> RolloutEngine:
         return _rollout_here(engines, folder)
     here, layout = team.member.rank_info, engines.layout
     require_fit(engines, nodes=here.size // here.local_size, processes=here.local_size)
-    apart = layout.dedicated_rollout_gpus > 0
+    dedicated = layout.dedicated_rollout_gpus > 0
     return TeamRollout(
         team,
         functools.partial(_rollout_here, engines, folder),
-        replicas=replicas(here.size, here.local_size, tensor=layout.rollout_tensor, apart=apart),
-        apart=apart,
+        replicas=replicas(
+            here.size, here.local_size, tensor=layout.rollout_tensor, dedicated=dedicated
+        ),
+        dedicated=dedicated,
         precision=engines.precision,
     )
 
@@ -55,8 +57,8 @@ def open_trainer(engines: MachineSettings, folder: Path, *, weight_decay: float 
     """Open a trainer on a model directory; in a team, Megatron's spans all ranks.
 
     Raises:
-        SettingsError: the trainer is not part of this installation, or the processes at hand
-            cannot be laid out so.
+        SettingsError: the trainer is not installed, or the layout does not fit the number of
+            processes.
     """
     require(engines)
     team = current()
@@ -78,7 +80,7 @@ def require_fit(engines: MachineSettings, *, nodes: int, processes: int) -> None
         processes: per machine.
 
     Raises:
-        SettingsError: names the setting and what would fit.
+        SettingsError: names the setting and the values that would fit.
     """
     layout, ranks = engines.layout, nodes * processes
     shares = {
@@ -135,7 +137,7 @@ def _trainer_here(engines: MachineSettings, folder: Path, weight_decay: float) -
         case TrainerKind.MEGATRON:
             from tasks.engines.trainer_megatron.warning_filters import silence
 
-            silence()  # it warns on import of all that a CPU lacks
+            silence()  # on import it warns about everything a CPU lacks
             from tasks.engines.trainer_megatron.trainer import MegatronTrainer
 
             return MegatronTrainer(folder, layout=engines.layout, weight_decay=weight_decay)

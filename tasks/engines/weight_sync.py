@@ -1,4 +1,4 @@
-"""Weights on their way from a trainer to a rollout engine."""
+"""The trainer's side of a weight sync: hash tensors while they are sent."""
 
 from collections.abc import Iterator, Mapping
 
@@ -8,7 +8,7 @@ from tasks.algorithms.digests import joint_digest, tensor_digest
 
 
 class Outgoing(Iterator[tuple[str, torch.Tensor]]):
-    """Named tensors, hashed as they pass: one pass over the weights, one tensor at a time.
+    """Iterates over named tensors and hashes each: one pass, one tensor at a time.
 
     Args:
         source: the trainer's weights.
@@ -25,13 +25,13 @@ class Outgoing(Iterator[tuple[str, torch.Tensor]]):
 
     @property
     def tensor_digests(self) -> Mapping[str, str]:
-        """Of every tensor that has passed."""
+        """Digest of every tensor sent so far."""
         return self._digests
 
-    def passed(self, tensor_digests: Mapping[str, str]) -> None:
-        """Take note of tensors that went another way: each process feeds its own engine."""
+    def add_digests(self, tensor_digests: Mapping[str, str]) -> None:
+        """Add digests of tensors that each process sent directly to its own engine."""
         self._digests.update(tensor_digests)
 
     def digest(self) -> str:
-        """Digest of all that has passed."""
+        """Digest of all tensors sent so far."""
         return joint_digest(self._digests)

@@ -39,7 +39,7 @@ DOMAINS = (Domain.MATHS, Domain.CHOICE, Domain.EXTRACTION, Domain.TOOL_USE)
 MAX_ABSTAINED = 0.5
 """More than by default: a step that stops a phase would leave a hole in the picture."""
 NO_CANARIES = 1_000_000
-"""Steps between two checks of all verifiers, those that are not asked here included."""
+"""Steps between two checks of all verifiers, including those not used here."""
 NUM_PROBLEMS = 400
 COLOURS = {RouterReplay.OFF: "#b3372f", RouterReplay.R2: "#d08a1d", RouterReplay.R3: "#3f7fb5"}
 SCREEN_WIDTH = 100
@@ -72,8 +72,8 @@ def records(
 
     The trained policy is left in `folder`/model, for a mismatch table of its own.
     """
-    asked = tuple(problem for problem in problems if problem.domain in settings.domains)
-    phase = Phase(settings, model, asked, folder / "state", "drift")
+    selected = tuple(problem for problem in problems if problem.domain in settings.domains)
+    phase = Phase(settings, model, selected, folder / "state", "drift")
     with ScoringService(model, settings.rewards) as scorer:
         course = train(phase, scorer)
         for _ in progress(course, settings.router_replay.value, settings.steps):
@@ -126,7 +126,7 @@ def picture(course: Course, title: str) -> bytes:
     return stream.getvalue()
 
 
-def asked(arguments: Sequence[str]) -> argparse.Namespace:
+def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     """Read a command line."""
     parser = argparse.ArgumentParser(
         prog="python -m tasks.mismatch.drift",
@@ -151,8 +151,9 @@ def asked(arguments: Sequence[str]) -> argparse.Namespace:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Train, print the table and draw; 1 if something that was asked for cannot be done."""
-    options, console = asked(arguments), Console(highlight=False)
+    """Train, print the table and draw; return 1 if a requested option is not possible."""
+
+    options, console = parse_arguments(arguments), Console(highlight=False)
     torch.set_num_threads(1)
     rollout, trainer = Precision(options.rollout), Precision(options.trainer)
     engines = EMBEDDED[0].model_copy(update={"precision": rollout})

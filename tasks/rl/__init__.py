@@ -1,1 +1,1 @@
-"""Stages 4 and 5: reinforcement learning; the phase is a setting."""
+"""Stages 4 and 5: reinforcement learning. Both phases run the same code with other settings."""

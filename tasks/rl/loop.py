@@ -3,8 +3,8 @@
     prompts -> rollouts with routes -> verdicts -> outcomes -> old log-probs under replay
     -> mismatch gate -> advantages -> clipped updates -> weight sync -> commit
 
-The state of a step is committed before its record is yielded: whoever drives the
-generator may stop after any record, and a new generator goes on with the next step.
+The state of a step is committed before its record is yielded: the caller may stop after any
+record, and a new generator continues with the next step.
 """
 
 import threading
@@ -38,7 +38,7 @@ from tasks.rl.update.metrics import collect_metrics, mismatch_of, policy_metrics
 from tasks.rl.update.objective import corrections, loss_columns, policy_loss, policy_plan, split
 
 WARMUP_UPDATES = 4
-"""Updates until the learning rate is at its peak; no paper gives a number for RL."""
+"""Warm-up updates of the learning rate; no paper gives a number for RL."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +55,9 @@ class Run:
     canaries: list[NDArray[np.int32]]
     """Sequences on which both engines must agree after every weight sync."""
     folder: Path
-    """Where state is committed."""
+    """Folder in which state is committed."""
     told_to_stop: threading.Event
-    """Set by whoever must end soon: the step in flight is finished and committed."""
+    """Set when the process must end: the step in flight is finished and committed."""
 
 
 class Clock:
@@ -68,7 +68,7 @@ class Clock:
         self._last = time.perf_counter()
 
     def lap(self, name: str) -> None:
-        """End a part."""
+        """End the current part and name it."""
         now = time.perf_counter()
         self.seconds[name] = now - self._last
         self._last = now
@@ -80,8 +80,8 @@ def steps(
     """Train from the step after `start` to the last one.
 
     Args:
-        start: where the phase stands; the trainer has its weights.
-        waiting: rollouts that were made for later steps before it stopped.
+        start: the committed state; the trainer already has its weights.
+        waiting: rollouts generated for later steps before the phase stopped.
     """
     settings, now = run.settings, start
     producer = Producer(
@@ -95,7 +95,7 @@ def steps(
         for step in range(now.step + 1, settings.steps + 1):
             clock = Clock()
             collected = producer.take(step)
-            if settings.engines.staleness == 0:  # else it is rolling out already
+            if settings.engines.staleness == 0:  # otherwise rollouts are already running
                 run.engine.sleep()
             clock.lap("collect")
             record, updates, seen = one_step(run, collected, now.updates, probe, clock)
@@ -103,7 +103,7 @@ def steps(
             clock.lap("wait_for_rollouts")
             before, (weights, probe) = weights, sync_weights(run, version=step)
             clock.lap("weight_sync")
-            step_snapshot.keep(
+            step_snapshot.write_snapshot(
                 run.folder, replace(seen, weights_before=before, weights_after=weights)
             )
             now = now.model_copy(update={"step": step, "updates": updates})
@@ -128,14 +128,14 @@ def one_step(
     clock.lap("old_logprobs")
     mismatch = mismatch_of(batch, old)
     decision = gate.decide(collected.step, mismatch, probe, settings.engines.mismatch)
-    if decision.decision is Decision.PAUSE:  # the step has no record: this is all that is kept
+    if decision.decision is Decision.PAUSE:  # a paused step has no other record
         state.write_pause(run.folder, decision)
     gate.enforce(decision)
     advantages_NT = token_advantages(settings, batch, old)
     weights_NT, corrected = corrections(settings, decision, batch, old)
     losses: list[dict[str, float]] = []
     watch, plan = step_snapshot.Recorder(batch), None
-    if rows:  # a step whose groups are all flat or on their way has nothing to train on
+    if rows:  # if all groups have zero variance or are unfinished, there is nothing to train on
         plan = policy_plan(
             settings, batch, old, rows, vocabulary=run.vocabulary, step=collected.step
         )
@@ -181,7 +181,7 @@ def replaying_batch(
     }[run.settings.router_replay]
     reference_NT = None
     if run.reference is not None:
-        # With its own routes: replaying the policy's would hide how far it has moved.
+        # With its own routes: replaying the policy's would hide how far the policy has moved.
         plain = replace(batch.tokens, experts_NTLK=None)
         temperature = run.settings.temperature
         scores = run.reference.score(plain, temperature=temperature, record_routes=False)
@@ -218,7 +218,7 @@ def update(
 
 
 def sync_weights(run: Run, version: int) -> tuple[str, float]:
-    """Give the rollout engine the trainer's weights; check that it has and uses exactly those.
+    """Send the trainer's weights to the rollout engine; verify that it computes with exactly those.
 
     Returns:
         The digest, and the mean |dlogp| between the engines on the canary sequences, nats.
@@ -226,7 +226,7 @@ def sync_weights(run: Run, version: int) -> tuple[str, float]:
     Raises:
         EngineError: the digests differ, or the log-probabilities do.
     """
-    # Hashed as they pass: gathering a large model twice would take twice as long.
+    # Hashed while they are sent: gathering a large model twice would take twice as long.
     weights = Outgoing(run.trainer.weights())
     installed, sent = run.engine.load_weights(weights, version), weights.digest()
     if installed != sent:
@@ -240,6 +240,6 @@ def sync_weights(run: Run, version: int) -> tuple[str, float]:
 
 
 def timing(collected: Collected, clock: Clock) -> StepTiming:
-    """Seconds of a step's parts; rollout and reward lie within collect, or beside it."""
+    """Seconds of a step's parts; rollout and reward are within collect or overlap with it."""
     inside = {"rollout": collected.rollout_seconds, "reward": collected.reward_seconds}
     return StepTiming(step=collected.step, seconds=clock.seconds | inside)

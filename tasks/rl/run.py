@@ -24,7 +24,7 @@ from tasks.errors import Preempted
 from tasks.rewards.protocol import Scorer
 from tasks.rl import loop
 from tasks.rl.durability import inflight, state, step_snapshot
-from tasks.rl.durability.preemption import GRACE_S, Termination, listening
+from tasks.rl.durability.preemption import GRACE_S, Termination, listen_for_sigterm
 from tasks.rl.rollouts.collect import Collector
 from tasks.rl.rollouts.collected import Collected
 from tasks.rl.rollouts.history import History
@@ -38,24 +38,24 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """What a phase starts from and where its state lives."""
+    """Inputs of a phase and the folder of its state."""
 
     settings: RLSettings
     start: Path
     """Model directory the phase starts from."""
     problems: tuple[Problem, ...]
     state: Path
-    """Durable folder of this phase; a second run with the same folder goes on where it stopped."""
+    """Durable folder of this phase; a second run with the same folder resumes."""
     code: str
     """Source digest of this program."""
     max_tokens: int = 0
-    """Stop after the committed step by which this many tokens were generated; 0 = all steps."""
+    """Stop after the committed step with this many generated tokens in total; 0 = all steps."""
 
 
 def state_folder(
     workplace: Path, settings: RLSettings, start: str, problems: str, max_tokens: int = 0
 ) -> Path:
-    """Name the state of a phase by all that decides what it does: the same work finds it again.
+    """Name the state folder of a phase by everything that determines its results.
 
     Args:
         workplace: a disk that outlives the process, shared by all nodes on a cluster.
@@ -71,31 +71,31 @@ def state_folder(
 
 
 def all_code(folder: Path, code: str) -> tuple[str, ...]:
-    """Source digests a phase will rest on: those its committed state has seen, then this one."""
+    """Source digests of a phase: those of its committed state, then this one."""
     return tuple(dict.fromkeys((*state.past_code(folder), code)))
 
 
 def read_problems(graded: Path) -> tuple[Problem, ...]:
-    """Read what grading left to train on."""
+    """Read the graded problems to train on."""
     return tuple(read_table(graded / PROBLEMS_FILE, GradedProblem))
 
 
 def train(
     phase: Phase, scorer: Scorer, stop: Termination | None = None
 ) -> Iterator[state.StepRecord]:
-    """Yield the record of every step that still had to be done.
+    """Yield the record of every remaining step.
 
     Args:
         phase: what to do.
-        scorer: judges the responses.
-        stop: of whoever listens for SIGTERM already.
+        scorer: scores the responses.
+        stop: from a caller that already handles SIGTERM.
 
     Raises:
-        Preempted: SIGTERM came; the step in flight was finished and committed first, or, with
-            too little time for that, abandoned.
+        Preempted: SIGTERM was received; the step in flight was finished and committed first or,
+            with too little time for that, abandoned.
     """
     if stop is None:
-        with listening(GRACE_S) as own:
+        with listen_for_sigterm(GRACE_S) as own:
             yield from train(phase, scorer, own)
         return
     for line in without_effect(phase.settings):
@@ -110,12 +110,12 @@ def train(
 def _steps(
     phase: Phase, scorer: Scorer, stop: Termination, now: state.RunState, trainer: Trainer
 ) -> Iterator[state.StepRecord]:
-    """Do the steps after `now`, with engines that are closed when they are done or fail."""
+    """Run the steps after `now`, with engines that are closed at the end or on failure."""
     settings = with_group_size(phase.settings, phase.problems)
     engines = settings.engines
     between = None
     if now.step:
-        # A warning, because whoever reads the curves must know that two processes made them.
+        # A warning, because the curves of the phase come from more than one process.
         logger.warning("continuing after committed step %d of %d", now.step, settings.steps)
         data = state.read_file(phase.state, now.step, inflight.FILE)
         between = inflight.decode(data, phase.problems)
@@ -141,12 +141,12 @@ def _steps(
                 for problem in phase.problems[:NUM_CANARIES]
             ],
             folder=phase.state,
-            told_to_stop=stop.told,
+            told_to_stop=stop.requested,
         )
-        yield from _committed(phase, run, now, between.waiting if between else (), scorer, stop)
+        yield from _run_steps(phase, run, now, between.waiting if between else (), scorer, stop)
 
 
-def _committed(
+def _run_steps(
     phase: Phase,
     run: loop.Run,
     now: state.RunState,
@@ -157,14 +157,14 @@ def _committed(
     """Drive the loop to its last step, to the phase's tokens, or to SIGTERM."""
     settings = run.settings
     generated = sum(map(_generated_tokens, state.read_steps(phase.state, now.step)))
-    if stop.told.is_set() and now.step < settings.steps:
+    if stop.requested.is_set() and now.step < settings.steps:
         raise Preempted(f"stopped by SIGTERM before step {now.step + 1}")
-    with stop.abandoning():
+    with stop.abandon_late_step():
         for record in loop.steps(run, now, waiting):
             yield record
             step = record.report.step
-            # Told after the commit of this step: the next one commits, whatever commit_every says.
-            if stop.told.is_set() and _is_committed(phase, step) and step < settings.steps:
+            # SIGTERM after this step's commit: the next step commits regardless of commit_every.
+            if stop.requested.is_set() and _is_committed(phase, step) and step < settings.steps:
                 raise Preempted(f"stopped by SIGTERM after committed step {step}")
             if step % settings.rewards.canary_every == 0:
                 scorer.check_canaries()
@@ -182,9 +182,9 @@ def _is_committed(phase: Phase, step: int) -> bool:
 
 
 def with_group_size(settings: RLSettings, problems: Sequence[Problem]) -> RLSettings:
-    """Choose G from the graded pass rates, if the settings leave it open.
+    """Choose G from the graded pass rates, if the settings give several sizes.
 
-    The responses of a step stay as many as they were: more of each prompt means fewer prompts.
+    The number of responses per step stays the same: a larger group means fewer prompts.
     """
     sizes = settings.zero_variance.group_sizes
     history = History.graded(problems)
@@ -210,8 +210,8 @@ def with_group_size(settings: RLSettings, problems: Sequence[Problem]) -> RLSett
 def finish(phase: Phase, model_out: Path, report_out: Path) -> dict[str, float | int | str]:
     """Export the trained policy and write the phase's report; returns facts for the statement.
 
-    The model is read back from the committed state, so what is exported is what a
-    resumed run would have had.
+    The model is read back from the committed state, so the export is the same as that of a
+    resumed run.
     """
     with contextlib.closing(open_trainer(phase.settings.engines, phase.start)) as trainer:
         last = state.restore(phase.state, trainer)
@@ -225,7 +225,7 @@ def finish(phase: Phase, model_out: Path, report_out: Path) -> dict[str, float |
     write_bytes(report_out / TIMING_FILE, _lines(timings))
     rows = [row for record in records for row in record.ledger]
     write_table(report_out / LEDGER_FILE, LedgerRow, rows)
-    for path in step_snapshot.kept(phase.state, last.step):
+    for path in step_snapshot.find_snapshots(phase.state, last.step):
         copy_file(path, report_out / step_snapshot.FOLDER / path.name)
     costs = [cost for record in records for cost in record.costs]
     write_table(report_out / COSTS_FILE, PromptCost, costs)
@@ -234,7 +234,7 @@ def finish(phase: Phase, model_out: Path, report_out: Path) -> dict[str, float |
         "updates": last.updates,
         "prompts": sum(row.rollouts > 0 for row in rows),
         "generated_tokens": sum(row.generated_tokens for row in rows),
-        # The engine's own count, which the ledger has to add up to.
+        # The engine's own count, which must equal the sum of the ledger.
         "engine_tokens": round(sum(r.metrics["rollout/engine_tokens"] for r in reports)),
         "trained_tokens": sum(row.trained_tokens for row in rows),
         "saved_tokens": sum(row.saved_tokens for row in rows),

@@ -15,12 +15,12 @@ from tasks.platform.retries import checkpoint
 from tasks.platform.shell import shell
 from tasks.rewards.scoring.service import ScoringService
 from tasks.rl import run
-from tasks.rl.durability.durable import kept
-from tasks.rl.durability.preemption import listening
+from tasks.rl.durability.durable import keep_durable
+from tasks.rl.durability.preemption import listen_for_sigterm
 
 
 class Trained(NamedTuple):
-    """What a phase leaves behind."""
+    """Outputs of a phase."""
 
     model: CheckpointRef
     report: ReportRef
@@ -45,20 +45,20 @@ def rl(
         graded: problems to train on.
         store: of the run.
         execution: of the workflow.
-        max_tokens: stop after the step by which this many tokens were generated; 0 = all steps.
+        max_tokens: stop after the step with this many generated tokens in total; 0 = all steps.
 
-    The state of every committed step lies on a disk and, uploaded in the background, in the store
-    under a name made of settings, start model and problems: a phase that was killed goes on when it
-    is run again, here or on another machine.
+    The state of every committed step is on a disk and, uploaded in the background, in the store
+    under a name made of settings, start model and problems: a phase that was killed resumes when it
+    is run again, on this or another machine.
     """
     digest = code_digest("rl")
     inputs = settings, start.digest, graded.digest, max_tokens
     folder = run.state_folder(Path(os.environ.get("EACHPROMPT_STATE") or workplace(store)), *inputs)
-    # The disk may go with the machine; the store stays.
+    # The disk may be lost with the machine; the store is durable.
     uri, slot = f"{store.uri}/state/{folder.name}", checkpoint()
     with (
-        listening(resources.STAGES["rl"].grace_s) as stop,
-        kept(folder, uri, slot, stop.seconds_left) as keeper,
+        listen_for_sigterm(resources.STAGES["rl"].grace_s) as stop,
+        keep_durable(folder, uri, slot, stop.seconds_left) as keeper,
     ):
         code = run.all_code(folder, digest)
         with stage(name, settings, store, execution, code) as record:
@@ -69,7 +69,7 @@ def rl(
                 scorer.check_canaries()
                 for step in progress(run.train(course, scorer, stop), name, settings.steps):
                     record.metrics(step.report.step, step.report.metrics)
-                    keeper.committed()
+                    keeper.upload_newest()
             with record.output("model") as model_out, record.output("report") as report_out:
                 facts = run.finish(course, model_out, report_out)
             record.facts(facts)

@@ -4,7 +4,7 @@ from data_schemas.settings import EvaluationSettings
 from tasks.ablation.picture import picture
 from tasks.ablation.report import relative_fall, report_of
 from tasks.ablation.text import markdown, page, words
-from tasks.ablation.variants import chosen
+from tasks.ablation.variants import select_variants
 from tasks.errors import DataError
 
 SETTINGS = EvaluationSettings(samples=2, resamples=400)
@@ -23,7 +23,7 @@ def study(make_cell):
             make_cell("zv_off", seed, steps=off, solved=[HALF] * 8 + [NONE] * 2),
             make_cell("gspo", seed, steps=full, solved=[(ALL, NONE)[seed]] * 5 + [ALL] * 5),
         ]
-    return report_of(SETTINGS, chosen("zv_off,gspo"), cells, max_tokens=1000)
+    return report_of(SETTINGS, select_variants("zv_off,gspo"), cells, max_tokens=1000)
 
 
 def test_a_line_has_the_mean_over_seeds_and_the_paired_difference(study):
@@ -90,7 +90,7 @@ def test_a_problem_without_verdict_on_one_side_is_in_no_difference(make_cell):
         make_cell("gspo", 0, solved=(HALF, unjudged, ALL)),
     ]
 
-    _, gspo = report_of(SETTINGS, chosen("gspo"), cells, max_tokens=1).lines
+    _, gspo = report_of(SETTINGS, select_variants("gspo"), cells, max_tokens=1).lines
 
     assert (0.75, -0.5) == (gspo.accuracy.mean, gspo.difference.mean)
     assert (-0.5,) == gspo.seed_differences
@@ -100,11 +100,11 @@ def test_a_cell_that_is_missing_is_named(make_cell):
     cells = [make_cell("full", 0), make_cell("full", 1), make_cell("gspo", 0)]
 
     with pytest.raises(DataError, match=r"'gspo' has not the seeds \(0, 1\)"):
-        report_of(SETTINGS, chosen("gspo"), cells, max_tokens=1)
+        report_of(SETTINGS, select_variants("gspo"), cells, max_tokens=1)
 
 
 def test_exams_on_other_problems_are_not_compared(make_cell):
     cells = [make_cell("full", 0), make_cell("gspo", 0, solved=(ALL,))]
 
     with pytest.raises(DataError, match="'gspo' asked other problems"):
-        report_of(SETTINGS, chosen("gspo"), cells, max_tokens=1)
+        report_of(SETTINGS, select_variants("gspo"), cells, max_tokens=1)

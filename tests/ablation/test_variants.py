@@ -2,7 +2,14 @@ import pytest
 
 from data_schemas.prompts import Domain
 from data_schemas.settings import PipelineSettings, RLSettings
-from tasks.ablation.variants import MAX_ABSTAINED, SKIP_ABOVE, VARIANTS, Variant, chosen, phase_of
+from tasks.ablation.variants import (
+    MAX_ABSTAINED,
+    SKIP_ABOVE,
+    VARIANTS,
+    Variant,
+    phase_of,
+    select_variants,
+)
 from tasks.errors import SettingsError
 
 NAMES = [variant.name for variant in VARIANTS]
@@ -70,7 +77,9 @@ def test_every_stage_that_is_switched_off_alone_is_off_in_zv_off():
 
 
 def test_chosen_variants_bring_their_rivals_and_keep_the_order():
-    assert NAMES == [variant.name for variant in chosen(" ")]
-    assert ["full", "bf16_r3", "bf16_r2"] == [variant.name for variant in chosen("bf16_r2")]
+    assert NAMES == [variant.name for variant in select_variants(" ")]
+    assert ["full", "bf16_r3", "bf16_r2"] == [
+        variant.name for variant in select_variants("bf16_r2")
+    ]
     with pytest.raises(SettingsError, match="no variant 'gsop'; choose from full, "):
-        chosen("gspo,gsop")
+        select_variants("gspo,gsop")

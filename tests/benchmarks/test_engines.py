@@ -14,11 +14,11 @@ from data_schemas.machine_settings import MachineSettings, Precision
 from tasks.benchmarks.engines import (
     Load,
     Pace,
-    asked,
     compared,
     endless_copy,
     engine_turn,
     generate_turn,
+    parse_arguments,
     random_moe,
     requests_of,
     rollout_speeds,
@@ -100,7 +100,7 @@ def test_the_random_model_has_100m_parameters_and_experts_that_vllm_can_update_o
 
 def test_a_model_is_given_or_made_not_both():
     with pytest.raises(SystemExit):
-        asked(["--random", "--model", "folder"])
+        parse_arguments(["--random", "--model", "folder"])
 
 
 def test_a_training_batch_holds_the_rollouts_and_their_routes(model):

@@ -20,7 +20,7 @@ from tasks.capacity.model_shape import (
     rank_tensors,
     shape_of,
 )
-from tasks.engines.embedded.packed_attention import attending_packed
+from tasks.engines.embedded.packed_attention import use_packed_attention
 from tasks.engines.embedded.trainer import TorchTrainer, _micro_batches
 from tasks.engines.protocols import TokenBatch
 
@@ -97,7 +97,7 @@ def kept_by_embedded_layers(**sizes) -> tuple[int, int]:
 
         with (
             torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor),
-            attending_packed(model),
+            use_packed_attention(model),
         ):
             model.get_decoder()(
                 input_ids=tokens_NT.flatten()[cells_M][None],

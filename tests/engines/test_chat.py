@@ -77,7 +77,7 @@ def test_a_response_reads_as_it_was_written_without_its_end_token(
 
 
 def test_a_folder_without_tokenizer_is_named(tmp_path: Path):
-    with pytest.raises(SettingsError, match=r"holds no tokenizer_config.json. Point base_model"):
+    with pytest.raises(SettingsError, match=r"has no tokenizer_config.json. Point base_model"):
         load_tokenizer(tmp_path)
 
     (tmp_path / "tokenizer_config.json").write_text("{")

@@ -78,7 +78,7 @@ def test_a_damaged_state_is_passed_over_for_the_one_before(
     damaged.write_bytes(damaged.read_bytes()[:-1])
 
     assert whole == results(phase, tmp_path / "resumed")
-    assert "damaged and passed over" in caplog.text
+    assert "damaged and skipped" in caplog.text
 
 
 def test_only_the_newest_states_are_kept(phase_in, tmp_path, scorer):

@@ -1,11 +1,11 @@
-"""Draw tokens with randomness that belongs to the sequence, not to the batch.
+"""Sample tokens with random numbers that depend on the sequence, not on the batch.
 
-Every token has one uniform number, a hash of (seed, problem, sample, place in the response). So
-neither the order of the requests, nor what else is being decoded, nor a pause in the middle of a
-response changes it. The number picks a token from the cumulated probabilities.
+Every token has one uniform number, a hash of (seed, problem, sample, position in the response). It
+does not depend on the order of the requests, on other sequences in the batch, or on segments. The
+number selects a token from the cumulative probabilities.
 
 Differs: most engines draw V Gumbel numbers per token from one stream of the batch; one number per
-token is enough, and it can be computed for any place without those before it.
+token is enough, and it can be computed for any position independently.
 
 Letters: B sequences, V vocabulary.
 """
@@ -47,13 +47,13 @@ def draw(
     """Draw one token per row and return it with its log-probability.
 
     Args:
-        temperature: 0 takes the likeliest token; its log-probability is that of temperature 1.
+        temperature: 0 is greedy; log-probabilities are then those of temperature 1.
     """
     logprobs_BV = torch.log_softmax(logits_BV.float() / (temperature or 1.0), dim=1)
     if temperature == 0.0:
         token_B = logprobs_BV.argmax(dim=1)
     else:
-        # In double: float32 sums over a large vocabulary would lose its rare tokens.
+        # In float64: float32 sums over a large vocabulary would lose rare tokens.
         cumulated_BV = logprobs_BV.exp().cumsum(dim=1, dtype=torch.float64)
         threshold_B = torch.from_numpy(uniforms_B) * cumulated_BV[:, -1]
         token_B = torch.searchsorted(cumulated_BV, threshold_B[:, None], right=True)[:, 0]

@@ -18,7 +18,7 @@ def load_model(folder: Path, *, dtype: torch.dtype = torch.float32) -> PreTraine
     Raises:
         SettingsError: the folder is not a loadable model.
     """
-    # Its bars over shards would be drawn across the bar of the stage.
+    # Progress bars over shards would overwrite the stage's progress bar.
     transformers_logging.disable_progress_bar()
     try:
         model = AutoModelForCausalLM.from_pretrained(

@@ -1,8 +1,8 @@
 """Causal attention of packed sequences, as an attention function of transformers.
 
-All else in a transformer works token by token, so it runs on packed rows as they are;
-attention alone looks across, and here takes its sequences from the packed rows and puts
-the results back. Right padding inside needs no mask: no real query looks to its right.
+All other layers of a transformer work token by token and run on packed rows directly. Attention
+gathers its sequences from the packed rows and scatters the results back. Right padding needs no
+mask: attention is causal.
 
 Letters: M packed rows, B sequences of one length class, T tokens, A attention heads, D head size.
 """
@@ -20,17 +20,17 @@ from tasks.errors import SettingsError
 
 NAME = "eachprompt_packed"
 BUCKET_TOKENS = 2048
-"""Padded tokens per attention call: sequences of like length share one."""
+"""Padded tokens per attention call: sequences of similar length share one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Where attention finds its sequences among the packed rows."""
+    """Positions of the sequences in the packed rows."""
 
     rows: tuple[torch.Tensor, ...]
     """Per length class, packed rows int64 [B, T]; 0 on padding."""
     place_M: torch.Tensor
-    """Place of every packed row's result among those of all classes, flattened."""
+    """Index of every packed row's result in the flattened results of all classes."""
 
 
 def layout(packing: Packing, lengths_N: torch.Tensor) -> Layout:
@@ -63,7 +63,7 @@ def packed_attention(
     """
     if settings.get("sliding_window") is not None:
         raise SettingsError(
-            "training packs sequences and knows no sliding window; "
+            "training packs sequences and does not support a sliding window; "
             "use a model whose config.json has no sliding_window"
         )
     query_MAD, key_MAD, value_MAD = (x[0].transpose(0, 1) for x in (query, key, value))
@@ -87,8 +87,8 @@ def packed_attention(
 
 
 @contextmanager
-def attending_packed(model: PreTrainedModel) -> Iterator[None]:
-    """Make a model attend over packed rows while the block runs; its calls take `packed`."""
+def use_packed_attention(model: PreTrainedModel) -> Iterator[None]:
+    """Use packed attention in a model while the block runs; its calls take `packed`."""
     AttentionInterface.register(NAME, packed_attention)
     before = model.config._attn_implementation
     model.config._attn_implementation = NAME

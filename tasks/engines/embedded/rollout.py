@@ -1,7 +1,7 @@
-"""Rollouts with a transformers model on the machine at hand: the embedded default.
+"""Rollouts with a transformers model in this process: the embedded default.
 
-Requests take slots in the order given. One prefill per prompt serves all its samples; as
-sequences end, waiting ones move in, and a rollout is yielded the moment it is complete.
+Requests are assigned to slots in the order given. All samples of a prompt share one prefill;
+waiting sequences fill freed slots, and a rollout is yielded as soon as it is complete.
 
 A prefill pass costs about as much as a few decoding steps, so sequences are admitted in waves:
 when the live share falls below REFILL_BELOW, or nothing is left to decode.
@@ -77,7 +77,7 @@ class HFRolloutEngine:
 
     @property
     def slots(self) -> int:
-        """How many sequences decode at once."""
+        """Number of sequences decoded concurrently."""
         return self._slots
 
     @property
@@ -86,10 +86,10 @@ class HFRolloutEngine:
         return self._counters
 
     def load_weights(self, weights: Iterator[tuple[str, torch.Tensor]], version: int) -> str:
-        """Install new weights, all of them or an error; return the digest of what came.
+        """Install new weights atomically and return the digest of the received tensors.
 
-        The digest is of the tensors as received, so that it compares with the trainer's in any
-        precision; that the model holds exactly these, cast, is checked tensor by tensor.
+        The digest is of the tensors as received, so that it equals the trainer's in any precision;
+        that the model then holds these tensors, cast to its dtype, is checked one by one.
         """
         own = dict(self._model.named_parameters())
         incoming = dict(weights)
@@ -103,16 +103,18 @@ class HFRolloutEngine:
                 tensor.copy_(incoming[name])
         for name, tensor in own.items():
             if not torch.equal(tensor, incoming[name].to(tensor.dtype)):
-                raise EngineError(f"{name} is not what was handed over, or holds NaN")
+                raise EngineError(
+                    f"weight sync: {name} differs from the received tensor or contains NaN"
+                )
         self._forward.refresh()
         self._version = version
         return weight_digest(incoming.items())
 
     def sleep(self) -> None:
-        """Nothing: there is no memory here that others could not take."""
+        """Do nothing: there is no GPU memory to release."""
 
     def close(self) -> None:
-        """Nothing: the model goes with the last reference to it."""
+        """Do nothing: the model is freed with its last reference."""
 
     @torch.inference_mode()
     def generate(self, requests: Sequence[Request], sampling: Sampling) -> Iterator[Rollout]:
@@ -121,7 +123,7 @@ class HFRolloutEngine:
         Raises:
             DataError: a request has no prompt, or no token left to draw.
         """
-        waiting = _seats(requests, sampling)
+        waiting = _make_seats(requests, sampling)
         known: dict[int, _Prefix] = {}
         slots = Slots(sampling, min(self._slots, len(waiting)), self._end_token)
         logits_BV = torch.empty(0, self._model.config.vocab_size)
@@ -158,7 +160,7 @@ class HFRolloutEngine:
     def _admit(
         self, slots: Slots, seats: Sequence[Seat], known: dict[int, "_Prefix"]
     ) -> list[torch.Tensor]:
-        """Seat sequences, prefilling the prompts not known yet; return logits in slot order."""
+        """Assign slots to sequences, prefilling new prompts; return logits in slot order."""
         started = time.perf_counter()
         fresh = {seat.number: _fed(seat.request) for seat in seats if seat.number not in known}
         numbers = list(fresh)
@@ -210,7 +212,7 @@ class HFRolloutEngine:
 
 @dataclass(frozen=True, slots=True)
 class _Prefix:
-    """A prompt whose forward pass is done: one row of it."""
+    """One row of a prefill: a prompt whose forward pass is done."""
 
     prefilled: Prefilled
     logits_PV: torch.Tensor
@@ -221,7 +223,7 @@ def _fed(request: Request) -> NDArray[np.int32]:
     return np.concatenate([request.prompt_tokens, request.response_tokens])
 
 
-def _seats(requests: Sequence[Request], sampling: Sampling) -> deque[Seat]:
+def _make_seats(requests: Sequence[Request], sampling: Sampling) -> deque[Seat]:
     for request in requests:
         if len(request.prompt_tokens) == 0:
             raise DataError(f"{request.problem_id} has no prompt token; drop it before generation")

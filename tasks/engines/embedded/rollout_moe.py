@@ -1,8 +1,8 @@
 """Qwen3-MoE's forward pass for generation, on the modules of a transformers model.
 
-transformers rebuilds masks, copies the whole cache and walks a hundred small modules for every
+transformers rebuilds masks, copies the whole cache and calls a hundred small modules for every
 token; on a small model that is most of the time. Here a decoding step is a dozen kernels per
-layer over a cache that is written in place. Same operations, same numbers (tests compare them).
+layer over a cache that is written in place. Operations and results are the same, as tests verify.
 
 Letters: B decoding sequences, P prompts, T tokens, M tokens of all sequences, L layers,
 H hidden, A query heads, G key-value heads, D head dimension, E experts, K experts per token.
@@ -24,10 +24,10 @@ from tasks.errors import SettingsError
 
 @dataclass(frozen=True, slots=True)
 class Prefilled:
-    """What a forward pass over whole, right-padded sequences leaves."""
+    """Result of a forward pass over whole, right-padded sequences."""
 
     keys: list[torch.Tensor]
-    """Per layer [P, T, G, D]; beyond a sequence's end they mean nothing."""
+    """Per layer [P, T, G, D]; undefined beyond a sequence's end."""
     values: list[torch.Tensor]
     hidden_PTH: torch.Tensor
     experts_PTLK: torch.Tensor
@@ -55,7 +55,7 @@ class MoeForward:
         self.refresh()
 
     def refresh(self) -> None:
-        """Join the projections of every layer anew."""
+        """Fuse the projections of every layer again."""
         with torch.no_grad():
             for layer in self._layers:
                 layer.join()
@@ -65,7 +65,7 @@ class MoeForward:
         return functional.linear(hidden_MH, self._model.lm_head.weight).float()
 
     def prefill(self, tokens_PT: torch.Tensor) -> Prefilled:
-        """Run whole sequences, right-padded: what follows a sequence cannot reach back into it."""
+        """Run whole right-padded sequences; causal attention ignores the padding."""
         count, width = tokens_PT.shape
         hidden_MH = self._model.model.embed_tokens(tokens_PT.flatten())
         rope = self._rope(hidden_MH, torch.arange(width))
@@ -123,7 +123,7 @@ class MoeForward:
             query_BAD, key_BGD, value_BGD = layer.project(hidden_BH, rope)
             keys_STGD[rows_B, position_B] = key_BGD
             values_STGD[rows_B, position_B] = value_BGD
-            # The query heads of one key head stand where the tokens of a longer query would.
+            # The query heads of one key head are laid out as the tokens of a longer query.
             grouped = query_BAD.unflatten(1, (self._num_groups, -1))
             # Two products: for one query torch's fused kernel is not faster.
             scores = grouped @ keys_STGD[:count, :width].permute(0, 2, 3, 1)
@@ -147,7 +147,7 @@ class MoeForward:
 
 
 class _Layer:
-    """One decoder layer: the parts of it that look at a single token."""
+    """The parts of a decoder layer that work on single tokens."""
 
     def __init__(self, layer: nn.Module, model: Qwen3MoeForCausalLM) -> None:
         assert isinstance(layer, Qwen3MoeDecoderLayer)
@@ -160,7 +160,7 @@ class _Layer:
         self.block = layer.mlp if isinstance(layer.mlp, Qwen3MoeSparseMoeBlock) else None
 
     def join(self) -> None:
-        """Put the weights of queries, keys and values under each other: one product, not three."""
+        """Fuse the weights of queries, keys and values: one matmul instead of three."""
         attention = self._attention
         parts = (attention.q_proj, attention.k_proj, attention.v_proj)
         weights: list[torch.Tensor] = [part.weight for part in parts]

@@ -1,7 +1,7 @@
 """Router losses of one update, from the native logits of a model's routers.
 
-Replayed routes change which experts a token uses, not the logits its router gives: those
-are taken here, so that balance speaks of what the router would choose.
+Replayed routes change which experts a token uses, not its router's logits. The losses use these
+logits, so that the balance loss applies to the router's own choices.
 
 Letters: M packed rows, L MoE layers, E experts.
 """
@@ -27,8 +27,8 @@ class RouterTerms:
         self._counts_LE: list[torch.Tensor] = []
 
     @contextmanager
-    def watching(self, model: nn.Module) -> Iterator[list[torch.Tensor]]:
-        """Fill the list with one logits tensor [M, E] per MoE layer while the block runs.
+    def collect_logits(self, model: nn.Module) -> Iterator[list[torch.Tensor]]:
+        """Append one logits tensor [M, E] per MoE layer to the list while the block runs.
 
         Raises:
             SettingsError: the model has no MoE router.
@@ -57,7 +57,7 @@ class RouterTerms:
     def count(
         self, model: nn.Module, logits_LME: list[torch.Tensor], copies_M: torch.Tensor
     ) -> None:
-        """Add a part of the update to the loads that balance is measured with."""
+        """Add a part of the update to the expert loads of the balance loss."""
         loads = [
             expert_loads(logits_ME, copies_M, router.top_k)
             for logits_ME, router in zip(logits_LME, routers(model), strict=True)

@@ -1,9 +1,9 @@
-"""The sequences that are being decoded: their caches, tokens and routes, one slot each.
+"""Slots of the sequences being decoded: KV cache, tokens and routes.
 
-Live sequences always fill the first slots: when one ends, the last takes its place. So a step
-costs what its live sequences cost, and no cache is padded or copied as a whole.
+Live sequences always occupy the first slots: when one ends, the last moves into its slot. So the
+cost of a step depends only on its live sequences, and the cache is never padded or copied whole.
 
-Letters: S slots, B live sequences, T places of a sequence, L layers (of routes: MoE layers),
+Letters: S slots, B live sequences, T positions of a sequence, L layers (of routes: MoE layers),
 G key-value heads, D head dimension, K experts per token.
 """
 
@@ -20,15 +20,15 @@ from tasks.engines.embedded.rollout_moe import Prefilled
 from tasks.engines.protocols import Request, Sampling
 
 GROWTH = 1.5
-"""By how much the places grow when a sequence needs more."""
+"""Number of positions added when a sequence needs more."""
 
 
 @dataclass(frozen=True, slots=True)
 class Seat:
-    """One sample of one request."""
+    """One sample of one request, which occupies a slot until it ends."""
 
     number: int
-    """Of the request, in its call."""
+    """Index of the request in its call."""
     request: Request
     sample: int
 
@@ -46,7 +46,7 @@ class Slots:
         self._routes_STLK = torch.empty(0)
         self._keys: list[torch.Tensor] = []
         self._values: list[torch.Tensor] = []
-        # Tokens fed so far, which is the place of the token that is drawn next.
+        # Tokens fed so far, which is the position of the next token to sample.
         self._position_S = torch.zeros(size, dtype=torch.int64)
         self._prompt_S = torch.zeros(size, dtype=torch.int64)
         self._stop_S = torch.zeros(size, dtype=torch.int64)
@@ -59,27 +59,27 @@ class Slots:
 
     @property
     def position_B(self) -> torch.Tensor:
-        """Place of the token drawn last, or, before a draw, of the one to be drawn."""
+        """Position of the last sampled token or, before sampling, of the next one."""
         return self._position_S[: self.live]
 
     @property
     def token_B(self) -> torch.Tensor:
-        """The tokens drawn last."""
+        """The last sampled tokens."""
         return self._tokens_ST[torch.arange(self.live), self.position_B]
 
     @property
     def cache(self) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
-        """Keys and values per layer [S, T, G, D], with room for the tokens drawn last and next."""
+        """Keys and values per layer [S, T, G, D], with room for the next token."""
         self._reserve(int(self.position_B.max()) + 2)
         return self._keys, self._values
 
     def uniforms_B(self) -> NDArray[np.float64]:
-        """The random numbers of the tokens to be drawn."""
+        """The random numbers of the tokens to sample."""
         place_B = self.position_B - self._prompt_S[: self.live]
         return uniforms(self._stream_S[: self.live].numpy().view(np.uint64), place_B.numpy())
 
     def admit(self, seats: Sequence[Seat], prefilled: Prefilled, rows: torch.Tensor) -> None:
-        """Seat sequences behind the live ones.
+        """Assign sequences to the slots after the live ones.
 
         Args:
             rows: the row of `prefilled` with each seat's prompt and earlier response.
@@ -90,7 +90,7 @@ class Slots:
             self._routes_STLK = _without_places(prefilled.experts_PTLK, self._size)
             self._keys = [_without_places(layer, self._size) for layer in prefilled.keys]
             self._values = [_without_places(layer, self._size) for layer in prefilled.values]
-        # All the places these may need at once, if that is not much more than their prompts need.
+        # Reserve their full length at once, if that is not much more than their prompts need.
         whole = max(len(seat.request.prompt_tokens) for seat in seats)
         self._reserve(max(width + 1, min(whole + self._sampling.max_new_tokens, 4 * width)))
         self._routes_STLK[first:last, :width] = prefilled.experts_PTLK[rows]
@@ -115,19 +115,19 @@ class Slots:
         self._stream_S.numpy().view(np.uint64)[slot] = key
 
     def record(self, token_B: torch.Tensor, logprob_B: torch.Tensor) -> torch.Tensor:
-        """Keep what was drawn and return who has ended: bool [B]."""
+        """Store the sampled tokens and return which sequences have ended: bool [B]."""
         rows_B, live = torch.arange(self.live), self.live
         self._tokens_ST[rows_B, self.position_B] = token_B
         self._logprobs_ST[rows_B, self.position_B] = logprob_B
         return (token_B == self._end_token) | (self.position_B + 1 >= self._stop_S[:live])
 
     def advance(self, experts_BLK: torch.Tensor) -> None:
-        """Note that the tokens drawn last have been fed, through these experts."""
+        """Record that the last sampled tokens were fed, with their routes."""
         self._routes_STLK[torch.arange(self.live), self.position_B] = experts_BLK
         self._position_S[: self.live] += 1
 
     def rollout(self, slot: int, version: int) -> Rollout:
-        """Everything a slot holds, as the engine's answer."""
+        """Build the rollout of a slot."""
         seat, sampling = self._seats[slot], self._sampling
         request = seat.request
         end = int(self._position_S[slot]) + 1
@@ -155,7 +155,7 @@ class Slots:
         )
 
     def drop(self, ended_B: torch.Tensor) -> None:
-        """Free the slots of those who ended; the last of the others move into them."""
+        """Free the slots of ended sequences; the last live sequences move into them."""
         left = self.live - int(ended_B.sum())
         gaps = ended_B[:left].nonzero()[:, 0]
         movers = left + (~ended_B[left:]).nonzero()[:, 0]
@@ -179,7 +179,7 @@ class Slots:
         ]
 
     def _reserve(self, width: int) -> None:
-        """Make room for `width` places."""
+        """Make room for `width` positions."""
         have = self._tokens_ST.shape[1]
         if width > have:
             width = max(width, round(have * GROWTH), 64)
@@ -194,8 +194,8 @@ def _without_places(like_PT: torch.Tensor, size: int) -> torch.Tensor:
 
 
 def _with_places(buffer_ST: torch.Tensor, width: int, live: int) -> torch.Tensor:
-    # Zeros: a place that is masked must still hold a number, for 0 * NaN is NaN.
-    # Places lie inside the next axis: the keys of a head then stand side by side in memory.
+    # Zeros: masked positions must be finite, because 0 * NaN is NaN.
+    # Positions are inside the next axis: the keys of a head are then contiguous in memory.
     rest = buffer_ST.shape[2:]
     wider = buffer_ST.new_zeros((buffer_ST.shape[0], *rest[:1], width, *rest[1:]))
     wider = wider.transpose(1, 2) if rest else wider

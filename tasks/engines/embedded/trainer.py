@@ -1,8 +1,8 @@
-"""Training with plain torch on the machine at hand: the embedded default.
+"""Training with plain torch in this process: the embedded default.
 
-The loss comes in as a function. No padding is computed, and what sequences begin with
-alike is computed once (tasks/algorithms/packing.py). Logits are computed at response
-positions only, so prompts cost no vocabulary matmul.
+The loss is passed in as a function. No padding is computed, and common prefixes of sequences are
+computed once (tasks/algorithms/packing.py). Logits are computed at response positions only, so
+prompts need no vocabulary matmul.
 
 Letters: N sequences, T tokens, M packed rows, R response positions, H hidden, V vocabulary,
 L layers, E experts, K experts per token.
@@ -29,7 +29,7 @@ from tasks.algorithms.packing import (
 )
 from tasks.engines.chat import load_tokenizer
 from tasks.engines.embedded.hf_model import load_model
-from tasks.engines.embedded.packed_attention import Layout, attending_packed, layout
+from tasks.engines.embedded.packed_attention import Layout, layout, use_packed_attention
 from tasks.engines.embedded.router_replay import recording, replaying
 from tasks.engines.embedded.router_terms import RouterTerms
 from tasks.engines.protocols import NO_AUXILIARY, LossFn, TokenBatch, TokenScores
@@ -108,7 +108,7 @@ class TorchTrainer:
         num_responses = max(1, int(batch.response_NT.sum()))
         totals: dict[str, float] = {"loss": 0.0}
         for micro in micros:
-            with routing.watching(self._model) as logits_LME:
+            with routing.collect_logits(self._model) as logits_LME:
                 hidden_MH = self._hidden(micro)
             logprobs_R, entropy_R = trainable_scores(
                 hidden_MH.index_select(0, micro.before_R),
@@ -151,7 +151,7 @@ class TorchTrainer:
         torch.save(state, folder / STATE_FILE)
 
     def restore(self, folder: Path) -> None:
-        """Take up exactly where `save` left off."""
+        """Restore exactly the state that `save` wrote."""
         state = torch.load(folder / STATE_FILE, weights_only=True)
         if state["config"] != _geometry(self._model):
             raise DataError(f"{folder} holds the state of another architecture: {state['config']}")
@@ -164,7 +164,7 @@ class TorchTrainer:
         self._tokenizer.save_pretrained(folder)
 
     def close(self) -> None:
-        """Nothing: the model goes with the last reference to it."""
+        """Do nothing: the model is freed with its last reference."""
 
     def _head(self) -> torch.Tensor:
         return self._model.get_parameter("lm_head.weight")
@@ -175,7 +175,7 @@ class TorchTrainer:
         routes = nullcontext()
         if batch.experts_NTLK is not None:
             routes = replaying(self._model, batch.experts_NTLK.flatten(0, 1)[cells_M].long())
-        with routes, attending_packed(self._model):
+        with routes, use_packed_attention(self._model):
             output = self._model.get_decoder()(
                 input_ids=batch.tokens_NT.flatten()[cells_M][None],
                 position_ids=(cells_M % batch.tokens_NT.shape[1])[None],
@@ -189,13 +189,13 @@ class TorchTrainer:
     ) -> RouterTerms:
         """The router losses of an update.
 
-        Balance is a product of two means over the update, so its loads are counted in a
-        pass of their own; that pass is made only if the loss is on.
+        The balance loss is a product of two means over the update, so its loads are counted in a
+        separate forward pass, which is run only if the loss is on.
         """
         terms = RouterTerms(auxiliary, num_tokens=int(batch.lengths_N.sum()))
         if auxiliary.balance > 0.0:
             for micro in micros:
-                with torch.no_grad(), terms.watching(self._model) as logits_LME:
+                with torch.no_grad(), terms.collect_logits(self._model) as logits_LME:
                     self._hidden(micro)
                 terms.count(self._model, logits_LME, micro.packing.copies_M)
         return terms
@@ -203,10 +203,10 @@ class TorchTrainer:
 
 @dataclass(frozen=True, slots=True)
 class _MicroBatch:
-    """Some sequences of a batch and how they are packed."""
+    """Some sequences of a batch and their packing."""
 
     rows_N: torch.Tensor
-    """Which of the batch."""
+    """Indices of its sequences in the batch."""
     batch: TokenBatch
     packing: Packing
     layout: Layout
@@ -233,7 +233,7 @@ class _MicroBatch:
 
 
 def _micro_batches(batch: TokenBatch, max_tokens: int) -> list[_MicroBatch]:
-    """Split a batch so that sequences which begin alike come together, and pack each part."""
+    """Split a batch so that sequences with a common prefix are together, and pack each part."""
     tokens_NT, lengths_N = batch.tokens_NT.numpy(), batch.lengths_N.numpy()
     routes_NTD = None if batch.experts_NTLK is None else batch.experts_NTLK.flatten(2).numpy()
     order = prefix_order(tokens_NT, lengths_N, routes_NTD)
@@ -260,5 +260,5 @@ def _decay_groups(model: PreTrainedModel, weight_decay: float) -> list[dict[str,
 
 
 def _geometry(model: PreTrainedModel) -> str:
-    """What two models must share so that one can take the other's state."""
+    """The properties two models must share for one to load the other's state."""
     return json.dumps({name: list(p.shape) for name, p in model.named_parameters()})

@@ -1,1 +1,1 @@
-"""Rollouts with vLLM, in this process or in one of its own; vLLM is imported nowhere else."""
+"""Rollouts with vLLM, in this or a separate process; vLLM is imported nowhere else."""

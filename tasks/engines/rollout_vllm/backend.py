@@ -1,5 +1,5 @@
 # pyright: reportMissingImports=false
-"""What the two placements of vLLM have in common: one call per sample, one weight update."""
+"""The interface shared by in-process and separate vLLM: calls per sample, and weight updates."""
 
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
@@ -11,31 +11,31 @@ from vllm import RequestOutput, SamplingParams
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One sequence for vLLM to go on with."""
+    """One sequence for vLLM to continue."""
 
     number: int
-    """Which of the calls made together."""
+    """Index among the calls made together."""
     request: int
-    """Calls of one request share their prompt, so they go to the same replica."""
+    """Calls of one request share their prompt, so they are sent to the same replica."""
     tokens: list[int]
     params: SamplingParams
 
 
 class Backend(Protocol):
-    """vLLM, wherever it runs."""
+    """vLLM in this or in a separate process."""
 
     @property
     def restarts(self) -> int:
-        """How often a new process took the place of one that had died or hung."""
+        """Number of restarts after a process had died or hung."""
         ...
 
     @property
     def reissued(self) -> int:
-        """Calls that were in flight then, and were made again."""
+        """Number of calls that were in flight at a restart and were issued again."""
         ...
 
     def run(self, calls: Sequence[Call]) -> Generator[tuple[int, RequestOutput]]:
-        """Yield every call's number and answer as it ends; leaving early aborts the others.
+        """Yield every call's number and output as it ends; closing the generator aborts the others.
 
         Raises:
             EngineError: vLLM failed, and starting it again did not help.

@@ -1,10 +1,10 @@
 # pyright: reportMissingImports=false
-"""Weights on their way to the workers of an engine apart: packets, over a group of their own.
+"""Weight sync to the workers of a separate engine: packets over a dedicated process group.
 
-The engine's owner is rank 0 of the group and its workers are the others: NCCL from GPU to GPU, gloo
-where there is none. The default process groups of the owner (the trainer's) and of the workers
-(vLLM's) have no part in it. What a packet holds goes to the workers by vLLM's own call; the packet
-itself, one row of bytes, by a broadcast.
+The engine's owner is rank 0 of the group and its workers are the other ranks: NCCL between GPUs,
+else gloo. The default process groups of the owner (the trainer's) and of the workers (vLLM's) are
+not involved. The content list of a packet is sent by vLLM's own call; the packet itself, one row of
+bytes, is broadcast.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -19,24 +19,24 @@ from torch import distributed as dist
 from torch.distributed import TCPStore  # pyright: ignore[reportPrivateImportUsage]
 
 ALIGNMENT = 16
-"""Bytes: every tensor of a packet begins where any dtype may."""
+"""Bytes: alignment of the tensors in a packet, sufficient for any dtype."""
 HOST = "127.0.0.1"
-"""An engine and its owner share a node."""
+"""An engine and its owner are on the same node."""
 
 Entry = tuple[str, str, Sequence[int]]
-"""(name, dtype as torch spells it, shape) of a tensor in a packet."""
+"""(name, torch dtype as text, shape) of a tensor in a packet."""
 Send = Callable[[list[Entry], torch.Tensor], None]
 
 
 class Group(Protocol):
-    """One side's end."""
+    """One rank's end of the process group."""
 
     def broadcast(self, packet: torch.Tensor) -> Any:
-        """Begin to send from rank 0, or to receive; what comes back has a `wait`."""
+        """Start a broadcast from rank 0; the returned handle has a `wait`."""
         ...
 
     def abort(self) -> None:
-        """Give up what is under way: another side may be gone."""
+        """Abort the running broadcast: another rank may be gone."""
         ...
 
 
@@ -52,9 +52,9 @@ class _Gloo:
 
 
 class _Nccl:
-    """vLLM's communicator: torch's would end a trainer whose engine is lost (its watchdog does).
+    """vLLM's communicator: the watchdog of torch's would end a trainer whose engine is lost.
 
-    It has a stream of its own, so that a broadcast nobody receives holds up nothing else.
+    It has its own stream, so that a broadcast without receivers blocks nothing else.
     """
 
     def __init__(self, store: TCPStore, rank: int, size: int) -> None:
@@ -78,8 +78,8 @@ class _Nccl:
 
 
 @dataclass
-class Meeting:
-    """What the two sides must agree on to find each other."""
+class Rendezvous:
+    """The parameters both sides need to form the group."""
 
     backend: str
     """'nccl' or 'gloo'"""
@@ -87,23 +87,23 @@ class Meeting:
     size: int
     """The owner and all workers."""
     limit_s: float
-    """Longest that one waits for the others to come."""
+    """Timeout for all ranks to join, seconds."""
 
     def join(self, rank: int, store: TCPStore) -> Group:
-        """Return this side's end when all sides have come.
+        """Join the group and return this rank's end.
 
         Raises:
-            RuntimeError: they have not within the limit, or there is no NCCL.
+            RuntimeError: not all ranks joined within the timeout, or there is no NCCL.
         """
         limit = timedelta(seconds=self.limit_s)
-        # NCCL itself would wait for a missing side for ever.
+        # NCCL itself would wait for a missing rank forever.
         store.set(f"here/{rank}", "")
         store.wait([f"here/{one}" for one in range(self.size)], limit)
         if self.backend == "gloo":
             return _Gloo(store, rank, self.size, limit)
         return _Nccl(store, rank, self.size)
 
-    def visit(self, rank: int) -> Group:
+    def join_as_worker(self, rank: int) -> Group:
         """Join as a worker: ranks from 1."""
         limit = timedelta(seconds=self.limit_s)
         return self.join(rank, TCPStore(HOST, self.port, is_master=False, timeout=limit))
@@ -115,31 +115,31 @@ class Link:
     Args:
         backend: 'nccl' or 'gloo'.
         workers: of the engine.
-        limit_s: longest that one side waits for another to come.
+        limit_s: timeout for all ranks to join.
     """
 
     def __init__(self, backend: str, *, workers: int, limit_s: float) -> None:
         self._store = TCPStore(
             HOST, 0, is_master=True, wait_for_workers=False, timeout=timedelta(seconds=limit_s)
         )
-        self.meeting = Meeting(backend, self._store.port, workers + 1, limit_s)
+        self.meeting = Rendezvous(backend, self._store.port, workers + 1, limit_s)
         self._group: Group | None = None
 
     @property
     def device(self) -> torch.device:
-        """Where packets lie."""
+        """Device of the packets."""
         return torch.device("cuda" if self.meeting.backend == "nccl" else "cpu")
 
     def open(self) -> None:
         """Wait for the workers.
 
         Raises:
-            RuntimeError: they have not come.
+            RuntimeError: they did not join in time.
         """
         self._group = self.meeting.join(0, self._store)
 
     def send(self, packet: torch.Tensor) -> Any:
-        """Begin a broadcast; what comes back has a `wait`.
+        """Start a broadcast; the returned handle has a `wait`.
 
         Raises:
             RuntimeError: the workers are gone.
@@ -149,13 +149,13 @@ class Link:
         return self._group.broadcast(packet)
 
     def close(self) -> None:
-        """Give up what is under way: a worker may be gone."""
+        """Abort the running broadcast: a worker may be gone."""
         group, self._group = self._group, None
         if group is not None:
             group.abort()
 
 
-class Outbox:
+class PacketSender:
     """Fills packets with tensors; every tensor is copied once, so its memory may be used again."""
 
     def __init__(self, send: Send, device: torch.device, packet_bytes: int) -> None:
@@ -165,7 +165,7 @@ class Outbox:
         self._packet = torch.empty(0, dtype=torch.uint8, device=device)
 
     def add(self, name: str, tensor: torch.Tensor) -> None:
-        """Put a tensor into the packet; one that is full goes first."""
+        """Add a tensor to the packet; a full packet is sent first."""
         size = _room(tensor.nbytes)
         if self._filled + size > len(self._packet):
             self.flush()
@@ -177,15 +177,15 @@ class Outbox:
         self._filled += size
 
     def flush(self) -> None:
-        """Send what is there."""
+        """Send the current packet."""
         if self._entries:
             self._send(self._entries, self._packet[: self._filled])
-        # What has been sent belongs to the broadcast.
+        # The memory of a sent packet belongs to the broadcast.
         self._entries, self._filled = [], 0
         self._packet = self._packet[:0]
 
 
-def received(
+def receive_packet(
     group: Group, entries: Sequence[Entry], device: torch.device
 ) -> Iterator[tuple[str, torch.Tensor]]:
     """Receive a packet and yield its tensors, which share its memory."""

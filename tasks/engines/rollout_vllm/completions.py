@@ -1,10 +1,10 @@
 # pyright: reportMissingImports=false
-"""From requests to vLLM's calls, and from its answers to rollouts.
+"""From requests to vLLM's calls, and from its outputs to rollouts.
 
-Every sample is a call of its own with a seed of its own: a hash of (seed, problem, sample, length
-of the earlier response). So what it draws does not depend on the other calls. The generator of a
-call starts anew: a response that goes on draws other tokens than it would have in one go, from the
-same distribution, and always the same ones.
+Every sample is a separate call with its own seed: a hash of (seed, problem, sample, length of the
+earlier response). So its tokens do not depend on the other calls. The generator of a call restarts:
+a continued response has other tokens than an uninterrupted one, from the same distribution, and is
+reproducible.
 
 Letters: T tokens, L MoE layers, K experts per token.
 """
@@ -28,17 +28,17 @@ from tasks.engines.rollout_vllm.options import ModelFacts
 from tasks.errors import DataError, EngineError, SettingsError
 
 COLDEST, HOTTEST = 0.01, 2.0
-"""vLLM raises lower temperatures to this one without a word, and refuses higher ones."""
+"""vLLM silently raises temperatures below COLDEST and refuses those above HOTTEST."""
 LARGEST_UINT8 = 256
-"""Experts whose ids fit into a byte."""
+"""Largest number of experts whose ids fit into a byte."""
 
 
-def seats(requests: Sequence[Request], sampling: Sampling, max_tokens: int) -> list[Seat]:
+def make_seats(requests: Sequence[Request], sampling: Sampling, max_tokens: int) -> list[Seat]:
     """One seat per sample, in the order of the requests.
 
     Raises:
         DataError: a request has no prompt, or no token left to draw.
-        SettingsError: the temperature or the length is none that vLLM can do.
+        SettingsError: vLLM does not support the temperature or the length.
     """
     if sampling.temperature != 0.0 and not COLDEST <= sampling.temperature <= HOTTEST:
         raise SettingsError(
@@ -67,7 +67,7 @@ def seats(requests: Sequence[Request], sampling: Sampling, max_tokens: int) -> l
 
 
 def call_of(number: int, seat: Seat, sampling: Sampling, end_token: int) -> Call:
-    """Ask vLLM for one sample."""
+    """Build vLLM's call for one sample."""
     request = seat.request
     allowed = sampling.max_new_tokens - len(request.response_tokens)
     params = SamplingParams(
@@ -78,7 +78,7 @@ def call_of(number: int, seat: Seat, sampling: Sampling, end_token: int) -> Call
         logprobs=0,
         flat_logprobs=True,
         detokenize=False,
-        # Exactly one token ends a response, whatever the model's files say of others.
+        # Exactly one token ends a response, even if the model's files list others.
         ignore_eos=True,
         stop_token_ids=[end_token],
         output_kind=RequestOutputKind.FINAL_ONLY,
@@ -88,7 +88,7 @@ def call_of(number: int, seat: Seat, sampling: Sampling, end_token: int) -> Call
 
 
 def call_seed(seed: int, seat: Seat) -> int:
-    """63 bits that belong to this sample, at this point of its response."""
+    """63-bit seed of this sample at this point of its response."""
     request = seat.request
     text = f"{seed}\0{seat.sample}\0{len(request.response_tokens)}\0{request.problem_id}".encode()
     return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little") >> 1
@@ -97,7 +97,7 @@ def call_seed(seed: int, seat: Seat) -> int:
 def rollout_of(
     seat: Seat, output: RequestOutput, sampling: Sampling, facts: ModelFacts, version: int
 ) -> Rollout:
-    """Turn an answer into a rollout.
+    """Convert vLLM's output to a rollout.
 
     Raises:
         EngineError: vLLM aborted it, or it lacks log-probabilities or routes.
@@ -126,10 +126,10 @@ def rollout_of(
 def trace_of(
     experts: NDArray[np.integer] | None, fed: int, facts: ModelFacts, name: str
 ) -> RouterTrace:
-    """Check what vLLM recorded, and keep the layers that have a router.
+    """Check the recorded routes, and keep the layers that have a router.
 
     Raises:
-        EngineError: it is not the routing of `fed` tokens, or all zeros.
+        EngineError: they are not the routes of `fed` tokens, or all zeros.
     """
     if experts is None:
         raise EngineError(f"vLLM returned no routed experts for {name}")
@@ -140,14 +140,14 @@ def trace_of(
         check_trace(trace, fed + 1, facts.num_experts)
     except DataError as error:
         raise EngineError(f"vLLM's routed experts of {name}: {error}") from error
-    # With one expert per token no row can repeat one; zeros throughout are then the only sign.
+    # With one expert per token no row repeats an expert; all zeros are then the only symptom.
     if fed > 1 and not kept_TLK.any():
         raise EngineError(f"vLLM's routed experts of {name} are all zero: nothing was recorded")
     return trace
 
 
 def logprobs_call(number: int, tokens: NDArray[np.int32]) -> Call:
-    """Ask for the log-probabilities of a sequence's own tokens."""
+    """Build the call for the log-probabilities of a sequence's own tokens."""
     params = SamplingParams(
         max_tokens=1,
         temperature=0.0,
@@ -163,13 +163,13 @@ def logprobs_of(output: RequestOutput, tokens: NDArray[np.int32]) -> NDArray[np.
     """Log-probabilities of tokens 1..T-1.
 
     Raises:
-        EngineError: vLLM returned others than were asked for.
+        EngineError: vLLM returned log-probabilities of other tokens.
     """
-    return _logprobs(output.prompt_logprobs, tokens[1:], "a probed sequence")
+    return _logprobs(output.prompt_logprobs, tokens[1:], "a scored sequence")
 
 
 def _logprobs(found: Any, tokens: NDArray[np.int32], name: str) -> NDArray[np.float32]:
-    # One entry per place; the first place of a prompt has none.
+    # One entry per position; the first position of a prompt has none.
     if not isinstance(found, FlatLogprobs) or found.token_ids != tokens.tolist():
         raise EngineError(f"vLLM's log-probabilities of {name} are not those of its tokens")
     return np.asarray(found.logprobs, dtype=np.float32)

@@ -1,5 +1,5 @@
 # pyright: reportMissingImports=false
-"""What the engine has done, counted; and how its seconds divide into prefill and decoding."""
+"""Counters of the engine's work, and its seconds divided into prefill and decoding."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -24,7 +24,7 @@ class WorkCounters:
         """Count a rollout.
 
         Args:
-            fed_first: tokens of its prompt and earlier response; 0 if they are counted already.
+            fed_first: tokens of its prompt and earlier response; 0 if already counted.
         """
         self.counters = replace(
             self.counters,
@@ -36,10 +36,10 @@ class WorkCounters:
     def timed(
         self, answers: Iterator[tuple[int, RequestOutput]]
     ) -> Iterator[tuple[int, RequestOutput]]:
-        """Pass answers on and count the seconds that the caller waited for them.
+        """Yield outputs and count the seconds that the caller waited for them.
 
         vLLM prefills some sequences while it decodes others: seconds in which any sequence was
-        between its first step and its first token are prefill. They are known at the end only.
+        between its first step and its first token count as prefill, known only at the end.
         """
         spans: list[Span] = []
         waited = 0.0
@@ -51,7 +51,7 @@ class WorkCounters:
             yield answer
             started = time.perf_counter()
         waited += self._decoded(started)
-        prefill = min(waited, covered(spans))
+        prefill = min(waited, union_length(spans))
         self.counters = replace(
             self.counters,
             prefill_seconds=self.counters.prefill_seconds + prefill,
@@ -66,7 +66,7 @@ class WorkCounters:
         return seconds
 
 
-def covered(spans: Sequence[Span]) -> float:
+def union_length(spans: Sequence[Span]) -> float:
     """Length of the union of intervals; 0 for none."""
     total, reached = 0.0, float("-inf")
     for start, end in sorted(spans):

@@ -1,4 +1,4 @@
-"""Rollouts with vLLM: in this process, or in one of its own that is watched and started again."""
+"""Rollouts with vLLM: in this process, or in a monitored process that is restarted on failure."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing
@@ -27,8 +27,8 @@ from tasks.engines.rollout_vllm.completions import (  # noqa: E402
     call_of,
     logprobs_call,
     logprobs_of,
+    make_seats,
     rollout_of,
-    seats,
 )
 from tasks.engines.rollout_vllm.counters import WorkCounters  # noqa: E402
 from tasks.engines.rollout_vllm.in_process import InProcess  # noqa: E402
@@ -48,8 +48,8 @@ ONE_PROCESS = LayoutSettings()
 class VllmRolloutEngine:
     """A RolloutEngine on vLLM.
 
-    `layout.dedicated_rollout_gpus` 0 is this process; above 0 are separate processes, each with
-    `layout.rollout_tensor` of the node's last GPUs.
+    With `layout.dedicated_rollout_gpus` 0 it runs in this process; above 0 in separate processes,
+    each with `layout.rollout_tensor` of the node's last GPUs.
     """
 
     def __init__(
@@ -65,13 +65,13 @@ class VllmRolloutEngine:
         """Open a model directory; in process and under torchrun, on all ranks together.
 
         Args:
-            group: how weights reach processes of their own: over a group of 'nccl' or 'gloo', or
-                '' in files. None takes NCCL from GPU to GPU, else files.
-            fp8_ignored_layers: names of layers that fp8 leaves alone beside routers, embeddings and
-                head, such as those of Super Experts: 'model.layers.3.mlp.experts'.
+            group: weight sync to separate processes: over 'nccl' or 'gloo', or '' in files. None
+                selects NCCL between GPUs, else files.
+            fp8_ignored_layers: layers kept in bf16 under fp8, in addition to routers, embeddings
+                and head, such as those of Super Experts: 'model.layers.3.mlp.experts'.
 
         Raises:
-            SettingsError: no model directory, or something that this machine cannot do.
+            SettingsError: not a model directory, or not supported on this machine.
         """
         self._facts = model_facts(folder)
         refuse(self._facts, precision, layout)
@@ -85,7 +85,7 @@ class VllmRolloutEngine:
         )
         self._replicas = max(1, layout.dedicated_rollout_gpus // layout.rollout_tensor)
         self._staging = Staging(folder)
-        self._backend = _opened(options, layout, self._staging, group)
+        self._backend = _open_backend(options, layout, self._staging, group)
         self._version = version
         self._tally = WorkCounters()
 
@@ -101,7 +101,7 @@ class VllmRolloutEngine:
 
     @property
     def slots(self) -> int:
-        """How many sequences decode at once."""
+        """Number of sequences decoded concurrently."""
         return SLOTS * self._replicas
 
     @property
@@ -111,12 +111,12 @@ class VllmRolloutEngine:
 
     @property
     def restarts(self) -> int:
-        """How often an engine that died or hung was started again on the current weights."""
+        """Number of restarts of an engine that died or hung."""
         return self._backend.restarts
 
     @property
     def reissued(self) -> int:
-        """Sequences that were in flight then, and were generated anew."""
+        """Number of sequences that were in flight at a restart and were generated again."""
         return self._backend.reissued
 
     def generate(self, requests: Sequence[Request], sampling: Sampling) -> Iterator[Rollout]:
@@ -124,10 +124,10 @@ class VllmRolloutEngine:
 
         Raises:
             DataError: a request has no prompt, or no token left to draw.
-            SettingsError: a temperature or length that vLLM cannot do.
-            EngineError: vLLM failed, and starting it again did not help.
+            SettingsError: vLLM does not support the temperature or the length.
+            EngineError: vLLM failed, also after a restart.
         """
-        waiting = seats(requests, sampling, self._facts.max_tokens)
+        waiting = make_seats(requests, sampling, self._facts.max_tokens)
         calls = [
             call_of(number, seat, sampling, self._end_token) for number, seat in enumerate(waiting)
         ]
@@ -150,21 +150,21 @@ class VllmRolloutEngine:
         return found
 
     def load_weights(self, weights: Iterator[tuple[str, torch.Tensor]], version: int) -> str:
-        """Pass the tensors on to the workers; the digest is of what those received.
+        """Send the tensors to the workers; return the digest of what they received.
 
         Under torchrun every rank of a replica gets all tensors.
 
         Raises:
             EngineError: a tensor does not fit, rollouts are being generated, or the update
-                failed. In a process of its own the engine is as before; in this process it
-                refuses to compute until a whole weight sync has come.
+                failed. In a separate process the engine is unchanged; in this process it refuses
+                to generate until a weight sync is complete.
         """
         digest = self._backend.install(weights)
         self._version = version
         return digest
 
     def sleep(self) -> None:
-        """Give the GPU's memory to the trainer until the next call."""
+        """Release GPU memory for the trainer until the next call."""
         self._backend.sleep()
 
     def close(self) -> None:
@@ -173,7 +173,7 @@ class VllmRolloutEngine:
         self._staging.close()
 
 
-def _opened(
+def _open_backend(
     options: dict[str, Any], layout: LayoutSettings, staging: Staging, group: str | None
 ) -> Backend:
     if not layout.dedicated_rollout_gpus:

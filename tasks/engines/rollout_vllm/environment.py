@@ -1,6 +1,6 @@
-"""What vLLM reads from the environment while it is imported; here is the only place that sets it.
+"""Environment variables that vLLM reads on import; they are set in this module only.
 
-A variable that is set already is left alone.
+A variable that is already set is not changed.
 """
 
 import os
@@ -13,28 +13,28 @@ import torch
 from tasks.errors import SettingsError
 
 EVERYWHERE = {
-    # The engine of this process steps in this process; AsyncLLM starts its own all the same.
+    # The in-process engine steps in this process; AsyncLLM still starts its own.
     "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
-    # A fork would inherit the locks of torch's threads, held by threads that it lacks.
+    # A forked process would inherit locks held by torch threads that do not exist in it.
     "VLLM_WORKER_MULTIPROC_METHOD": "spawn",
     "VLLM_NO_USAGE_STATS": "1",
     "VLLM_LOGGING_LEVEL": "ERROR",
 }
 WITHOUT_GPU = {
-    # Threads bound to cores would be shared by the trainer and every other engine in the process.
+    # Bound cores would be shared by the trainer and all other engines in the process.
     "VLLM_CPU_OMP_THREADS_BIND": "nobind",
-    # No warm-up and no compiler: both cost more than they give on models that fit a laptop.
+    # No warm-up and no compilation: both cost more than they save on laptop-sized models.
     "VLLM_CPU_CI_ENV": "1",
     "TORCHDYNAMO_DISABLE": "1",
 }
 LAUNCHER = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
-"""What torchrun tells its processes; an engine in a process of its own is none of them."""
+"""Variables set by torchrun; a separate engine process is not part of the launch."""
 _CHANGING = threading.Lock()
-"""Replicas that are started again at once would take each other's changes for what was before."""
+"""Serialises changes: concurrent restarts would restore each other's changes."""
 
 
 def prepare_environment() -> None:
-    """Set what is not set yet. To be called before the first import of vLLM."""
+    """Set the variables that are not set; call before the first import of vLLM."""
     for name, value in EVERYWHERE.items():
         os.environ.setdefault(name, value)
     if not torch.cuda.is_available():
@@ -54,11 +54,11 @@ def changed_environment(changes: Mapping[str, str | None]) -> Iterator[None]:
             _apply(before)
 
 
-def apart_environment(devices: Sequence[str]) -> dict[str, str | None]:
-    """Return the changes for a child that is no part of the launch and sees these GPUs only.
+def separate_environment(devices: Sequence[str]) -> dict[str, str | None]:
+    """Return the changes for a child outside the launch that sees only these GPUs.
 
     Args:
-        devices: as CUDA_VISIBLE_DEVICES names them; none: there is no GPU to see.
+        devices: as in CUDA_VISIBLE_DEVICES; empty without GPUs.
     """
     changes: dict[str, str | None] = dict.fromkeys(LAUNCHER)
     if devices:
@@ -67,7 +67,7 @@ def apart_environment(devices: Sequence[str]) -> dict[str, str | None]:
 
 
 def last_devices(count: int) -> list[str]:
-    """Return the names of the node's last GPUs; none on a machine without.
+    """Return the names of the node's last GPUs; empty without GPUs.
 
     Raises:
         SettingsError: this process sees fewer.
@@ -83,9 +83,9 @@ def last_devices(count: int) -> list[str]:
 
 
 def group_with(devices: Sequence[str]) -> str:
-    """Return what weights go over to an engine on these GPUs: 'nccl', or '' for files.
+    """Return the transport of weights to an engine on these GPUs: 'nccl', or '' for files.
 
-    NCCL goes from one GPU to others: not to none, and not to this process's own.
+    NCCL needs distinct GPUs on both sides, so it is not used without GPUs or on this process's own.
     """
     if not devices:
         return ""

@@ -1,12 +1,12 @@
 # pyright: reportMissingImports=false
 """vLLM in this process: colocated with the trainer, or alone on a laptop.
 
-Under torchrun vLLM joins the process group that is there; consecutive ranks form tensor-parallel
-groups, each of them a replica. All ranks then open their engines together, and the ranks of a
-replica make the same calls: they step in lockstep.
+Under torchrun vLLM joins the existing process group; consecutive ranks form tensor-parallel groups,
+each of them a replica. All ranks open their engines together, and the ranks of a replica make the
+same calls: they step in lockstep.
 
-vLLM's groups are made once per process and stay: another engine takes them up, and the process
-group, which others may use by then, is never destroyed.
+vLLM's groups are created once per process and reused by later engines; the process group, which
+others may use, is never destroyed.
 """
 
 import gc
@@ -21,11 +21,11 @@ from vllm.v1.engine.core_client import InprocClient
 from vllm.v1.engine.llm_engine import LLMEngine
 
 from tasks.engines.rollout_vllm.backend import Call
-from tasks.engines.rollout_vllm.staging import Shape, checked
+from tasks.engines.rollout_vllm.staging import Shape, check_tensors
 from tasks.errors import EngineError, SettingsError
 
 SLEEP_LEVEL = 1
-"""Weights go to the host's memory, the cache is dropped."""
+"""Sleep level 1: weights are offloaded to host memory, the KV cache is discarded."""
 
 
 class InProcess:
@@ -47,7 +47,7 @@ class InProcess:
         try:
             self._engine = LLMEngine.from_engine_args(EngineArgs(**options))
         finally:
-            # On a CPU vLLM forbids everybody in the process to set the number of threads.
+            # On a CPU vLLM replaces torch's function that sets the number of threads.
             torch.set_num_threads = set_threads
         self._expected = expected
         self._whole = True
@@ -58,10 +58,10 @@ class InProcess:
         """Step until every call has ended.
 
         Raises:
-            EngineError: the last weights that came did not come to their end.
+            EngineError: the last weight sync was interrupted.
         """
         if not self._whole:
-            raise EngineError("the last weight sync of weights broke off; hand over whole ones")
+            raise EngineError("the last weight sync was interrupted; send complete weights")
         engine = self._awake()
         pending: dict[str, int] = {}
         try:
@@ -82,34 +82,36 @@ class InProcess:
                 engine.abort_request(list(pending))
 
     def install(self, weights: Iterator[tuple[str, torch.Tensor]]) -> str:
-        """Let the worker take tensors as they come, then forget what the old weights computed.
+        """Install tensors in the worker as they arrive, then drop the prefix cache.
 
-        Tensors are passed on as they are, layer by layer: nothing is written, and no more than
-        the layers that are not complete yet is held. So a weight sync that breaks off has changed
-        some layers; nothing is computed with them until another has come to its end.
+        Tensors are installed layer by layer: nothing is written, and only incomplete layers are
+        buffered. An interrupted weight sync has therefore changed some layers; the engine refuses
+        to generate until another sync is complete.
 
         Raises:
             EngineError: rollouts are being generated, the tensors do not fit, or vLLM failed.
         """
         engine = self._awake()
         if engine.has_unfinished_requests():
-            raise EngineError("weights came while rollouts were being generated; end those first")
+            raise EngineError(
+                "weights were sent while rollouts were being generated; finish those first"
+            )
         self._whole = False
         try:
             engine.collective_rpc("start_weight_update")
-            update = {"update_info": {"tensors": checked(weights, self._expected)}}
+            update = {"update_info": {"tensors": check_tensors(weights, self._expected)}}
             engine.collective_rpc("update_weights", kwargs=update)
             engine.collective_rpc("finish_weight_update")
             (digest,) = engine.collective_rpc("received_digest")
         except (RuntimeError, ValueError, KeyError, AssertionError) as error:
-            raise EngineError(f"the update of vLLM's weights broke off: {error}") from error
+            raise EngineError(f"the update of vLLM's weights was interrupted: {error}") from error
         if not engine.reset_prefix_cache():
-            raise EngineError("vLLM kept prefixes computed with the weights of before")
+            raise EngineError("vLLM kept prefixes computed with the previous weights")
         self._whole = True
         return digest
 
     def sleep(self) -> None:
-        """Sleep; without a GPU there is no memory that others could not take."""
+        """Sleep; without a GPU, do nothing."""
         if torch.cuda.is_available() and not self._sleeping:
             self._engine.sleep(SLEEP_LEVEL)
             self._sleeping = True
@@ -117,8 +119,8 @@ class InProcess:
     def close(self) -> None:
         """Free weights and cache.
 
-        vLLM's own shutdown does as much, and then destroys every process group of this process:
-        its own, that another engine may use, and the default one, which the trainer uses.
+        vLLM's own shutdown would also destroy every process group of this process: its own, which
+        another engine may use, and the default one, which the trainer uses.
         """
         client = self._engine.engine_core
         assert isinstance(client, InprocClient)

@@ -1,10 +1,10 @@
 # pyright: reportMissingImports=false
-"""A worker on a CPU whose launch is told apart from others on the machine.
+"""A CPU worker whose shared memory is distinguished from that of other launches.
 
-The ranks of a tensor-parallel group meet in shared memory. vLLM 0.30.0 names it by the end of the
-address they were started with, which is `env://` under every torchrun, and removes it only where a
-process ends by itself: one that was killed would keep every later launch from starting, and two
-launches at once would meet each other.
+The ranks of a tensor-parallel group communicate over shared memory. vLLM 0.30.0 names it by the end
+of their init address, which is `env://` under every torchrun, and removes it only when a process
+exits normally: after a kill no later launch could start, and two concurrent launches would share
+the same memory.
 """
 
 from pathlib import Path
@@ -17,13 +17,13 @@ SHARED_MEMORY = Path("/dev/shm")
 
 
 class LaunchedWorker(CPUWorker):
-    """vLLM's own, under a name that all ranks of a launch agree on; they open it together."""
+    """vLLM's CPU worker, with a shared-memory name that is unique to the launch."""
 
     def init_device(self) -> None:
-        """Join the groups; their shared memory has no name any more once everybody has it."""
+        """Join the groups, and unlink their shared memory once all ranks have opened it."""
         names = [uuid4().hex]
         distributed.broadcast_object_list(names)
-        # The process group is there already: nothing else is read from the address.
+        # The process group exists already: nothing else is read from the address.
         self.distributed_init_method = f"env://?{names[0]}"
         super().init_device()
         distributed.barrier()

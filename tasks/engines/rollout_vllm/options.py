@@ -1,5 +1,5 @@
 # pyright: reportMissingImports=false
-"""From a model directory and the settings of a machine to the arguments of vLLM."""
+"""vLLM's arguments from a model directory and the machine settings."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -16,21 +16,21 @@ from tasks.engines.rollout_vllm.receive import BACKEND, TransferExtension
 from tasks.errors import SettingsError
 
 SLOTS = 256
-"""Sequences that decode at once."""
+"""Number of sequences decoded concurrently."""
 CPU_CACHE_BYTES = 512 * 2**20
-"""Of keys and values, without a GPU; sequences that find no room wait."""
+"""Size of the KV cache without a GPU; sequences that do not fit wait."""
 PREFILL_TOKENS = 8192
 """Per step; without chunks at least the longest sequence."""
 CPU_EXPERT_WIDTH = 32
-"""vLLM's CPU kernel pads narrower experts, and cannot update padded ones."""
+"""vLLM's CPU kernel pads narrower experts, and padded experts cannot be updated."""
 DTYPES = {Precision.FP32: "float32", Precision.BF16: "bfloat16", Precision.FP8: "bfloat16"}
 KEPT_WHOLE = ("lm_head", "re:.*embed_tokens", "re:.*\\.mlp\\.gate$")
-"""Layers that fp8 leaves alone (norms are never quantised): head, embeddings, routers."""
+"""Layers never quantised to fp8, in addition to norms: head, embeddings, routers."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelFacts:
-    """What the engine needs to know of a model's configuration."""
+    """The parts of a model's configuration that the engine needs."""
 
     num_experts: int
     """0 without a router."""
@@ -50,7 +50,7 @@ def model_facts(folder: Path) -> ModelFacts:
     """
     path = folder / "config.json"
     if not path.is_file():
-        raise SettingsError(f"{folder} is no model directory: it holds no config.json")
+        raise SettingsError(f"{folder} is not a model directory: it has no config.json")
     config: Mapping[str, Any] = json.loads(path.read_text())
     num_experts = int(config.get("num_experts") or config.get("num_local_experts") or 0)
     dense = set(config.get("mlp_only_layers") or ())
@@ -79,9 +79,9 @@ def engine_options(
     on_gpu = torch.cuda.is_available()
     options: dict[str, Any] = {
         "model": str(folder),
-        # Token ids go in and come out; nothing here reads text.
+        # Inputs and outputs are token ids, not text.
         "skip_tokenizer_init": True,
-        # The sampling defaults of the model's authors must not change the distribution.
+        # The model's generation_config must not change the sampling distribution.
         "generation_config": "vllm",
         "use_tqdm_on_load": False,
         "dtype": DTYPES[precision],
@@ -105,11 +105,11 @@ def engine_options(
 def _gpu_options(facts: ModelFacts, layout: LayoutSettings) -> dict[str, Any]:
     options: dict[str, Any] = {
         "gpu_memory_utilization": layout.rollout_memory,
-        # Only an engine that shares its GPUs has to give their memory back.
+        # Only an engine that shares its GPUs needs sleep mode.
         "enable_sleep_mode": not layout.dedicated_rollout_gpus,
     }
     if facts.num_experts:
-        # Kernels that route inside themselves have recorded nothing but zeros in some versions.
+        # Kernels with built-in routing recorded only zeros in some versions.
         options["moe_backend"] = "triton"
     return options
 
@@ -119,13 +119,13 @@ def _cpu_options() -> dict[str, Any]:
         "enforce_eager": True,
         "block_size": 32,
         "kv_cache_memory_bytes": CPU_CACHE_BYTES,
-        # A prompt in chunks makes vLLM turn the generator of a seed back, which a CPU's cannot.
+        # With chunked prefill vLLM rewinds a request's generator, which a CPU generator cannot.
         "enable_chunked_prefill": False,
     }
 
 
 def refuse(facts: ModelFacts, precision: Precision, layout: LayoutSettings) -> None:
-    """Refuse what vLLM cannot do on this machine, before it starts.
+    """Refuse settings that vLLM does not support on this machine, before it starts.
 
     Raises:
         SettingsError: names the setting.
@@ -140,7 +140,7 @@ def refuse(facts: ModelFacts, precision: Precision, layout: LayoutSettings) -> N
     widths = CPUAttentionBackend.get_supported_head_sizes()
     if facts.head_width not in widths:
         raise SettingsError(
-            f"attention heads are {facts.head_width} wide: without a GPU vLLM can do {widths}; "
+            f"attention heads are {facts.head_width} wide: without a GPU vLLM supports {widths}; "
             "use engines.rollout 'hf'"
         )
     if facts.num_experts and (facts.expert_width // layout.rollout_tensor) % CPU_EXPERT_WIDTH:

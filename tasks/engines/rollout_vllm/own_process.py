@@ -1,10 +1,10 @@
 # pyright: reportMissingImports=false
-"""vLLM in a process of its own, watched: one that dies or falls silent is started again.
+"""vLLM in a separate, monitored process that is restarted when it dies or hangs.
 
-vLLM's engine reports every step it takes; an engine that has work and takes none for `hang_s`
-counts as hung. A new one is opened on the folder of the current weights. Before it gets any
-traffic, the digest it reads there and its log-probabilities of a fixed sequence must be those of
-before. Then the calls that were in flight are made again: the same calls, so with the same tokens.
+vLLM's engine reports every step; an engine that has work and takes no step for `hang_s` is
+considered hung. A new process is opened on the folder of the current weights. Before it receives
+any calls, the digest it reads there and its log-probabilities of a fixed sequence must equal those
+recorded before. Then the calls in flight are issued again, with the same seeds and tokens.
 """
 
 import logging
@@ -29,16 +29,16 @@ from tasks.errors import EngineError
 
 LOG = logging.getLogger(__name__)
 MAX_FRUITLESS_RESTARTS = 3
-"""In a row, without one completion between them."""
+"""Consecutive restarts without a completion between them."""
 CANARY_TOKENS = np.arange(2, 34, dtype=np.int32)
-"""Ids that every vocabulary has."""
+"""Token ids that exist in every vocabulary."""
 CANARY_GAP = {"float32": 1e-4, "bfloat16": 2e-2}
-"""Mean |dlogp| in nats that the same weights may show after a restart."""
+"""Largest mean |dlogp| in nats of the same weights after a restart."""
 LOOKS_PER_HANG = 4
-"""How often the silence is measured while it grows to hang_s."""
+"""Number of checks for progress within hang_s."""
 LONGEST_LOOK_S = 1.0
 
-Seen = tuple[str, NDArray[np.float32]]
+WeightIdentity = tuple[str, NDArray[np.float32]]
 """Digest of the weights that a process has, and its log-probabilities of the canary."""
 
 
@@ -47,8 +47,8 @@ class OwnProcess:
 
     Args:
         devices: which GPUs of the node; none on a machine without.
-        hang_s: silence after which the process counts as hung, also of one that starts.
-        group: 'nccl' or 'gloo' to send weights over; '' where they come as files.
+        hang_s: time without progress after which the process is considered hung, also at start.
+        group: 'nccl' or 'gloo' to send weights over; '' to send them as files.
     """
 
     def __init__(
@@ -71,11 +71,11 @@ class OwnProcess:
         self._running = 0
         self._fruitless = 0
         self._process = self._start()
-        self._digest, self._canary = self._seen()
+        self._digest, self._canary = self._read_identity()
         self._before = (self._folder, self._digest, self._canary)
 
     def run(self, calls: Sequence[Call]) -> Generator[tuple[int, RequestOutput]]:
-        """Yield answers as they end, from this engine or from those that take its place."""
+        """Yield outputs as they end, from this engine or from its replacement after a restart."""
         pending = {call.number: call for call in calls}
         self._running += 1
         try:
@@ -85,64 +85,66 @@ class OwnProcess:
                     self._fruitless = 0
                     yield number, answer
                 if pending:
-                    self._revive(f"{len(pending)} sequences were in flight")
+                    self._restart(f"{len(pending)} sequences were in flight")
                     self.reissued += len(pending)
         finally:
             self._running -= 1
 
     def install(self, weights: Iterator[tuple[str, torch.Tensor]]) -> str:
-        """Hand over weights, and keep them in a folder for a process that has to start.
+        """Send weights, and keep them in a folder for a restart.
 
         Raises:
-            EngineError: the tensors do not fit, or the update failed; the engine is as before.
+            EngineError: the tensors do not fit, or the update failed; the engine is unchanged.
         """
         return sync_weights([self], self._staging, weights)
 
     def begin(self) -> Update:
         """Start a weight sync."""
         if self._running:
-            raise EngineError("weights came while rollouts were being generated; end those first")
+            raise EngineError(
+                "weights were sent while rollouts were being generated; finish those first"
+            )
         self._before = (self._folder, self._digest, self._canary)
         return Update(self._process)
 
     def end(self, update: Update, folder: Path) -> str:
-        """Finish it; where the process was lost, open a new one on the folder."""
+        """Finish a weight sync; if the process was lost, open a new one on the folder."""
         self._folder = folder
         try:
             self._digest = update.end(folder)
             self._canary = self._probe()
         except Lost as error:
-            LOG.warning("vLLM was lost in a weight update (%s) and is started again", error)
-            self._digest, self._canary = self._replaced()
+            LOG.warning("vLLM was lost in a weight update (%s) and is restarted", error)
+            self._digest, self._canary = self._replace_process()
         return self._digest
 
-    def give_up(self, update: Update) -> None:
-        """Open a new process on the weights of before, if they were touched."""
+    def abort(self, update: Update) -> None:
+        """Open a new process on the previous weights, if they were changed."""
         folder, *_ = self._before
         if update.begun or update.lost is not None or self._folder != folder:
             self._folder, self._digest, self._canary = self._before
-            self._revive("a weight update broke off; back to the weights of before")
+            self._restart("a weight update was interrupted; restoring the previous weights")
             self._fruitless = 0
 
     def sleep(self) -> None:
-        """Nothing: its GPUs are its own."""
+        """Do nothing: its GPUs are dedicated."""
 
     def close(self) -> None:
         """End the process."""
         self._process.kill()
 
     def _answers(self, calls: Sequence[Call]) -> Generator[tuple[int, RequestOutput]]:
-        """Yield what this process completes; ends early where it died or hung.
+        """Yield what this process completes; end early if it died or hung.
 
         Raises:
-            EngineError: it refuses a call, so that starting it again would not help.
+            EngineError: it refuses a call, so that a restart would not help.
         """
         ended: queue.SimpleQueue[Ended] = queue.SimpleQueue()
         pulse = self._process.pulse
         call_off = self._process.submit(calls, ended)
         left, lost = len(calls), False
         try:
-            # After a death, what had been completed before it still lies in the queue.
+            # After a crash, earlier completions are still in the queue.
             while left and not (lost and ended.empty()):
                 try:
                     number, answer = ended.get(timeout=self._look_s)
@@ -162,22 +164,22 @@ class OwnProcess:
         finally:
             call_off()
 
-    def _revive(self, why: str) -> None:
-        """Put a new process in place of this one, proven to hold the current weights.
+    def _restart(self, why: str) -> None:
+        """Replace the process by a new one, verified to hold the current weights.
 
         Raises:
-            EngineError: several in a row completed nothing.
+            EngineError: several restarts in a row completed nothing.
         """
         while True:
             self._fruitless += 1
             if self._fruitless > MAX_FRUITLESS_RESTARTS:
                 raise EngineError(
-                    f"vLLM was started again {MAX_FRUITLESS_RESTARTS} times and completed nothing; "
-                    f"at last: {why}"
+                    f"vLLM was restarted {MAX_FRUITLESS_RESTARTS} times and completed nothing; "
+                    f"last cause: {why}"
                 )
-            LOG.warning("vLLM is started again: %s", why)
+            LOG.warning("vLLM is restarted: %s", why)
             try:
-                digest, canary = self._replaced()
+                digest, canary = self._replace_process()
             except Lost as error:
                 why = str(error)
                 continue
@@ -186,8 +188,8 @@ class OwnProcess:
                 return
             why = f"digest {digest[:12]} for {self._digest[:12]}, canary off by {gap:.2g} nats"
 
-    def _replaced(self) -> Seen:
-        """Put a process on the current folder in place of this one; return what it has.
+    def _replace_process(self) -> WeightIdentity:
+        """Replace the process by one on the current folder; return the identity of its weights.
 
         Raises:
             Lost: it did not start.
@@ -195,14 +197,14 @@ class OwnProcess:
         self._process.kill()
         self.restarts += 1
         self._process = self._start()
-        return self._seen()
+        return self._read_identity()
 
     def _start(self) -> Process:
         options: dict[str, Any] = self._options | {"model": str(self._folder)}
         return Process(options, self._devices, hang_s=self._hang_s, group=self._group)
 
-    def _seen(self) -> Seen:
-        digests = self._process.tell("folder_digest", folder=str(self._folder))
+    def _read_identity(self) -> WeightIdentity:
+        digests = self._process.call_and_wait("folder_digest", folder=str(self._folder))
         return digests[0], self._probe()
 
     def _probe(self) -> NDArray[np.float32]:

@@ -1,7 +1,7 @@
 # pyright: reportMissingImports=false
-"""One vLLM in a process of its own: started, asked, and killed at once when that is needed.
+"""One vLLM in a separate process: start it, make calls, and kill it immediately if needed.
 
-vLLM's asynchronous engine lives on an event loop in a thread of its own, which ends with it.
+vLLM's asynchronous engine runs on an event loop in a separate thread, which ends with it.
 """
 
 import asyncio
@@ -29,31 +29,31 @@ from vllm.v1.metrics.loggers import StatLoggerBase
 
 from tasks.engines.rollout_vllm.backend import Call
 from tasks.engines.rollout_vllm.broadcast import Link
-from tasks.engines.rollout_vllm.environment import apart_environment, changed_environment
+from tasks.engines.rollout_vllm.environment import changed_environment, separate_environment
 from tasks.errors import EngineError
 
 LOG = logging.getLogger(__name__)
 LOOK_S = 1.0
-"""Between two looks at whether a process that owes an answer lives."""
+"""Interval of liveness checks of a process with pending calls."""
 DEATH_S = 10.0
-"""Longest from the death of a worker to that of its engine."""
+"""Longest time from the death of a worker to that of its engine."""
 
 Value = TypeVar("Value")
 Ended = tuple[int, RequestOutput | BaseException]
 
 
 class Lost(EngineError):
-    """The process is dead, silent, or did not start."""
+    """The process is dead, hangs, or did not start."""
 
 
 class Pulse(StatLoggerBase):
-    """Hears of every step of the engine, and remembers when the last was."""
+    """Receives a notification of every engine step, and stores the time of the last one."""
 
     def __init__(self, vllm_config: VllmConfig | None = None, engine_index: int = 0) -> None:
         self.beat()
 
     def beat(self) -> None:
-        """Note a sign of life."""
+        """Store the current time."""
         self.last = time.monotonic()
 
     def record(self, *stats: object, **more: object) -> None:
@@ -70,8 +70,8 @@ class Process:
     Args:
         options: of vLLM's EngineArgs.
         devices: which GPUs of the node; none on a machine without.
-        hang_s: longest that an answer may take, once it has started.
-        group: 'nccl' or 'gloo' to send weights over; '' where they come as files.
+        hang_s: timeout of a call, once the process has started.
+        group: 'nccl' or 'gloo' to send weights over; '' to send them as files.
 
     Raises:
         Lost: it did not start.
@@ -88,11 +88,11 @@ class Process:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
-        # vLLM itself gives a process that starts VLLM_ENGINE_READY_TIMEOUT_S (ten minutes).
+        # vLLM's own limit for the start is VLLM_ENGINE_READY_TIMEOUT_S (ten minutes).
         try:
-            self._engine = self._on_loop(self._opened(options, devices)).result()
+            self._engine = self._on_loop(self._open_engine(options, devices)).result()
             self._family = _family(self._engine)
-        # vLLM's failures have no class in common.
+        # vLLM's errors have no common base class.
         except Exception as error:
             self._end_loop()
             raise Lost(f"vLLM did not start on {options['model']}: {error}") from error
@@ -100,10 +100,10 @@ class Process:
             self._connect(Link(group, workers=options["tensor_parallel_size"], limit_s=hang_s))
 
     def submit(self, calls: Sequence[Call], ended: queue.SimpleQueue[Ended]) -> Callable[[], None]:
-        """Start calls, whose answers or errors go into the queue.
+        """Start calls; their outputs or errors are put into the queue.
 
         Returns:
-            What calls off those that have not ended.
+            A function that cancels the unfinished calls.
         """
 
         async def start() -> list[asyncio.Task[RequestOutput]]:
@@ -131,56 +131,56 @@ class Process:
         """Call all workers, without waiting."""
         return self._on_loop(self._engine.collective_rpc(name, kwargs=arguments))
 
-    def tell(self, name: str, **arguments: Any) -> list[Any]:
-        """Call all workers; return what each of them says."""
+    def call_and_wait(self, name: str, **arguments: Any) -> list[Any]:
+        """Call all workers and return their results."""
         return self.answer(self.call(name, **arguments))
 
     def pause(self) -> None:
-        """Take no step until `resume`."""
+        """Pause generation until `resume`."""
         self._ask(self._engine.pause_generation())
 
     def resume(self) -> None:
-        """Go on, without anything that was computed before the pause.
+        """Resume generation with an empty prefix cache.
 
         Raises:
             EngineError: vLLM keeps cached prefixes.
         """
         if not self._ask(self._engine.reset_prefix_cache()):
-            raise EngineError("vLLM kept prefixes computed with the weights of before")
+            raise EngineError("vLLM kept prefixes computed with the previous weights")
         self._ask(self._engine.resume_generation())
 
     def answer(self, future: Future[Value]) -> Value:
-        """Wait for what was asked.
+        """Wait for the result of a call.
 
         Raises:
-            Lost: no answer for hang_s, or no process that could answer.
+            Lost: no result within hang_s, or the process is dead.
             EngineError: vLLM refused.
         """
         until = time.monotonic() + self._hang_s
-        # vLLM leaves a question open whose process has died.
+        # vLLM never completes a call whose process has died.
         while not wait([future], timeout=LOOK_S).done:
             if self._engine.errored or time.monotonic() > until:
                 future.cancel()
-                raise Lost(f"vLLM is dead, or gave no answer for {self._hang_s:.0f} s")
+                raise Lost(f"vLLM is dead, or did not respond for {self._hang_s:.0f} s")
         try:
             return future.result()
         except (EngineDeadError, EngineGenerateError) as error:
             raise Lost(f"vLLM's process is dead: {error!r}") from error
-        # What a worker raises comes without its class; so does the death of one among several.
+        # Errors of a worker, and the death of one of several, arrive without their class.
         except Exception as error:
-            if self._dies():
+            if self._died():
                 raise Lost(f"vLLM's process is dead: {error}") from error
             raise EngineError(f"vLLM failed: {error}") from error
 
-    def _dies(self) -> bool:
-        """Wait and see if it does: vLLM gives the other workers some seconds first."""
+    def _died(self) -> bool:
+        """Wait whether the process dies: vLLM first waits some seconds for the other workers."""
         until = time.monotonic() + DEATH_S
         while not self._engine.errored and time.monotonic() < until:
             time.sleep(0.1)
         return self._engine.errored
 
     def kill(self) -> None:
-        """End the process and its workers at once: one that hangs does not listen."""
+        """Kill the process and its workers: a hung process does not handle requests."""
         if self._over:
             return
         self._over = True
@@ -195,17 +195,17 @@ class Process:
         self._engine.shutdown(timeout=0)
         client = self._engine.engine_core
         assert isinstance(client, MPClient)
-        self._on_loop(_closed(client)).result()
+        self._on_loop(_close_client(client)).result()
         self._end_loop()
         del self._engine, client
-        # Its parts refer to each other; left to the end of the process they would fail there.
+        # Collect reference cycles now: at interpreter exit their finalisers would fail.
         gc.collect()
 
     def _connect(self, link: Link) -> None:
-        """Meet the workers.
+        """Form the group with the workers.
 
         Raises:
-            Lost: they have not come; the process is ended.
+            Lost: they did not join; the process is killed.
         """
         self.link = link
         try:
@@ -216,8 +216,8 @@ class Process:
             self.kill()
             raise Lost(f"vLLM's workers did not join the group of its owner: {error}") from error
 
-    async def _opened(self, options: dict[str, Any], devices: Sequence[str]) -> AsyncLLM:
-        with changed_environment(apart_environment(devices)):
+    async def _open_engine(self, options: dict[str, Any], devices: Sequence[str]) -> AsyncLLM:
+        with changed_environment(separate_environment(devices)):
             return AsyncLLM.from_engine_args(
                 AsyncEngineArgs(**options), stat_loggers=[lambda *_: self.pulse]
             )
@@ -253,8 +253,8 @@ def _family(engine: AsyncLLM) -> list[psutil.Process]:
     return cores + [child for core in cores for child in core.children(recursive=True)]
 
 
-async def _closed(client: MPClient) -> None:
-    """Close what vLLM leaves open: its context would warn when it is collected."""
+async def _close_client(client: MPClient) -> None:
+    """Close the client's context, which vLLM leaves open and which would warn when collected."""
     sockets = [client.input_socket, client.resources.output_socket]
     close_sockets([one for one in sockets if one is not None])
     if not client.resources.ctx.closed:
@@ -262,7 +262,7 @@ async def _closed(client: MPClient) -> None:
 
 
 async def _end_others() -> None:
-    """Cancel every task of this loop but this one, and wait for their ends."""
+    """Cancel every other task of this loop, and wait for their ends."""
     others = asyncio.all_tasks() - {asyncio.current_task()}
     for task in others:
         task.cancel()
@@ -272,7 +272,7 @@ async def _end_others() -> None:
 def _deliver(
     number: int, ended: queue.SimpleQueue[Ended]
 ) -> Callable[[asyncio.Task[RequestOutput]], None]:
-    """Return what puts a task's end into the queue, unless it was called off."""
+    """Return a callback that puts a task's result into the queue, unless it was cancelled."""
 
     def deliver(task: asyncio.Task[RequestOutput]) -> None:
         if not task.cancelled():

@@ -1,14 +1,14 @@
 # pyright: reportMissingImports=false
-"""The worker's side of a weight sync: hash and install tensors, packets or files.
+"""The worker's side of a weight sync: hash and install tensors from packets or files.
 
 This is a backend of vLLM's own update path (start, update per packet or file, finish), registered
 when a worker imports this module as its extension. The digest is computed from the bytes received
 here.
 
-On a CPU vLLM 0.30 forgets two steps of that path, and then computes nonsense without an error:
+On a CPU vLLM 0.30 omits two steps of that path, and then computes wrong results without an error:
 experts are packed for their kernel when a model is loaded, but not when it is updated; and a head
 that is tied to the embedding keeps the packed copy of the old one. `pack_experts` and `pack_heads`
-do these steps, and refuse kernels that are not known here.
+add these steps, and refuse unknown kernels.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -35,88 +35,90 @@ from vllm.model_executor.model_loader.reload import (
 from vllm.platforms import current_platform
 
 from tasks.algorithms.digests import joint_digest, tensor_digest
-from tasks.engines.rollout_vllm.broadcast import Entry, Meeting, received
+from tasks.engines.rollout_vllm.broadcast import Entry, Rendezvous, receive_packet
 from tasks.errors import EngineError
 
 BACKEND = "eachprompt"
 """Name of the backend in vLLM's registry."""
 PACKED_BY_HAND = "0.30."
-"""Versions of vLLM known to forget the packing; a later one may do it, and twice is as wrong."""
+"""Versions of vLLM known to omit the packing; packing twice would corrupt the weights."""
 
 Loader = Callable[[Iterator[tuple[str, torch.Tensor]]], set[str]]
-"""A vLLM model's own: returns the names of the parameters it filled."""
+"""A vLLM model's `load_weights`: returns the names of the loaded parameters."""
 
 
 @dataclass
-class Place(Meeting, WeightTransferInitInfo):
-    """Where the owner is met; told only where packets will come."""
+class RendezvousInfo(Rendezvous, WeightTransferInitInfo):
+    """Rendezvous with the owner; sent only if weights arrive as packets."""
 
 
 @dataclass
 class Update(WeightTransferUpdateInfo):
-    """One of three: tensors of this process, what is in the next packet, a safetensors file."""
+    """One of: tensors of this process, contents of the next packet, a safetensors file."""
 
     path: str = ""
     tensors: Iterator[tuple[str, torch.Tensor]] | None = None
     entries: Sequence[Entry] = ()
 
 
-class TensorTransfer(WeightTransferEngine[Place, Update]):
+class TensorTransfer(WeightTransferEngine[RendezvousInfo, Update]):
     """Installs tensors under Hugging Face names."""
 
-    init_info_cls = Place
+    init_info_cls = RendezvousInfo
     update_info_cls = Update
     _group: Any = None
 
-    def init_transfer_engine(self, init_info: Place) -> None:
-        """Meet the owner and the other workers."""
-        self._group = init_info.visit(self.parallel_config.rank + 1)
+    def init_transfer_engine(self, init_info: RendezvousInfo) -> None:
+        """Join the group of the owner and the other workers."""
+        self._group = init_info.join_as_worker(self.parallel_config.rank + 1)
 
     def start_weight_update(self) -> None:
-        """Give every layer its loadable form back."""
+        """Restore every layer to its loadable form."""
         self.digests: dict[str, str] = {}
-        # Quantised layers have parameters, their scales, that no weights come for.
+        # The scales of quantised layers are parameters without weights in the sync.
         whole = self.model_config.quantization is None
         names = [name for name, _ in self.model.named_parameters()] if whole else []
-        # load_weights leaves one module out of the names of experts.
+        # load_weights omits one module from the names of experts.
         self._left = {name.replace(".routed_experts.", ".") for name in names}
         initialize_layerwise_reload(self.model)
 
     def receive_weights(self, update_info: Update) -> None:
-        """Load tensors; a layer is processed as soon as all of it has come."""
-        weights = self._coming(update_info)
+        """Load tensors; a layer is processed as soon as it is complete."""
+        weights = self._incoming(update_info)
         loader: Loader = self.model.load_weights  # pyright: ignore[reportAssignmentType]
         try:
-            self._left -= loader(self._hashed(weights))
+            self._left -= loader(self._hash_tensors(weights))
         except BaseException:
-            # What came of a layer would otherwise be counted as part of the next update.
+            # Otherwise a partial layer would be counted as part of the next update.
             finalize_layerwise_reload(self.model, self.model_config)
             raise
 
     def finish_weight_update(self) -> None:
-        """Process what is left and pack what vLLM forgets.
+        """Process the remaining layers and apply the packing that vLLM omits.
 
         Raises:
-            EngineError: a parameter got nothing, or the packing is not one known here.
+            EngineError: a parameter received no weights, or its packing is unknown.
         """
         finalize_layerwise_reload(self.model, self.model_config)
         pack_experts(self.model)
         pack_heads(self.model)
         if self._left:
-            raise EngineError(f"no weights came for {sorted(self._left)[:3]} of the rollout model")
+            raise EngineError(
+                f"no weights received for {sorted(self._left)[:3]} of the rollout model"
+            )
 
     def shutdown(self) -> None:
         """Leave the group."""
         self._group = None
 
-    def _coming(self, update: Update) -> Iterator[tuple[str, torch.Tensor]]:
+    def _incoming(self, update: Update) -> Iterator[tuple[str, torch.Tensor]]:
         if update.tensors is not None:
-            return _copies(update.tensors)
+            return _copy_tensors(update.tensors)
         if update.entries:
-            return received(self._group, update.entries, self.device)
+            return receive_packet(self._group, update.entries, self.device)
         return tensors_of(Path(update.path))
 
-    def _hashed(
+    def _hash_tensors(
         self, weights: Iterator[tuple[str, torch.Tensor]]
     ) -> Iterator[tuple[str, torch.Tensor]]:
         for name, tensor in weights:
@@ -125,12 +127,12 @@ class TensorTransfer(WeightTransferEngine[Place, Update]):
 
 
 class TransferExtension:
-    """What a worker can be asked beside vLLM's own calls."""
+    """Methods added to vLLM's worker."""
 
     weight_transfer_engine: TensorTransfer
 
     def received_digest(self) -> str:
-        """Digest of the tensors of the last update, as they came."""
+        """Digest of the tensors of the last update, as received."""
         return joint_digest(self.weight_transfer_engine.digests)
 
     def folder_digest(self, folder: str) -> str:
@@ -144,8 +146,10 @@ class TransferExtension:
         )
 
 
-def _copies(weights: Iterator[tuple[str, torch.Tensor]]) -> Iterator[tuple[str, torch.Tensor]]:
-    """Copies: a tensor waits for the rest of its layer, and the trainer may reuse its memory."""
+def _copy_tensors(
+    weights: Iterator[tuple[str, torch.Tensor]],
+) -> Iterator[tuple[str, torch.Tensor]]:
+    """Copy tensors, because the trainer may reuse their memory before a layer is complete."""
     for name, tensor in weights:
         yield name, tensor.detach().clone()
 
@@ -161,10 +165,10 @@ def pack_experts(model: torch.nn.Module) -> int:
     """Pack the updated experts of every layer as the CPU kernel reads them.
 
     Returns:
-        How many layers: 0 where nothing is packed (on a GPU, or without experts).
+        Number of packed layers: 0 on a GPU or without experts.
 
     Raises:
-        EngineError: a kernel whose packing is not known here.
+        EngineError: the packing of a kernel is unknown.
     """
     if not current_platform.is_cpu():
         return 0
@@ -175,7 +179,7 @@ def pack_experts(model: torch.nn.Module) -> int:
         if not isinstance(experts, CPUUnquantizedExperts):
             raise EngineError(
                 f"an update of {type(experts).__name__} may leave its weights unpacked; "
-                "only CPUUnquantizedExperts of vLLM 0.30 is known to be packed here"
+                "only the packing of CPUUnquantizedExperts of vLLM 0.30 is known"
             )
         if not vllm_version.startswith(PACKED_BY_HAND):
             raise EngineError(
@@ -187,10 +191,10 @@ def pack_experts(model: torch.nn.Module) -> int:
 
 
 def pack_heads(model: torch.nn.Module) -> int:
-    """Pack the output heads of an updated model anew; they keep their weights, so twice is fine.
+    """Pack the output heads of an updated model again; this can be repeated safely.
 
     Returns:
-        How many: 0 on a GPU, where nothing is packed.
+        Number of packed heads: 0 on a GPU.
     """
     if not current_platform.is_cpu():
         return 0
@@ -201,7 +205,7 @@ def pack_heads(model: torch.nn.Module) -> int:
 
 
 def register() -> None:
-    """Make the backend known to vLLM in this process; a second time changes nothing."""
+    """Register the backend with vLLM in this process; idempotent."""
     if BACKEND not in WeightTransferEngineFactory._registry:
         WeightTransferEngineFactory.register_engine(BACKEND, TensorTransfer)
 

@@ -1,5 +1,5 @@
 # pyright: reportMissingImports=false
-"""Several vLLM processes that answer side by side with the same weights."""
+"""Several vLLM processes with the same weights that generate in parallel."""
 
 import queue
 import threading
@@ -15,11 +15,11 @@ from tasks.engines.rollout_vllm.update import sync_weights
 from tasks.errors import EngineError
 
 Found = tuple[int, RequestOutput] | BaseException | None
-"""An answer; or what ended a replica's answers: an error, or None for the last of them."""
+"""An output, an error that ended a replica, or None after a replica's last output."""
 
 
 class Replicas:
-    """A Backend of backends; requests go to them in turn."""
+    """A Backend over several; requests are assigned round-robin."""
 
     def __init__(self, members: Sequence[OwnProcess], staging: Staging) -> None:
         self._members = members
@@ -36,7 +36,7 @@ class Replicas:
         return sum(member.reissued for member in self._members)
 
     def run(self, calls: Sequence[Call]) -> Generator[tuple[int, RequestOutput]]:
-        """Yield the answers of all members as they end."""
+        """Yield the outputs of all members as they end."""
         found: queue.SimpleQueue[Found] = queue.SimpleQueue()
         over = threading.Event()
         count = len(self._members)
@@ -66,12 +66,12 @@ class Replicas:
         """Write the weights once, and update all members to them.
 
         Raises:
-            EngineError: the tensors do not fit, or an update failed; all members are as before.
+            EngineError: the tensors do not fit, or an update failed; all members are unchanged.
         """
         return sync_weights(self._members, self._staging, weights)
 
     def sleep(self) -> None:
-        """Let all members rest."""
+        """Put all members to sleep."""
         for member in self._members:
             member.sleep()
 
@@ -84,7 +84,7 @@ class Replicas:
 def _listen(
     member: Backend, calls: Sequence[Call], found: "queue.SimpleQueue[Found]", over: threading.Event
 ) -> None:
-    """Put a member's answers into the queue; stop between two of them when it is over."""
+    """Put a member's outputs into the queue until it ends or is stopped."""
     answers = member.run(calls)
     try:
         for answer in answers:
@@ -92,7 +92,7 @@ def _listen(
             if over.is_set():
                 break
         found.put(None)
-    except Exception as error:  # noqa: BLE001, whatever ends a thread is told to who waits
+    except Exception as error:  # noqa: BLE001 - boundary: any error of the thread is passed to the caller
         found.put(error)
     finally:
         answers.close()

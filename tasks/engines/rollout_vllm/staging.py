@@ -1,8 +1,8 @@
-"""The trainer's side of a weight sync to another process: tensors go into a folder as they come.
+"""The trainer's side of a weight sync to another process: tensors are written to a folder.
 
-The folder is a model directory (config, tokenizer, safetensors): an engine that has to start anew
-opens it, and workers that get no packets are updated from its files, once all tensors are there,
-and fit. One file's worth of tensors is held at a time.
+The folder is a model directory (config, tokenizer, safetensors): a restarted engine opens it, and
+workers without packets are updated from its files once all tensors are written and checked. Only
+one file of tensors is held in memory at a time.
 """
 
 import json
@@ -16,11 +16,11 @@ import torch
 from safetensors import safe_open
 from safetensors.torch import save_file
 
-from tasks.engines.rollout_vllm.broadcast import Outbox
+from tasks.engines.rollout_vllm.broadcast import PacketSender
 from tasks.errors import EngineError, SettingsError
 
 CHUNK_BYTES = 256 * 2**20
-"""Size at which a file is written: what the weight sync holds in memory."""
+"""Size of a file, and so the memory of a weight sync."""
 MEMORY_FOLDER = Path("/dev/shm")
 WEIGHT_FILES = (".safetensors", ".safetensors.index.json", ".bin", ".bin.index.json", ".pt")
 GATE_UP, DOWN = ".experts.gate_up_proj", ".experts.down_proj"
@@ -40,16 +40,18 @@ def expected_shapes(folder: Path) -> dict[str, Shape]:
             for name in file.keys():  # noqa: SIM118, it is not a dictionary
                 shapes |= single(name, tuple(file.get_slice(name).get_shape()))
     if not shapes:
-        raise SettingsError(f"{folder} holds no *.safetensors; vLLM is opened on nothing else")
+        raise SettingsError(
+            f"{folder} holds no *.safetensors, the only format that vLLM is opened on"
+        )
     if json.loads((folder / "config.json").read_text()).get("tie_word_embeddings"):
         shapes.pop("lm_head.weight", None)
     return shapes
 
 
 def single(name: str, shape: Shape) -> dict[str, Shape]:
-    """Split an entry that holds all experts of a layer; any other comes back alone.
+    """Split an entry that holds all experts of a layer; return any other unchanged.
 
-    transformers holds experts as [experts, ...] and writes them one by one; both are its names.
+    transformers holds experts as [experts, ...] and writes them one by one; both names occur.
     """
     if len(shape) == 3 and name.endswith(GATE_UP):
         stem, half = name.removesuffix("gate_up_proj"), (shape[1] // 2, shape[2])
@@ -65,13 +67,13 @@ def single(name: str, shape: Shape) -> dict[str, Shape]:
     }
 
 
-def checked(
+def check_tensors(
     weights: Iterator[tuple[str, torch.Tensor]], expected: Mapping[str, Shape]
 ) -> Iterator[tuple[str, torch.Tensor]]:
-    """Pass tensors on that fit.
+    """Yield tensors after checking their names and shapes.
 
     Raises:
-        EngineError: names what is unknown, doubled, misshapen or, at the end, missing.
+        EngineError: a tensor is unknown, duplicated, of the wrong shape or missing.
     """
     left = dict(expected)
     for name, tensor in weights:
@@ -88,10 +90,10 @@ def checked(
 
 
 class Staging:
-    """Model directories of handed-over weights, one per version; only the last is kept."""
+    """Model directories of synced weights, one per version; only the last is kept."""
 
     def __init__(self, origin: Path, *, chunk_bytes: int = CHUNK_BYTES) -> None:
-        """Take config and tokenizer from `origin`, and the names and shapes to expect."""
+        """Read config, tokenizer and the expected names and shapes from `origin`."""
         self._origin = origin
         self.chunk_bytes = chunk_bytes
         """Size of a file, and of a packet."""
@@ -100,15 +102,15 @@ class Staging:
         self._number = 0
 
     def write(
-        self, weights: Iterator[tuple[str, torch.Tensor]], *, outbox: Outbox | None = None
+        self, weights: Iterator[tuple[str, torch.Tensor]], *, outbox: PacketSender | None = None
     ) -> Path:
         """Write a model directory of the tensors, which may come in any order.
 
         Args:
-            outbox: also gets every tensor that fits, and is flushed after the last.
+            outbox: also receives every checked tensor, and is flushed after the last.
 
         Raises:
-            EngineError: they do not fit; the folder of before is still there.
+            EngineError: they do not fit; the previous folder is kept.
         """
         root = self._root = self._root or self._make_root()
         self._number += 1
@@ -138,9 +140,9 @@ class Staging:
             shutil.rmtree(self._root, ignore_errors=True)
 
     def _passing(
-        self, weights: Iterator[tuple[str, torch.Tensor]], outbox: Outbox | None
+        self, weights: Iterator[tuple[str, torch.Tensor]], outbox: PacketSender | None
     ) -> Iterator[tuple[str, torch.Tensor]]:
-        for name, tensor in checked(weights, self.expected):
+        for name, tensor in check_tensors(weights, self.expected):
             if outbox is not None:
                 outbox.add(name, tensor)
             yield name, tensor
@@ -148,13 +150,13 @@ class Staging:
             outbox.flush()
 
     def _make_root(self) -> Path:
-        """Memory, if it has room for two versions in fp32 twice over; else the disk."""
+        """A folder in memory if four fp32 copies fit, twice the two versions; else on disk."""
         numbers = sum(torch.Size(shape).numel() for shape in self.expected.values())
         parent = None
         if MEMORY_FOLDER.is_dir() and shutil.disk_usage(MEMORY_FOLDER).free > 4 * 4 * numbers:
             parent = MEMORY_FOLDER
         root = Path(tempfile.mkdtemp(prefix="rollout_weights_", dir=parent))
-        # Memory that files hold outlives a process that forgets to close.
+        # Files in shared memory would outlive a process that does not call close.
         weakref.finalize(self, shutil.rmtree, root, ignore_errors=True)
         return root
 

@@ -1,9 +1,9 @@
 # pyright: reportMissingImports=false
-"""One weight sync of weights to engines in processes of their own: all of them have it, or none.
+"""One weight sync to engines in separate processes: all of them receive it, or none.
 
-The tensors always go into a folder, which an engine that has to start anew is opened on. Where the
-workers share a group with the owner, they get every tensor over it while the folder is written;
-where not, they read the folder when it is complete.
+The tensors are always written to a folder, on which a restarted engine is opened. Workers that
+share a group with the owner receive every tensor over it while the folder is written; others read
+the folder when it is complete.
 """
 
 import shutil
@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 import torch
 
-from tasks.engines.rollout_vllm.broadcast import Entry, Outbox
+from tasks.engines.rollout_vllm.broadcast import Entry, PacketSender
 from tasks.engines.rollout_vllm.process import Lost, Process
 from tasks.engines.rollout_vllm.staging import Staging, files_of
 from tasks.errors import EngineError
@@ -24,20 +24,20 @@ from tasks.errors import EngineError
 class Update:
     """vLLM's update of one process: start, parts, finish.
 
-    A process that is lost on the way gets no more; `end` says so, since a new one will need the
-    complete folder.
+    After a process is lost, nothing more is sent to it; `end` raises, since a new process needs
+    the complete folder.
     """
 
     def __init__(self, process: Process) -> None:
         self.lost: Lost | None = None
         self.begun = False
-        """Whether the process has lost the weights of before."""
+        """Whether the process no longer has the previous weights."""
         self.link = process.link
         self._process = process
         self._flying: tuple[Future[list[Any]], Any] | None = None
 
     def send(self, entries: list[Entry], packet: torch.Tensor) -> None:
-        """Send a packet when the one before has been taken in: two are held at most."""
+        """Send a packet when the previous one is installed: at most two are held."""
         if self.lost is not None:
             return
         assert self.link is not None
@@ -46,7 +46,7 @@ class Update:
             taken = self._part(entries=entries)
             self._flying = (taken, self.link.send(packet))
         except Lost as error:
-            # Without what it refers to: the packet.
+            # Without its traceback, which refers to the packet.
             self.lost = error.with_traceback(None)
         except EngineError:
             raise
@@ -57,7 +57,7 @@ class Update:
         """Finish; return the digest of what the workers received.
 
         Raises:
-            Lost: by now, or before.
+            Lost: the process was lost during the update.
             EngineError: vLLM failed, or its workers received different tensors.
         """
         if self.lost is not None:
@@ -65,8 +65,8 @@ class Update:
         self._settle()
         for path in files_of(folder) if self.link is None else ():
             self._process.answer(self._part(path=str(path)))
-        self._process.tell("finish_weight_update")
-        digests = set(self._process.tell("received_digest"))
+        self._process.call_and_wait("finish_weight_update")
+        digests = set(self._process.call_and_wait("received_digest"))
         if len(digests) != 1:
             raise EngineError(f"workers of one engine received different weights: {digests}")
         self._process.resume()
@@ -76,11 +76,11 @@ class Update:
         if not self.begun:
             self.begun = True
             self._process.pause()
-            self._process.tell("start_weight_update")
+            self._process.call_and_wait("start_weight_update")
         return self._process.call("update_weights", update_info=info)
 
     def _settle(self) -> None:
-        """Wait until the last packet was taken in."""
+        """Wait until the last packet is installed."""
         if self._flying is not None:
             taken, sending = self._flying
             self._flying = None
@@ -89,28 +89,28 @@ class Update:
 
 
 class Owner(Protocol):
-    """What is told of a weight sync."""
+    """An engine process that takes part in a weight sync."""
 
     def begin(self) -> Update:
         """Start one."""
         ...
 
     def end(self, update: Update, folder: Path) -> str:
-        """Have the weights of the folder; return the digest of what was received."""
+        """Finish on the weights of the folder; return the digest of what was received."""
         ...
 
-    def give_up(self, update: Update) -> None:
-        """Have the weights of before."""
+    def abort(self, update: Update) -> None:
+        """Return to the previous weights."""
         ...
 
 
 def sync_weights(
     owners: Sequence[Owner], staging: Staging, weights: Iterator[tuple[str, torch.Tensor]]
 ) -> str:
-    """Give all engines the same weights.
+    """Send the same weights to all engines.
 
     Raises:
-        EngineError: the tensors do not fit, or an update failed; all engines are as before.
+        EngineError: the tensors do not fit, or an update failed; all engines are unchanged.
     """
     updates = [owner.begin() for owner in owners]
     folder = None
@@ -120,9 +120,9 @@ def sync_weights(
         if len(digests) != 1:
             raise EngineError(f"replicas received different weights: {sorted(digests)}")
     except BaseException:
-        with ExitStack() as stack:  # all of them, also where one fails
+        with ExitStack() as stack:  # all of them, also if one fails
             for owner, update in zip(owners, updates, strict=True):
-                stack.callback(owner.give_up, update)
+                stack.callback(owner.abort, update)
             if folder is not None:
                 stack.callback(shutil.rmtree, folder, ignore_errors=True)
         raise
@@ -130,8 +130,9 @@ def sync_weights(
     return digests.pop()
 
 
-def _outbox(updates: Sequence[Update], packet_bytes: int) -> Outbox | None:
-    """Return what sends packets to all engines; None where they read files."""
+def _outbox(updates: Sequence[Update], packet_bytes: int) -> PacketSender | None:
+    """Return a sender of packets to all engines; None if they read files."""
+
     link = updates[0].link
     if link is None:
         return None
@@ -140,4 +141,4 @@ def _outbox(updates: Sequence[Update], packet_bytes: int) -> Outbox | None:
         for update in updates:
             update.send(entries, packet)
 
-    return Outbox(send, link.device, packet_bytes)
+    return PacketSender(send, link.device, packet_bytes)

@@ -1,11 +1,11 @@
-"""One stage in several processes: rank 0 runs it, the others do what it says.
+"""One stage in several processes: rank 0 is the controller, the other ranks are workers.
 
-place      where this process stands, from torchrun's environment
-board      who failed and why; ends processes that would wait for ever
+rank_info  rank and world size of this process, from torchrun's environment
+failure_store  which rank failed and why; ends processes that would wait forever
 wire       objects and tensors between ranks
 member     one process: its groups, and the engines it holds
-controller     rank 0: commands go out, replies come in
-worker   the other ranks: take commands until told to stop
-trainer    a Trainer on all ranks, seen from the controller
-rollout    RolloutEngines on some ranks, seen from the controller as one
+controller  rank 0: sends commands and receives replies
+worker     the other ranks: execute commands until the controller ends the team
+trainer    a Trainer over all ranks, used from the controller
+rollout    one RolloutEngine over the engines of several ranks, used from the controller
 """

@@ -1,4 +1,4 @@
-"""Rank 0 of a team: commands go out, its own part is done, replies come in."""
+"""Rank 0 of a team: sends commands, executes its own part and receives replies."""
 
 import itertools
 import threading
@@ -10,7 +10,7 @@ from torch import distributed as dist
 
 from tasks.engines.team import wire
 from tasks.engines.team.failure_store import FailureStore
-from tasks.engines.team.member import Command, End, Member, joined
+from tasks.engines.team.member import Command, End, Member, join_team
 from tasks.engines.team.rank_info import read_rank_info
 from tasks.errors import EngineError
 
@@ -27,25 +27,25 @@ class Channel:
 
     @contextmanager
     def together(self, command: Command) -> Iterator[list[object]]:
-        """Have the others do a command while the block does the controller's part.
+        """Send a command to the workers while the block executes the controller's part.
 
         Yields:
             A list that holds the replies of ranks 1, 2 ... when the block has ended.
 
         Raises:
-            EngineError: a rank failed or went away; the message names it where it is known.
+            EngineError: a rank failed or exited; the message names it if it is known.
         """
         if not self._free.acquire(blocking=False):
             raise EngineError(
                 f"{type(command).__name__} while the team is busy: engines that share their "
-                "processes work in turn"
+                "processes run one command at a time"
             )
         replies: list[object] = []
-        with self._board.naming_who_failed():
+        with self._board.name_failed_rank():
             wire.broadcast(command, self._group)
             yield replies
             replies.extend(wire.gather(None, self._group)[1:])
-        # After an error it stays taken: nobody knows what the others are doing.
+        # Not released after an error: the state of the workers is unknown.
         self._free.release()
 
     @property
@@ -54,14 +54,14 @@ class Channel:
         return self._free.locked()
 
     def stop(self, end: End) -> None:
-        """Send the others home, if they are listening."""
+        """End the workers' command loop, if they still receive commands."""
         if self._free.acquire(blocking=False):
-            with self._board.naming_who_failed():
+            with self._board.name_failed_rank():
                 wire.broadcast(end, self._group)
 
 
 class Controller:
-    """What `select` opens engines with when a stage runs in several processes."""
+    """The controller of a team; `select` opens engines through it."""
 
     def __init__(self, member: Member) -> None:
         self.member = member
@@ -70,30 +70,30 @@ class Controller:
         self._numbers = itertools.count()
 
     def number(self) -> int:
-        """Name the next engine."""
+        """Return the number of the next engine."""
         return next(self._numbers)
 
     @property
     def lost(self) -> bool:
-        """True if the others cannot be told anything any more."""
+        """True if no command can reach the workers any more."""
         return self.commands.busy or self.async_group.busy
 
     def dismiss(self, end: End) -> None:
-        """Send the others home, where they are listening."""
+        """End the command loops of the workers that still receive commands."""
         self.async_group.stop(end)
         self.commands.stop(end)
 
 
 @contextmanager
 def controlling() -> Iterator[Controller]:
-    """Be the controller while the block runs; whatever ends it, the others end as well."""
-    with joined() as member, member.failures.watching(code=1):
+    """Be the controller while the block runs; when it ends, so do the workers."""
+    with join_team() as member, member.failures.end_process_when_over(code=1):
         controller = Controller(member)
         token = _CURRENT.set(controller)
         try:
             yield controller
         except BaseException:
-            # First of all, so that nobody takes a broken connection for the cause.
+            # First, so that no rank reports the broken connection as the cause.
             member.failures.end()
             with suppress(EngineError):
                 controller.dismiss(End.FAILED)
@@ -108,9 +108,9 @@ def current() -> Controller | None:
     """The controller of this process's team; None in a stage of one process.
 
     Raises:
-        EngineError: there are other processes, but this one does not lead them.
+        EngineError: there are other processes, but this one is not their controller.
     """
     controller = _CURRENT.get()
     if controller is None and read_rank_info().size > 1:
-        raise EngineError("engines of a team are opened by its controller, within `leading`")
+        raise EngineError("engines of a team are opened by its controller, within `controlling`")
     return controller

@@ -1,8 +1,8 @@
-"""Who failed and why, on the store that torchrun's agent keeps for all ranks.
+"""Which rank failed and why, in the store that torchrun's agent serves to all ranks.
 
-A broken connection says that a rank is gone, not why: whoever fails writes it here first. A rank
-that hangs in a collective cannot be told anything, so a thread ends its process when the team is
-over and it does not end by itself.
+A broken connection shows that a rank is gone, not why, so a failing rank first writes its error
+here. A rank that hangs in a collective cannot receive anything, so a thread ends its process if it
+does not exit after the end of the team.
 """
 
 import json
@@ -24,16 +24,16 @@ _TOLD = "team/told"
 _FAILURE = "team/failure"
 _LOOK_EVERY_S = 1.0
 _FAILURE_WITHIN_S = 2.0
-"""It is written before the connection breaks; a slow machine may deliver it later."""
+"""The error is written before the connection breaks, but may arrive later."""
 GRACE_S = 30.0
-"""For a process to end by itself once its team is over."""
+"""Grace period for a process to exit after the end of its team."""
 _KINDS = {kind.__name__: kind for kind in (SettingsError, DataError, TamperError)}
-"""What is final stays so on its way to the controller; all else is a machine's failure."""
+"""Errors that keep their class at the controller; all others become EngineError, retried."""
 logger = logging.getLogger(__name__)
 
 
 class FailureStore:
-    """The store as this rank sees it, over a connection of its own."""
+    """This rank's client of the store, with its own connection."""
 
     def __init__(self, rank: int) -> None:
         self._rank = rank
@@ -45,28 +45,28 @@ class FailureStore:
         )
 
     def report(self, error: PipelineError) -> None:
-        """Say why this rank fails; the team is over."""
+        """Write why this rank failed and end the team."""
         line = json.dumps({"kind": type(error).__name__, "text": f"rank {self._rank}: {error}"})
         try:
             self._store.compare_set(_FAILURE, "", line)  # the first one stays
-        except RuntimeError:  # nobody is left to read it
-            logger.warning("the team's store is gone; nobody is told of: %s", error)
+        except RuntimeError:  # no reader is left
+            logger.warning("the team's store is gone; could not report: %s", error)
         self.end()
 
     def end(self) -> None:
-        """Tell every rank that the team is over, for better or worse."""
+        """Mark the team as ended, after success or failure."""
         self._mark(_OVER)
 
     def is_over(self) -> bool:
-        """True if someone said so, or the store itself is gone."""
+        """True if the team was marked as ended, or the store is gone."""
         return self._is_marked(_OVER, if_gone=True)
 
     def pass_on_sigterm(self) -> None:
-        """Tell the controller that this rank's machine is to go: it can still commit."""
+        """Forward SIGTERM to the controller, which can still commit."""
         self._mark(_TOLD)
 
     def failure(self, within_s: float = _FAILURE_WITHIN_S) -> PipelineError | None:
-        """The error of the rank that failed first; None if none says anything in time."""
+        """The error of the rank that failed first; None if none is reported in time."""
         until = time.monotonic() + within_s
         while not self._is_marked(_FAILURE, if_gone=False):
             if time.monotonic() > until:
@@ -76,11 +76,11 @@ class FailureStore:
         return _KINDS.get(first["kind"], EngineError)(first["text"])
 
     @contextmanager
-    def naming_who_failed(self) -> Iterator[None]:
+    def name_failed_rank(self) -> Iterator[None]:
         """Turn a broken collective into the error of the rank that broke it.
 
         Raises:
-            PipelineError: another rank failed; or it went away and nobody knows why.
+            PipelineError: another rank failed, or exited without reporting an error.
         """
         try:
             yield
@@ -92,11 +92,11 @@ class FailureStore:
                 raise failure from error
             if not is_broken_connection(error):
                 raise
-            raise EngineError(f"a process went away without a word: {error}") from error
+            raise EngineError(f"a process exited without reporting an error: {error}") from error
 
     @contextmanager
-    def watching(self, code: int, grace_s: float = GRACE_S) -> Iterator[None]:
-        """End this process by force if the team is over and the block goes on."""
+    def end_process_when_over(self, code: int, grace_s: float = GRACE_S) -> Iterator[None]:
+        """Kill this process if the block is still running after the end of the team."""
         left = threading.Event()
 
         def watch() -> None:
@@ -130,6 +130,6 @@ class FailureStore:
 
 
 def is_broken_connection(error: RuntimeError) -> bool:
-    """Tell errors of the transport from those of a computation: gloo raises plain RuntimeErrors."""
+    """True for transport errors; gloo raises plain RuntimeErrors for them."""
     words = ("gloo", "Connection", "connection", "Broken pipe", "Socket", "NCCL")
     return isinstance(error, dist.DistError) or any(word in str(error) for word in words)

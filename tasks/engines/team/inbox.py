@@ -1,4 +1,4 @@
-"""Rollouts of other ranks, as they arrive at the controller."""
+"""Rollouts that the controller receives from other ranks."""
 
 import queue
 import threading
@@ -13,7 +13,7 @@ _LOOK_EVERY_S = 1.0
 
 
 class Inbox:
-    """One thread per sender takes rollouts in until the sender says that it has no more.
+    """Receives rollouts in one thread per sender, until each sender is done.
 
     Args:
         member: the controller's.
@@ -29,13 +29,13 @@ class Inbox:
                 target=self._receive, args=(sender,), name=f"rollouts-of-{sender}", daemon=True
             ).start()
 
-    def arrived(self) -> Iterator[Rollout]:
-        """Yield what has arrived, without waiting."""
+    def take_arrived(self) -> Iterator[Rollout]:
+        """Yield the received rollouts, without waiting."""
         while not self._queue.empty():
-            yield from self._taken(self._queue.get())
+            yield from self._accept(self._queue.get())
 
     def remaining(self) -> Iterator[Rollout]:
-        """Yield all that is still to come, waiting for it.
+        """Yield all further rollouts, waiting for them.
 
         Raises:
             EngineError: a sender failed.
@@ -49,9 +49,9 @@ class Inbox:
                         "the team is over"
                     ) from None
                 continue
-            yield from self._taken(item)
+            yield from self._accept(item)
 
-    def _taken(self, item: Rollout | RuntimeError | None) -> Iterator[Rollout]:
+    def _accept(self, item: Rollout | RuntimeError | None) -> Iterator[Rollout]:
         if isinstance(item, RuntimeError):
             raise item
         if item is None:
@@ -65,5 +65,5 @@ class Inbox:
                 assert isinstance(item, Rollout)
                 self._queue.put(item)
             self._queue.put(None)
-        except RuntimeError as error:  # a thread cannot raise to anybody
+        except RuntimeError as error:  # an error cannot be raised out of a thread
             self._queue.put(error)

@@ -15,48 +15,48 @@ from tasks.engines.team.failure_store import FailureStore
 from tasks.engines.team.rank_info import RankInfo, read_rank_info
 
 COLLECTIVE_LIMIT = timedelta(hours=2)
-"""Longest a rank waits for another inside an engine's collective."""
+"""Timeout of an engine's collectives."""
 COMMAND_LIMIT = timedelta(days=30)
-"""Between two commands lie whole rollouts and their rewards; that a peer died shows at once."""
+"""Between two commands are whole rollouts and rewards; a peer's death is detected at once."""
 
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """This process among the others."""
+    """This process in its team."""
 
     rank_info: RankInfo
     failures: FailureStore
     commands: dist.ProcessGroup
-    """What the main threads of all ranks do together."""
+    """Commands executed by the main threads of all ranks."""
     async_group: dist.ProcessGroup
-    """What rollout engines with processes of their own do meanwhile, in a second thread."""
+    """Commands to dedicated rollout engines, executed in a second thread."""
     rollouts: dist.ProcessGroup
-    """Finished rollouts on their way to the controller."""
+    """Finished rollouts sent to the controller."""
     trainers: dict[int, Trainer] = field(default_factory=dict)
     engines: dict[int, RolloutEngine] = field(default_factory=dict)
-    """By number; a rank has only the replicas it is part of."""
+    """By number; a rank has only the replicas to which it belongs."""
 
 
 class End(Enum):
-    """What the controller sends last."""
+    """The controller's last message."""
 
     DONE = "done"
     FAILED = "failed"
 
 
 class Command(Protocol):
-    """What the controller has others do while it does its own part."""
+    """A command that workers execute while the controller executes its own part."""
 
-    def follow(self, member: Member) -> object:
-        """Do this rank's part; what is returned goes to the controller, so it is small."""
+    def execute(self, member: Member) -> object:
+        """Execute this rank's part; the result is sent to the controller and should be small."""
         ...
 
 
 @contextmanager
-def joined() -> Iterator[Member]:
-    """Meet the other processes; all ranks call this at the same time.
+def join_team() -> Iterator[Member]:
+    """Initialise the process groups; a collective call of all ranks.
 
-    The default group is made here, for every engine to use: gloo, and NCCL for CUDA tensors.
+    The default group, which all engines use, is created here: gloo, and NCCL for CUDA tensors.
     """
     here, cuda = read_rank_info(), torch.cuda.is_available()
     if cuda:
@@ -64,13 +64,13 @@ def joined() -> Iterator[Member]:
     backend = "cpu:gloo,cuda:nccl" if cuda else "gloo"
     dist.init_process_group(backend, timeout=COLLECTIVE_LIMIT)
     yield Member(here, FailureStore(here.rank), _group(), _group(), _group())
-    # Only after a good end: with a peer gone this could wait for it.
+    # Only after success: without a peer this could wait forever.
     if dist.is_initialized():
         dist.destroy_process_group()
 
 
 def _group() -> dist.ProcessGroup:
-    """Make a group of all ranks, for one purpose: each carries one conversation at a time."""
+    """Create a group of all ranks; each group carries one exchange at a time."""
     group = dist.new_group(backend="gloo", timeout=COMMAND_LIMIT)
     assert isinstance(group, dist.ProcessGroup)
     return group

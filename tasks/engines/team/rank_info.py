@@ -1,4 +1,4 @@
-"""Where a process stands among those of its stage, as torchrun's environment says."""
+"""Rank and world size of a process, from torchrun's environment."""
 
 import os
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class RankInfo:
-    """One process; alone where nothing was launched."""
+    """One process; a world of one if not started by torchrun."""
 
     rank: int
     size: int
@@ -32,16 +32,16 @@ def read_rank_info() -> RankInfo:
 
 
 def replicas(
-    size: int, local_size: int, *, tensor: int, apart: bool
+    size: int, local_size: int, *, tensor: int, dedicated: bool
 ) -> tuple[tuple[int, ...], ...]:
-    """Ranks of every rollout engine, the one that speaks for it first; rank 0 speaks first of all.
+    """Ranks of every rollout engine, its representative first; the first replica has rank 0.
 
     Args:
         size: of the team.
         local_size: processes per node.
         tensor: tensor parallel size of an engine; a group never spans nodes.
-        apart: one engine per node in processes of its own, else one per `tensor` ranks.
+        dedicated: one engine per node in separate processes, else one per `tensor` ranks.
     """
-    if apart:
+    if dedicated:
         return tuple((first,) for first in range(0, size, local_size))
     return tuple(tuple(range(first, first + tensor)) for first in range(0, size, tensor))

@@ -1,9 +1,8 @@
-"""Rollout engines on several ranks, seen from the controller as one.
+"""One RolloutEngine over the engines of several ranks, used from the controller.
 
 A replica is one engine: a rank, or a tensor-parallel group of ranks that make the same calls and
-of which the first speaks. Prompts are spread over the replicas by the length their responses are
-expected to have; a sequence's random stream is keyed on its name, so the answers do not depend on
-where it is generated.
+whose first rank represents it. Requests are balanced over the replicas by expected response length;
+a sequence's random stream is keyed by its name, so the responses do not depend on the replica.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -26,27 +25,27 @@ from tasks.engines.weight_sync import Outgoing
 from tasks.errors import EngineError
 
 Replicas = tuple[tuple[int, ...], ...]
-"""Ranks of every replica, its speaker first."""
+"""Ranks of every replica, its representative first."""
 REPLICA_TOLERANCE = {Precision.FP32: 1e-4, Precision.BF16: 0.05, Precision.FP8: 0.1}
-"""Largest mean |dlogp| between replicas with the same weights, nats: another order of sums."""
+"""Largest mean |dlogp| between replicas with the same weights, nats, from summation order."""
 
 
 @dataclass(frozen=True, slots=True)
 class Open:
-    """Make this rank's part of a replica."""
+    """Open this rank's part of a replica."""
 
     number: int
     replicas: Replicas
     make: Callable[[], RolloutEngine]
 
-    def follow(self, member: Member) -> None:
+    def execute(self, member: Member) -> None:
         if any(member.rank_info.rank in ranks for ranks in self.replicas):
             member.engines[self.number] = self.make()
 
 
 @dataclass(frozen=True, slots=True)
 class Generate:
-    """Answer the prompts of this rank's replica; the reply is the engine's count."""
+    """Generate the rollouts of this rank's replica; the reply is the engine's counters."""
 
     number: int
     replicas: Replicas
@@ -54,7 +53,7 @@ class Generate:
     """Of every replica."""
     sampling: Sampling
 
-    def follow(self, member: Member) -> EngineCounters | None:
+    def execute(self, member: Member) -> EngineCounters | None:
         rank = member.rank_info.rank
         for ranks, part in zip(self.replicas, self.parts, strict=True):
             if rank in ranks:
@@ -70,13 +69,13 @@ class Generate:
 
 @dataclass(frozen=True, slots=True)
 class ScoreLogprobs:
-    """Log-probabilities from this rank's engine; its speaker replies."""
+    """Log-probabilities from this rank's engine; the replica's representative replies."""
 
     number: int
     replicas: Replicas
     tokens: tuple[NDArray[np.int32], ...]
 
-    def follow(self, member: Member) -> list[NDArray[np.float32]] | None:
+    def execute(self, member: Member) -> list[NDArray[np.float32]] | None:
         rank = member.rank_info.rank
         if rank not in {rank for ranks in self.replicas for rank in ranks}:
             return None
@@ -86,27 +85,27 @@ class ScoreLogprobs:
 
 @dataclass(frozen=True, slots=True)
 class SyncWeights:
-    """Every rank feeds its engine from its own trainer; the reply is what the engine received."""
+    """Every rank sends its own trainer's weights to its engine; the reply is their digest."""
 
     number: int
     trainer: int
     version: int
 
-    def follow(self, member: Member) -> str | None:
+    def execute(self, member: Member) -> str | None:
         weights = member.trainers[self.trainer].weights()
-        return _installed(member.engines.get(self.number), weights, self.version)
+        return _load_weights(member.engines.get(self.number), weights, self.version)
 
 
 @dataclass(frozen=True, slots=True)
-class Take:
+class ReceiveWeights:
     """Install weights that the controller sends one by one."""
 
     number: int
     version: int
 
-    def follow(self, member: Member) -> str | None:
+    def execute(self, member: Member) -> str | None:
         weights = wire.broadcast_weights(member.commands)
-        return _installed(member.engines.get(self.number), weights, self.version)
+        return _load_weights(member.engines.get(self.number), weights, self.version)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +114,7 @@ class Sleep:
 
     number: int
 
-    def follow(self, member: Member) -> None:
+    def execute(self, member: Member) -> None:
         if engine := member.engines.get(self.number):
             engine.sleep()
 
@@ -126,15 +125,15 @@ class Close:
 
     number: int
 
-    def follow(self, member: Member) -> None:
+    def execute(self, member: Member) -> None:
         if engine := member.engines.pop(self.number, None):
             engine.close()
 
 
-def _installed(
+def _load_weights(
     engine: RolloutEngine | None, weights: Iterator[tuple[str, torch.Tensor]], version: int
 ) -> str | None:
-    """Feed an engine; ranks without one take part in gathering the weights all the same."""
+    """Load weights into an engine; ranks without one still take part in gathering them."""
     digest = None if engine is None else engine.load_weights(weights, version)
     for _ in weights:
         pass
@@ -145,10 +144,10 @@ class TeamRollout:
     """A RolloutEngine over all replicas.
 
     Args:
-        controller: of the team; rank 0 speaks for the first replica.
+        controller: of the team; rank 0 represents the first replica.
         make: opens a rank's part of an engine; picklable.
-        replicas: which ranks make one up.
-        apart: the engines have processes of their own, so they can work while trainers do.
+        replicas: the ranks of every replica.
+        dedicated: the engines have separate processes, so they can run while trainers do.
         precision: of the engines.
     """
 
@@ -158,14 +157,14 @@ class TeamRollout:
         make: Callable[[], RolloutEngine],
         *,
         replicas: Replicas,
-        apart: bool,
+        dedicated: bool,
         precision: Precision,
     ) -> None:
         self._controller = controller
         self._number = controller.number()
         self._replicas = replicas
         self._tolerance = REPLICA_TOLERANCE[precision]
-        self._channel: Channel = controller.async_group if apart else controller.commands
+        self._channel: Channel = controller.async_group if dedicated else controller.commands
         self._others: dict[int, EngineCounters] = {}
         with controller.commands.together(Open(self._number, replicas, make)):
             self._local = make()
@@ -182,18 +181,18 @@ class TeamRollout:
 
     @property
     def slots(self) -> int:
-        """Sequences that all replicas together decode at once."""
+        """Number of sequences that all replicas decode concurrently."""
         return self._local.slots * len(self._replicas)
 
     @property
     def counters(self) -> EngineCounters:
-        """Work of all replicas; that of the others as of their last call."""
+        """Counters of all replicas; those of workers as of their last call."""
         known = [asdict(one) for one in (self._local.counters, *self._others.values())]
         return EngineCounters(**{name: sum(one[name] for one in known) for name in known[0]})
 
     def generate(self, requests: Sequence[Request], sampling: Sampling) -> Iterator[Rollout]:
-        """Spread the requests; yield rollouts of all replicas as they end."""
-        parts = spread(requests, len(self._replicas))
+        """Distribute the requests; yield rollouts of all replicas as they end."""
+        parts = spread_requests(requests, len(self._replicas))
         command = Generate(self._number, self._replicas, parts, sampling)
         with self._channel.together(command) as replies:
             inbox = Inbox(self._controller.member, [ranks[0] for ranks in self._replicas[1:]])
@@ -201,11 +200,11 @@ class TeamRollout:
             try:
                 for rollout in mine:
                     yield rollout
-                    for other in inbox.arrived():
+                    for other in inbox.take_arrived():
                         yield other
                 for other in inbox.remaining():
                     yield other
-            except GeneratorExit:  # the others finish what they were asked, and so must this rank
+            except GeneratorExit:  # the workers finish their requests, and so must this rank
                 for _ in mine:
                     pass
                 for _ in inbox.remaining():
@@ -215,7 +214,7 @@ class TeamRollout:
                 self._others[rank] = counters
 
     def score_logprobs(self, tokens: Sequence[NDArray[np.int32]]) -> list[NDArray[np.float32]]:
-        """Log-probabilities of the first replica, after all others gave the same.
+        """Log-probabilities of the first replica, after comparison with all others.
 
         Raises:
             EngineError: a replica computes with other weights.
@@ -231,8 +230,8 @@ class TeamRollout:
     def load_weights(self, weights: Iterator[tuple[str, torch.Tensor]], version: int) -> str:
         """Install new weights on every replica; return the digest, the same on all of them.
 
-        Weights of this team's own trainer do not travel: every rank feeds its engine from its
-        own trainer. Others are sent one tensor at a time.
+        Weights of this team's own trainer are not sent between ranks: every rank loads them from
+        its own trainer. Other weights are broadcast one tensor at a time.
 
         Raises:
             EngineError: a replica received something else.
@@ -242,12 +241,14 @@ class TeamRollout:
             mine = Outgoing(source.trainer.local.weights())
             command = SyncWeights(self._number, source.trainer.number, version)
             with self._controller.commands.together(command) as replies:
-                digest = _installed(self._local, mine, version)
+                digest = _load_weights(self._local, mine, version)
             if isinstance(weights, Outgoing):
-                weights.passed(mine.tensor_digests)
+                weights.add_digests(mine.tensor_digests)
         else:
-            with self._controller.commands.together(Take(self._number, version)) as replies:
-                digest = _installed(self._local, self._sent(weights), version)
+            with self._controller.commands.together(
+                ReceiveWeights(self._number, version)
+            ) as replies:
+                digest = _load_weights(self._local, self._broadcasting(weights), version)
         assert digest is not None
         for rank, theirs in enumerate(replies, start=1):
             if theirs not in {None, digest}:
@@ -258,21 +259,21 @@ class TeamRollout:
         return digest
 
     def sleep(self) -> None:
-        """Have every replica give its GPU's memory back until the next call."""
+        """Let every replica release its GPU memory until the next call."""
         with self._channel.together(Sleep(self._number)):
             self._local.sleep()
 
     def close(self) -> None:
-        """Free every replica; after a failure the end of the processes does."""
+        """Free every replica; after a failure, the processes end instead."""
         if self._controller.lost:
             return
         with self._controller.commands.together(Close(self._number)):
             self._local.close()
 
-    def _sent(
+    def _broadcasting(
         self, weights: Iterator[tuple[str, torch.Tensor]]
     ) -> Iterator[tuple[str, torch.Tensor]]:
-        """Pass tensors through to this rank's engine, each to all other ranks first."""
+        """Yield tensors for this rank's engine after broadcasting each to all other ranks."""
         for item in weights:
             wire.broadcast(item, self._controller.member.commands)
             yield item
@@ -284,12 +285,14 @@ class TeamRollout:
             raise EngineError(
                 f"weight sync: on canary sequences the engine of rank {rank} is {gap:.3g} "
                 f"nats from that of rank 0; rounding explains {self._tolerance}. One of them "
-                "computes with other weights than it was sent."
+                "computes with other weights than it received."
             )
 
 
-def spread(requests: Sequence[Request], num_replicas: int) -> tuple[tuple[Request, ...], ...]:
-    """Deal requests out by the tokens they are expected to take; within a part, the order stays."""
+def spread_requests(
+    requests: Sequence[Request], num_replicas: int
+) -> tuple[tuple[Request, ...], ...]:
+    """Balance requests by expected tokens; each part keeps the given order."""
     tokens = [request.expected_tokens * request.num_samples for request in requests]
     parts = assign(tokens, longest_first(tokens), num_replicas)
     return tuple(tuple(requests[job] for job in sorted(part)) for part in parts)

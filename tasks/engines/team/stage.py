@@ -1,4 +1,4 @@
-"""A stage as every process of a team runs it."""
+"""Runs a stage in every process of a team."""
 
 import functools
 from collections.abc import Callable

@@ -1,8 +1,8 @@
-"""A Trainer that lives on all ranks, seen from the controller.
+"""A Trainer over all ranks, used from the controller.
 
 Every rank makes the same call on its own trainer, which divides the work among the ranks; the
-controller's results are complete. All ranks receive an outline of the batch; each names what its
-trainer computes and is sent only that.
+controller's results are complete. All ranks receive an outline of the batch; each requests and
+receives only the share that its trainer computes.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -24,12 +24,12 @@ from tasks.engines.team.member import Member
 
 @dataclass(frozen=True, slots=True)
 class Open:
-    """Make this rank's trainer."""
+    """Open this rank's trainer."""
 
     number: int
     make: Callable[[], Trainer]
 
-    def follow(self, member: Member) -> None:
+    def execute(self, member: Member) -> None:
         member.trainers[self.number] = self.make()
 
 
@@ -42,15 +42,15 @@ class Score:
     temperature: float
     record_routes: bool
 
-    def follow(self, member: Member) -> None:
+    def execute(self, member: Member) -> None:
         trainer = member.trainers[self.number]
-        batch = _received(self.batch, trainer, member)
+        batch = _receive_part(self.batch, trainer, member)
         trainer.score(batch, temperature=self.temperature, record_routes=self.record_routes)
 
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """An optimizer step; the reply is what the loss was called with here."""
+    """An optimizer step; the reply is this rank's loss calls."""
 
     number: int
     batch: AnyBatch
@@ -59,10 +59,10 @@ class Update:
     learning_rate: float
     auxiliary: AuxiliarySettings
 
-    def follow(self, member: Member) -> Sequence[LossCall]:
+    def execute(self, member: Member) -> Sequence[LossCall]:
         trainer = member.trainers[self.number]
         trainer.update(
-            _received(self.batch, trainer, member),
+            _receive_part(self.batch, trainer, member),
             self.loss,
             temperature=self.temperature,
             learning_rate=self.learning_rate,
@@ -71,27 +71,27 @@ class Update:
         return self.loss.calls if isinstance(self.loss, RecordingLoss) else []
 
 
-def _received(batch: AnyBatch, trainer: Trainer, member: Member) -> TokenBatch:
-    """Ask the controller for what this rank computes of an outlined batch.
+def _receive_part(batch: AnyBatch, trainer: Trainer, member: Member) -> TokenBatch:
+    """Request this rank's share of an outlined batch from the controller.
 
     Raises:
-        EngineError: a rank on the way went away.
+        EngineError: a rank exited.
     """
     if isinstance(batch, TokenBatch):
         return batch
     assert isinstance(trainer, SharingTrainer)
     share = trainer.share(batch)
-    with member.failures.naming_who_failed():
-        held = _taken(share, member.commands)
+    with member.failures.name_failed_rank():
+        held = _receive_share(share, member.commands)
     whole = (batch.lengths_N, batch.response_NT, batch.route_shape)
     return cast(TokenBatch, PartialBatch(*whole, share, held))  # a sharing trainer takes both
 
 
-def _taken(share: Share, group: dist.ProcessGroup) -> TokenBatch:
-    """Name a share and receive it; the first rank of those with the same one passes it on."""
+def _receive_share(share: Share, group: dist.ProcessGroup) -> TokenBatch:
+    """Request a share and receive it, via the first rank that has the same share."""
     wire.gather(share, group)
     rank = dist.get_rank(group)
-    first, *others = _sharing(wire.receive_broadcast(group), rank)
+    first, *others = _ranks_sharing(wire.receive_broadcast(group), rank)
     held = wire.recv(0 if rank == first else first, group)
     for other in others if rank == first else ():
         wire.send(held, other, group)
@@ -101,11 +101,11 @@ def _taken(share: Share, group: dist.ProcessGroup) -> TokenBatch:
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """Take part in bringing the weights together."""
+    """Take part in gathering the weights."""
 
     number: int
 
-    def follow(self, member: Member) -> None:
+    def execute(self, member: Member) -> None:
         for _ in member.trainers[self.number].weights():
             pass
 
@@ -117,7 +117,7 @@ class Save:
     number: int
     folder: Path
 
-    def follow(self, member: Member) -> None:
+    def execute(self, member: Member) -> None:
         member.trainers[self.number].save(self.folder)
 
 
@@ -128,7 +128,7 @@ class Restore:
     number: int
     folder: Path
 
-    def follow(self, member: Member) -> None:
+    def execute(self, member: Member) -> None:
         member.trainers[self.number].restore(self.folder)
 
 
@@ -139,7 +139,7 @@ class Export:
     number: int
     folder: Path
 
-    def follow(self, member: Member) -> None:
+    def execute(self, member: Member) -> None:
         member.trainers[self.number].export(self.folder)
 
 
@@ -149,7 +149,7 @@ class Close:
 
     number: int
 
-    def follow(self, member: Member) -> None:
+    def execute(self, member: Member) -> None:
         member.trainers.pop(self.number).close()
 
 
@@ -169,9 +169,9 @@ class TeamTrainer:
 
     def score(self, batch: TokenBatch, *, temperature: float, record_routes: bool) -> TokenScores:
         """Log-probabilities and entropies without gradient."""
-        command = Score(self.number, self._told(batch), temperature, record_routes)
+        command = Score(self.number, self._outline_for_ranks(batch), temperature, record_routes)
         with self._controller.commands.together(command):
-            self._deal_out(batch)
+            self._send_shares(batch)
             return self.local.score(batch, temperature=temperature, record_routes=record_routes)
 
     def update(
@@ -185,10 +185,10 @@ class TeamTrainer:
     ) -> dict[str, float]:
         """One optimizer step on the whole batch; a RecordingLoss gets the calls of all ranks."""
         command = Update(
-            self.number, self._told(batch), loss, temperature, learning_rate, auxiliary
+            self.number, self._outline_for_ranks(batch), loss, temperature, learning_rate, auxiliary
         )
         with self._controller.commands.together(command) as replies:
-            self._deal_out(batch)
+            self._send_shares(batch)
             metrics = self.local.update(
                 batch,
                 loss,
@@ -202,14 +202,14 @@ class TeamTrainer:
                 loss.add(calls)
         return metrics
 
-    def _told(self, batch: TokenBatch) -> AnyBatch:
-        """What goes to all ranks; trainers that do not divide a batch get all of it."""
+    def _outline_for_ranks(self, batch: TokenBatch) -> AnyBatch:
+        """The message to all ranks: an outline, or the batch for trainers that do not divide it."""
         return outline(batch) if isinstance(self.local, SharingTrainer) else batch
 
-    def _deal_out(self, batch: TokenBatch) -> None:
+    def _send_shares(self, batch: TokenBatch) -> None:
         """Send the other ranks their shares, one in memory at a time.
 
-        Ranks with the same share sit side by side: the first of them passes it on.
+        Ranks with the same share are consecutive: the first of them forwards it.
         """
         if not isinstance(self.local, SharingTrainer):
             return
@@ -228,12 +228,12 @@ class TeamTrainer:
         return TeamWeights(self._controller, self)
 
     def save(self, folder: Path) -> None:
-        """Write all parts of the state; the folder is on a disk that every rank sees."""
+        """Write all parts of the state; the folder is on a shared disk."""
         with self._controller.commands.together(Save(self.number, folder)):
             self.local.save(folder)
 
     def restore(self, folder: Path) -> None:
-        """Take up exactly where `save` left off."""
+        """Restore exactly the state that `save` wrote."""
         with self._controller.commands.together(Restore(self.number, folder)):
             self.local.restore(folder)
 
@@ -243,15 +243,15 @@ class TeamTrainer:
             self.local.export(folder)
 
     def close(self) -> None:
-        """Free the trainers of all ranks; after a failure the end of the processes does."""
+        """Free the trainers of all ranks; after a failure, the processes end instead."""
         if self._controller.lost:
             return
         with self._controller.commands.together(Close(self.number)):
             self.local.close()
 
 
-def _sharing(parties: object, rank: int) -> list[int]:
-    """The ranks that have a share in common with one of them."""
+def _ranks_sharing(parties: object, rank: int) -> list[int]:
+    """The ranks with the same share as a rank."""
     assert isinstance(parties, list)
     return next(ranks for ranks in parties if rank in ranks)
 
@@ -259,8 +259,8 @@ def _sharing(parties: object, rank: int) -> list[int]:
 class TeamWeights(Iterator[tuple[str, torch.Tensor]]):
     """The weights of a TeamTrainer.
 
-    Nothing is sent before the first tensor is asked for: an engine of the same team takes each
-    rank's tensors where they are and asks for none here.
+    Nothing is sent before the first tensor is requested: an engine of the same team loads each
+    rank's tensors locally and requests none here.
     """
 
     def __init__(self, controller: Controller, trainer: TeamTrainer) -> None:
@@ -279,6 +279,6 @@ class TeamWeights(Iterator[tuple[str, torch.Tensor]]):
             try:
                 for item in local:  # noqa: UP028 - `yield from` closes the trainer's generator first
                     yield item
-            except GeneratorExit:  # the others go to the end, and so must this rank
+            except GeneratorExit:  # the workers iterate to the end, and so must this rank
                 for _ in local:
                     pass

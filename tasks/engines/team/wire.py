@@ -1,7 +1,7 @@
-"""Objects between ranks: pickled but for their tensors, which travel as they are.
+"""Send objects between ranks: pickled, except for tensors, which are sent directly.
 
-Only processes of one stage talk here, started by one agent from one image: what is unpickled was
-pickled by the same code.
+All processes belong to one stage, started by one agent from one image, so unpickled data comes from
+the same code.
 """
 
 import io
@@ -13,11 +13,11 @@ import torch
 from torch import distributed as dist
 
 _Carry = Callable[[torch.Tensor], object]
-"""Moves one tensor; where it arrives, the tensor is filled in."""
+"""Sends a tensor, or receives into it."""
 
 
 class _Packer(pickle.Pickler):
-    """Leaves tensors out and remembers them in order."""
+    """Leaves tensors out and collects them in order."""
 
     def __init__(self, file: io.BytesIO) -> None:
         super().__init__(file, protocol=5)
@@ -62,7 +62,7 @@ def recv(source: int, group: dist.ProcessGroup) -> object:
 
 
 def gather(item: object, group: dist.ProcessGroup) -> list[object]:
-    """Bring small objects of all ranks to rank 0, in rank order; [] on every other rank."""
+    """Gather small objects of all ranks on rank 0, in rank order; [] on every other rank."""
     if dist.get_rank(group) > 0:
         dist.gather_object(item, None, dst=0, group=group)
         return []

@@ -1,4 +1,4 @@
-"""The other ranks of a team: take commands from the controller until told to stop.
+"""The other ranks of a team: execute the controller's commands until it ends the team.
 
 SIGTERM is forwarded to the controller, which finishes its step, commits and ends the team. This
 also informs the controller when only a worker's machine is preempted.
@@ -17,37 +17,37 @@ from torch.distributed.elastic.multiprocessing.errors import get_error_handler
 
 from tasks.engines.team import wire
 from tasks.engines.team.failure_store import FailureStore
-from tasks.engines.team.member import Command, End, Member, joined
+from tasks.engines.team.member import Command, End, Member, join_team
 from tasks.errors import EngineError, PipelineError
 
 logger = logging.getLogger(__name__)
 
 
 def serve() -> None:
-    """Do what the controller says until it ends the team.
+    """Execute the controller's commands until it ends the team.
 
     Raises:
         PipelineError: this rank failed; the message names it.
     """
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     with (
-        joined() as member,
-        member.failures.watching(code=0),
+        join_team() as member,
+        member.failures.end_process_when_over(code=0),
         _leaving_sigterm_to_the_controller(member.failures) as came,
     ):
         threading.Thread(
             target=_serve_async_group, args=(member,), name="async_group", daemon=True
         ).start()
-        if _follow(member, member.commands) is End.DONE:
+        if _serve_channel(member, member.commands) is End.DONE:
             came.clear()
 
 
 @contextmanager
 def _leaving_sigterm_to_the_controller(failures: FailureStore) -> Iterator[list[int]]:
-    """Pass SIGTERM on instead of ending by it, until the block ends.
+    """Forward SIGTERM to the controller instead of exiting, until the block ends.
 
     Yields:
-        The signals that came: while there are any, this process ends by SIGTERM in the end.
+        The received signals: if there are any, this process finally exits by SIGTERM.
 
     The main thread waits in a collective and runs no handler, so a thread reads the number of the
     signal from a socket.
@@ -70,12 +70,12 @@ def _leaving_sigterm_to_the_controller(failures: FailureStore) -> Iterator[list[
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         there.close()
-        if came:  # the agent sent it, and waits
+        if came:  # the agent sent it and waits for the exit
             os.kill(os.getpid(), signal.SIGTERM)
 
 
-def _follow(member: Member, group: dist.ProcessGroup) -> End:
-    """Serve one channel. A controller that is gone ends it quietly: the agent knows why it went."""
+def _serve_channel(member: Member, group: dist.ProcessGroup) -> End:
+    """Serve one channel. If the controller is gone, return: the agent knows the cause."""
     while True:
         try:
             command = wire.receive_broadcast(group)
@@ -85,9 +85,9 @@ def _follow(member: Member, group: dist.ProcessGroup) -> End:
         if isinstance(command, End):
             return command
         try:
-            reply = _done(command, member)
+            reply = _execute(command, member)
         except PipelineError as error:
-            if member.failures.is_over():  # a consequence of what failed elsewhere
+            if member.failures.is_over():  # caused by another rank's failure
                 logger.warning("rank %d: %s", member.rank_info.rank, error)
                 return End.FAILED
             member.failures.report(error)
@@ -99,15 +99,15 @@ def _follow(member: Member, group: dist.ProcessGroup) -> End:
             return End.FAILED
 
 
-def _done(command: object, member: Member) -> object:
-    """Do a command; whatever an engine raises becomes an error of the pipeline.
+def _execute(command: object, member: Member) -> object:
+    """Execute a command; convert any error of an engine into a PipelineError.
 
     Raises:
         EngineError: a library failed.
     """
     try:
-        follow: Command = command  # pyright: ignore[reportAssignmentType]
-        return follow.follow(member)
+        execute: Command = command  # pyright: ignore[reportAssignmentType]
+        return execute.execute(member)
     except PipelineError:
         raise
     except Exception as error:
@@ -115,9 +115,10 @@ def _done(command: object, member: Member) -> object:
 
 
 def _serve_async_group(member: Member) -> None:
-    """Serve the second channel in its own thread, whose failure is the process's."""
+    """Serve the second channel in its own thread; its failure is a failure of the process."""
+
     try:
-        _follow(member, member.async_group)
+        _serve_channel(member, member.async_group)
     except PipelineError as error:
         get_error_handler().record_exception(error)
         os._exit(1)

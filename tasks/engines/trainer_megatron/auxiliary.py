@@ -1,9 +1,9 @@
 # pyright: reportMissingImports=false
 """Router losses of one update inside Megatron's layers, from the native logits.
 
-The terms are those of engines/embedded/router_terms.py. They join the graph where the router is:
-a pipeline stage that never sees the loss still trains its routers, and so does a layer whose
-activations are computed again.
+The terms are those of engines/embedded/router_terms.py. They are attached to the autograd graph at
+the router, so that pipeline stages without the loss and layers with activation recomputation train
+their routers too.
 
 Letters: M packed rows of this rank, L MoE layers of this pipeline stage, E experts.
 """
@@ -28,7 +28,7 @@ class RouterTerms:
 
     Args:
         num_tokens: of the whole update, padding not counted.
-        places_L: which of the model's MoE layers those of this stage are.
+        places_L: indices in the model of this stage's MoE layers.
         num_layers: MoE layers of the whole model.
     """
 
@@ -49,12 +49,12 @@ class RouterTerms:
 
     @property
     def needs_counts(self) -> bool:
-        """Whether a pass of its own must count loads first: balance is a product of two means."""
+        """Whether a separate pass must count loads first: balance is a product of two means."""
         return self._auxiliary.balance > 0.0
 
     @contextmanager
-    def counting(self) -> Iterator[None]:
-        """Count, over all ranks, how often each expert is chosen in the passes in the block."""
+    def count_loads(self) -> Iterator[None]:
+        """Count over all ranks how often each expert is selected while the block runs."""
         routers, layers = self._replay.routers, self._replay.layers
         num_experts = routers[0].num_experts if routers else 0
         counts_LE = torch.zeros(self._num_layers, num_experts)
@@ -71,8 +71,8 @@ class RouterTerms:
         self._counts_LE = counts_LE
 
     @contextmanager
-    def attached(self) -> Iterator[None]:
-        """Add the losses to the graph of the training passes in the block."""
+    def attach_losses(self) -> Iterator[None]:
+        """Add the losses to the graph of the training passes run in the block."""
         if self._auxiliary.balance == 0.0 and self._auxiliary.router_z == 0.0:
             yield
             return
@@ -132,7 +132,7 @@ class RouterTerms:
 
 
 class _Attach(torch.autograd.Function):
-    """Pass a tensor through, and let a loss have its gradient of 1 whenever it has one."""
+    """Identity on a tensor that gives an attached loss a gradient of 1 in the backward pass."""
 
     @staticmethod
     def forward(ctx, tensor, loss):

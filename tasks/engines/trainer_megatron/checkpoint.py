@@ -1,15 +1,15 @@
 # pyright: reportMissingImports=false
-"""A trainer's state as a Megatron distributed checkpoint, which any layout can take up.
+"""A trainer's state as a Megatron distributed checkpoint, which any layout can load.
 
-    trainer.json              which architecture and numbers the state is of
-    trainer_state/            weights and optimizer state, written by all ranks side by side
+    trainer.json              architecture and precision of the state
+    trainer_state/            weights and optimizer state, written by all ranks in parallel
 
 Weights and optimizer state are stored by parameter, not by rank, so that another number of
 pipeline, tensor, expert or data-parallel ranks reads its own shares.
 
-Megatron's writer forks processes, which wait for each other forever where one of them fails, and
-spawns one that imports the caller's main module again. Here torch's own writer writes the same
-format in this process.
+Megatron's writer forks processes, which wait forever if one of them fails, and spawns one that
+imports the caller's main module again. Here torch's own writer writes the same format in this
+process.
 """
 
 import json
@@ -43,7 +43,7 @@ STATE = "trainer_state"
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What is saved, in place, and what it is of."""
+    """The objects that are saved or restored in place, and their description."""
 
     gpt: GPTModel
     optimizer: MegatronOptimizer
@@ -56,7 +56,7 @@ def save(folder: Path, state: State) -> None:
     """Write the state; a collective call with the same folder on all ranks.
 
     Raises:
-        EngineError: the folder is another one on another machine.
+        EngineError: the folder is not shared by all machines.
     """
     target = folder / STATE
     if state.ranks.rank == 0:
@@ -72,10 +72,10 @@ def save(folder: Path, state: State) -> None:
 
 
 def restore(folder: Path, state: State) -> None:
-    """Take up a saved state; a collective call.
+    """Restore a saved state; a collective call.
 
     Raises:
-        DataError: it is not there, or of another architecture or of other numbers.
+        DataError: it is missing, or of another architecture or precision.
     """
     _check_fits(folder, state)
     for one in _optimizers(state.optimizer):
@@ -91,7 +91,7 @@ class _Writer(TorchDistSaveShardedStrategy):
     """Writes the shares of this rank in this process, and makes them durable."""
 
     def save(self, sharded_state_dict: dict[str, Any], checkpoint_dir: str | Path) -> None:
-        """Write; every tensor by the one rank that Megatron holds for its owner."""
+        """Write every tensor from the one rank that Megatron considers its owner."""
         keyed, _, _ = _replace_state_dict_keys_with_sharded_keys(sharded_state_dict, True)
         write_shares(
             mcore_to_pyt_state_dict(keyed, False),
@@ -109,7 +109,7 @@ def _sharded(state: State, *, loading: bool) -> dict[str, Any]:
         "distrib_optim_fully_reshardable_mem_efficient": True,
     }
     optimizers: dict[int, dict[str, Any]] = {}
-    # Not the chain's own sharded_state_dict: its names would count the optimizers.
+    # Not the chained optimizer's own sharded_state_dict: its names contain optimizer indices.
     for number, one in enumerate(_optimizers(state.optimizer)):
         named: dict[str, Any] = one.sharded_state_dict(
             weights, is_loading=loading, metadata=metadata
@@ -127,7 +127,7 @@ def _optimizers(optimizer: MegatronOptimizer) -> list[DistributedOptimizer]:
 
 
 def _prime(optimizer: DistributedOptimizer) -> None:
-    """Make the state that AdamW makes in its first step, where that has not come yet."""
+    """Create the state that AdamW creates in its first step, if there was none yet."""
     inner = optimizer.optimizer
     for group in inner.param_groups:
         for parameter in group["params"]:
@@ -157,7 +157,7 @@ def _take_up(optimizer: DistributedOptimizer, loaded: dict[str, Any]) -> None:
 
 
 def _description(state: State) -> dict[str, Any]:
-    """What two trainers must share so that one can take up the other's state."""
+    """The properties two trainers must share for one to load the other's state."""
     geometry = asdict(state.geometry)
     del geometry["dtype"], geometry["positions"]  # of the files it was read from
     return {"geometry": geometry, "precision": state.layout.precision.value}

@@ -1,9 +1,9 @@
 """Weights between a Hugging Face directory and Megatron's ranks, bit for bit.
 
-Every rank reads only what it holds, and gives back everything: `export` is a collective call
-that yields all tensors on all ranks, one at a time (of experts, one layer's at a time).
-Tensors come in the numbers the model trains in: with precision fp32 these are the master
-weights; with bf16 they are what Megatron computes with, its fp32 copies are the optimizer's.
+Every rank reads only its own shards. `export` is a collective call that yields all tensors on all
+ranks, one at a time (the experts of a layer together). Tensors have the training dtype: with
+precision fp32 they are the master weights; with bf16 they are Megatron's compute weights, whose
+fp32 copies belong to the optimizer.
 
 Letters: E experts, F inner size of an expert, H hidden.
 """
@@ -45,7 +45,7 @@ SHARD_BYTES = 5 * 10**9
 
 @torch.no_grad()
 def load(model: torch.nn.Module, folder: Path, geometry: Geometry, ranks: Ranks) -> None:
-    """Fill this rank's parameters from *.safetensors, cast to the numbers of the model.
+    """Fill this rank's parameters from *.safetensors, cast to the model's dtype.
 
     Raises:
         SettingsError: the files lack a tensor, have one too many or one of another shape.
@@ -124,7 +124,7 @@ def _parameters(model: torch.nn.Module) -> dict[str, torch.Tensor]:
 
 
 def _held_slots(geometry: Geometry, ranks: Ranks) -> Iterator[tuple[Slot, bool]]:
-    """What this rank holds, and whether it is an expert's."""
+    """Parameters held by this rank, and whether each is an expert's."""
     per_stage = geometry.layers // ranks.pipeline
     per_rank = geometry.experts // ranks.expert
     if ranks.is_first_stage:
@@ -139,7 +139,7 @@ def _held_slots(geometry: Geometry, ranks: Ranks) -> Iterator[tuple[Slot, bool]]
                 yield slot, True
     if ranks.is_last_stage:
         yield final_norm_slot(geometry), False
-        # Tied, the head is a parameter of its own only where the embedding is elsewhere.
+        # If tied, the head is a separate parameter only if the embedding is on another stage.
         if not geometry.tied or not ranks.is_first_stage:
             yield head_slot(geometry), False
 
@@ -183,7 +183,7 @@ class _Files:
 def _export_slot(
     own: dict[str, torch.Tensor], slot: Slot, geometry: Geometry, ranks: Ranks, stage: int
 ) -> Iterator[tuple[str, torch.Tensor]]:
-    """Gather one parameter over the tensor ranks and give its parts to all stages."""
+    """Gather one parameter over the tensor ranks and broadcast its parts to all stages."""
     shards: list[torch.Tensor | None] = [None] * len(slot.parts)
     if ranks.pipeline_rank == stage:
         shards = list(split(slot.fusion, own[slot.parameter], geometry))
@@ -287,7 +287,7 @@ def _write_index(
 
 
 def _copy_settings(source: Path, folder: Path, dtype: torch.dtype) -> None:
-    """Config with the numbers of the new files, generation settings, tokenizer."""
+    """Copy config (with the dtype of the new files), generation settings and tokenizer."""
     config = json.loads((source / "config.json").read_text())
     config["dtype"] = str(dtype).removeprefix("torch.")
     config.pop("torch_dtype", None)  # the older name of the same

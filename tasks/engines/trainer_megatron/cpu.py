@@ -2,17 +2,16 @@
 """Megatron-core on a machine without CUDA.
 
 Megatron 0.16.1 asks for CUDA by name in its Python code (`torch.cuda.current_device()`,
-`device="cuda"`, `tensor.cuda()`, `param.type() == "torch.cuda.FloatTensor"`). Here these words
-are respelt in the compiled functions of megatron.core: `torch.cuda` becomes `torch.cpu`, torch's
-own stand-in for code that does not care about the device. torch itself stays untouched, so
-whatever else runs in the process (transformers, vLLM) sees nothing of it.
+`device="cuda"`, `tensor.cuda()`, `param.type() == "torch.cuda.FloatTensor"`). This module replaces
+these names in the compiled functions of megatron.core: `torch.cuda` becomes `torch.cpu`, torch's
+equivalent for device-agnostic code. torch itself is not changed, so other libraries in the process
+(transformers, vLLM) are not affected.
 
-What a newer Megatron needs: 0.17 and later ask for Python 3.12 (0.19.2 is the newest), so the
-move is one of the whole version set, with a torch and a vLLM wheel for it. In 0.19.2 the words
-of `SPELLINGS` are still there, the NameError is mended, local norms still refuse sequence
-parallelism, PackedSeqParams has more fields, and grouped experts lost their legacy switch:
-`install`, model.py, local_layers.py and the optimizer's repairs have to be read against it and
-VERSION set; the tests of this package say what broke.
+Upgrading Megatron: 0.17 and later need Python 3.12 (0.19.2 is the newest), so the whole version set
+changes, including the torch and vLLM wheels. In 0.19.2 the names of `SPELLINGS` still occur, the
+NameError is fixed, local norms still refuse sequence parallelism, PackedSeqParams has more fields,
+and grouped experts have no legacy switch: review `install`, model.py, local_layers.py and the
+optimizer's workarounds, and set VERSION; the tests of this package show what broke.
 """
 
 import importlib
@@ -42,14 +41,14 @@ AREAS = (
     "dist_checkpointing.strategies.fully_parallel",
     "dist_checkpointing.strategies.torch",
 )
-"""What is imported before respelling; what is imported later stays as it is."""
+"""Modules imported before the replacement; modules imported later are not changed."""
 
 
 class _Moment:
-    """An event or a stream of the one CPU thread: everything has happened already."""
+    """An event or a stream on a CPU: all work is already complete."""
 
     def wait_stream(self, stream: object) -> None:
-        """Nothing to wait for."""
+        """Do nothing."""
 
     def record_event(self) -> "_Moment":
         """This moment."""
@@ -69,7 +68,7 @@ def install() -> bool:
         SettingsError: another version of megatron-core is installed.
     """
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that neither Transformer Engine nor Apex is here
+        warnings.simplefilter("ignore")  # about missing Transformer Engine and Apex
         core = importlib.import_module("megatron.core")
         for area in AREAS:
             importlib.import_module(f"megatron.core.{area}")
@@ -85,7 +84,7 @@ def install() -> bool:
 
 
 def check_version(found: str) -> None:
-    """Refuse a megatron-core whose code was not read for what is respelt here.
+    """Refuse a version of megatron-core for which the replacements were not reviewed.
 
     Raises:
         SettingsError: names both versions.
@@ -135,7 +134,7 @@ def _respelt_constant(constant: object) -> object:
 
 
 def seed(number: int) -> None:
-    """Give Megatron's named random streams their states, as it does on a GPU."""
+    """Seed Megatron's named random streams, as it does on a GPU."""
     random = importlib.import_module("megatron.core.tensor_parallel.random")
     state = torch.Generator().manual_seed(number).get_state()
     names = (
@@ -147,7 +146,7 @@ def seed(number: int) -> None:
 
 
 def _replace_random_states() -> None:
-    """Let Megatron's named random streams be states of the CPU's generator."""
+    """Implement Megatron's named random streams with states of the CPU generator."""
     random = importlib.import_module("megatron.core.tensor_parallel.random")
 
     def get(*_: object, **__: object) -> torch.Tensor:
@@ -160,14 +159,14 @@ def _replace_random_states() -> None:
 
 
 def _mend_moe() -> None:
-    """Three places of the MoE layer that only ever ran with CUDA and Transformer Engine."""
+    """Fix three places of the MoE layer that assume CUDA and Transformer Engine."""
     moe = importlib.import_module("megatron.core.transformer.moe.moe_utils")
     vars(moe).update(te_general_gemm=None)  # a NameError without Transformer Engine
     dispatcher = importlib.import_module("megatron.core.transformer.moe.token_dispatcher")
     dispatcher.MoEAlltoAllTokenDispatcher.cuda_dtoh_stream = _Moment()
 
     def to_cpu(tensor: object, as_numpy: bool = False, record_stream: bool = False) -> object:
-        """Splits must be numbers; Megatron converts them only if they come from a GPU."""
+        """Convert splits to numbers; Megatron does so only for GPU tensors."""
         return tensor.numpy() if as_numpy and isinstance(tensor, torch.Tensor) else tensor
 
     vars(dispatcher).update(maybe_move_tensor_to_cpu=to_cpu)

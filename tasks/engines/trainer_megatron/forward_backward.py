@@ -1,8 +1,8 @@
 # pyright: reportMissingImports=false
 """Forward and backward passes of this rank's part of a model, micro-batch by micro-batch.
 
-Megatron's schedules (1F1B with pipeline parallelism) decide the order; here stands what one
-forward pass is, and how hidden states become log-probabilities without logits elsewhere.
+Megatron's schedules (1F1B with pipeline parallelism) decide the order; this module defines one
+forward pass, and computes log-probabilities from hidden states at response positions only.
 
 Letters: M packed rows, H hidden, R response positions, V this rank's columns of the vocabulary,
 L MoE layers, K experts per token.
@@ -19,7 +19,7 @@ from megatron.core.tensor_parallel import gather_from_sequence_parallel_region
 from torch import distributed, nn
 
 from tasks.engines.trainer_megatron.context import held_rows
-from tasks.engines.trainer_megatron.gathering import joined
+from tasks.engines.trainer_megatron.gathering import join_parts
 from tasks.engines.trainer_megatron.geometry import Geometry
 from tasks.engines.trainer_megatron.micro_batches import MicroBatch
 from tasks.engines.trainer_megatron.model import attention_inputs
@@ -30,7 +30,7 @@ from tasks.engines.trainer_megatron.vocabulary import sharded_scores, vocabulary
 Scores = tuple[torch.Tensor, torch.Tensor]
 """(logprobs_R, entropy_R) on the CPU"""
 Finish = Callable[[MicroBatch, Scores], torch.Tensor]
-"""What the last stage does with a micro-batch's scores; returns the loss."""
+"""Called by the last pipeline stage with a micro-batch's scores; returns the loss."""
 
 
 class ForwardBackward:
@@ -70,7 +70,7 @@ class ForwardBackward:
             and layers, int32 on the CPU.
         """
         recorded: list[torch.Tensor] = []
-        self._replay.forget()  # of a run that was given up
+        self._replay.forget()  # left over from a run that was aborted
 
         def step(waiting: Iterator[MicroBatch], model: nn.Module):
             micro = next(waiting)
@@ -87,7 +87,7 @@ class ForwardBackward:
                 data_iterator=iter(micros),
                 model=[self._model],
                 num_microbatches=len(micros),
-                seq_length=1,  # of no account: stages tell each other what they send
+                seq_length=1,  # unused: stages exchange the shapes of what they send
                 micro_batch_size=1,
                 forward_only=not training,
             )
@@ -97,12 +97,12 @@ class ForwardBackward:
     def rows(self, micro: MicroBatch) -> torch.Tensor:
         """Packed rows [M] that this rank's layers see.
 
-        Context parallelism deals out rows of every sequence, sequence parallelism cuts what a
-        rank has among its tensor ranks.
+        Context parallelism divides the rows of every sequence; sequence parallelism divides a
+        rank's rows among its tensor ranks.
         """
-        return self._held(micro).chunk(self._ranks.tensor)[self._ranks.tensor_rank]
+        return self._attention_rows(micro).chunk(self._ranks.tensor)[self._ranks.tensor_rank]
 
-    def _held(self, micro: MicroBatch) -> torch.Tensor:
+    def _attention_rows(self, micro: MicroBatch) -> torch.Tensor:
         """Packed rows that this rank's attention sees."""
         return held_rows(micro.parts, self._ranks.context, self._ranks.context_rank)
 
@@ -114,7 +114,7 @@ class ForwardBackward:
         inputs = attention_inputs(micro.lengths, len(tokens_M), device)
         routes = self._replay.forward(self._routes(micro), training=training, record=record)
         with routes, _without_head(self._gpt):
-            return model(tokens_M[self._held(micro)][None].to(device), **inputs)
+            return model(tokens_M[self._attention_rows(micro)][None].to(device), **inputs)
 
     def _routes(self, micro: MicroBatch) -> Routes:
         """Cut the routes of a micro-batch to this rank's rows; they are of this stage's layers."""
@@ -133,7 +133,7 @@ class ForwardBackward:
         temperature: float,
         with_entropy: bool,
     ) -> tuple[torch.Tensor, torch.Tensor, dict[str, torch.Tensor]]:
-        """Turn hidden states [M, 1, H] into a loss, in the form Megatron's schedules take."""
+        """Compute the loss from hidden states [M, 1, H] in the form of Megatron's schedules."""
         device = self._ranks.device
         if self._ranks.tensor > 1:
             output = gather_from_sequence_parallel_region(output, tensor_parallel_output_grad=True)
@@ -151,14 +151,14 @@ class ForwardBackward:
         logprobs_R, entropy_R = (part.cpu() for part in scores)
         if self._ranks.context > 1:
             size, group = len(row_R), self._ranks.context_group
-            logprobs_R = joined(logprobs_R, own_R, size, group)
-            entropy_R = joined(entropy_R, own_R, size, group)
+            logprobs_R = join_parts(logprobs_R, own_R, size, group)
+            entropy_R = join_parts(entropy_R, own_R, size, group)
         loss = finish(micro, (logprobs_R, entropy_R))
         return loss.to(device), torch.zeros((), dtype=torch.int, device=device), {}
 
     def _row_among_held(self, micro: MicroBatch) -> torch.Tensor:
         """Which row of this rank's predicts a response token [R]; -1 if another rank has it."""
-        held_M = self._held(micro)
+        held_M = self._attention_rows(micro)
         place = torch.full((len(micro.tokens_M),), -1)
         place[held_M] = torch.arange(len(held_M))
         return place[micro.before_R]
@@ -182,7 +182,7 @@ def _without_head(gpt: GPTModel) -> Iterator[None]:
 
 
 def _places(replay: ModelReplay, ranks: Ranks) -> tuple[list[int], int]:
-    """Which of the model's MoE layers this stage has, and how many there are in all."""
+    """Indices of this stage's MoE layers, and the number of MoE layers in the model."""
     numbers = [router.layer_number for router in replay.routers]
     gathered: list[list[int]] = [[] for _ in range(ranks.pipeline)]
     distributed.all_gather_object(gathered, numbers, group=ranks.pipeline_group)

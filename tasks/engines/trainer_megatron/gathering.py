@@ -1,6 +1,6 @@
-"""Complete results on every rank that has room for them, from parts that each rank has computed.
+"""Gather complete results on every rank from the parts that each rank has computed.
 
-Tensors travel on the CPU: they are small beside what was computed for them.
+Tensors are sent from CPU memory: they are small compared to the computation.
 
 Letters: N sequences, T tokens, C tokens of all sequences end to end, R response positions,
 M packed rows of one rank, L MoE layers, K experts per token.
@@ -19,8 +19,8 @@ from tasks.engines.trainer_megatron.micro_batches import MicroBatch
 Metrics = dict[str, float]
 
 
-class _Joined(torch.autograd.Function):
-    """Values that ranks hold parts of, on all of them; gradient goes back to one's own part."""
+class _JoinParts(torch.autograd.Function):
+    """All-gather of parts; in the backward pass each rank receives the gradient of its part."""
 
     @staticmethod
     def forward(ctx, part, own, size, group):
@@ -38,23 +38,23 @@ class _Joined(torch.autograd.Function):
         return slope[own], None, None, None
 
 
-def joined(
+def join_parts(
     part: torch.Tensor, own: torch.Tensor, size: int, group: distributed.ProcessGroup
 ) -> torch.Tensor:
-    """Put a vector together from parts, differentiably.
+    """Join a vector from parts, differentiably.
 
     All ranks compute the same from the whole; each has the gradient of its own part, so that
     over all ranks every part is counted once.
 
     Args:
-        own: places [part] in the whole that this rank holds.
+        own: positions [part] in the whole that this rank holds.
         size: of the whole.
     """
-    return _Joined.apply(part, own, size, group)
+    return _JoinParts.apply(part, own, size, group)
 
 
 class ResponseValues:
-    """Values of response positions, filled in by whoever computes them. Zero elsewhere."""
+    """Values of response positions, set by the rank that computes them. Zero elsewhere."""
 
     def __init__(self, batch: AnyBatch) -> None:
         self._response_NT = batch.response_NT
@@ -65,7 +65,7 @@ class ResponseValues:
         sequence_R, position_R = micro.at
         self._values_NT[micro.rows_N[sequence_R], position_R] = values_R.detach()
 
-    def gathered(self) -> torch.Tensor:
+    def gather(self) -> torch.Tensor:
         """All of them [N, T]; no two ranks may have set the same."""
         values_R = self._values_NT[self._response_NT]
         distributed.all_reduce(values_R)
@@ -73,7 +73,7 @@ class ResponseValues:
         return self._values_NT
 
 
-def gathered_routes(
+def gather_routes(
     batch: AnyBatch,
     parts: Sequence[tuple[MicroBatch, torch.Tensor, torch.Tensor]],
     *,
@@ -81,12 +81,12 @@ def gathered_routes(
     num_layers: int,
     k: int,
 ) -> torch.Tensor | None:
-    """Put expert choices together, one layer at a time.
+    """Gather expert choices, one layer at a time.
 
     Args:
         parts: micro-batches of this rank, the packed rows [M] it had, and what it chose in
             them int32 [M, L, K].
-        places_L: which of the model's MoE layers this rank's are.
+        places_L: indices in the model of this rank's MoE layers.
 
     Returns:
         int16 [N, T, num_layers, K]; MISSING_ROUTE behind the end of a sequence. None on a rank
@@ -111,12 +111,12 @@ def gathered_routes(
     return experts_NTLK
 
 
-def summed(metrics: Metrics) -> Metrics:
+def sum_metrics(metrics: Metrics) -> Metrics:
     """Add up the metrics of all ranks, in the order of the ranks; names may differ."""
-    gathered: list[Metrics] = [{} for _ in range(distributed.get_world_size())]
-    distributed.all_gather_object(gathered, metrics)
+    gather: list[Metrics] = [{} for _ in range(distributed.get_world_size())]
+    distributed.all_gather_object(gather, metrics)
     totals: Metrics = {}
-    for one in gathered:
+    for one in gather:
         add(totals, one)
     return totals
 

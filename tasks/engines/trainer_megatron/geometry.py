@@ -1,7 +1,7 @@
-"""What a Hugging Face config.json says about a model, as far as Megatron has to know.
+"""The parts of a Hugging Face config.json that Megatron needs.
 
-Three families are built: Qwen3-MoE, dense Qwen3, and Qwen2 (biases at query, key and value,
-no norm on them). What a config asks for beyond them is refused by name, never ignored.
+Three families are supported: Qwen3-MoE, dense Qwen3, and Qwen2 (biases at query, key and value,
+no norm on them). Unsupported options of a config are refused by name, never ignored.
 """
 
 import json
@@ -40,11 +40,11 @@ class Geometry:
     norm_epsilon: float
     rope_theta: float
     tied: bool
-    """Whether the head is the embedding."""
+    """Whether the output head is tied to the embedding."""
     qk_norm: bool
     qkv_bias: bool
     dtype: str
-    """Numbers of the files, such as 'bfloat16'."""
+    """Dtype of the files, such as 'bfloat16'."""
 
     def padded_vocab(self, tensor: int) -> int:
         """Rows of the embedding, a multiple of the tensor-parallel size; the last are unused."""
@@ -81,7 +81,7 @@ def read_geometry(folder: Path) -> Geometry:
     """Read config.json of a Hugging Face directory.
 
     Raises:
-        SettingsError: no such file, another family, or something Megatron is not built for here.
+        SettingsError: no such file, another family, or an unsupported option.
     """
     try:
         config: dict[str, Any] = json.loads((folder / "config.json").read_text())
@@ -119,7 +119,7 @@ def read_geometry(folder: Path) -> Geometry:
 
 
 def _refuse(config: dict[str, Any], folder: Path) -> None:
-    """Name what a config has that is not built here."""
+    """Refuse a config with unsupported options."""
     rope = config.get("rope_parameters") or config.get("rope_scaling") or {}
     kind = rope.get("rope_type", rope.get("type", "default"))
     odd = {

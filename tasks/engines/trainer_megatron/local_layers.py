@@ -1,7 +1,8 @@
 # pyright: reportMissingImports=false
-"""Layers for Megatron's local spec where its own cannot do what Transformer Engine's can.
+"""Layers for Megatron's local spec with features that its own layers lack.
 
-Megatron's local attention knows no packed sequences and its torch norm no sequence parallelism.
+Megatron's local attention does not support packed sequences, nor its torch norm sequence
+parallelism.
 
 Letters: M packed rows, A attention heads and G key-value heads of this rank, W packed rows of
 all context ranks, Q and K rows of one sequence, D head size.
@@ -41,8 +42,8 @@ class RMSNorm(torch.nn.Module):
 class PackedAttention(torch.nn.Module):
     """Causal attention within every packed sequence.
 
-    Under context parallelism the keys and values of all ranks are gathered: what Transformer
-    Engine does in a ring, without its saving of memory.
+    Under context parallelism the keys and values of all ranks are gathered, without the memory
+    savings of Transformer Engine's ring attention.
     """
 
     def __init__(
@@ -96,7 +97,7 @@ class PackedAttention(torch.nn.Module):
 def _attend(
     query_QAD: torch.Tensor, key_KGD: torch.Tensor, value_KGD: torch.Tensor, scale: float
 ) -> torch.Tensor:
-    """Let the last Q of K rows see what is before them; returns [Q, A, D]."""
+    """Causal attention of the last Q of K rows; returns [Q, A, D]."""
     queries, keys = len(query_QAD), len(key_KGD)
     mask = None
     if queries < keys:

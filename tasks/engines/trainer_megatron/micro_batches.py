@@ -1,9 +1,10 @@
-"""A batch as micro-batches: which data-parallel rank computes which sequences, in which rows.
+"""Division of a batch into micro-batches of packed sequences, per data-parallel rank.
 
-Every sequence goes to one rank (longest first, to the rank with the least so far), and a rank
-packs its sequences end to end into micro-batches without padding. Pipeline and expert parallel
-ranks work in step, so all ranks get the same number of micro-batches: fillers have no sequences
-and no weight.
+Every sequence is assigned to one rank (longest first, to the least loaded rank), and a rank
+packs
+ its sequences end to end into micro-batches without padding. Pipeline and expert parallel
+ranks work in lockstep, so all ranks have the same number of micro-batches: fillers have no
+sequences and no weight.
 
 Letters: N sequences, T tokens, C tokens of all sequences end to end, M packed rows, R response
 positions, L MoE layers, K experts per token.
@@ -28,7 +29,7 @@ class MicroBatch:
     """
 
     rows_N: torch.Tensor
-    """Which of the batch; none for a filler."""
+    """Indices of its sequences in the batch; none for a filler."""
     batch: TokenBatch
     tokens_M: torch.Tensor
     """int64; padding is token 0."""
@@ -37,7 +38,7 @@ class MicroBatch:
 
     @property
     def is_filler(self) -> bool:
-        """Whether it only keeps this rank in step with the others."""
+        """Whether it only keeps this rank in lockstep with the others."""
         return not len(self.rows_N)
 
     @property
@@ -102,7 +103,7 @@ class MicroBatch:
 def divide(
     lengths: Sequence[int], *, num_ranks: int, max_tokens: int
 ) -> list[list[tuple[int, ...]]]:
-    """Deal sequences out to data-parallel ranks and into micro-batches.
+    """Divide sequences among data-parallel ranks and into micro-batches.
 
     Args:
         max_tokens: of a micro-batch; a longer sequence gets one of its own.

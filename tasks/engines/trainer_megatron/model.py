@@ -47,7 +47,7 @@ def build(
         trainable: False = evaluation mode without gradients, as for a reference.
 
     Raises:
-        SettingsError: the layout does not divide the model, or a GPU lacks its kernels.
+        SettingsError: the layout does not divide the model, or the GPU kernels are missing.
     """
     geometry.check(layout)
     config = transformer_config(geometry, layout, ranks)
@@ -68,7 +68,7 @@ def build(
 
 
 def attention_inputs(lengths: Sequence[int], width: int, device: torch.device) -> AttentionInputs:
-    """Say where sequences lie in a packed row of tokens [1, width / context].
+    """Describe the positions of sequences in a packed row of tokens [1, width / context].
 
     Args:
         lengths: rows of every sequence, in order and on all context ranks together; none is
@@ -156,9 +156,9 @@ def _moe_settings(geometry: Geometry, *, on_gpu: bool) -> dict[str, object]:
         "moe_router_dtype": "fp32",
         "moe_router_load_balancing_type": "none",
         "moe_aux_loss_coeff": 0.0,
-        # Replays are objects of ours (replay.py), not Megatron's list shared by all models.
+        # Router Replay uses router_replay.py, not Megatron's list shared by all models.
         "moe_enable_routing_replay": False,
-        "moe_router_fusion": False,  # it would skip a replay without a word
+        "moe_router_fusion": False,  # it would silently skip the replay
         "moe_grouped_gemm": on_gpu,
     }
 

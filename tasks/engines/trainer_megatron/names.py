@@ -33,7 +33,7 @@ _ENGINE_NAMES = (
 
 
 class Naming(StrEnum):
-    """How a MoE's experts are named outside."""
+    """How the experts of an MoE are named in Hugging Face checkpoints."""
 
     PER_EXPERT = "per_expert"
     """`experts.3.up_proj.weight`, as in files."""
@@ -43,7 +43,7 @@ class Naming(StrEnum):
 
 
 class Fusion(StrEnum):
-    """How a slot's tensors make one parameter."""
+    """How a slot's tensors are fused into one parameter."""
 
     WHOLE = "whole"
     QKV = "qkv"
@@ -70,7 +70,7 @@ class Slot:
 
 
 def canonical(name: str) -> str:
-    """Megatron's local-spec name of a parameter, whatever wraps or spells it."""
+    """Megatron's local-spec name of a parameter, without wrappers."""
     while name.startswith("module."):
         name = name.removeprefix("module.")
     for pattern, local in _ENGINE_NAMES:
@@ -91,7 +91,7 @@ def final_norm_slot(geometry: Geometry) -> Slot:
 
 
 def head_slot(geometry: Geometry) -> Slot:
-    """The head; tied, it is made of the embedding's tensor."""
+    """The output head; if tied, it uses the embedding's tensor."""
     name = "model.embed_tokens.weight" if geometry.tied else "lm_head.weight"
     part = Part(name, (geometry.vocab, geometry.hidden))
     return Slot("output_layer.weight", (part,), divided=0)
@@ -217,7 +217,7 @@ def fuse(fusion: Fusion, parts: list[torch.Tensor], head_size: int) -> torch.Ten
 
 
 def split(fusion: Fusion, fused: torch.Tensor, geometry: Geometry) -> list[torch.Tensor]:
-    """Take a rank's parameter apart again: the inverse of fuse. Views where they can be."""
+    """Split a rank's parameter, the inverse of fuse. Returns views if possible."""
     if fusion is Fusion.WHOLE:
         return [fused]
     if fusion is Fusion.GATE_UP:

@@ -1,5 +1,5 @@
 # pyright: reportMissingImports=false
-"""AdamW over Megatron's distributed optimizer: data-parallel ranks share its state out.
+"""AdamW in Megatron's distributed optimizer, sharded over data-parallel ranks.
 
 In bf16 the optimizer holds fp32 master weights and gradients are added up in fp32.
 """
@@ -29,9 +29,9 @@ ADAM_EPSILON = 1e-8
 
 
 def replicate(gpt: GPTModel) -> DistributedDataParallel:
-    """Give a model the buffers its gradients are added up in, over micro-batches and ranks.
+    """Add gradient buffers to a model, summed over micro-batches and ranks.
 
-    Megatron would divide gradients by the number of ranks; our losses are parts of a sum.
+    Megatron would divide gradients by the number of ranks; here losses are parts of a sum.
     """
     config = gpt.config
     config.calculate_per_token_loss = True  # Megatron's name for: do not divide
@@ -54,7 +54,7 @@ def replicate(gpt: GPTModel) -> DistributedDataParallel:
 
 
 def _mark(gpt: GPTModel) -> None:
-    """Tell Megatron which ranks hold what, where 0.16.1 does not know by itself.
+    """Mark parameters whose placement Megatron 0.16.1 does not determine itself.
 
     Experts are never divided by tensor parallelism: the tensor ranks hold different ones or are
     replicas of each other, and in both cases see different tokens. Without the mark their

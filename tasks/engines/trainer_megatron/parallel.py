@@ -1,5 +1,5 @@
 # pyright: reportMissingImports=false
-"""Who holds what: the ranks of this process in Megatron's parallel groups.
+"""Parallel groups: the ranks of this process in Megatron's parallel groups.
 
 Order of ranks is Megatron's: tensor fastest, then context, then data, then pipeline. The
 experts of a layer are spread over `expert` ranks out of tensor x context x data; a single
@@ -18,12 +18,12 @@ from tasks.engines.trainer_megatron import cpu
 from tasks.errors import SettingsError
 
 SEED = 1234
-"""Nothing random is left in training (no dropout); Megatron wants its streams seeded."""
+"""Training has nothing random (no dropout), but Megatron requires seeded streams."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ranks:
-    """Sizes of the parallel groups and this process's place in them."""
+    """Sizes of the parallel groups and this process's ranks in them."""
 
     world: int
     rank: int
@@ -74,8 +74,8 @@ def initialise(layout: LayoutSettings) -> Ranks:
     if parallel_state.model_parallel_is_initialized() and not _is_registered(
         parallel_state.get_tensor_model_parallel_group()
     ):
-        # An engine beside this one closed the world these groups were cut from: they are cut
-        # anew. Only a process of its own can count on it; ranks may still meet in the old world.
+        # Another engine destroyed the default group of these groups: they are created again.
+        # Only safe with one process; other ranks might still use the old groups.
         parallel_state.destroy_model_parallel()
     if not parallel_state.model_parallel_is_initialized():
         parallel_state.initialize_model_parallel(
@@ -98,7 +98,7 @@ def initialise(layout: LayoutSettings) -> Ranks:
 
 
 def _join_world(*, on_cpu: bool) -> torch.device:
-    """Set the device and open the process group that all others are cut from."""
+    """Set the device and open the default process group."""
     device = torch.device("cpu") if on_cpu else torch.device("cuda", _local_rank())
     if not on_cpu:
         torch.cuda.set_device(device)
@@ -114,7 +114,7 @@ def _join_world(*, on_cpu: bool) -> torch.device:
 
 
 def _is_registered(group: distributed.ProcessGroup) -> bool:
-    """Whether a group belongs to the world of now."""
+    """Whether a group belongs to the current default group."""
     try:
         distributed.get_rank(group)
     except ValueError:

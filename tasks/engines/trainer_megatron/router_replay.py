@@ -4,10 +4,10 @@
 Source: Rollout Routing Replay (arXiv 2510.11370). The choice comes from the recording, the
 probabilities from the live logits, so gradient reaches the router through the replayed experts.
 
-Megatron's own RouterReplay keeps every router of the process in one list, and one target per
-router: a second model is led astray by it, and so is recomputation under 1F1B, where the forward
-pass of the next micro-batch comes before the backward pass of this one. Here a router belongs to
-one model, and what its backward pass will compute again waits in a queue of its own.
+Megatron's own RouterReplay keeps all routers of the process in one list, with one target per
+router. This is wrong with a second model, and with recomputation under 1F1B, where the forward pass
+of the next micro-batch precedes the backward pass of this one. Here a router belongs to one model,
+and the routes of pending recomputations are in a queue per router.
 
 Letters: M packed rows of this rank's part of a micro-batch, L MoE layers of this pipeline stage,
 E experts, K experts per token.
@@ -32,7 +32,7 @@ TopK = Callable[..., tuple[torch.Tensor, torch.Tensor]]
 
 @dataclass(frozen=True, slots=True)
 class Routes:
-    """What the routers of this rank need to know of one micro-batch."""
+    """Routes of one micro-batch for the routers of this rank."""
 
     experts_MLK: torch.Tensor | None
     """int64; a row holding MISSING_ROUTE uses the native router, None all rows do."""
@@ -58,15 +58,15 @@ class LayerReplay(RouterReplay):
         self._waiting: deque[Routes] = deque()
         self.recorded_MK: torch.Tensor | None = None
         self.current: Routes | None = None
-        """Of the router's last call, for whoever hooks into the router."""
+        """Of the router's last call, for hooks on the router."""
 
     @property
     def pending(self) -> int:
-        """Micro-batches whose backward pass is still to compute this layer again."""
+        """Number of micro-batches whose recomputation of this layer is pending."""
         return len(self._waiting)
 
     def forget(self) -> None:
-        """Drop what is left of a step that was given up."""
+        """Clear the queue after an aborted step."""
         self._waiting.clear()
         self.recorded_MK = self.current = None
 
@@ -105,7 +105,9 @@ class LayerReplay(RouterReplay):
         if routes is None:
             return self._waiting.popleft() if self._waiting else None
         if self._running.training and not torch.is_grad_enabled():
-            self._waiting.append(routes)  # a checkpointed forward pass keeps no graph
+            self._waiting.append(
+                routes
+            )  # a forward pass with activation checkpointing keeps no graph
         return routes
 
 
@@ -113,7 +115,7 @@ class ModelReplay:
     """The routers of one model on this pipeline stage, in layer order.
 
     Raises:
-        SettingsError: routers are fused, and then take no notice of recorded routes.
+        SettingsError: routers are fused and would ignore recorded routes.
     """
 
     def __init__(self, model: nn.Module) -> None:
@@ -132,7 +134,7 @@ class ModelReplay:
 
     @contextmanager
     def forward(self, routes: Routes, *, training: bool, record: bool = False) -> Iterator[None]:
-        """Use routes in the forward pass in the block; what runs outside is recomputation.
+        """Use routes in the forward pass of the block; passes outside are recomputation.
 
         Args:
             training: a backward pass will follow.
@@ -159,6 +161,6 @@ class ModelReplay:
         assert not any(pending), f"routes left over per layer: {pending}"
 
     def forget(self) -> None:
-        """Drop what a step that was given up has left."""
+        """Clear the queues after an aborted step."""
         for layer in self.layers:
             layer.forget()

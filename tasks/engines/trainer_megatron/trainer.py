@@ -1,5 +1,5 @@
 # pyright: reportMissingImports=false
-"""Training with Megatron-core: the Trainer of a cluster, and of a laptop that wants to see it.
+"""Training with Megatron-core, on a cluster or in gloo processes on a laptop.
 
 SPMD: every rank makes the same calls with the same batch, computes its share of it, and gets the
 same complete result. A rank may hold its share only: it then gets all results but the routes of
@@ -25,7 +25,7 @@ from tasks.engines.protocols import NO_AUXILIARY, LossFn, TokenScores
 from tasks.engines.trainer_megatron import checkpoint, convert, model, optimizer, parallel
 from tasks.engines.trainer_megatron.auxiliary import RouterTerms
 from tasks.engines.trainer_megatron.forward_backward import ForwardBackward, Scores
-from tasks.engines.trainer_megatron.gathering import ResponseValues, add, gathered_routes, summed
+from tasks.engines.trainer_megatron.gathering import ResponseValues, add, gather_routes, sum_metrics
 from tasks.engines.trainer_megatron.geometry import read_geometry
 from tasks.engines.trainer_megatron.micro_batches import MicroBatch, cut, divide
 from tasks.engines.trainer_megatron.router_replay import ModelReplay
@@ -35,7 +35,7 @@ from tasks.errors import DataError, SettingsError
 
 @dataclass(frozen=True, slots=True)
 class _Training:
-    """What only an update needs; a reference model never makes it."""
+    """Objects needed for updates only; a reference model never creates them."""
 
     replica: DistributedDataParallel
     optimizer: MegatronOptimizer
@@ -49,8 +49,8 @@ class MegatronTrainer:
         folder: a Hugging Face model directory, the same on all ranks.
 
     Raises:
-        SettingsError: the layout fits neither the model nor the number of ranks, or the model
-            is none that is built here.
+        SettingsError: the layout does not fit the model or the number of ranks, or the model is
+            not supported.
     """
 
     def __init__(self, folder: Path, *, layout: LayoutSettings, weight_decay: float = 0.0) -> None:
@@ -71,7 +71,7 @@ class MegatronTrainer:
             SettingsError, DataError: the routes are of another model.
         """
         self._check(batch, record_routes=False)
-        rows = tuple(row for sequences in self._dealt(batch) for row in sequences)
+        rows = tuple(row for sequences in self._divide_sequences(batch) for row in sequences)
         return Share(rows, tuple(self._passes.places_L))
 
     def score(
@@ -81,7 +81,7 @@ class MegatronTrainer:
         self._check(batch, record_routes=record_routes)
         logprobs, entropies = ResponseValues(batch), ResponseValues(batch)
         if not len(batch.lengths_N):
-            return TokenScores(logprobs.gathered(), entropies.gathered(), None)
+            return TokenScores(logprobs.gather(), entropies.gather(), None)
 
         def keep(micro: MicroBatch, scores: Scores) -> torch.Tensor:
             if self._speaks:
@@ -96,14 +96,14 @@ class MegatronTrainer:
         experts_NTLK = None
         if record_routes:
             rows = [self._passes.rows(micro) for micro in micros]
-            experts_NTLK = gathered_routes(
+            experts_NTLK = gather_routes(
                 batch,
                 list(zip(micros, rows, recorded, strict=True)),
                 places_L=self._passes.places_L,
                 num_layers=self._passes.num_layers,
                 k=self._geometry.top_k,
             )
-        return TokenScores(logprobs.gathered(), entropies.gathered(), experts_NTLK)
+        return TokenScores(logprobs.gather(), entropies.gather(), experts_NTLK)
 
     def update(
         self,
@@ -147,7 +147,7 @@ class MegatronTrainer:
                 add(totals, metrics)
             return value
 
-        with terms.attached():
+        with terms.attach_losses():
             training.forward_backward.run(
                 micros,
                 lose,
@@ -156,7 +156,7 @@ class MegatronTrainer:
                 with_entropy=auxiliary.entropy > 0.0,
             )
         add(totals, terms.metrics())
-        totals = {"loss": 0.0} | summed(totals)
+        totals = {"loss": 0.0} | sum_metrics(totals)
         return totals | {"grad_norm": optimizer.apply(training.optimizer, learning_rate)}
 
     def weights(self) -> Iterator[tuple[str, torch.Tensor]]:
@@ -169,7 +169,7 @@ class MegatronTrainer:
         checkpoint.save(folder, self._state(training))
 
     def restore(self, folder: Path) -> None:
-        """Take up exactly where `save` left off, on this layout or another."""
+        """Restore exactly the state that `save` wrote, on this layout or another."""
         training = self._for_training()
         checkpoint.restore(folder, self._state(training))
 
@@ -178,7 +178,7 @@ class MegatronTrainer:
         convert.save(self._gpt, self._geometry, self._ranks, source=self._source, folder=folder)
 
     def close(self) -> None:
-        """Free the memory; the ranks' groups stay, for the next trainer of this process."""
+        """Free the memory; the process groups stay for the next trainer of this process."""
         vars(self).clear()
         gc.collect()  # hooks and buffers refer to each other
         if torch.cuda.is_available():
@@ -186,7 +186,7 @@ class MegatronTrainer:
 
     @property
     def _speaks(self) -> bool:
-        """Whether this rank's scores count; those that share its micro-batches have the same."""
+        """Whether this rank contributes its scores; ranks with the same micro-batches do not."""
         return self._ranks.tensor_rank == 0 and self._ranks.context_rank == 0
 
     def _state(self, training: _Training) -> checkpoint.State:
@@ -205,7 +205,7 @@ class MegatronTrainer:
             self._training = _Training(replica, made, self._passes_of(replica))
         return self._training
 
-    def _dealt(self, batch: AnyBatch) -> list[tuple[int, ...]]:
+    def _divide_sequences(self, batch: AnyBatch) -> list[tuple[int, ...]]:
         """Sequences of this data-parallel rank's micro-batches, as many as every other's."""
         dealt = divide(
             batch.lengths_N.tolist(),
@@ -224,7 +224,7 @@ class MegatronTrainer:
                 tensor=self._ranks.tensor,
                 context=self._ranks.context,
             )
-            for sequences in self._dealt(batch)
+            for sequences in self._divide_sequences(batch)
         ]
 
     def _counted_terms(
@@ -234,7 +234,7 @@ class MegatronTrainer:
         auxiliary: AuxiliarySettings,
         temperature: float,
     ) -> RouterTerms:
-        """The router losses of an update, their loads counted in a pass of its own if needed."""
+        """The router losses of an update, with loads counted in a separate pass if needed."""
         terms = RouterTerms(
             self._replay,
             auxiliary,
@@ -242,7 +242,7 @@ class MegatronTrainer:
             places_L=self._passes.places_L,
             num_layers=self._passes.num_layers,
         )
-        with terms.counting() if terms.needs_counts else nullcontext():
+        with terms.count_loads() if terms.needs_counts else nullcontext():
             if terms.needs_counts:
                 self._passes.run(
                     micros,
@@ -254,11 +254,11 @@ class MegatronTrainer:
         return terms
 
     def _check(self, batch: AnyBatch, *, record_routes: bool) -> None:
-        """Refuse what this model has no routers for.
+        """Refuse routes that do not fit this model's routers.
 
         Raises:
-            SettingsError: it has none at all.
-            DataError: it has others than the routes are of.
+            SettingsError: the model has no router.
+            DataError: the routes are of another model.
         """
         if not self._geometry.experts:
             if record_routes or batch.route_shape is not None:

@@ -1,8 +1,8 @@
 """Token log-probabilities and entropies where every rank holds a slice of the vocabulary.
 
 The same arithmetic as tasks/algorithms/logprobs.py; maxima and sums go over the ranks that share
-a head. Gradients of hidden states are this rank's share: whoever gathered the hidden states adds
-them up. No logits of more than CHUNK_LOGITS are held.
+a head. Gradients of hidden states are this rank's share: the caller that gathered the hidden states
+sums them. At most CHUNK_LOGITS logits are held at a time.
 
 Letters: R positions, H hidden size, V this rank's columns of the vocabulary.
 """
@@ -16,7 +16,7 @@ from torch.autograd.function import once_differentiable
 from tasks.algorithms.logprobs import CHUNK_LOGITS
 
 _NEVER = -1e30
-"""Logit of a column that only fills up the last slice; its probability is exactly 0."""
+"""Logit of a padding column in the last slice; its probability is exactly 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class VocabularySlice:
     first: int
     """Token of the first column."""
     real: int
-    """Columns that stand for a token; those behind them are padding."""
+    """Columns that represent a token; the following ones are padding."""
     group: distributed.ProcessGroup | None
     """Ranks that hold the other columns; None if there are none."""
 

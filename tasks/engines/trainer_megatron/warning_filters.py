@@ -1,4 +1,4 @@
-"""Warnings of Megatron and of torch's collectives that tell nobody what to do."""
+"""Filters for warnings of Megatron and of torch's collectives that need no action."""
 
 import warnings
 
@@ -9,6 +9,7 @@ MODULES = (
 
 
 def silence() -> None:
-    """Drop them from now on; to be called before anything of Megatron is imported."""
+    """Install the filters; call before importing Megatron."""
+
     for module in MODULES:
         warnings.filterwarnings("ignore", module=module)

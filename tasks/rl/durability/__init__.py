@@ -1,1 +1,1 @@
-"""What survives a crash: state, rollouts in flight, step snapshots, uploads."""
+"""Recovery after a crash: saved state, rollouts in flight, step snapshots, uploads."""

@@ -1,7 +1,7 @@
-"""Rollouts as bytes and back, exactly: what is in flight when a state is committed, and snapshots.
+"""Exact serialisation of rollouts, for responses in flight at a commit and for step snapshots.
 
 One npz of a few long arrays (the sequences of all rollouts end to end) and one JSON array with the
-rest. The same rollouts give the same bytes: npz members carry no time stamps here.
+rest. The same rollouts give the same bytes: npz members are written without timestamps.
 """
 
 import io
@@ -64,9 +64,11 @@ def rollout_arrays(
     """
     traces = [rollout.trace.experts_TLK for rollout in rollouts if rollout.trace is not None]
     arrays = {
-        "prompt_tokens": _joined([rollout.prompt_tokens for rollout in rollouts], np.int32),
-        "response_tokens": _joined([rollout.response_tokens for rollout in rollouts], np.int32),
-        "logprobs": _joined([rollout.logprobs for rollout in rollouts], np.float32),
+        "prompt_tokens": _concatenate([rollout.prompt_tokens for rollout in rollouts], np.int32),
+        "response_tokens": _concatenate(
+            [rollout.response_tokens for rollout in rollouts], np.int32
+        ),
+        "logprobs": _concatenate([rollout.logprobs for rollout in rollouts], np.float32),
         # int16 where any trace has missing rows, else uint8.
         "traces": np.concatenate(traces) if traces else np.empty((0, 0, 0), np.uint8),
     }
@@ -88,7 +90,7 @@ def rollout_arrays(
 
 
 def rollouts_of(arrays: Mapping[str, NDArray], rows: Sequence[Mapping[str, Any]]) -> list[Rollout]:
-    """Turn what `rollout_arrays` made back into rollouts."""
+    """Rebuild rollouts from the result of `rollout_arrays`."""
     prompts, responses, traces = _Cursor(), _Cursor(), _Cursor()
     rollouts = []
     for row in rows:
@@ -126,5 +128,5 @@ class _Cursor:
         return slice(start, self._at)
 
 
-def _joined(arrays: Sequence[NDArray], dtype: type) -> NDArray:
+def _concatenate(arrays: Sequence[NDArray], dtype: type) -> NDArray:
     return np.concatenate([np.empty(0, dtype), *arrays]).astype(dtype, copy=False)

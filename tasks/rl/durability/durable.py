@@ -1,7 +1,7 @@
-"""A running phase kept durable: uploads, the pointer in Flyte's checkpoint, and the way back.
+"""Durability of a running phase: uploads, the pointer in Flyte's checkpoint, and recovery.
 
-The checkpoint of an attempt is written as a whole and read by the next attempt alone, so it holds
-a few bytes: where the newest uploaded state lies.
+Flyte's checkpoint of an attempt is written as a whole and read by the next attempt only, so it
+holds a few bytes: the location of the newest uploaded state.
 """
 
 import logging
@@ -21,10 +21,10 @@ logger = logging.getLogger(__name__)
 
 
 class Slot(Protocol):
-    """A few bytes that the next attempt of a task can read; Flyte's checkpoint is one."""
+    """A few bytes that the next attempt of a task can read, such as Flyte's checkpoint."""
 
     def read(self) -> bytes | None:
-        """What the attempt before wrote, if anything."""
+        """What the previous attempt wrote, if anything."""
         ...
 
     def write(self, b: bytes) -> None:
@@ -33,9 +33,9 @@ class Slot(Protocol):
 
 
 class Keeper:
-    """Keeps a running phase's states durable and the pointer of its attempt up to date.
+    """Uploads a running phase's states and keeps the pointer of its attempt up to date.
 
-    Flyte's checkpoint may be used by one thread only: everything here is called by the main one.
+    Flyte's checkpoint may be used by one thread only: all methods are called by the main thread.
     """
 
     def __init__(self, uploader: Uploader, uri: str, slot: Slot | None) -> None:
@@ -44,17 +44,17 @@ class Keeper:
 
     @property
     def counts(self) -> Counts:
-        """What the uploader did so far."""
+        """Counters of the uploader."""
         return self._uploader.counts
 
-    def committed(self) -> None:
-        """Upload the newest state in the background, if it is new; never waits for it."""
-        self._uploader.tell()
+    def upload_newest(self) -> None:
+        """Upload the newest state in the background, if it is new, without waiting."""
+        self._uploader.notify()
         self._point()
 
     def flush(self, timeout_s: float) -> None:
         """Wait for the newest state to be durable: the process is about to end."""
-        self._uploader.tell()
+        self._uploader.notify()
         if not self._uploader.flush(timeout_s):
             logger.warning("the newest state was not uploaded within %.0f s", timeout_s)
         self._point()
@@ -64,7 +64,7 @@ class Keeper:
         self._uploader.close()
         try:
             store_at(self._uri).delete_folder()
-        except EngineError as error:  # no reason to do the phase again
+        except EngineError as error:  # not a reason to repeat the phase
             logger.warning("the uploaded states at %s are left behind: %s", self._uri, error)
 
     def _point(self) -> None:
@@ -75,10 +75,10 @@ class Keeper:
 
 
 @contextmanager
-def kept(
+def keep_durable(
     folder: Path, uri: str, slot: Slot | None, seconds_left: Callable[[], float]
 ) -> Iterator[Keeper]:
-    """Bring back what an earlier attempt uploaded, then keep the phase durable in the block.
+    """Restore what an earlier attempt uploaded, then upload new states while the block runs.
 
     Args:
         folder: of the phase, on a local disk.
@@ -87,9 +87,9 @@ def kept(
         seconds_left: how long the last upload may take if the block ends with an error.
 
     Raises:
-        EngineError: the durable place does not answer; starting again from nothing is no answer.
+        EngineError: the durable storage does not answer; the phase must not restart from zero.
     """
-    bring_back(folder, uri, slot)
+    restore_uploaded(folder, uri, slot)
     uploader = Uploader(folder, store_at(uri))
     keeper = Keeper(uploader, uri, slot)
     try:
@@ -101,8 +101,8 @@ def kept(
         uploader.close()
 
 
-def bring_back(folder: Path, uri: str, slot: Slot | None) -> None:
-    """Make the newest whole state there is, on disk or at the durable places, the local one."""
+def restore_uploaded(folder: Path, uri: str, slot: Slot | None) -> None:
+    """Fetch the newest complete state unless the local disk already has it."""
     pointer = read_pointer(slot)
     places = [uri] if pointer is None else [uri, pointer.uri]
     for place in dict.fromkeys(places):
@@ -112,34 +112,34 @@ def bring_back(folder: Path, uri: str, slot: Slot | None) -> None:
     newest = newest_step(folder)
     if newest < pointer.step:
         logger.warning(
-            "step %d was uploaded to %s, but the newest whole state there is %d; going on from it",
+            "step %d was uploaded to %s, but the newest complete state is of step %d; resuming it",
             pointer.step,
             pointer.uri,
             newest,
         )
-    # An attempt reads what the attempt before it wrote, and nothing older.
+    # An attempt can read only what the previous attempt wrote.
     write_pointer(slot, pointer)
 
 
 def read_pointer(slot: Slot | None) -> Pointer | None:
-    """Read what the attempt before left; None, with a warning, if that cannot be read."""
+    """Read the pointer of the previous attempt; None, with a warning, if it cannot be read."""
     if slot is None:
         return None
     try:
         payload = slot.read()
         return None if payload is None else Pointer.model_validate_json(payload)
     except ValidationError as error:
-        logger.warning("the checkpoint of the attempt before holds no pointer: %s", error)
-    except Exception as error:  # noqa: BLE001 - the boundary: an attempt that wrote nothing makes flytekit raise
-        logger.warning("the checkpoint of the attempt before cannot be read: %s", error)
+        logger.warning("the checkpoint of the previous attempt holds no pointer: %s", error)
+    except Exception as error:  # noqa: BLE001 - boundary: flytekit raises if that attempt wrote nothing
+        logger.warning("the checkpoint of the previous attempt cannot be read: %s", error)
     return None
 
 
 def write_pointer(slot: Slot | None, pointer: Pointer) -> None:
-    """Leave a pointer for the next attempt; without one it finds the newest upload by its name."""
+    """Write a pointer for the next attempt; without one it finds the newest upload by name."""
     if slot is None:
         return
     try:
         slot.write(canonical_json(pointer))
-    except Exception as error:  # noqa: BLE001 - the boundary: any file system of Flyte's may fail in its own way
+    except Exception as error:  # noqa: BLE001 - boundary: each of Flyte's file systems raises its own errors
         logger.warning("the pointer to step %d was not written: %s", pointer.step, error)

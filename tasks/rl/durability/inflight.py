@@ -1,8 +1,7 @@
-"""What is between two steps, as one file of a committed state.
+"""The state between two steps, as one file of a committed state.
 
-Unfinished responses, finished steps that wait to be trained on (asynchronous mode), the prompts'
-records, the curriculum's stage and the place in the prompt stream. Problems are named by id: the
-phase has them.
+Unfinished responses, steps rolled out but not yet trained on (asynchronous mode), the prompts'
+records, the position in the curriculum and in the prompt stream. Problems are stored by id.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,7 +15,7 @@ from data_schemas.verdicts import Verdict
 from tasks.errors import DataError
 from tasks.rl.durability import codec
 from tasks.rl.rollouts.collected import Collected, CollectorState, Cost, InFlight, Skipped
-from tasks.rl.rollouts.curriculum import Stage
+from tasks.rl.rollouts.curriculum import CurriculumPosition
 from tasks.rl.rollouts.group_outcomes import CollectedGroup
 from tasks.rl.rollouts.history import PromptRecord
 from tasks.rl.rollouts.segments import OpenGroup
@@ -26,7 +25,7 @@ FILE = "inflight.npz"
 
 @dataclass(frozen=True, slots=True)
 class Between:
-    """All that lies between a committed step and the next one."""
+    """Everything between a committed step and the next one."""
 
     collector: CollectorState
     waiting: tuple[Collected, ...]
@@ -67,7 +66,7 @@ def decode(data: bytes, problems: Sequence[Problem]) -> Between:
                     name: PromptRecord.model_validate(record)
                     for name, record in meta["records"].items()
                 },
-                stage=Stage.model_validate(meta["stage"]),
+                stage=CurriculumPosition.model_validate(meta["stage"]),
                 open_groups=tuple(_open_in(item, by_id, rollouts) for item in meta["open"]),
             ),
             waiting=tuple(_collected_in(item, by_id, rollouts) for item in meta["waiting"]),
@@ -169,7 +168,7 @@ def group_out(entry: CollectedGroup, rollouts: list[Rollout]) -> dict[str, Any]:
 def group_in(
     item: dict[str, Any], problems: Mapping[str, Problem], rollouts: Iterator[Rollout]
 ) -> CollectedGroup:
-    """Turn what `group_out` made back into a group; its rollouts come from the iterator."""
+    """Rebuild a group from the result of `group_out`; its rollouts come from the iterator."""
     scored = tuple(
         ScoredRollout(next(rollouts), text, Verdict.model_validate(verdict), penalty)
         for text, verdict, penalty in item["items"]

@@ -1,8 +1,8 @@
-"""SIGTERM: how long a phase has, and what it does with that time.
+"""How a phase uses the grace period after SIGTERM.
 
 The first part of the grace period is for finishing and committing the step in flight. A step that
-takes longer is abandoned: it is done again from the committed step before it. The rest is for
-uploading what was committed.
+takes longer is abandoned and repeated later from the last committed step. The rest is for uploading
+the committed state.
 """
 
 import signal
@@ -15,49 +15,49 @@ from types import FrameType
 from tasks.errors import Preempted
 
 GRACE_S = 30.0
-"""Kubernetes' own default, where nobody says otherwise."""
+"""The default of Kubernetes."""
 STEP_SHARE = 0.6
-"""Of the grace period, for the step in flight."""
+"""Share of the grace period for the step in flight."""
 UPLOAD_SHARE = 0.95
-"""Of the grace period, until an upload must have ended; the rest is for telling Flyte."""
+"""Share of the grace period by which uploads must end; the rest is for reporting to Flyte."""
 PATIENCE_S = 600.0
-"""For the last upload of a phase that ends by an error and was not told to stop."""
+"""Time for the last upload of a phase that ends with an error, without SIGTERM."""
 _AGAIN_S = 5.0
-"""A library may have swallowed the error, so it is raised until the step has ended."""
+"""A library may swallow the error, so it is raised repeatedly until the step has ended."""
 
 
 class Termination:
-    """Whether SIGTERM has come, and the time that is left then. Made by `listening`."""
+    """Whether SIGTERM was received, and the time left. Created by `listen_for_sigterm`."""
 
     def __init__(self, grace_s: float) -> None:
-        self.told = threading.Event()
+        self.requested = threading.Event()
         self._grace_s = grace_s
         self._since = 0.0
         self._abandoning = False
 
-    def tell(self) -> None:
-        """SIGTERM came; of several, the first one counts."""
-        if not self.told.is_set():
+    def notify(self) -> None:
+        """Record SIGTERM; of several, the first one counts."""
+        if not self.requested.is_set():
             self._since = time.monotonic()
-            self.told.set()
+            self.requested.set()
             self._arm()
 
     def seconds_left(self) -> float:
         """How long the last upload may take, in seconds."""
-        if not self.told.is_set():
+        if not self.requested.is_set():
             return PATIENCE_S
         return max(0.0, UPLOAD_SHARE * self._grace_s - (time.monotonic() - self._since))
 
     @contextmanager
-    def abandoning(self) -> Iterator[None]:
-        """Raise Preempted in the block when the time for the step in flight is over."""
+    def abandon_late_step(self) -> Iterator[None]:
+        """Raise Preempted in the block when the time for the step in flight has expired."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return
         previous = signal.signal(signal.SIGALRM, self._abandon)
         self._abandoning = True
         try:
-            if self.told.is_set():
+            if self.requested.is_set():
                 self._arm()
             yield
         finally:
@@ -74,13 +74,13 @@ class Termination:
         if self._abandoning:
             raise Preempted(
                 f"stopped by SIGTERM; the step in flight took more than {STEP_SHARE:.0%} of "
-                f"{self._grace_s:.0f} s and was abandoned, the committed one before it is safe"
+                f"{self._grace_s:.0f} s and was abandoned; the last committed step is safe"
             )
 
 
 @contextmanager
-def listening(grace_s: float) -> Iterator[Termination]:
-    """Listen for SIGTERM while the block runs; only the main thread can.
+def listen_for_sigterm(grace_s: float) -> Iterator[Termination]:
+    """Handle SIGTERM while the block runs; must be called in the main thread.
 
     Args:
         grace_s: seconds between SIGTERM and SIGKILL.
@@ -89,7 +89,7 @@ def listening(grace_s: float) -> Iterator[Termination]:
     if threading.current_thread() is not threading.main_thread():
         yield stop
         return
-    previous = signal.signal(signal.SIGTERM, lambda *_: stop.tell())
+    previous = signal.signal(signal.SIGTERM, lambda *_: stop.notify())
     try:
         yield stop
     finally:

@@ -1,15 +1,14 @@
-"""What must be saved so that step n+1 is the same after a crash.
+"""The saved state of a phase, from which step n+1 is the same as without a crash.
 
 A state folder belongs to one phase on one start model and one set of problems:
 
     steps/000012.json         report, timing and ledger rows of step 12
-    committed/000012/         run.json, the trainer's state, what is in flight, the digests of
+committed/000012/         run.json, the trainer's state, rollouts in flight, the digests of
                               the records of steps 1 to 12, MANIFEST.json last
 
-Everything random is a function of seed, step and place, so no generator has a state to save:
-run.json, the trainer's state and what lies between two steps are all there is. The number of the
-step is the policy's version and the ledger's offset too. The newest committed step whose manifest
-and records fit wins; a damaged one is passed over with a warning.
+Everything random is a function of seed, step and position, so there is no generator state to save.
+The step number is also the policy's version and the ledger's offset. Recovery uses the newest
+committed step whose manifest and records match; a damaged one is skipped with a warning.
 """
 
 import json
@@ -58,13 +57,13 @@ class StepRecord(BaseModel):
 
 
 def write_step(folder: Path, record: StepRecord) -> None:
-    """Keep a step's record. It counts once a state at or beyond that step is committed."""
+    """Write a step's record. It is valid once a state at or beyond that step is committed."""
     path = folder / "steps" / _record_name(record.report.step)
     write_bytes(path, canonical_json(record))
 
 
 def write_pause(folder: Path, record: GateRecord) -> None:
-    """Keep the record of a step that the mismatch gate stopped, also if it is done again later."""
+    """Write the record of a step that the mismatch gate stopped; kept if the step is repeated."""
     path = folder / "pauses" / f"{record.step:06d}.json"
     write_bytes(path, canonical_json(record))
 
@@ -83,17 +82,17 @@ def read_steps(folder: Path, last: int) -> Iterator[StepRecord]:
 
 
 def commit(folder: Path, state: RunState, trainer: Trainer, files: Mapping[str, bytes]) -> None:
-    """Save the state whole or not at all, and drop states that are no longer needed.
+    """Save the state atomically, and drop states that are no longer needed.
 
     Args:
         folder: of the phase.
-        state: where it stands.
-        trainer: saves its own part.
-        files: what else belongs to the state, by file name.
+        state: progress of the phase.
+        trainer: saves weights and optimizer.
+        files: further content of the state, by file name.
     """
-    target = committed(folder) / f"{state.step:06d}"
+    target = committed_folder(folder) / f"{state.step:06d}"
     records = _record_digests(folder, state.step)
-    with staged_folder(target) as staged:  # made durable as a whole when the block ends
+    with staged_folder(target) as staged:  # renamed into place when the block ends
         (staged / "run.json").write_bytes(canonical_json(state))
         (staged / RECORDS_FILE).write_bytes(canonical_json(records))
         for name, payload in files.items():
@@ -104,16 +103,16 @@ def commit(folder: Path, state: RunState, trainer: Trainer, files: Mapping[str, 
 
 
 def restore(folder: Path, trainer: Trainer) -> RunState:
-    """Load the newest whole state into the trainer; a fresh RunState if there is none.
+    """Load the newest complete state into the trainer; a fresh RunState if there is none.
 
-    What a killed process left half-written or half-removed, and damaged states, are removed.
+    Damaged states and files left incomplete by a killed process are removed.
     """
     _sweep(folder)
     path = newest_whole(folder)
     for newer in reversed(_states(folder)):
         if newer == path:
             break
-        logger.warning("state %s is damaged and passed over; the step before it is used", newer)
+        logger.warning("state %s is damaged and skipped; an earlier step is used", newer)
         shutil.rmtree(newer)
     _drop_old(folder)
     if path is None:
@@ -123,7 +122,7 @@ def restore(folder: Path, trainer: Trainer) -> RunState:
 
 
 def newest_whole(folder: Path) -> Path | None:
-    """Find the newest state that is as it was committed, with the records of all its steps."""
+    """Find the newest state that matches its manifest, with the records of all its steps."""
     return next((path for path in reversed(_states(folder)) if _is_whole(folder, path)), None)
 
 
@@ -133,7 +132,7 @@ def newest(folder: Path) -> int:
 
 
 def read_state(path: Path) -> RunState:
-    """Read where a committed state stands."""
+    """Read the progress of a committed state."""
     return RunState.model_validate_json((path / "run.json").read_bytes())
 
 
@@ -144,7 +143,7 @@ def read_records(path: Path) -> dict[str, str]:
 
 def read_file(folder: Path, step: int, name: str) -> bytes:
     """Read one of the files that were committed with a step."""
-    return (committed(folder) / f"{step:06d}" / name).read_bytes()
+    return (committed_folder(folder) / f"{step:06d}" / name).read_bytes()
 
 
 def past_code(folder: Path) -> tuple[str, ...]:
@@ -153,13 +152,13 @@ def past_code(folder: Path) -> tuple[str, ...]:
     return read_state(path).code if path else ()
 
 
-def committed(folder: Path) -> Path:
-    """Where the states of a phase lie, one folder each."""
+def committed_folder(folder: Path) -> Path:
+    """Folder of a phase's committed states, one subfolder each."""
     return folder / "committed"
 
 
 def _states(folder: Path) -> list[Path]:
-    return sorted(committed(folder).glob("[0-9]*"))
+    return sorted(committed_folder(folder).glob("[0-9]*"))
 
 
 def _drop_old(folder: Path) -> None:
@@ -172,7 +171,7 @@ def _record_name(step: int) -> str:
 
 
 def _record_digests(folder: Path, last: int) -> dict[str, str]:
-    """Hash the records of steps 1 to `last`: only those that the state before does not know."""
+    """Hash the records of steps 1 to `last`, reusing the digests of the previous state."""
     before = _states(folder)
     known = read_records(before[-1]) if before else {}
     names = [_record_name(step) for step in range(1, last + 1)]

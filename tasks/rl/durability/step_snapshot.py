@@ -1,11 +1,11 @@
-"""A step in one file: all it was computed from, and what came out.
+"""A step in one file: all inputs it was computed from, and its outputs.
 
-Given: the trained groups (tokens, log-probs, routes, verdicts, penalties, outcomes), settings, gate
+Inputs: trained groups (tokens, log-probs, routes, verdicts, penalties, outcomes), settings, gate
 record, the trainer's old log-probs, entropies and native routes, the log-probs every loss was
-computed with, reference log-probs, weight digests before and after. Made: advantages, correction
-weights, plan, rows of the updates, losses. `tasks/replay` repeats the second from the first.
+computed with, reference log-probs, weight digests before and after. Outputs: advantages, correction
+weights, plan, rows of the updates, losses. `tasks/replay` recomputes the outputs from the inputs.
 
-Everything random is a function of the settings' seed, step and place, so the seed is there too.
+Everything random is a function of the settings' seed, step and position; the seed is included.
 
     <phase>/snapshots/000012.npz     before the commit of step 12
 
@@ -35,10 +35,10 @@ from tasks.store.files import write_bytes
 
 FOLDER = "snapshots"
 NEWEST = 3
-"""Snapshots of the last steps that are kept: what is looked at after a bad step."""
+"""Number of most recent snapshots that are kept, for the analysis of a bad step."""
 EVERY = 20
-"""Steps between two that are kept for good. A step of the embedded default is about 1 MB, so a
-phase of 40 steps leaves about 4; at 4096 responses of 32k tokens one is some 10 GB."""
+"""Steps between two snapshots that are never removed. A step of the embedded default is about 1 MB,
+so a phase of 40 steps leaves about 4 MB; at 4096 responses of 32k tokens a step is about 10 GB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class StepSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class StepInputs:
-    """What a step starts from beside tensors."""
+    """Inputs of a step that are not tensors."""
 
     settings: RLSettings
     vocabulary: int
@@ -89,12 +89,12 @@ class StepOutputs:
 
 @dataclass(slots=True)
 class Recorder:
-    """Sees every call of a loss: with which log-probs, and what came out."""
+    """Records every call of a loss with its log-probs and its result."""
 
     batch: StepBatch
     calls: list[LossCall] = field(default_factory=list)
     logprobs_NT: torch.Tensor = field(init=False)
-    """Every sequence is in one update, so one array holds the log-probs of all of them."""
+    """Every sequence is in exactly one update, so one array holds the log-probs of all."""
     reference_NT: torch.Tensor | None = None
 
     def __post_init__(self) -> None:
@@ -107,7 +107,7 @@ class Recorder:
         return replace(training, columns={**training.columns, **numbers})
 
     def record(self, calls: Sequence[LossCall]) -> None:
-        """Take the calls of one update."""
+        """Record the calls of one update."""
         for call in calls:
             width = call.logprobs_MT.shape[1]
             self.logprobs_NT[call.rows_M, :width] = call.logprobs_MT
@@ -115,12 +115,12 @@ class Recorder:
 
 
 def seal(given: StepInputs, old: TokenScores, watch: Recorder, made: StepOutputs) -> StepSnapshot:
-    """Close the snapshot of a step; the weight digests are still to come."""
+    """Build the snapshot of a step; its weight digests are added later."""
     inputs = {
         "old_logprobs_NT": old.logprobs_NT.numpy(),
         "old_entropy_NT": old.entropy_NT.numpy(),
         "logprobs_NT": watch.logprobs_NT.numpy(),
-        "call_rows": _joined([call.rows_M for call in watch.calls]),
+        "call_rows": _concatenate([call.rows_M for call in watch.calls]),
         "call_sizes": np.array([len(call.rows_M) for call in watch.calls], np.int64),
     }
     if old.experts_NTLK is not None:
@@ -128,13 +128,13 @@ def seal(given: StepInputs, old: TokenScores, watch: Recorder, made: StepOutputs
     if watch.reference_NT is not None:
         inputs["reference_logprobs_NT"] = watch.reference_NT.numpy()
     outputs = output_arrays(made, watch.calls)
-    # When states are saved is no part of a step: a run that saves less often has the same bytes.
+    # Commit intervals are not part of a step: a run that saves less often has the same bytes.
     settings = given.settings.model_copy(update={"commit_every": 1})
     return StepSnapshot(settings, given.vocabulary, given.groups, given.gate, inputs, outputs)
 
 
 def output_arrays(made: StepOutputs, calls: Sequence[LossCall]) -> dict[str, NDArray]:
-    """Name everything a step makes; a replay has the same names."""
+    """Name all outputs of a step; a replay uses the same names."""
     batch = made.batch
     plan = {} if made.plan is None else made.plan.columns()
     names = sorted({name for call in calls for name in call.metrics})
@@ -145,7 +145,7 @@ def output_arrays(made: StepOutputs, calls: Sequence[LossCall]) -> dict[str, NDA
         "scalar_advantages_N": batch.advantages_N.numpy(),
         "advantages_NT": made.advantages_NT.numpy(),
         "correction_NT": made.correction_NT.numpy(),
-        "update_rows": _joined(made.rows),
+        "update_rows": _concatenate(made.rows),
         "update_sizes": np.array([len(part) for part in made.rows], np.int64),
         **{f"plan/{name}_NT": column.numpy() for name, column in plan.items()},
         "loss/loss_C": np.array([float(call.value) for call in calls], np.float32),
@@ -157,7 +157,7 @@ def output_arrays(made: StepOutputs, calls: Sequence[LossCall]) -> dict[str, NDA
 
 
 def old_scores(snapshot: StepSnapshot) -> TokenScores:
-    """Give back what the trainer said before the first update."""
+    """Return the trainer's scores from before the first update."""
     experts = snapshot.inputs.get("old_experts_NTLK")
     return TokenScores(
         logprobs_NT=torch.from_numpy(snapshot.inputs["old_logprobs_NT"]),
@@ -177,7 +177,7 @@ def encode(snapshot: StepSnapshot) -> bytes:
         "vocabulary": snapshot.vocabulary,
         "gate": snapshot.gate.model_dump(mode="json"),
         "weights": [snapshot.weights_before, snapshot.weights_after],
-        # What grading found is not needed to repeat a step.
+        # Grading results are not needed to repeat a step.
         "problems": [
             problem.model_dump(mode="json", include=set(Problem.model_fields))
             for problem in problems.values()
@@ -214,19 +214,19 @@ def decode(data: bytes) -> StepSnapshot:
         raise DataError(f"not the snapshot of a step of this version: {error}") from error
 
 
-def keep(folder: Path, snapshot: StepSnapshot) -> None:
-    """Write a step's snapshot beside the phase's state; drop those that are no longer needed."""
+def write_snapshot(folder: Path, snapshot: StepSnapshot) -> None:
+    """Write a step's snapshot into the phase's folder; remove those no longer needed."""
     write_bytes(folder / FOLDER / name_of(snapshot.step), encode(snapshot))
-    wanted = {path.name for path in kept(folder, snapshot.step)}
+    wanted = {path.name for path in find_snapshots(folder, snapshot.step)}
     for path in (folder / FOLDER).glob("[0-9]*.npz"):
         if path.name not in wanted and int(path.stem) <= snapshot.step:
             path.unlink()
 
 
-def kept(folder: Path, last: int) -> list[Path]:
+def find_snapshots(folder: Path, last: int) -> list[Path]:
     """Find the snapshots of a phase up to a step, oldest first: the newest, and every 20th.
 
-    A phase that went on on another machine has only those of the steps done there.
+    A phase that was resumed on another machine has only those of the steps done there.
     """
     found = [(int(path.stem), path) for path in sorted((folder / FOLDER).glob("[0-9]*.npz"))]
     return [
@@ -244,5 +244,5 @@ def _part(arrays: Mapping[str, NDArray], part: str) -> dict[str, NDArray]:
     return {n.removeprefix(start): array for n, array in arrays.items() if n.startswith(start)}
 
 
-def _joined(rows: Sequence[torch.Tensor]) -> NDArray[np.int64]:
+def _concatenate(rows: Sequence[torch.Tensor]) -> NDArray[np.int64]:
     return np.concatenate([np.empty(0, np.int64), *(row.numpy() for row in rows)])

@@ -1,11 +1,11 @@
-"""A phase's committed states at a durable place, so that another machine can go on.
+"""Upload of a phase's committed states to durable storage, so that another machine can resume.
 
     <uri>/steps/000012-<sha256>.json     record of step 12
     <uri>/states/000012-<sha256>/        the committed state of step 12, MANIFEST.json last
 
-Every name carries the digest of its content: two attempts that are alive at the same time never
-write over each other. A thread uploads the newest committed state while training goes on; states
-that came while it was busy are skipped and counted. What comes back is checked file by file.
+Every name contains the digest of its content, so two attempts that run at the same time never
+overwrite each other's files. A thread uploads the newest committed state while training continues;
+states committed while it is busy are skipped and counted. Downloads are verified file by file.
 """
 
 import logging
@@ -25,13 +25,13 @@ from tasks.store.manifest import MANIFEST, manifest_files
 
 FIRST_PAUSE_S = 2.0
 LONGEST_PAUSE_S = 300.0
-"""Between two attempts at an upload; doubled after every failure."""
+"""Delay between two attempts at an upload; doubled after every failure."""
 _HELD = "uploading"
 logger = logging.getLogger(__name__)
 
 
 class Pointer(BaseModel):
-    """What Flyte's checkpoint holds: which state was uploaded last, and where."""
+    """Content of Flyte's checkpoint: which state was uploaded last, and where."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -44,17 +44,17 @@ class Pointer(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """What an uploader did."""
+    """Counters of an uploader."""
 
     uploaded: int = 0
     skipped: int = 0
-    """Committed while an earlier state was still on its way, and overtaken by a later one."""
+    """States committed during an upload and superseded before their own upload began."""
     failed: int = 0
-    """Attempts that did not reach the durable place."""
+    """Failed attempts."""
 
 
 class Uploader:
-    """Uploads the newest committed state of a phase in a thread of its own.
+    """Uploads the newest committed state of a phase in a separate thread.
 
     Args:
         folder: of the phase.
@@ -67,8 +67,8 @@ class Uploader:
         self._here = place.local_path == folder
         self._changed = threading.Condition()
         self._waiting: Path | None = None
-        self._busy = self._hurry = self._closed = False
-        self._told = 0
+        self._busy = self._flushing = self._closed = False
+        self._notified = 0
         self._records: set[str] | None = None
         self._newest: Pointer | None = None
         self._counts = Counts()
@@ -78,26 +78,26 @@ class Uploader:
 
     @property
     def newest(self) -> Pointer | None:
-        """The newest state that this uploader has brought to the durable place."""
+        """The newest state that this uploader has uploaded."""
         with self._changed:
             return self._newest
 
     @property
     def counts(self) -> Counts:
-        """What it did so far."""
+        """Counters so far."""
         with self._changed:
             return self._counts
 
-    def tell(self) -> None:
-        """Say that a state may have been committed. Called by whoever commits; never waits.
+    def notify(self) -> None:
+        """Report that a state may have been committed; never waits.
 
-        The state is held by hard links, so that it may be dropped while it is on its way.
+        The state is held by hard links, so that it may be dropped during the upload.
         """
         step = state.newest(self._folder)
-        if step <= self._told:
+        if step <= self._notified:
             return
-        self._told = step
-        path = state.committed(self._folder) / f"{step:06d}"
+        self._notified = step
+        path = state.committed_folder(self._folder) / f"{step:06d}"
         if self._here:
             self._record(_pointer(path, self._place.uri))
             return
@@ -110,20 +110,20 @@ class Uploader:
             self._skip(overtaken)
 
     def flush(self, timeout_s: float) -> bool:
-        """Wait until everything told is durable; False if the time was too short."""
+        """Wait until every reported state is durable; False on timeout."""
         deadline = time.monotonic() + timeout_s
         with self._changed:
-            self._hurry = True
+            self._flushing = True
             self._changed.notify_all()
             done = self._changed.wait_for(
                 lambda: self._waiting is None and not self._busy,
                 max(0.0, deadline - time.monotonic()),
             )
-            self._hurry = False
+            self._flushing = False
         return done
 
     def close(self) -> None:
-        """Start no further upload. One that is under way ends with the process at the latest."""
+        """Start no further upload. One in progress ends with the process at the latest."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()
@@ -136,10 +136,10 @@ class Uploader:
         while (held := self._next()) is not None:
             try:
                 self._record(self._send(held))
-            except Exception as error:  # noqa: BLE001 - the boundary: storage that fails must not stop training
+            except Exception as error:  # noqa: BLE001 - boundary: failing storage must not stop training
                 self._count(failed=1)
                 logger.warning(
-                    "state %s is not durable yet, trying again in %.0f s: %s: %s",
+                    "state %s is not durable yet, retrying in %.0f s: %s: %s",
                     held.name,
                     pause_s,
                     type(error).__name__,
@@ -149,10 +149,10 @@ class Uploader:
                 pause_s = min(LONGEST_PAUSE_S, 2.0 * pause_s)
                 continue
             pause_s = self._first_pause_s
-            self._let_go(held)
+            self._release(held)
 
     def _next(self) -> Path | None:
-        """Wait for a state to upload; None when there will be none."""
+        """Wait for a state to upload; None when the uploader is closed."""
         with self._changed:
             self._changed.wait_for(lambda: self._closed or self._waiting is not None)
             if self._closed:
@@ -161,10 +161,10 @@ class Uploader:
             return held
 
     def _put_back(self, held: Path, pause_s: float) -> None:
-        """Wait, then let the state be tried again, unless a newer one has come."""
+        """Wait, then queue the state again, unless there is a newer one."""
         with self._changed:
-            self._changed.wait_for(lambda: self._closed or self._hurry, pause_s)
-            if self._hurry:  # somebody waits; do not spin either
+            self._changed.wait_for(lambda: self._closed or self._flushing, pause_s)
+            if self._flushing:  # a caller waits in `flush`; still limit the rate
                 self._changed.wait_for(lambda: self._closed, min(pause_s, 1.0))
             overtaken = self._waiting is not None
             if not overtaken:
@@ -173,7 +173,7 @@ class Uploader:
         if overtaken:
             self._skip(held)
 
-    def _let_go(self, held: Path) -> None:
+    def _release(self, held: Path) -> None:
         shutil.rmtree(held, ignore_errors=True)
         with self._changed:
             self._busy = False
@@ -216,13 +216,13 @@ class Uploader:
 
 
 def fetch_newest(uri: str, folder: Path) -> int:
-    """Download the newest whole state and its records, unless the folder has it or a newer one.
+    """Download the newest complete state and its records, unless the folder has it or a newer one.
 
     Returns:
-        The step the folder stands at then; 0 if there is no state anywhere.
+        The newest step in the folder afterwards; 0 if there is no state anywhere.
 
     Raises:
-        EngineError: the durable place does not answer.
+        EngineError: the durable storage does not answer.
     """
     here = newest_step(folder)
     place = store_at(uri)
@@ -233,7 +233,7 @@ def fetch_newest(uri: str, folder: Path) -> int:
         try:
             _fetch(place, name, folder)
         except DataError as error:
-            logger.warning("uploaded state %s is passed over: %s", name, error)
+            logger.warning("uploaded state %s is skipped: %s", name, error)
             continue
         logger.warning("state of step %d was downloaded from %s", step, uri)
         return step
@@ -241,14 +241,14 @@ def fetch_newest(uri: str, folder: Path) -> int:
 
 
 def _fetch(store: Store, name: str, folder: Path) -> None:
-    """Download one state; its records first, so that a state that is there is whole."""
+    """Download one state, records first, so that an existing state is complete."""
     place = store_at(f"{store.uri}/states/{name}")
     manifest = place.read_bytes(MANIFEST)
     digest = sha256_bytes(manifest)
     if not name.endswith(f"-{digest[:16]}"):
         raise DataError(f"{place.uri}/{MANIFEST} is not what was uploaded")
-    target = state.committed(folder) / name.partition("-")[0]
-    if target.exists():  # it is there and not whole
+    target = state.committed_folder(folder) / name.partition("-")[0]
+    if target.exists():  # incomplete
         shutil.rmtree(target)
     with staged_folder(target) as staged:
         for file, recorded in manifest_files(manifest, place.uri).items():
@@ -276,7 +276,7 @@ def _check(path: Path, recorded: str, where: str) -> None:
 
 
 def newest_step(folder: Path) -> int:
-    """Number of the newest whole state of a local folder; 0 if there is none."""
+    """Step of the newest complete state in a local folder; 0 if there is none."""
     path = state.newest_whole(folder)
     return int(path.name) if path else 0
 
@@ -289,7 +289,7 @@ def _uploaded(place: Store) -> list[str]:
 
 
 def _superseded(place: Store) -> list[str]:
-    """Names of states older than those that are kept, incomplete ones too."""
+    """Names of states older than those that are kept, including incomplete ones."""
     kept_names = _uploaded(place)[: state.KEPT_STATES]
     names = {name.partition("/")[0] for name in place.list_files("states")}
     return sorted(name for name in names if name < kept_names[-1])

@@ -1,8 +1,8 @@
-"""Prompts to scored rollout groups: drawn, scheduled, rolled out, scored, refilled.
+"""From prompts to scored rollout groups: draw, schedule, roll out, score, refill.
 
-A Collector carries what one step leaves to the next: the position in the prompt stream, what is
-known of every prompt, the stage of the curriculum, and responses that are not finished. All of it
-is plain data (CollectorState), so that a committed step can be taken up exactly.
+A Collector carries state from one step to the next: the positions in the prompt stream and in the
+curriculum, the prompts' records, and unfinished responses. All of it is plain data
+(CollectorState), so that a run resumes exactly from a committed step.
 """
 
 import time
@@ -27,14 +27,14 @@ from tasks.rl.rollouts.collected import (
     InFlight,
     Skipped,
     costs_of,
-    merged,
+    merge_draw,
 )
-from tasks.rl.rollouts.curriculum import Stage, after_step, in_band
+from tasks.rl.rollouts.curriculum import CurriculumPosition, after_step, in_band
 from tasks.rl.rollouts.draw import PromptStream
 from tasks.rl.rollouts.group_outcomes import CollectedGroup, check_abstentions, decide_outcome, fill
 from tasks.rl.rollouts.history import MAX_SKIPS, History
-from tasks.rl.rollouts.schedule import Forecast, forecast, ordered, schedule_metrics
-from tasks.rl.rollouts.segments import OpenGroup, requests_of, updated
+from tasks.rl.rollouts.schedule import Forecast, forecast, order_requests, schedule_metrics
+from tasks.rl.rollouts.segments import OpenGroup, requests_of, update_group
 from tasks.rl.rollouts.shaping import penalties
 
 
@@ -57,11 +57,11 @@ class Collector:
         self._scorer = scorer
         self._stream = PromptStream(problems, settings.domains, settings.seed, position)
         self._history = History(start.records) if start else History.graded(problems)
-        self._stage = start.stage if start else Stage()
+        self._stage = start.stage if start else CurriculumPosition()
         self._open = start.open_groups if start else ()
 
     def state(self) -> CollectorState:
-        """What the next step starts from."""
+        """State at the beginning of the next step."""
         return CollectorState(
             self._stream.position, self._history.records(), self._stage, self._open
         )
@@ -70,7 +70,7 @@ class Collector:
         """Roll out a step's prompts; draw again for zero-variance groups.
 
         Groups with reward variance fill the batch first; zero-variance groups take the remaining
-        places (RL-ZVP trains on them). The others are surplus: generated, counted, not trained.
+        slots (RL-ZVP trains on them). The others are surplus: generated, counted, not trained.
 
         Raises:
             EngineError: more rollouts than the error budget allows have no verdict.
@@ -81,20 +81,20 @@ class Collector:
         for number in range(1 + settings.zero_variance.refill_rounds):
             fresh, skipped = self._draw(step, number, missing)
             found = self._round(step, [*self._open, *fresh] if number == 0 else fresh)
-            whole = merged(whole, found, skipped)
-            # Over the whole step: a refill of two prompts has too few rollouts to judge by.
+            whole = merge_draw(whole, found, skipped)
+            # Over the whole step: a refill of two prompts has too few rollouts for a share.
             check_abstentions(settings, [item.group for item in whole.groups])
             alive = sum(item.outcome is GroupOutcome.NON_ZERO_VARIANCE for item in whole.groups)
             missing = settings.prompts_per_step - alive - len(whole.in_flight)
             if missing <= 0:
                 break
         self._open = tuple(item.group for item in whole.in_flight)
-        # Groups that began earlier may come on top of a step's own: none of them is wasted.
+        # Groups that began in earlier steps are trained in addition to the step's own.
         places = max(
             settings.prompts_per_step,
             sum(g.outcome is GroupOutcome.NON_ZERO_VARIANCE for g in whole.groups),
         )
-        self._stage = self._next_stage(whole.groups)
+        self._stage = self._next_position(whole.groups)
         made = self._engine.counters.generated_tokens - before
         metrics = whole.metrics | {"rollout/engine_tokens": float(made)}
         return replace(whole, groups=fill(whole.groups, places), metrics=metrics)
@@ -116,7 +116,7 @@ class Collector:
         return fresh, skipped
 
     def _reason_to_pass(self, problem: Problem) -> str:
-        """Stage 1 of zero-variance elimination: before anything is generated."""
+        """Elimination stage 1: skip a prompt before anything is generated."""
         chosen = self._settings.zero_variance
         if not in_band(problem, chosen.curriculum, self._stage):
             return GroupOutcome.SKIPPED_BAND
@@ -139,12 +139,14 @@ class Collector:
         drafted = dict.fromkeys(owners, 0)
         for request, tokens in zip(requests, expected.draft_tokens, strict=True):
             drafted[request.problem_id] += tokens
-        new = self._generate(owners, ordered(requests, expected.tokens), sampling)
+        new = self._generate(owners, order_requests(requests, expected.tokens), sampling)
         rolled = time.perf_counter()
         scored = self._scorer.gather()
         waited = time.perf_counter() - rolled
         found = [
-            self._settle(updated(group, new[group.key]), new[group.key], drafted[group.key], scored)
+            self._settle(
+                update_group(group, new[group.key]), new[group.key], drafted[group.key], scored
+            )
             for group in groups
         ]
         return Collected(
@@ -159,7 +161,7 @@ class Collector:
         )
 
     def _sampling(self) -> Sampling:
-        """One seed for the phase: noise is told apart by group, sample and position."""
+        """One seed for the phase: random streams are keyed by group, sample and position."""
         settings = self._settings
         return Sampling(
             max_new_tokens=settings.max_new_tokens,
@@ -171,16 +173,16 @@ class Collector:
     def _generate(
         self, owners: Mapping[str, OpenGroup], requests: Sequence[Request], sampling: Sampling
     ) -> dict[str, list[Rollout]]:
-        """Hand every response to the scorer as it ends; new parts by group, ordered by sample.
+        """Submit every response to the scorer as it ends; return new segments by group and sample.
 
-        A group that may be cut is handed over when its last response has ended: until then it
-        is not known whether it will be scored in this step.
+        With segments, a group is submitted when its last response has ended: until then it is
+        not known whether it will be scored in this step.
         """
         live = dict(owners)
         new: dict[str, list[Rollout]] = {key: [] for key in owners}
         for rollout in self._engine.generate(requests, sampling):
             new[rollout.problem_id].append(rollout)
-            group = live[rollout.problem_id] = updated(live[rollout.problem_id], [rollout])
+            group = live[rollout.problem_id] = update_group(live[rollout.problem_id], [rollout])
             (whole,) = (item for item in group.rollouts if item.sample == rollout.sample)
             _check_routes(self._settings, whole, self._engine.num_experts)
             if sampling.segment_tokens == 0:
@@ -191,7 +193,7 @@ class Collector:
         for rollouts in new.values():
             rollouts.sort(key=lambda rollout: rollout.sample)
         if sum(request.num_samples for request in requests) != sum(map(len, new.values())):
-            raise EngineError("the rollout engine did not return every sample it was asked for")
+            raise EngineError("the rollout engine did not return every requested sample")
         return new
 
     def _submit(self, group: OpenGroup, rollout: Rollout) -> None:
@@ -212,7 +214,7 @@ class Collector:
         draft_tokens: int,
         scored: Mapping[tuple[str, int], Scored],
     ) -> CollectedGroup | InFlight:
-        """Say what a group has become: still on its way, or scored, with its outcome."""
+        """Add a group to the in-flight or to the scored ones, with its outcome."""
         new_tokens = sum(len(rollout.response_tokens) for rollout in new)
         if not group.complete:
             return InFlight(group, new_tokens, draft_tokens)
@@ -237,7 +239,7 @@ class Collector:
             pass_rate_change=0.0 if before is None or not judged else solved / judged - before,
         )
 
-    def _next_stage(self, groups: Sequence[CollectedGroup]) -> Stage:
+    def _next_position(self, groups: Sequence[CollectedGroup]) -> CurriculumPosition:
         verdicts = [item.verdict for entry in groups for item in entry.group.rollouts]
         judged = [verdict for verdict in verdicts if not verdict.abstained]
         if not judged:
@@ -269,7 +271,7 @@ def _schedule(
     new: Mapping[str, Sequence[Rollout]],
     slots: int,
 ) -> dict[str, float]:
-    """Compare the order of a draw with the bounds; its first draw speaks for the step."""
+    """Compare the schedule of a draw with its bounds; the first draw represents the step."""
     guess = {
         (request.problem_id, request.first_sample + index): tokens
         for request, tokens in zip(requests, expected.tokens, strict=True)

@@ -1,4 +1,4 @@
-"""What a step's rollouts leave behind: finished groups, skipped prompts, unfinished ones, costs."""
+"""Result of a step's rollouts: finished groups, skipped prompts, unfinished groups, costs."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -7,7 +7,7 @@ from data_schemas.ledger import GroupOutcome
 from data_schemas.prompts import Problem
 from data_schemas.rollouts import Rollout
 from data_schemas.scoring import Scored
-from tasks.rl.rollouts.curriculum import Stage
+from tasks.rl.rollouts.curriculum import CurriculumPosition
 from tasks.rl.rollouts.group_outcomes import CollectedGroup
 from tasks.rl.rollouts.history import PromptRecord
 from tasks.rl.rollouts.segments import OpenGroup
@@ -15,17 +15,17 @@ from tasks.rl.rollouts.segments import OpenGroup
 
 @dataclass(frozen=True, slots=True)
 class CollectorState:
-    """What a collector must remember between two steps."""
+    """State of a collector between two steps."""
 
     position: int
     records: Mapping[str, PromptRecord]
-    stage: Stage
+    stage: CurriculumPosition
     open_groups: tuple[OpenGroup, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A prompt that was drawn and not rolled out."""
+    """A prompt that was drawn but not rolled out."""
 
     problem: Problem
     round: int
@@ -35,7 +35,7 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True)
 class InFlight:
-    """A prompt some of whose responses go on in the next step."""
+    """A prompt with responses that continue in the next step."""
 
     group: OpenGroup
     new_tokens: int
@@ -44,7 +44,7 @@ class InFlight:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What a group took on the clock in one step, and of a judge."""
+    """Wall-clock time and judge calls of a group in one step."""
 
     round: int
     problem_id: str
@@ -59,16 +59,16 @@ class Collected:
 
     step: int
     policy_version: int
-    """Newest version that drew a token of it."""
+    """Newest policy version that sampled one of its tokens."""
     groups: list[CollectedGroup]
     skipped: list[Skipped] = field(default_factory=list)
     in_flight: list[InFlight] = field(default_factory=list)
     costs: list[Cost] = field(default_factory=list)
     metrics: dict[str, float] = field(default_factory=dict)
-    """Deterministic numbers of the schedule."""
+    """Deterministic metrics of the schedule."""
     rollout_seconds: float = 0.0
     reward_seconds: float = 0.0
-    """Waited for verdicts after the last response had ended."""
+    """Seconds spent waiting for verdicts after the last response had ended."""
 
     @property
     def trained(self) -> list[CollectedGroup]:
@@ -76,7 +76,7 @@ class Collected:
         return [item for item in self.groups if item.outcome is not GroupOutcome.SURPLUS]
 
 
-def merged(whole: Collected, found: Collected, skipped: list[Skipped]) -> Collected:
+def merge_draw(whole: Collected, found: Collected, skipped: list[Skipped]) -> Collected:
     """Add a draw to the step so far."""
     return replace(
         whole,
@@ -97,7 +97,7 @@ def costs_of(
     scored: Mapping[tuple[str, int], Scored],
     seconds: float,
 ) -> list[Cost]:
-    """Share the rollout time out by tokens; verifier time is each group's own."""
+    """Divide the rollout time by tokens; verifier time is measured per group."""
     tokens = {
         key: drafted[key] + sum(len(rollout.response_tokens) for rollout in rollouts)
         for key, rollouts in new.items()

@@ -1,4 +1,4 @@
-"""Which prompt comes next: an endless, seeded order that a position alone restores."""
+"""Order of prompts: an endless seeded stream that is restored from a position."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from tasks.errors import DataError
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """What one draw brought: prompts to roll out, and those passed over with the reason."""
+    """Result of one draw: prompts to roll out, and skipped prompts with the reason."""
 
     problems: list[Problem]
     passed_over: list[tuple[Problem, str]]
@@ -55,13 +55,12 @@ class PromptStream:
         return sum(len(rows) for rows in self._problems.values())
 
     def take(self, count: int, reason_to_pass: Callable[[Problem], str] | None = None) -> Drawn:
-        """Draw until `count` prompts are found and move on.
+        """Draw `count` prompts and advance the position.
 
         Args:
             count: prompts wanted.
-            reason_to_pass: '' for a prompt to roll out, else why it is passed over. Every prompt
-                was offered once when nothing is left to choose from: then the next ones are
-                taken as they come, so that a draw always ends.
+            reason_to_pass: '' for a prompt to roll out, else why it is skipped. Once every prompt
+                was offered, the following ones are not skipped, so that a draw always ends.
         """
         drawn = Drawn([], [])
         offered = 0

@@ -1,6 +1,6 @@
-"""What becomes of a group once its rewards are known: stages 2 and 3 of zero-variance elimination.
+"""Outcome of a group after scoring: stages 2 and 3 of zero-variance elimination.
 
-Decided on correctness alone: shaping must not make a zero-variance group look alive.
+Decided on correctness alone: shaping must not hide that a group has zero variance.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ from tasks.rewards.protocol import JUDGED
 
 @dataclass(frozen=True, slots=True)
 class CollectedGroup:
-    """A group, the draw it came from, what it cost, and what is to become of it."""
+    """A group with its draw, its cost and its outcome."""
 
     group: RolloutGroup
     round: int
@@ -55,9 +55,9 @@ def scores_vary(scores: Sequence[float]) -> bool:
 
 
 def fill(found: Sequence[CollectedGroup], places: int) -> list[CollectedGroup]:
-    """Give the places of the batch to groups with reward variance first, then in order of drawing.
+    """Fill the batch with groups that have reward variance, then with others in order of drawing.
 
-    Groups that find no place become SURPLUS: paid for, counted, not trained.
+    Groups for which there is no room become SURPLUS: generated, counted, not trained.
     """
     ranked = sorted(
         range(len(found)),

@@ -1,8 +1,8 @@
-"""What is known of a prompt before it is rolled out again: its pass rate and its lengths.
+"""Records of prompts from earlier rollouts: pass rate and response lengths.
 
-Every group that gets verdicts is remembered, older ones fading, because the policy moves. Grading
-gives the first record. From it follow the chance that the next group is flat (stage 1 of
-zero-variance elimination, CompassMax A.4) and how long its responses will be (length-aware
+Every group with verdicts updates the record; older groups decay, because the policy changes.
+Grading gives the first record. It predicts the probability that the next group has zero variance
+(stage 1 of zero-variance elimination, CompassMax A.4) and the response lengths (length-aware
 scheduling, A.9).
 """
 
@@ -15,21 +15,21 @@ from data_schemas.prompts import Domain, Problem
 from tasks.algorithms.zero_variance import zero_variance_probability
 
 FADING = 0.5
-"""What an older record weighs when a new one comes."""
+"""Decay of an older record when a new group arrives."""
 GRADED_WEIGHT = 4.0
-"""Responses that a graded pass rate counts for: the default of GradingSettings.samples."""
+"""Weight of a graded pass rate in responses: the default of GradingSettings.samples."""
 MAX_SKIPS = 4
-"""A prompt is rolled out again after this many skips: the policy has moved since."""
+"""A prompt is rolled out again after this many skips, because the policy has changed."""
 
 
 class PromptRecord(BaseModel):
-    """One prompt, as far as it is known."""
+    """The record of one prompt."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     solved: float = 0.0
     judged: float = 0.0
-    """Faded number of responses with a verdict."""
+    """Decayed number of responses with a verdict."""
     mean_tokens: float = 0.0
     skips: int = 0
     """Times in a row it was drawn and skipped."""
@@ -45,7 +45,7 @@ class History:
 
     @classmethod
     def graded(cls, problems: Iterable[Problem]) -> "History":
-        """Start from what grading found; problems that were not graded have no record."""
+        """Start from grading results; problems that were not graded have no record."""
         return cls(
             {
                 problem.id: PromptRecord(
@@ -63,7 +63,7 @@ class History:
         return self._records.get(problem_id, PromptRecord())
 
     def remember(self, problem_id: str, solved: int, judged: int, lengths: Sequence[int]) -> None:
-        """Take up a group; one without verdicts changes the lengths only."""
+        """Update the record with a group; a group without verdicts changes the lengths only."""
         old = self.of(problem_id)
         mean = sum(lengths) / len(lengths) if lengths else old.mean_tokens
         known = old.mean_tokens > 0.0
@@ -80,21 +80,21 @@ class History:
         self._records[problem_id] = old.model_copy(update={"skips": old.skips + 1})
 
     def pass_rate(self, problem_id: str) -> float | None:
-        """Pass rate so far, one pseudo-response towards the middle; None if nothing is known."""
+        """Pass rate smoothed by one pseudo-response at 0.5; None without a record."""
         record = self.of(problem_id)
         if record.judged == 0.0:
             return None
         return (record.solved + 0.5) / (record.judged + 1.0)
 
     def zero_variance_probability(self, problem_id: str, group_size: int) -> float:
-        """Chance that the next group has no reward variance; 0 if nothing is known."""
+        """Probability that the next group has zero reward variance; 0 without a record."""
         rate = self.pass_rate(problem_id)
         return 0.0 if rate is None else zero_variance_probability(rate, group_size)
 
     def predicted_tokens(self, problems: Sequence[Problem]) -> list[float | None]:
-        """Mean length of a response to expect: the prompt's own record, else that of its domain.
+        """Expected mean length of a response, from the prompt's own record, else from its domain's.
 
-        None where nothing is known of the whole domain.
+        None if the whole domain has no record.
         """
         own = [self.of(problem.id).mean_tokens for problem in problems]
         known: dict[Domain, list[float]] = {}

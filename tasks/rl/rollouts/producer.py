@@ -1,12 +1,12 @@
-"""When rollouts are made: before their step, or while an earlier one trains.
+"""When rollouts are generated: before their step, or while an earlier step trains.
 
 Echo's two modes (arXiv 2508.05387). Staleness 0, sequential pull: a step's rollouts come from the
 newest policy. Staleness s, asynchronous push: while step n trains, the rollouts of step n + s are
-made with the weights that step n started from, so a step never trains on rollouts of a policy more
-than s updates older than its own.
+generated with the weights that step n started from, so a step never trains on rollouts of a policy
+more than s updates older than its own.
 
-The background thread runs between two weight syncs and is waited for before a step is
-committed: what is made, and with which weights, does not depend on how fast either side is.
+The background thread runs between two weight syncs and is joined before a step is committed, so
+the rollouts and their weights do not depend on the speed of either side.
 """
 
 from collections import deque
@@ -19,7 +19,7 @@ from tasks.rl.rollouts.collected import Collected
 
 
 class Producer:
-    """Hands out one Collected per step, in order."""
+    """Returns one Collected per step, in order."""
 
     def __init__(
         self,
@@ -38,11 +38,11 @@ class Producer:
 
     @property
     def waiting(self) -> tuple[Collected, ...]:
-        """Rollouts made for later steps; only between `settle` and `take`."""
+        """Rollouts generated for later steps; valid only between `settle` and `take`."""
         return tuple(self._waiting)
 
     def take(self, step: int) -> Collected:
-        """Give a step its rollouts; in asynchronous mode, start those of a later step.
+        """Return the rollouts of a step; in asynchronous mode, start those of a later step.
 
         Raises:
             EngineError: the rollouts are older than the bound.
@@ -53,7 +53,7 @@ class Producer:
         collected = self._waiting.popleft()
         if step - 1 - collected.policy_version > self._staleness:
             raise EngineError(
-                f"step {step} was given rollouts of policy {collected.policy_version}; "
+                f"step {step} received rollouts of policy {collected.policy_version}; "
                 f"at most {self._staleness} versions behind are allowed"
             )
         ahead = step + self._staleness
@@ -62,7 +62,7 @@ class Producer:
         return collected
 
     def settle(self) -> None:
-        """Wait for what is being made, before weights change hands or a state is committed."""
+        """Wait for rollouts in progress, before a weight sync or a commit."""
         if self._running is not None:
             self._waiting.append(self._running.result())
             self._running = None

@@ -1,8 +1,8 @@
-"""In which order prompts are rolled out, by how long their responses are expected to be.
+"""Order of rollouts by expected response length.
 
 Source: CompassMax A.9 (length-based load balancing): short drafts estimate the lengths, the longest
-go first. Here a prompt's own record comes before any draft, then its domain's; drafts are made only
-where nothing is known and order matters, that is where the slots are filled more than once.
+go first. Here a prompt's own record is used first, then its domain's; drafts are generated only
+without a record and only if the order matters, that is if there are more requests than slots.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ DRAFT_TOKENS = 16
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """Expected response length of every prompt, and what it cost to know."""
+    """Expected response length of every prompt, and the cost of its estimation."""
 
     tokens: list[float]
     draft_tokens: list[int]
@@ -31,10 +31,10 @@ def forecast(
     engine: RolloutEngine,
     sampling: Sampling,
 ) -> Forecast:
-    """Take what is known; draft the rest, if the order of the requests matters at all.
+    """Use recorded lengths; draft the other prompts, if the order of the requests matters.
 
-    A draft that ends tells the length; one that does not says only that the response is longer:
-    the limit is then the guess that leaves nothing waiting for it.
+    A draft that ends gives the length. If it does not end, the response is only known to be longer,
+    and the token limit is used, so that it starts early.
     """
     limit = float(sampling.max_new_tokens)
     waves = sum(request.num_samples for request in requests) / max(1, engine.slots)
@@ -65,7 +65,7 @@ def forecast(
     )
 
 
-def ordered(requests: Sequence[Request], predicted: Sequence[float]) -> list[Request]:
+def order_requests(requests: Sequence[Request], predicted: Sequence[float]) -> list[Request]:
     """Put the requests with the longest responses first."""
     return [requests[index] for index in longest_first(predicted)]
 
@@ -73,11 +73,11 @@ def ordered(requests: Sequence[Request], predicted: Sequence[float]) -> list[Req
 def schedule_metrics(
     predicted: Sequence[float], lengths: Sequence[float], slots: int
 ) -> dict[str, float]:
-    """How long the rollouts kept the slots busy, between the bounds of every order.
+    """Makespan of the rollouts in the slots, and the bounds over all orders.
 
     Args:
         predicted: expected length of every response, in tokens.
-        lengths: what it was.
+        lengths: actual lengths.
         slots: sequences that decode at once.
     """
     if not lengths:

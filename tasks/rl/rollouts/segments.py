@@ -1,12 +1,12 @@
-"""Responses that take several steps: at most `segment_tokens` a step, the rest under newer weights.
+"""Responses over several steps: at most `segment_tokens` per step, the rest with newer weights.
 
-Source: C3PO++ (Ring-1T): a rollout that is not finished when the update is due stays, and the new
-policy goes on with it; tail batching for whoever does not want to wait for the longest response.
+Source: C3PO++ (Ring-1T): a rollout that is unfinished when the update is due is kept, and the new
+policy continues it, so that no step waits for the longest response.
 Differs: a response is cut by its own length and not by a budget over all of them, so that what a
-step generates does not depend on which engine is faster; it survives at most
+step generates does not depend on which engine is faster; it spans at most
 ceil(max_new_tokens / segment_tokens) - 1 updates, which bounds its staleness without a purge.
 
-Routes and log-probabilities of a token are those recorded when it was drawn.
+Routes and log-probabilities of a token are those recorded when it was sampled.
 """
 
 from collections.abc import Sequence
@@ -21,10 +21,10 @@ from tasks.engines.protocols import Request
 
 @dataclass(frozen=True, slots=True)
 class OpenGroup:
-    """A prompt on its way: what its samples have said so far."""
+    """A prompt with unfinished responses, and their tokens so far."""
 
     key: str
-    """Unique in a phase: step, round and place of its draw."""
+    """Unique in a phase: step, round and index of its draw."""
     problem: Problem
     round: int
     size: int
@@ -34,16 +34,16 @@ class OpenGroup:
     @property
     def complete(self) -> bool:
         """True if every sample has ended."""
-        return len(self.rollouts) == self.size and all(map(ended, self.rollouts))
+        return len(self.rollouts) == self.size and all(map(has_ended, self.rollouts))
 
 
-def ended(rollout: Rollout) -> bool:
-    """True unless the response goes on in the next step."""
+def has_ended(rollout: Rollout) -> bool:
+    """True unless the response continues in the next step."""
     return rollout.stop_reason is not StopReason.SEGMENT
 
 
 def requests_of(group: OpenGroup, prompt_tokens: np.ndarray) -> list[Request]:
-    """Ask for all samples of a fresh group, or for the rest of those that have not ended."""
+    """Build requests for all samples of a new group, or for its unfinished responses."""
     if not group.rollouts:
         return [Request(group.key, prompt_tokens, group.size)]
     return [
@@ -55,12 +55,12 @@ def requests_of(group: OpenGroup, prompt_tokens: np.ndarray) -> list[Request]:
             response_tokens=rollout.response_tokens,
         )
         for rollout in group.rollouts
-        if not ended(rollout)
+        if not has_ended(rollout)
     ]
 
 
-def joined(before: Rollout, after: Rollout) -> Rollout:
-    """One response from its earlier part and what was drawn now."""
+def join_segments(before: Rollout, after: Rollout) -> Rollout:
+    """Join the earlier segments of a response with the new one."""
     trace = after.trace
     if trace is not None and before.trace is not None:
         old_TLK, new_TLK = before.trace.experts_TLK, trace.experts_TLK
@@ -75,10 +75,10 @@ def joined(before: Rollout, after: Rollout) -> Rollout:
     )
 
 
-def updated(group: OpenGroup, new: Sequence[Rollout]) -> OpenGroup:
-    """The group after a step: new samples taken up, continued ones joined."""
+def update_group(group: OpenGroup, new: Sequence[Rollout]) -> OpenGroup:
+    """Add the new segments of a step to a group."""
     so_far = {rollout.sample: rollout for rollout in group.rollouts}
     for rollout in new:
         before = so_far.get(rollout.sample)
-        so_far[rollout.sample] = rollout if before is None else joined(before, rollout)
+        so_far[rollout.sample] = rollout if before is None else join_segments(before, rollout)
     return replace(group, rollouts=tuple(so_far[sample] for sample in sorted(so_far)))

@@ -1,4 +1,4 @@
-"""Penalties beside the verdict: what they add never decides whether a group has reward variance."""
+"""Shaping penalties; they never decide whether a group has reward variance."""
 
 from collections.abc import Sequence
 
@@ -13,7 +13,7 @@ REPETITION_CAP = 0.5
 
 
 def penalties(settings: RLSettings, rollouts: Sequence[Rollout]) -> list[float]:
-    """Shaping of every response: soft overlong plus repetition, both <= 0."""
+    """Compute the shaping of every response: soft overlong plus repetition penalty, both <= 0."""
     rewards = settings.rewards
     lengths_N = np.array([len(rollout.response_tokens) for rollout in rollouts], dtype=np.int64)
     overlong_N = overlong_penalty(

@@ -1,1 +1,1 @@
-"""From groups to one update of the policy."""
+"""From scored groups to one update of the policy."""

@@ -1,4 +1,4 @@
-"""Scored groups to what the trainer eats.
+"""Scored groups to the trainer's input batch.
 
 Letters: P problems, G rollouts per problem, N sequences, T tokens.
 """
@@ -24,7 +24,7 @@ from tasks.rl.rollouts.group_outcomes import CollectedGroup
 
 @dataclass(frozen=True, slots=True)
 class StepBatch:
-    """The sequences of a step that can have a gradient, and how each earns it."""
+    """The sequences of a step that can have a gradient, with their scalar advantages."""
 
     tokens: TokenBatch
     owners: list[tuple[int, int]]

@@ -1,8 +1,8 @@
-"""Train-inference mismatch as a gate: two checks that stop a run before it learns from noise.
+"""Train-inference mismatch gate: two checks that stop a run before it learns from noise.
 
-After every weight sync the rollout engine is asked for the log-probabilities of canary
-sequences: a digest of the tensors it was sent does not show that its kernels use them (a second
-raw load into a fused MoE layer has been seen to install other weights than it was given).
+After every weight sync the rollout engine scores canary sequences: a digest of the received
+tensors does not prove that its kernels use them (a second raw load into a fused MoE layer was
+observed to install other weights than it received).
 
 On every step, before the update, k3 between trainer and rollout engine decides whether the step
 proceeds, is corrected by importance weights, or stops the run.
@@ -22,17 +22,18 @@ from tasks.engines.protocols import RolloutEngine, TokenBatch, Trainer
 from tasks.errors import EngineError
 
 PROBE_TOLERANCE = {Precision.FP32: 1e-3, Precision.BF16: 0.1, Precision.FP8: 0.2}
-"""Largest mean |dlogp| on canaries, nats: tenfold what rounding does. Other weights that differ by
-less than this pass; the digest is there for them."""
+"""Largest mean |dlogp| on canaries, nats: ten times the effect of rounding. Wrong weights
+that differ by less pass; the digest detects those."""
+
 PROBE_TOKEN_CAP = 1.0
-"""Most that one token counts, nats: other weights move most tokens, a route that rounding flipped
-moves few, but those by up to 10 nats."""
+"""Cap per token, nats: wrong weights change most tokens; a route flipped by rounding changes few,
+but those by up to 10 nats."""
 
 
 def decide(
     step: int, metrics: Mapping[str, float], check_weight_sync: float, settings: MismatchSettings
 ) -> GateRecord:
-    """Judge a step by its k3."""
+    """Decide on a step by its k3."""
     k3 = metrics["mismatch/k3"]
     if not k3 <= settings.pause_above:  # NaN pauses as well
         decision = Decision.PAUSE
@@ -58,7 +59,7 @@ def decide(
 
 
 def enforce(record: GateRecord) -> None:
-    """Stop the run where the gate says so.
+    """Stop the run if the gate decided so.
 
     Raises:
         EngineError: the decision is PAUSE.

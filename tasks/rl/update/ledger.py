@@ -1,4 +1,4 @@
-"""A step's rows of the ledger: what every prompt that was drawn cost and earned.
+"""A step's ledger rows: what every prompt that was drawn cost and contributed.
 
 Conservation: over a phase, the generated tokens of all rows are the rollout engine's own count.
 """

@@ -1,4 +1,4 @@
-"""The numbers of a step report: rewards, zero variance by stage, schedule, policy, mismatch."""
+"""Metrics of a step report: rewards, zero variance by stage, schedule, policy, mismatch."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -39,7 +39,7 @@ def collect_metrics(collected: Collected) -> dict[str, float]:
 
 
 def zero_variance_metrics(collected: Collected) -> dict[str, float]:
-    """What each stage of the elimination did (CompassMax A.4)."""
+    """Metrics of each stage of zero-variance elimination (CompassMax A.4)."""
     outcomes = Counter(entry.outcome for entry in collected.groups)
     first = [entry for entry in collected.groups if entry.round == 0]
     flat = sum(not _alive(entry) for entry in first)
@@ -74,7 +74,7 @@ def policy_metrics(
         "policy/grad_norm": sum(result["grad_norm"] for result in losses) / count,
         "policy/clip_share": sum(result["clipped_tokens"] for result in losses) / max(1.0, tokens),
         "policy/trained_sequences": float(len(batch.owners)),
-        # To the phase's start model; 0 where the loss does not ask for it.
+        # To the phase's start model; 0 if the loss has no KL term.
         "policy/kl": sum(result.get("kl", 0.0) for result in losses) / count,
     }
 
@@ -102,7 +102,7 @@ def _alive(entry: CollectedGroup) -> bool:
 
 
 def _staleness(collected: Collected) -> int:
-    """Versions between the oldest token of the batch and the policy that trains on it."""
+    """Policy versions between the oldest token of the batch and the policy trained on it."""
     oldest = [
         rollout.policy_version if rollout.first_version < 0 else rollout.first_version
         for entry in collected.groups

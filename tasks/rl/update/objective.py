@@ -1,4 +1,4 @@
-"""The arithmetic of a step between its scores and its loss: pure, so a snapshot can repeat it.
+"""The arithmetic of a step between scores and loss: pure, so that a replay can repeat it.
 
 Advantages are made in batch.py. Letters: N sequences, T tokens.
 """
@@ -27,7 +27,7 @@ def split(settings: RLSettings, num_rows: int, step: int) -> tuple[torch.Tensor,
 def corrections(
     settings: RLSettings, decision: GateRecord, batch: StepBatch, old: TokenScores
 ) -> tuple[torch.Tensor, dict[str, float]]:
-    """Importance weights [N, T] as the gate decided: 1 where it lets the step proceed."""
+    """Importance weights [N, T] by the gate's decision: 1 if the step proceeds uncorrected."""
     chosen = settings.engines.mismatch
     correction = Correction.OFF
     if decision.decision is Decision.CORRECT:
@@ -51,7 +51,7 @@ def policy_plan(
     vocabulary: int,
     step: int,
 ) -> Plan:
-    """Groups, ranges and weights of every token, fixed before the first update."""
+    """Compute groups, clip ranges and weights of every token before the first update."""
     totals = table.StepTotals(
         num_sequences=batch.num_sequences,
         num_tokens=batch.num_tokens,
@@ -74,7 +74,7 @@ def loss_columns(
     plan: Plan,
     reference_NT: torch.Tensor | None,
 ) -> dict[str, torch.Tensor]:
-    """Name what the loss reads of a batch beside the log-probs in training.
+    """Name the batch columns that the loss reads in addition to the current log-probs.
 
     Args:
         advantages_NT: times the correction weights.
@@ -86,7 +86,7 @@ def loss_columns(
 
 @dataclass(frozen=True, slots=True)
 class PolicyLoss:
-    """The policy loss of a mini-batch, as the trainer wants it; picklable, so it crosses ranks."""
+    """The policy loss of a mini-batch in the form of `LossFn`; picklable for other ranks."""
 
     settings: LossSettings
     num_sequences: float

@@ -228,7 +228,7 @@ def test_router_losses_of_a_model_without_routers_are_refused_by_name():
 
     with (
         pytest.raises(SettingsError, match="balance and router_z to 0"),
-        terms.watching(torch.nn.Linear(2, 2)),
+        terms.collect_logits(torch.nn.Linear(2, 2)),
     ):
         pass
 
@@ -263,7 +263,7 @@ def test_a_sliding_window_is_refused_by_name(tiny_moe):
     for layer in trainer._model.get_decoder().layers:
         layer.self_attn.sliding_window = 4
 
-    with pytest.raises(SettingsError, match="knows no sliding window"):
+    with pytest.raises(SettingsError, match="does not support a sliding window"):
         trainer.score(group_batch(with_routes=False), temperature=1.0)
 
 

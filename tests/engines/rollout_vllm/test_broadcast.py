@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from tasks.algorithms.digests import weight_digest
-from tasks.engines.rollout_vllm.broadcast import Link, Outbox, received
+from tasks.engines.rollout_vllm.broadcast import Link, PacketSender, receive_packet
 
 WORKERS = 2
 CPU = torch.device("cpu")
@@ -33,7 +33,7 @@ class Workers:
         groups = [None] * WORKERS
 
         def join(worker):
-            groups[worker] = link.meeting.visit(worker + 1)
+            groups[worker] = link.meeting.join_as_worker(worker + 1)
 
         threads = [threading.Thread(target=join, args=(worker,)) for worker in range(WORKERS)]
         for thread in threads:
@@ -45,7 +45,7 @@ class Workers:
 
     def take(self, entries):
         def one(worker):
-            self.seen[worker] |= dict(received(self.groups[worker], entries, CPU))
+            self.seen[worker] |= dict(receive_packet(self.groups[worker], entries, CPU))
 
         threads = [threading.Thread(target=one, args=(worker,)) for worker in range(WORKERS)]
         for thread in threads:
@@ -70,7 +70,10 @@ def test_every_worker_receives_what_was_sent_byte_for_byte(link):
             thread.join()
         sizes.append(len(packet))
 
-    outbox, scratch = Outbox(send, CPU, packet_bytes=1000), torch.empty(900, dtype=torch.float64)
+    outbox, scratch = (
+        PacketSender(send, CPU, packet_bytes=1000),
+        torch.empty(900, dtype=torch.float64),
+    )
     for name, tensor in weights():
         # A trainer that gathers every tensor into the same memory.
         reused = scratch.view(tensor.dtype)[: tensor.numel()].view(tensor.shape)
@@ -84,7 +87,7 @@ def test_every_worker_receives_what_was_sent_byte_for_byte(link):
 
 
 def test_an_outbox_that_got_nothing_sends_nothing():
-    Outbox(lambda *_: pytest.fail("sent"), CPU, packet_bytes=1000).flush()
+    PacketSender(lambda *_: pytest.fail("sent"), CPU, packet_bytes=1000).flush()
 
 
 def test_a_worker_that_does_not_come_is_not_waited_for_longer_than_the_limit():

@@ -7,11 +7,11 @@ import torch
 
 from tasks.engines.rollout_vllm.environment import (
     LAUNCHER,
-    apart_environment,
     changed_environment,
     group_with,
     last_devices,
     prepare_environment,
+    separate_environment,
 )
 from tasks.errors import SettingsError
 
@@ -40,12 +40,12 @@ def test_a_child_is_no_part_of_the_launch_and_sees_its_gpus_only():
     os.environ |= {"RANK": "3", "WORLD_SIZE": "8", "CUDA_VISIBLE_DEVICES": "0,1,2,3"}
     before = dict(os.environ)
 
-    with changed_environment(apart_environment(["2", "3"])):
+    with changed_environment(separate_environment(["2", "3"])):
         assert not set(LAUNCHER) & os.environ.keys()
         assert "2,3" == os.environ["CUDA_VISIBLE_DEVICES"]
 
     assert before == dict(os.environ)
-    assert "CUDA_VISIBLE_DEVICES" not in apart_environment([])
+    assert "CUDA_VISIBLE_DEVICES" not in separate_environment([])
 
 
 @pytest.mark.usefixtures("own_environment")

@@ -101,7 +101,7 @@ def test_a_process_lost_in_the_middle_is_replaced_on_the_current_weights(
     assert {1} == {r.policy_version for r in found}
     assert 1 == engine.restarts - restarts
     assert 0 < engine.reissued - reissued < 32
-    assert "vLLM is started again" in caplog.text
+    assert "vLLM is restarted" in caplog.text
     assert lost.pid != process_of(engine._backend).pid
     assert not lost.is_alive()
 
@@ -167,7 +167,7 @@ def test_side_by_side_engines_answer_as_one_and_have_the_same_weights_or_those_o
     stream = both.generate(REQUESTS, SAMPLING)
     next(stream)
     stream.close()
-    second._process.tell = refuse
+    second._process.call_and_wait = refuse
     with pytest.raises(EngineError, match="no"):
         both.load_weights(trained(2).weights(), version=2)
     assert alone == by_key(both.generate(REQUESTS, SAMPLING))
@@ -221,4 +221,4 @@ def test_an_engine_that_comes_back_with_other_weights_gets_no_traffic(engine, ca
 
     with pytest.raises(EngineError, match=r"completed nothing.*canary off by"):
         list(engine.generate(REQUESTS, SAMPLING))
-    assert "is started again" in caplog.text
+    assert "is restarted" in caplog.text

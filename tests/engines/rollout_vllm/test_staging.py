@@ -10,7 +10,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from tasks.algorithms.digests import weight_digest
 from tasks.engines.embedded.trainer import TorchTrainer
-from tasks.engines.rollout_vllm.broadcast import Outbox
+from tasks.engines.rollout_vllm.broadcast import PacketSender
 from tasks.engines.rollout_vllm.staging import Staging, expected_shapes, files_of, single
 from tasks.errors import EngineError, SettingsError
 
@@ -130,7 +130,7 @@ def test_packets_that_cannot_be_sent_leave_no_folder(staging, weights):
 
     first = staging.write(iter(weights.items()))
     for packet_bytes in (1_000, 10**9):  # in the middle; with the last packet
-        outbox = Outbox(refuse, torch.device("cpu"), packet_bytes)
+        outbox = PacketSender(refuse, torch.device("cpu"), packet_bytes)
         with pytest.raises(EngineError, match="no worker takes it"):
             staging.write(iter(weights.items()), outbox=outbox)
 

@@ -194,7 +194,7 @@ def trained(model: Path, out: Path) -> dict:
 def async_group(model: Path, out: Path) -> dict:
     """Engines in processes of their own roll out while the trainer works."""
     trainer = TeamTrainer(current(), partial(HalfTrainer, model))
-    engine = team_rollout(model, apart=True)
+    engine = team_rollout(model, dedicated=True)
     rollouts = engine.generate(requests(), SAMPLING)
     first = next(rollouts)
     trainer.save(out)
@@ -205,10 +205,10 @@ def async_group(model: Path, out: Path) -> dict:
     return {"answers": len([first, *rollouts]), "refused": refused}
 
 
-def team_rollout(model: Path, *, apart: bool = False, replicas=ALONE) -> TeamRollout:
+def team_rollout(model: Path, *, dedicated: bool = False, replicas=ALONE) -> TeamRollout:
     make = partial(HFRolloutEngine, model)
     precision = Precision.FP32
-    return TeamRollout(current(), make, replicas=replicas, apart=apart, precision=precision)
+    return TeamRollout(current(), make, replicas=replicas, dedicated=dedicated, precision=precision)
 
 
 def grouped(model: Path, out: Path) -> dict:
@@ -228,7 +228,7 @@ def other_kernels(model: Path, out: Path) -> None:
         current(),
         partial(Crooked, model),
         replicas=ALONE,
-        apart=False,
+        dedicated=False,
         precision=Precision.FP32,
     )
     engine.score_logprobs([np.arange(1, 9, dtype=np.int32)])
@@ -262,7 +262,7 @@ class Failing(HFRolloutEngine):
 def failing(how: str, model: Path, out: Path) -> None:
     make = partial(Failing, model, how)
     engine = TeamRollout(
-        current(), make, replicas=ALONE, apart=how == "apart", precision=Precision.FP32
+        current(), make, replicas=ALONE, dedicated=how == "apart", precision=Precision.FP32
     )
     # As a phase of RL does: the agent, which sees a rank end, may be faster than its reason.
     signal.signal(signal.SIGTERM, signal.SIG_IGN)

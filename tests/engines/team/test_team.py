@@ -14,7 +14,7 @@ from tasks.engines.protocols import Request
 from tasks.engines.select import require_fit
 from tasks.engines.team.controller import current
 from tasks.engines.team.rank_info import replicas
-from tasks.engines.team.rollout import spread
+from tasks.engines.team.rollout import spread_requests
 from tasks.errors import SettingsError
 
 SCRIPT = Path(__file__).with_name("scenarios.py")
@@ -159,20 +159,20 @@ def requests(tokens, samples):
 
 def test_requests_are_spread_by_the_tokens_they_will_take():
     # 40, 30, 20 and 10 tokens: longest first to whoever is free first.
-    parts = spread(requests([10.0, 5.0, 20.0, 30.0], [1, 8, 1, 1]), 2)
+    parts = spread_requests(requests([10.0, 5.0, 20.0, 30.0], [1, 8, 1, 1]), 2)
 
     assert [["0", "1"], ["2", "3"]] == [[one.problem_id for one in part] for part in parts]
 
 
 def test_without_a_forecast_requests_are_spread_by_their_samples():
-    parts = spread(requests([1.0] * 5, [2] * 5), 3)
+    parts = spread_requests(requests([1.0] * 5, [2] * 5), 3)
 
     assert [2, 2, 1] == [len(part) for part in parts]
 
 
 def test_replicas_are_consecutive_ranks_or_one_per_node():
-    assert ((0, 1), (2, 3)) == replicas(4, 4, tensor=2, apart=False)
-    assert ((0,), (6,)) == replicas(12, 6, tensor=2, apart=True)
+    assert ((0, 1), (2, 3)) == replicas(4, 4, tensor=2, dedicated=False)
+    assert ((0,), (6,)) == replicas(12, 6, tensor=2, dedicated=True)
 
 
 def test_a_stage_of_one_process_has_no_team():

@@ -16,7 +16,7 @@ from tasks.engines.protocols import TokenBatch, TokenScores, Trainer
 from tasks.engines.team.controller import current
 from tasks.engines.team.stage import in_team
 from tasks.engines.team.trainer import TeamTrainer
-from tasks.engines.trainer_megatron.gathering import gathered_routes
+from tasks.engines.trainer_megatron.gathering import gather_routes
 from tasks.engines.trainer_megatron.trainer import MegatronTrainer
 
 TEMPERATURE = 0.7
@@ -198,7 +198,7 @@ def _gathered(
         (micro, trainer._passes.rows(micro), torch.stack(layers, dim=1).int())
         for micro, layers in zip(micros, zip(*seen, strict=True), strict=True)
     ]
-    found = gathered_routes(
+    found = gather_routes(
         batch,
         parts,
         places_L=trainer._passes.places_L,

@@ -5,7 +5,7 @@ from flytekit.core.checkpointer import SyncCheckpoint
 
 from tasks.errors import Preempted
 from tasks.rl.durability import state
-from tasks.rl.durability.durable import kept, read_pointer, write_pointer
+from tasks.rl.durability.durable import keep_durable, read_pointer, write_pointer
 from tasks.rl.durability.upload import Pointer
 
 POINTER = Pointer(uri="s3://bucket/state/abc", step=7, digest="d" * 64)
@@ -71,10 +71,10 @@ def test_a_platform_without_checkpoints_does_without(tmp_path):
 
 def run(folder, uri, slot, small_phase, last):
     """One attempt on a new disk, told to stop after a step."""
-    with kept(folder, uri, slot, lambda: 20.0) as keeper:
+    with keep_durable(folder, uri, slot, lambda: 20.0) as keeper:
         for step in range(state.newest(folder) + 1, last + 1):
             small_phase(folder, step, step)
-            keeper.committed()
+            keeper.upload_newest()
         raise Preempted("told to stop")
 
 
@@ -88,7 +88,7 @@ def test_a_third_machine_goes_on_although_the_second_did_nothing(
 
     assert 5 == read_pointer(attempt(3)).step
     assert uri == read_pointer(attempt(3)).uri
-    with kept(tmp_path / "disk3", uri, attempt(3), lambda: 20.0):
+    with keep_durable(tmp_path / "disk3", uri, attempt(3), lambda: 20.0):
         assert 5 == state.restore(tmp_path / "disk3", number).step
 
 
@@ -96,7 +96,7 @@ def test_the_pointer_finds_a_store_that_has_moved(attempt, small_phase, tmp_path
     with pytest.raises(Preempted):
         run(tmp_path / "disk0", str(tmp_path / "old"), attempt(0), small_phase, 2)
 
-    with kept(tmp_path / "disk1", str(tmp_path / "new"), attempt(1), lambda: 20.0):
+    with keep_durable(tmp_path / "disk1", str(tmp_path / "new"), attempt(1), lambda: 20.0):
         assert 2 == state.newest(tmp_path / "disk1")
 
 
@@ -107,14 +107,15 @@ def test_a_lost_upload_is_said_aloud(attempt, small_phase, tmp_path, caplog):
     for manifest in uri.rglob("MANIFEST.json"):
         manifest.unlink()
 
-    with kept(tmp_path / "disk1", str(uri), attempt(1), lambda: 20.0):
+    with keep_durable(tmp_path / "disk1", str(uri), attempt(1), lambda: 20.0):
         assert 0 == state.newest(tmp_path / "disk1")
-    assert f"step 2 was uploaded to {uri}, but the newest whole state there is 0" in caplog.text
+    assert f"step 2 was uploaded to {uri}, but the newest" in caplog.text
+    assert "complete state is of step 0" in caplog.text
 
 
 def test_a_finished_phase_leaves_nothing_at_the_durable_place(small_phase, tmp_path):
     uri = tmp_path / "durable"
-    with kept(tmp_path / "disk", str(uri), None, lambda: 20.0) as keeper:
+    with keep_durable(tmp_path / "disk", str(uri), None, lambda: 20.0) as keeper:
         small_phase(tmp_path / "disk", 1, 2)
         keeper.flush(20.0)
         assert (1, 0, 0) == (keeper.counts.uploaded, keeper.counts.skipped, keeper.counts.failed)

@@ -8,7 +8,7 @@ from data_schemas.verdicts import abstain, scored
 from tasks.errors import DataError
 from tasks.rl.durability.inflight import Between, decode, encode
 from tasks.rl.rollouts.collected import Collected, CollectorState, Cost, InFlight, Skipped
-from tasks.rl.rollouts.curriculum import Stage
+from tasks.rl.rollouts.curriculum import CurriculumPosition
 from tasks.rl.rollouts.group_outcomes import CollectedGroup
 from tasks.rl.rollouts.history import PromptRecord
 from tasks.rl.rollouts.segments import OpenGroup
@@ -38,7 +38,10 @@ def between(problems, make_rollout):
         reward_seconds=0.5,
     )
     left = CollectorState(
-        17, {"p": PromptRecord(solved=1, judged=2, mean_tokens=3)}, Stage(number=1), (half,)
+        17,
+        {"p": PromptRecord(solved=1, judged=2, mean_tokens=3)},
+        CurriculumPosition(number=1),
+        (half,),
     )
     return Between(left, (collected,))
 

@@ -33,7 +33,7 @@ def test_a_state_whose_records_are_not_its_own_is_not_whole(
         path.write_bytes(path.read_bytes().replace(b'"step":3', b'"step":2'))
 
     assert 2 == state.restore(tmp_path, number).step
-    assert "000003 is damaged and passed over" in caplog.text
+    assert "000003 is damaged and skipped" in caplog.text
 
 
 def test_a_phase_without_a_whole_state_starts_again(small_phase, number, tmp_path):

@@ -37,9 +37,9 @@ def test_the_newest_three_and_every_twentieth_are_kept(tmp_path):
     for step in range(1, 46):
         (tmp_path / step_snapshot.FOLDER / step_snapshot.name_of(step)).touch()
 
-    assert [20, 40, 43, 44, 45] == steps(step_snapshot.kept(tmp_path, 45))
-    assert [20, 39, 40, 41] == steps(step_snapshot.kept(tmp_path, 41))
-    assert [1, 2] == steps(step_snapshot.kept(tmp_path, 2))
+    assert [20, 40, 43, 44, 45] == steps(step_snapshot.find_snapshots(tmp_path, 45))
+    assert [20, 39, 40, 41] == steps(step_snapshot.find_snapshots(tmp_path, 41))
+    assert [1, 2] == steps(step_snapshot.find_snapshots(tmp_path, 2))
 
 
 def test_a_phase_keeps_capsules_beside_its_state_and_in_its_report(phase, tmp_path):

@@ -62,7 +62,7 @@ def uploading(folder):
 def upload_each(uploader, small_phase, folder, last):
     for step in range(1, last + 1):
         small_phase(folder, step, step)
-        uploader.tell()
+        uploader.notify()
         assert uploader.flush(PATIENCE_S)
 
 
@@ -98,7 +98,7 @@ def test_a_record_is_uploaded_once(folder, uploading, small_phase, tmp_path):
     written = {path: path.stat().st_mtime_ns for path in Path(place, "steps").iterdir()}
     small_phase(folder, 3, 3)
     later = uploading(place)
-    later.tell()
+    later.notify()
     assert later.flush(PATIENCE_S)
 
     assert 3 == len(list(Path(place, "steps").iterdir()))
@@ -189,12 +189,12 @@ def test_training_never_waits_and_overtaken_states_are_counted(
     gate = Gate(place)
     uploader = uploading(gate)
     small_phase(folder, 1, 1)
-    uploader.tell()
+    uploader.notify()
     assert gate.entered.wait(PATIENCE_S)
     started = time.monotonic()
     for step in range(2, 6):  # the state under way is dropped locally meanwhile
         small_phase(folder, step, step)
-        uploader.tell()
+        uploader.notify()
     assert time.monotonic() - started < PATIENCE_S / 2
     assert not uploader.flush(0.01)
     gate.let_through.set()
@@ -213,7 +213,7 @@ def test_failures_are_tried_again_and_stop_nothing(
     gate.let_through.set()
     uploader = uploading(gate)
     small_phase(folder, 1, 1)
-    uploader.tell()
+    uploader.notify()
 
     while uploader.newest is None:
         time.sleep(0.01)
@@ -229,7 +229,7 @@ def test_an_upload_cut_off_anywhere_leaves_the_one_before(folder, uploading, sma
     small_phase(folder, 3, 3)
     whole = tmp_path / "whole"
     later = uploading(str(whole))
-    later.tell()
+    later.notify()
     assert later.flush(PATIENCE_S)
     files = sorted(path for path in whole.rglob("*") if path.is_file() and "000003" in str(path))
     # As the uploader sends them: records, the state's files, its manifest.

@@ -1,5 +1,5 @@
 from data_schemas.graded import Band, GradedProblem
-from tasks.rl.rollouts.curriculum import PLATEAU_STEPS, Stage, after_step, in_band
+from tasks.rl.rollouts.curriculum import PLATEAU_STEPS, CurriculumPosition, after_step, in_band
 
 BANDS = ((0.4, 0.9), (0.15, 0.6))
 
@@ -12,33 +12,33 @@ def test_a_band_holds_its_lower_end_and_not_its_upper(problems):
     rates = [0.39, 0.4, 0.89, 0.9]
 
     assert [False, True, True, False] == [
-        in_band(graded(problems[0], rate), BANDS, Stage()) for rate in rates
+        in_band(graded(problems[0], rate), BANDS, CurriculumPosition()) for rate in rates
     ]
 
 
 def test_what_was_never_graded_fits_every_stage(problems):
-    assert in_band(problems[0], BANDS, Stage())
-    assert in_band(graded(problems[0], None), BANDS, Stage())
-    assert in_band(graded(problems[0], 0.0), (), Stage())
+    assert in_band(problems[0], BANDS, CurriculumPosition())
+    assert in_band(graded(problems[0], None), BANDS, CurriculumPosition())
+    assert in_band(graded(problems[0], 0.0), (), CurriculumPosition())
 
 
 def test_the_next_stage_begins_when_the_accuracy_no_longer_rises():
-    stage = after_step(Stage(), 0.5, len(BANDS))
+    stage = after_step(CurriculumPosition(), 0.5, len(BANDS))
     for _ in range(PLATEAU_STEPS - 1):
         stage = after_step(stage, 0.5, len(BANDS))
         assert 0 == stage.number
 
-    assert Stage(number=1) == after_step(stage, 0.4, len(BANDS))
+    assert CurriculumPosition(number=1) == after_step(stage, 0.4, len(BANDS))
 
 
 def test_a_better_step_starts_the_count_anew():
-    stage = after_step(Stage(best=0.5, since=PLATEAU_STEPS - 2), 0.6, len(BANDS))
+    stage = after_step(CurriculumPosition(best=0.5, since=PLATEAU_STEPS - 2), 0.6, len(BANDS))
 
-    assert Stage(best=0.6, since=0) == stage
+    assert CurriculumPosition(best=0.6, since=0) == stage
 
 
 def test_the_last_stage_never_ends():
-    stage = Stage(number=1, best=0.9, since=PLATEAU_STEPS)
+    stage = CurriculumPosition(number=1, best=0.9, since=PLATEAU_STEPS)
 
     assert 1 == after_step(stage, 0.1, len(BANDS)).number
-    assert 0 == after_step(Stage(since=10 * PLATEAU_STEPS), 0.0, 0).number
+    assert 0 == after_step(CurriculumPosition(since=10 * PLATEAU_STEPS), 0.0, 0).number

@@ -88,7 +88,7 @@ def test_rollouts_beyond_the_bound_are_refused():
     old = Collected(5, 1, [])
     with (
         closing(Producer(Rollouts(), staleness=1, last_step=9, waiting=[old])) as producer,
-        pytest.raises(EngineError, match="step 5 was given rollouts of policy 1; at most 1"),
+        pytest.raises(EngineError, match="step 5 received rollouts of policy 1; at most 1"),
     ):
         producer.take(5)
 

@@ -1,7 +1,7 @@
 import numpy as np
 
 from data_schemas.rollouts import RouterTrace, StopReason
-from tasks.rl.rollouts.segments import OpenGroup, joined, requests_of, updated
+from tasks.rl.rollouts.segments import OpenGroup, join_segments, requests_of, update_group
 
 PROMPT = np.array([1, 2], dtype=np.int32)
 
@@ -36,7 +36,7 @@ def test_both_parts_keep_their_own_routes_logprobs_and_versions(make_rollout):
     before = make_rollout(1, 3, trace=trace(5, 4), policy_version=6, stop_reason=StopReason.SEGMENT)
     after = make_rollout(1, 2, trace=trace(9, 6), policy_version=7)
 
-    whole = joined(before, after)
+    whole = join_segments(before, after)
 
     assert [0, 1, 2, 0, 1] == whole.response_tokens.tolist()
     assert 5 == len(whole.logprobs)
@@ -46,19 +46,21 @@ def test_both_parts_keep_their_own_routes_logprobs_and_versions(make_rollout):
 
 def test_the_first_version_survives_a_third_part(make_rollout):
     first = make_rollout(0, 1, policy_version=2, stop_reason=StopReason.SEGMENT)
-    second = joined(first, make_rollout(0, 1, policy_version=3, stop_reason=StopReason.SEGMENT))
+    second = join_segments(
+        first, make_rollout(0, 1, policy_version=3, stop_reason=StopReason.SEGMENT)
+    )
 
-    assert 2 == joined(second, make_rollout(0, 1, policy_version=4)).first_version
+    assert 2 == join_segments(second, make_rollout(0, 1, policy_version=4)).first_version
 
 
 def test_a_group_is_complete_when_its_last_sample_has_ended(problems, make_rollout):
     group = OpenGroup("k", problems[0], 0, size=2)
-    group = updated(group, [make_rollout(1)])
+    group = update_group(group, [make_rollout(1)])
     assert not group.complete
 
-    group = updated(group, [make_rollout(0, stop_reason=StopReason.SEGMENT)])
+    group = update_group(group, [make_rollout(0, stop_reason=StopReason.SEGMENT)])
     assert not group.complete
 
-    group = updated(group, [make_rollout(0)])
+    group = update_group(group, [make_rollout(0)])
     assert group.complete
     assert [0, 1] == [rollout.sample for rollout in group.rollouts]
