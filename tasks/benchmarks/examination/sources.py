@@ -23,7 +23,7 @@ from tasks.benchmarks.examination.maths.golds import understand
 from tasks.benchmarks.examination.maths.right import SLOT
 from tasks.curation.rows import RawRow, read_rows
 from tasks.curation.sources import read_file
-from tasks.store.local import canonical_json
+from tasks.store.files import canonical_json
 
 _BOX = re.compile(r"\\boxed\{([^{}]*)\}")
 _OPTION = re.compile(r"^\(([A-Z])\)\s*(.+)$", re.MULTILINE)

@@ -15,7 +15,7 @@ from tasks.benchmarks.examination.maths.exact import read
 from tasks.benchmarks.examination.maths.golds import understand
 from tasks.benchmarks.examination.maths.right import SLOT
 from tasks.benchmarks.examination.maths.table import RIGHT, WRONG
-from tasks.store.local import canonical_json
+from tasks.store.files import canonical_json
 
 CLASSES = {(family.name, kind.name): kind for family in FAMILIES for kind in family.classes}
 

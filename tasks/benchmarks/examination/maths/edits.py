@@ -9,7 +9,7 @@ from tasks.benchmarks.examination.case import Question
 from tasks.benchmarks.examination.maths.exact import Exact, Unreadable, read
 from tasks.benchmarks.examination.maths.golds import Gold, Shape
 from tasks.benchmarks.examination.phrasing import box
-from tasks.store.local import canonical_json
+from tasks.store.files import canonical_json
 
 
 def single(question: Question) -> Exact | None:
