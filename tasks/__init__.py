@@ -1,15 +1,19 @@
 """The code of the pipeline, in floors. An arrow points down only.
 
-    replay       repeats a step of RL with that stage's own functions
-    stages       one folder each: intake, foundation, curation, sft, merge, rl, evaluation,
-                 release, audit, ledger, retraining, report
-    shells       lineage | resources | progress   (meant for task.py)
-    rewards      one verifier per file
-    engines      rollout engines and trainers behind Protocols
-    remote       the artifact store when it is not a local folder
-    algorithms   formulas: pure functions on tensors and numbers
-    storage      atomic writes, digests, the artifact store
-    errors       who can act on a failure
+    benchmarks           measures what the floors below do
+    mismatch | replay    run or repeat a phase of RL, with that stage's own functions
+    intake | foundation | curation | sft | judge_training | merge | rl | evaluation | ablation
+        | release | audit | ledger | retraining | report | capacity
+                         one folder per stage; task.py is its thin Flyte shell
+    lineage | platform   statements and MLflow; what Flyte sees
+    rewards              one verifier per file, one table
+    engines              rollout engines and trainers behind Protocols
+    interchange          the records that stages hand to each other
+    store                artifacts by content, in a folder or in S3
+    algorithms | marketplace
+                         formulas: pure functions on tensors and numbers; the sample world
+    errors               who can act on a failure
 
-Stages never import each other; what two of them need lies one floor lower.
+Stages never import each other; what two of them need lies one floor lower. The contract `floors`
+in pyproject.toml is the law; a test compares this map with it and with the folders.
 """

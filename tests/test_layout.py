@@ -4,21 +4,23 @@ import ast
 import re
 import subprocess
 import sys
+import tomllib
 from collections import Counter
 from collections.abc import Iterator
 from importlib.metadata import packages_distributions
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pydantic import BaseModel
 
 from data_schemas import machine_settings, rl_settings, settings
-from data_schemas.machine_settings import MachineSettings
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("workflows", "tasks", "data_schemas")
 SOURCES = sorted(path for name in PACKAGES for path in (ROOT / name).rglob("*.py"))
 TESTS = sorted((ROOT / "tests").rglob("*.py"))
+CONTRIBUTING = ROOT / ".github" / "CONTRIBUTING.md"
 BANNED = {"utils", "util", "common", "helpers", "misc", "manager"}
 UNUSED_HERE = {
     "ScriptedRolloutEngine": "a fake that ships: users and our tests need no model",
@@ -89,19 +91,55 @@ def test_settings_are_frozen_strict_and_few(model):
     assert len(model.model_fields) <= 15
 
 
-def test_the_project_has_at_most_a_hundred_settings():
-    # Where a model runs is counted apart from what is done to it: nobody with one machine sets it.
-    method = [model for model in MODELS if model.__module__ != machine_settings.__name__]
-    fields = [
-        field.annotation
-        for model in method
-        for name, field in model.model_fields.items()
-        if not (issubclass(model, MachineSettings) and name in MachineSettings.model_fields)
+def declared(model: type[BaseModel]) -> list[str]:
+    """What a user can set in a model itself: a group of settings is not a setting."""
+    kinds = {name: model.model_fields[name].annotation for name in model.__annotations__}
+    return [
+        name
+        for name, kind in kinds.items()
+        if not (isinstance(kind, type) and issubclass(kind, BaseModel))
     ]
-    groups = [kind for kind in fields if isinstance(kind, type) and issubclass(kind, BaseModel)]
 
-    # A group of settings is not a setting.
-    assert len(fields) - len(groups) <= 100
+
+def test_what_is_done_to_a_model_has_at_most_a_hundred_settings():
+    method = [model for model in MODELS if model.__module__ != machine_settings.__name__]
+
+    assert sum(len(declared(model)) for model in method) <= 100
+
+
+def test_contributing_says_how_many_values_a_user_can_set():
+    stated = re.search(r"A user can set (\d+) values in all", CONTRIBUTING.read_text())
+
+    assert sum(len(declared(model)) for model in MODELS) == int(stated[1])
+
+
+def contract(name: str) -> dict[str, Any]:
+    """One import contract of pyproject.toml."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    (found,) = [
+        item for item in project["tool"]["importlinter"]["contracts"] if item["name"] == name
+    ]
+    return found
+
+
+def test_the_map_of_the_floors_is_the_contract_and_has_every_folder():
+    text = ast.get_docstring(ast.parse((ROOT / "tasks" / "__init__.py").read_text()))
+    drawn = re.sub(r"\n +\| ", " | ", text.split("\n\n")[1])
+    floors = [re.match(r" {4}(\w+(?: \| \w+)*)", line) for line in drawn.splitlines()]
+    floors = [floor[1] for floor in floors if floor]
+    rooms = {name for floor in floors for name in floor.split(" | ")}
+
+    assert contract("floors")["layers"] == floors
+    assert {path.stem for path in (ROOT / "tasks").iterdir() if path.name[0] not in "_."} == rooms
+
+
+def test_contributing_names_the_modules_that_import_flytekit():
+    named = re.search(r"modules of `tasks/platform/` only \(([^)]*)\)", CONTRIBUTING.read_text())
+    fence = contract("flyte only where shells are made")["ignore_imports"]
+
+    assert {f"tasks.platform.{name} -> flytekit" for name in re.findall(r"`(\w+)`", named[1])} == {
+        *fence
+    }
 
 
 def test_the_import_contracts_are_kept():
@@ -117,14 +155,15 @@ def test_the_import_contracts_are_kept():
 
 
 def test_formulas_stages_and_records_load_without_flyte_or_mlflow():
-    flyte = {"shell.py", "entry_point.py", "retries.py", "elastic.py", "deck.py"}
+    fence = contract("flyte only where shells are made")["ignore_imports"]
+    flyte = {line.removesuffix(" -> flytekit") for line in fence}
     adapters = {"rollout_vllm", "trainer_megatron"}
     pure = sorted(
         name_of(path).removesuffix(".py").replace("/", ".")
         for path in SOURCES
         if path.parts[len(ROOT.parts)] != "workflows"
         and path.name != "task.py"
-        and not (path.parent.name == "platform" and path.name in flyte)
+        and name_of(path).removesuffix(".py").replace("/", ".") not in flyte
         and not adapters & set(path.parts)
         and path.name != "__init__.py"
     )

@@ -82,6 +82,11 @@ class Entry:
     """How many prompts this thread has handed to the judge; None for what needs no judge."""
 
 
+def failed(name: str, error: str, message: str) -> Verdict:
+    """What a verifier's failure is worth: no verdict."""
+    return abstain(f"verifier_error:{name}:{error}", message[:200])
+
+
 def answer_part(response: str) -> str | None:
     """Return the text after the last `</think>`; None if thinking never ended or nothing follows.
 

@@ -21,8 +21,7 @@ from tasks.rewards.judging import generative_judge, rubric
 from tasks.rewards.judging.metering import MeteredJudge
 from tasks.rewards.judging.opening import NoJudge, open_judge
 from tasks.rewards.maths import final_answer, rule_answer, verdict
-from tasks.rewards.protocol import JUDGED, Entry, Verifier
-from tasks.rewards.scoring.responses import failed
+from tasks.rewards.protocol import JUDGED, Entry, Verifier, failed
 from tasks.rewards.tools import bfcl_calls, tool_calls
 
 _LOG = logging.getLogger(__name__)

@@ -15,7 +15,7 @@ from data_schemas.prompts import Problem
 from data_schemas.scoring import Scored
 from data_schemas.verdicts import Verdict, abstain
 from tasks.errors import SettingsError
-from tasks.rewards.protocol import Entry, Verifier
+from tasks.rewards.protocol import Entry, Verifier, failed
 from tasks.rewards.scoring.detokenise import TokenizerFile, text_of
 from tasks.rewards.workers.pool import Failure, Reply
 
@@ -51,11 +51,6 @@ def checked(verdict: object) -> Verdict:
     if not isinstance(verdict, Verdict):
         raise TypeError(f"a verifier gave {type(verdict).__name__}, not a Verdict")
     return verdict
-
-
-def failed(name: str, error: str, message: str) -> Verdict:
-    """What a verifier's failure is worth: no verdict."""
-    return abstain(f"verifier_error:{name}:{error}", message[:200])
 
 
 def timed_out(name: str, message: str) -> Verdict:
