@@ -21,8 +21,17 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from data_schemas.lineage_events import (
+    ArtifactLinked,
+    Event,
+    FactsCounted,
+    MetricsLogged,
+    ModelRegistered,
+    StageFinished,
+    StageStarted,
+)
 from tasks.errors import DataError, EngineError, PipelineError
-from tasks.lineage.spool import BATCH, Event
+from tasks.lineage.spool import BATCH
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -102,23 +111,21 @@ class Catalogue:
             DataError: it refused one of them for good.
         """
         with boundary():
-            if events[0]["kind"] == "metrics":
-                self._metrics(run, events)
-                return
+            self._metrics(run, [event for event in events if isinstance(event, MetricsLogged)])
             for event in events:
-                match event["kind"]:
-                    case "start":
+                match event:
+                    case StageStarted():
                         self._start(run, event)
-                    case "input" | "output":
+                    case ArtifactLinked():
                         self._link(run, event)
-                    case "facts":
+                    case FactsCounted():
                         self._facts(run, event)
-                    case "register":
+                    case ModelRegistered():
                         self._register(run, event)
-                    case "finish":
+                    case StageFinished():
                         self._finish(run, event)
-                    case kind:
-                        raise DataError(f"unknown event {kind!r}")
+                    case MetricsLogged():
+                        pass
 
     def run_id(self, run: str) -> str:
         """Return the MLflow run with this key, '' if there is none or nobody answers."""
@@ -164,54 +171,54 @@ class Catalogue:
             self._runs[run] = found
         return self._runs[run]
 
-    def _start(self, run: str, event: Event) -> None:
+    def _start(self, run: str, event: StageStarted) -> None:
         run_id = self._find_run(run)
         if run_id is None:
             run_id = self._client.create_run(
                 self._experiment,
                 start_time=_milliseconds(event),
-                tags={KEY: run, **event["tags"]},
-                run_name=event["stage"],
+                tags={KEY: run, **event.tags},
+                run_name=event.stage,
             ).info.run_id
         else:
             self._client.update_run(run_id, status="RUNNING")
         self._runs[run] = run_id
         from mlflow.entities import Param
 
-        params = [Param(key, value[:_MAX_VALUE]) for key, value in event["params"].items()]
+        params = [Param(key, value[:_MAX_VALUE]) for key, value in event.params.items()]
         for first in range(0, len(params), _PARAMS_PER_REQUEST):
             self._client.log_batch(run_id, params=params[first : first + _PARAMS_PER_REQUEST])
 
-    def _metrics(self, run: str, events: Sequence[Event]) -> None:
+    def _metrics(self, run: str, events: Sequence[MetricsLogged]) -> None:
         from mlflow.entities import Metric
 
         metrics = [
-            Metric(metric_name(name), float(value), _milliseconds(event), int(event["step"]))
+            Metric(metric_name(name), value, _milliseconds(event), event.step)
             for event in events
-            for name, value in event["values"].items()
+            for name, value in event.values.items()
         ]
         for first in range(0, len(metrics), BATCH):
             self._client.log_batch(self._run(run), metrics=metrics[first : first + BATCH])
 
-    def _facts(self, run: str, event: Event) -> None:
-        numbers = {
-            name: value for name, value in event["values"].items() if not isinstance(value, str)
+    def _facts(self, run: str, event: FactsCounted) -> None:
+        numbers: dict[str, float] = {
+            name: value for name, value in event.values.items() if not isinstance(value, str)
         }
         if numbers:
-            self._metrics(run, [{**event, "step": 0, "values": numbers}])
-        for name, value in event["values"].items():
+            self._metrics(run, [MetricsLogged(time=event.time, step=0, values=numbers)])
+        for name, value in event.values.items():
             if isinstance(value, str):
                 self._client.set_tag(self._run(run), f"fact.{name}", value[:_MAX_VALUE])
 
-    def _link(self, run: str, event: Event) -> None:
+    def _link(self, run: str, event: ArtifactLinked) -> None:
         from mlflow.entities import LoggedModelInput, LoggedModelOutput
 
         run_id = self._run(run)
-        if event["type"] != "CheckpointRef":
+        if event.type != "CheckpointRef":
             self._client.log_inputs(run_id, datasets=[_dataset_input(event)])
             return
         linked = self._client.get_run(run_id)
-        if event["kind"] == "input":
+        if event.kind == "input":
             model_id = self._model(event, None).model_id
             self._client.log_inputs(run_id, models=[LoggedModelInput(model_id)])
             return
@@ -220,48 +227,49 @@ class Catalogue:
         if model_id not in {output.model_id for output in outputs}:
             self._client.log_outputs(run_id, [LoggedModelOutput(model_id, step=0)])
 
-    def _model(self, event: Event, run_id: str | None) -> "LoggedModel":
+    def _model(self, event: ArtifactLinked | ModelRegistered, run_id: str | None) -> "LoggedModel":
         """Find the model of this content and statement, or make it."""
         found = self._client.search_logged_models(
-            [self._experiment], f"tags.{SHA256} = '{event['digest']}'"
+            [self._experiment], f"tags.{SHA256} = '{event.digest}'"
         )
         for model in found:
-            if model.tags.get("statement") == event["statement"]:
+            if model.tags.get("statement") == event.statement:
                 return model
+        parents = event.parents if isinstance(event, ArtifactLinked) else ()
         model = self._client.create_logged_model(
             self._experiment,
-            name=_model_name(event["name"]),
+            name=_model_name(event.name),
             source_run_id=run_id,
             tags={
                 "mlflow.model.isExternal": "true",
-                SHA256: event["digest"],
-                "uri": event["uri"],
-                "statement": event["statement"],
-                "parents": json.dumps(event.get("parents", [])),
+                SHA256: event.digest,
+                "uri": event.uri,
+                "statement": event.statement,
+                "parents": json.dumps(parents),
             },
-            model_type=event["name"].split("/")[0],
+            model_type=event.name.split("/")[0],
         )
         return self._client.finalize_logged_model(model.model_id, "READY")
 
-    def _finish(self, run: str, event: Event) -> None:
+    def _finish(self, run: str, event: StageFinished) -> None:
         run_id = self._run(run)
-        for name, value in event.get("tags", {}).items():
+        for name, value in event.tags.items():
             self._client.set_tag(run_id, name, value)
-        self._client.set_terminated(run_id, event["status"], end_time=_milliseconds(event))
+        self._client.set_terminated(run_id, event.status, end_time=_milliseconds(event))
 
-    def _register(self, run: str, event: Event) -> None:
+    def _register(self, run: str, event: ModelRegistered) -> None:
         register_release(
             self._client,
-            name=event["name"],
+            name=event.name,
             model_id=self._model(event, self._run(run)).model_id,
             run_id=self._run(run),
             tags={
                 KEY: run,
-                SHA256: event["digest"],
-                "statement": event["statement"],
-                **event["tags"],
+                SHA256: event.digest,
+                "statement": event.statement,
+                **event.tags,
             },
-            released=event["released"],
+            released=event.released,
         )
 
 
@@ -344,20 +352,20 @@ def metric_name(name: str) -> str:
     return re.sub(r"[^\w\-. :/]", "_", name.replace("@", "_at_"))[:250]
 
 
-def _dataset_input(event: Event) -> Any:
+def _dataset_input(event: ArtifactLinked) -> Any:
     from mlflow.entities import Dataset, DatasetInput, InputTag
 
     dataset = Dataset(
-        name=event["role"],
-        digest=event["digest"][:_MAX_DIGEST],
-        source_type="s3" if event["uri"].startswith("s3://") else "local",
-        source=json.dumps({"uri": event["uri"]}),
+        name=event.role,
+        digest=event.digest[:_MAX_DIGEST],
+        source_type="s3" if event.uri.startswith("s3://") else "local",
+        source=json.dumps({"uri": event.uri}),
     )
     tags = {
-        CONTEXT: f"{event['kind']}/{event['role']}",
-        SHA256: event["digest"],
-        "statement": event["statement"],
-        "uri": event["uri"],
+        CONTEXT: f"{event.kind}/{event.role}",
+        SHA256: event.digest,
+        "statement": event.statement,
+        "uri": event.uri,
     }
     return DatasetInput(dataset, [InputTag(key, value) for key, value in tags.items()])
 
@@ -373,7 +381,7 @@ def _artifact_location(tracking_uri: str) -> str | None:
 
 
 def _milliseconds(event: Event) -> int:
-    return int(event["time"] * 1000)
+    return int(event.time * 1000)
 
 
 @contextmanager

@@ -11,23 +11,21 @@ disk while the stage runs and goes to the store when the stage ends without MLfl
 """
 
 import fcntl
-import json
 import logging
 import os
-import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
+from pydantic import ValidationError
+
+from data_schemas.lineage_events import EVENT, Event, MetricsLogged, StageFinished
 from tasks.errors import DataError, EngineError
 from tasks.store.files import write_bytes
 
 logger = logging.getLogger(__name__)
-
-Event = dict[str, Any]
-"""`kind` says which; see `tasks.lineage.catalogue.Catalogue.apply`."""
 
 BATCH = 500
 """Metric values per request; MLflow allows 1000."""
@@ -36,7 +34,7 @@ BATCH = 500
 class Receiver(Protocol):
     """Where events go. Applying one twice must be the same as once."""
 
-    def apply(self, run: str, events: list[Event]) -> None:
+    def apply(self, run: str, events: Sequence[Event]) -> None:
         """Record events of the run with this key, in order.
 
         Raises:
@@ -72,7 +70,7 @@ class Spool:
 
     def append(self, event: Event) -> None:
         """Make an event durable."""
-        self._stream.write(json.dumps({"time": time.time(), **event}).encode() + b"\n")
+        self._stream.write(event.model_dump_json().encode() + b"\n")
         self._stream.flush()
         os.fsync(self._stream.fileno())
 
@@ -89,7 +87,7 @@ class Spool:
                 )
                 return False
             except DataError as error:
-                logger.warning("MLflow refused %s of %s: %s", events[0]["kind"], self.run, error)
+                logger.warning("MLflow refused %s of %s: %s", events[0].kind, self.run, error)
             write_bytes(mark, str(end).encode())
         return True
 
@@ -102,7 +100,9 @@ class Spool:
     def finished(self) -> bool:
         """True if the stage came to its end, well or badly."""
         return any(
-            event["kind"] == "finish" for _, events in _batches(self.path, 0) for event in events
+            isinstance(event, StageFinished)
+            for _, events in _batches(self.path, 0)
+            for event in events
         )
 
     def close(self, *, shipped: bool) -> None:
@@ -135,7 +135,7 @@ def ship_left_over(folder: Path, receiver: Receiver) -> list[Path]:
             if spool is None:
                 continue
             if not spool.finished:
-                spool.append({"kind": "finish", "status": "KILLED"})
+                spool.append(StageFinished(status="KILLED"))
             shipped = not left and spool.ship(receiver)
             spool.close(shipped=shipped)
             if not shipped:
@@ -168,16 +168,16 @@ def _batches(path: Path, start: int) -> Iterator[tuple[int, list[Event]]]:
         for line in stream:
             if not line.endswith(b"\n"):
                 break  # torn: the process died while writing it
-            event = _parse(line, path) or {"kind": "torn"}
-            values = len(event["values"]) if event["kind"] == "metrics" else 0
-            if batch and (event["kind"] != "metrics" or size + values > BATCH):
+            event = _parse(line, path)
+            values = len(event.values) if isinstance(event, MetricsLogged) else 0
+            if batch and (not values or size + values > BATCH):
                 yield end, batch
                 batch, size = [], 0
             end += len(line)
-            if event["kind"] == "metrics":
+            if isinstance(event, MetricsLogged):
                 batch.append(event)
                 size += values
-            elif event["kind"] != "torn":
+            elif event is not None:
                 yield end, [event]
     if batch:
         yield end, batch
@@ -185,9 +185,16 @@ def _batches(path: Path, start: int) -> Iterator[tuple[int, list[Event]]]:
 
 def _parse(line: bytes, path: Path) -> Event | None:
     try:
-        event = json.loads(line)
-        return event if isinstance(event, dict) and "kind" in event else None
-    except ValueError:
-        if line.strip():
+        return EVENT.validate_json(line)
+    except ValidationError as error:
+        if error.errors()[0]["type"] != "json_invalid":
+            logger.warning(
+                "%s: %.80r is not an event of this version and is left out: %s. Move the file back "
+                "from shipped/ and run a stage with the version that wrote it.",
+                path,
+                line.strip(),
+                error.errors()[0]["msg"],
+            )
+        elif line.strip():
             logger.warning("%s: a torn line of %d bytes is left out", path, len(line))
         return None

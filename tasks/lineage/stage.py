@@ -19,11 +19,19 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 from pydantic import BaseModel
 
 from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, ReportRef, StoreRef
+from data_schemas.lineage_events import (
+    ArtifactLinked,
+    FactsCounted,
+    MetricsLogged,
+    ModelRegistered,
+    StageFinished,
+    StageStarted,
+)
 from data_schemas.statements import ExecutionRecord, Input, Output, Statement
 from tasks.errors import DataError
 from tasks.lineage import statements
@@ -123,7 +131,7 @@ class StageRecord:
 
         A thread sends them: a server that takes the connection and says nothing holds nobody up.
         """
-        self._spool.append({"kind": "metrics", "step": step, "values": dict(values)})
+        self._spool.append(MetricsLogged(step=step, values=dict(values)))
         sending = self._beside is not None and self._beside.is_alive()
         if time.monotonic() - self._shipped > _SHIP_EVERY_S and not sending:
             self._beside = threading.Thread(target=self._send, name="to-mlflow", daemon=True)
@@ -141,31 +149,29 @@ class StageRecord:
         """Make an output a version of a registered model, with alias `released` if it passed."""
         ref = self.ref(role, CheckpointRef)
         self._spool.append(
-            {
-                "kind": "register",
-                "name": name,
-                "digest": ref.digest,
-                "uri": ref.uri,
-                "statement": ref.statement,
-                "released": released,
-                "tags": dict(tags),
-            }
+            ModelRegistered(
+                name=name,
+                digest=ref.digest,
+                uri=ref.uri,
+                statement=ref.statement,
+                released=released,
+                tags=dict(tags),
+            )
         )
 
     def start(self, execution: Execution, *, reachable: bool) -> None:
         """Show the run in MLflow, unless it was away a moment ago."""
         self._spool.append(
-            {
-                "kind": "start",
-                "stage": self._name,
-                "params": statements.flat_settings(self._settings),
-                "tags": {
+            StageStarted(
+                stage=self._name,
+                params=statements.flat_settings(self._settings),
+                tags={
                     "eachprompt.execution": execution.id,
                     "eachprompt.stage": self._name,
                     "eachprompt.code": ",".join(self._code),
                     "eachprompt.store": self._store.id,
                 },
-            }
+            )
         )
         if reachable:
             self._ship()
@@ -175,7 +181,7 @@ class StageRecord:
         self._close()
         for output in self._outputs.values():
             self._tell_output(output, DatasetRef.__name__)
-        self._spool.append({"kind": "facts", "values": self._facts})
+        self._spool.append(FactsCounted(values=self._facts))
         reachable = self._ship()
         record = ExecutionRecord(
             execution=execution.id,
@@ -208,9 +214,11 @@ class StageRecord:
         self._shipped = time.monotonic()
         return shipped
 
-    def _end(self, status: str, tags: Mapping[str, str], *, reachable: bool) -> None:
+    def _end(
+        self, status: Literal["FINISHED", "FAILED"], tags: Mapping[str, str], *, reachable: bool
+    ) -> None:
         """End the run and let go of the spool, which stays if nobody answered."""
-        self._spool.append({"kind": "finish", "status": status, "tags": dict(tags)})
+        self._spool.append(StageFinished(status=status, tags=dict(tags)))
         shipped = reachable and self._ship()
         place = store_at(self._store.uri)
         if not shipped and place.local_path is None:
@@ -245,10 +253,14 @@ class StageRecord:
             item = Input(**output.model_dump(), statement=self._statement)
             self._tell_link("output", kind, item, name=self._name)
 
-    def _tell_link(self, way: str, kind: str, item: Input, *, name: str) -> None:
+    def _tell_link(
+        self, way: Literal["input", "output"], kind: str, item: Input, *, name: str
+    ) -> None:
         parents = [parent.digest for parent in self._inputs] if way == "output" else []
         self._spool.append(
-            {"kind": way, "type": kind, "name": name, "parents": parents, **item.model_dump()}
+            ArtifactLinked(
+                kind=way, type=kind, name=name, parents=tuple(parents), **item.model_dump()
+            )
         )
 
 

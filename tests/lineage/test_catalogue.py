@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from data_schemas.artifacts import CheckpointRef, StoreRef
+from data_schemas.lineage_events import MetricsLogged, StageStarted
 from tasks.errors import DataError, EngineError, SettingsError
 from tasks.lineage.catalogue import Catalogue, connect, metric_name
 from tasks.lineage.lookup import Lookup
@@ -99,7 +100,7 @@ def test_long_and_many_settings_become_parameters(store, execution):
 def test_the_curves_of_a_run_that_was_deleted_are_refused_for_good(store, execution):
     release(store, execution, "model", released=False)
     catalogue = Catalogue(store.tracking_uri)
-    event = {"kind": "metrics", "time": 1.0, "step": 1, "values": {"a": 1.0}}
+    event = MetricsLogged(step=1, values={"a": 1.0})
 
     with pytest.raises(DataError, match="run nobody was never started"):
         catalogue.apply("nobody", [event])
@@ -124,9 +125,7 @@ def test_an_mlflow_that_is_not_there_can_be_tried_again():
     away = Catalogue("http://127.0.0.1:9")
 
     with pytest.raises(EngineError):
-        away.apply(
-            "e1.rl", [{"kind": "start", "time": 1.0, "stage": "rl", "tags": {}, "params": {}}]
-        )
+        away.apply("e1.rl", [StageStarted(stage="rl", tags={}, params={})])
     assert "" == away.run_id("e1.rl")
 
 

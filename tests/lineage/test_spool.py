@@ -2,6 +2,7 @@
 
 import json
 import logging
+import math
 import os
 import subprocess
 import sys
@@ -10,9 +11,23 @@ from pathlib import Path
 
 import pytest
 
+from data_schemas.lineage_events import (
+    EVENT,
+    ArtifactLinked,
+    Event,
+    FactsCounted,
+    MetricsLogged,
+    ModelRegistered,
+    StageFinished,
+    StageStarted,
+)
 from tasks.errors import DataError, EngineError
 from tasks.lineage import spool as spool_module
-from tasks.lineage.spool import Event, Spool, new_spool, ship_left_over
+from tasks.lineage.spool import Spool, new_spool, ship_left_over
+
+START = StageStarted(time=1.0, stage="rl", params={"steps": "3"}, tags={"t": "v"})
+FACTS = FactsCounted(time=2.0, values={"rows": 3, "share": 0.5, "name": "a"})
+FINISH = StageFinished(time=3.0, status="FINISHED")
 
 
 class Inbox:
@@ -27,13 +42,13 @@ class Inbox:
     def apply(self, run: str, events: Sequence[Event]) -> None:
         if self.away_after is not None and len(self.requests) >= self.away_after:
             raise EngineError("connection refused")
-        if events[0]["kind"] == self.refuses:
+        if events[0].kind == self.refuses:
             raise DataError("bad value")
         self.requests.append(len(events))
         self.got += [(run, event) for event in events]
 
     def steps(self) -> list[int]:
-        return [event["step"] for _, event in self.got if event["kind"] == "metrics"]
+        return [event.step for _, event in self.got if event.kind == "metrics"]
 
 
 @pytest.fixture
@@ -52,11 +67,11 @@ def make(tmp_path):
 
 
 def metrics(step: int, count: int = 1) -> Event:
-    return {"kind": "metrics", "step": step, "values": {f"m{i}": 1.0 for i in range(count)}}
+    return MetricsLogged(step=step, values={f"m{i}": 1.0 for i in range(count)})
 
 
 def fill(spool: Spool, steps: int) -> None:
-    spool.append({"kind": "start"})
+    spool.append(START)
     for step in range(steps):
         spool.append(metrics(step))
 
@@ -64,11 +79,11 @@ def fill(spool: Spool, steps: int) -> None:
 def test_events_arrive_in_order_with_the_key_of_their_run(make, tmp_path):
     inbox, spool = Inbox(), make("e1.rl.one")
     fill(spool, 3)
-    spool.append({"kind": "finish"})
+    spool.append(FINISH)
 
     assert spool.ship(inbox)
     assert ["start", "metrics", "metrics", "metrics", "finish"] == [
-        event["kind"] for _, event in inbox.got
+        event.kind for _, event in inbox.got
     ]
     assert {"e1.rl.one"} == {run for run, _ in inbox.got}
 
@@ -94,26 +109,26 @@ def test_metrics_travel_in_batches_of_at_most_500_values(make, tmp_path):
 
 def test_an_outage_keeps_the_rest_and_the_next_try_sends_it_once(make, tmp_path, caplog):
     inbox, spool = Inbox(), make("e1.rl")
-    spool.append({"kind": "start"})
+    spool.append(START)
     spool.append(metrics(0))
-    spool.append({"kind": "facts", "values": {}})
+    spool.append(FACTS)
     inbox.away_after = 2
 
     assert not spool.ship(inbox)
     assert "MLflow does not answer" in caplog.text
     inbox.away_after = None
     assert spool.ship(inbox)
-    assert ["start", "metrics", "facts"] == [event["kind"] for _, event in inbox.got]
+    assert ["start", "metrics", "facts"] == [event.kind for _, event in inbox.got]
 
 
 def test_what_is_refused_for_good_does_not_block_the_rest(make, tmp_path, caplog):
     inbox, spool = Inbox(), make("e1.rl")
     inbox.refuses = "facts"
-    for kind in ("start", "facts", "finish"):
-        spool.append({"kind": kind})
+    for event in (START, FACTS, FINISH):
+        spool.append(event)
 
     assert spool.ship(inbox)
-    assert ["start", "finish"] == [event["kind"] for _, event in inbox.got]
+    assert ["start", "finish"] == [event.kind for _, event in inbox.got]
     assert "MLflow refused facts of e1.rl: bad value" in caplog.text
 
 
@@ -138,8 +153,8 @@ def test_a_torn_last_line_is_left_out_and_the_rest_arrives(make, tmp_path, caplo
         left = ship_left_over(tmp_path, inbox)
 
     assert [] == left
-    assert ["start", "metrics", "metrics", "finish"] == [event["kind"] for _, event in inbox.got]
-    assert "KILLED" == inbox.got[-1][1]["status"]
+    assert ["start", "metrics", "metrics", "finish"] == [event.kind for _, event in inbox.got]
+    assert "KILLED" == inbox.got[-1][1].status
     assert "a torn line of 24 bytes is left out" in caplog.text
 
 
@@ -156,10 +171,11 @@ def test_a_killed_stage_is_shipped_by_the_next_one_and_filed_away(tmp_path):
     script = """
 import os, sys
 from pathlib import Path
+from data_schemas.lineage_events import MetricsLogged
 from tasks.lineage.spool import new_spool
 spool = new_spool(Path(sys.argv[1]), "e1.rl")
 for step in range(3):
-    spool.append({"kind": "metrics", "step": step, "values": {"a": 1.0}})
+    spool.append(MetricsLogged(step=step, values={"a": 1.0}))
 os.kill(os.getpid(), 9)
 """
     root = Path(spool_module.__file__).parents[2]
@@ -172,7 +188,7 @@ os.kill(os.getpid(), 9)
     ship_left_over(tmp_path, inbox)
 
     assert [0, 1, 2] == inbox.steps()
-    assert ["KILLED"] == [event["status"] for _, event in inbox.got if event["kind"] == "finish"]
+    assert ["KILLED"] == [event.status for _, event in inbox.got if event.kind == "finish"]
     assert [] == list(tmp_path.glob("*.*"))
     assert 1 == len(list((tmp_path / "shipped").iterdir()))
 
@@ -180,20 +196,20 @@ os.kill(os.getpid(), 9)
 def test_a_shipped_spool_moved_back_is_told_again(make, tmp_path):
     spool = make("e1.rl")
     fill(spool, 2)
-    spool.append({"kind": "finish", "status": "FINISHED"})
+    spool.append(FINISH)
     spool.close(shipped=spool.ship(Inbox()))
     (filed,) = (tmp_path / "shipped").iterdir()
     filed.rename(tmp_path / filed.name)
     inbox = Inbox()
     ship_left_over(tmp_path, inbox)
 
-    assert ["start", "metrics", "metrics", "finish"] == [event["kind"] for _, event in inbox.got]
+    assert ["start", "metrics", "metrics", "finish"] == [event.kind for _, event in inbox.got]
 
 
 def test_producers_arrive_before_their_readers(make, tmp_path):
     for name in ("z-first", "a-second"):
         spool = make(name)
-        spool.append({"kind": "finish", "status": "FINISHED"})
+        spool.append(FINISH)
         spool.close(shipped=False)
     (first,) = tmp_path.glob("z-first*")
     os.utime(first, (1, 1))
@@ -203,13 +219,81 @@ def test_producers_arrive_before_their_readers(make, tmp_path):
     assert ["z-first", "a-second"] == [run for run, _ in inbox.got]
 
 
-@pytest.mark.parametrize("line", [b"[1]\n", b'{"no": "kind"}\n', b"\xff\n", b"\n"])
-def test_a_line_that_is_no_event_is_left_out(tmp_path, line):
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"[1]",
+        b'{"no": "kind"}',
+        b'{"kind": "foo", "time": 1.0}',
+        b'{"kind": "metrics", "time": 1.0, "step": 1, "values": {"a": "x"}}',
+        b'{"kind": "finish", "time": 1.0, "status": "FINISHED", "new": 1}',
+    ],
+)
+def test_an_event_of_another_version_is_left_out_by_name(tmp_path, caplog, line):
     path = tmp_path / "e1.rl.00.jsonl"
-    path.write_bytes(line + json.dumps({"kind": "finish"}).encode() + b"\n")
+    path.write_bytes(line + b"\n" + FINISH.model_dump_json().encode() + b"\n")
     inbox = Inbox()
-    spool = Spool(path)
-    spool.ship(inbox)
-    spool.close(shipped=True)
+    with caplog.at_level(logging.WARNING):
+        ship_left_over(tmp_path, inbox)
 
-    assert [{"kind": "finish"}] == [event for _, event in inbox.got]
+    assert [FINISH] == [event for _, event in inbox.got]
+    assert f"{path}: {line!r:.80} is not an event of this version" in caplog.text
+    assert "run a stage with the version that wrote it" in caplog.text
+
+
+@pytest.mark.parametrize("line", [b"\xff", b'{"kind": "fin', b""])
+def test_a_line_that_is_no_json_is_left_out(tmp_path, line):
+    path = tmp_path / "e1.rl.00.jsonl"
+    path.write_bytes(line + b"\n" + FINISH.model_dump_json().encode() + b"\n")
+    inbox = Inbox()
+    ship_left_over(tmp_path, inbox)
+
+    assert [FINISH] == [event for _, event in inbox.got]
+
+
+LINK = {"role": "start", "uri": "u", "digest": "d", "statement": "s", "name": "sft", "parents": []}
+
+
+@pytest.mark.parametrize(
+    ("line", "event"),
+    [
+        ({"kind": "start", "stage": "rl", "params": {"steps": "3"}, "tags": {"t": "v"}}, START),
+        ({"kind": "facts", "values": {"rows": 3, "share": 0.5, "name": "a"}}, FACTS),
+        ({"kind": "finish", "status": "FINISHED"}, FINISH),
+        (
+            {"kind": "metrics", "step": 1, "values": {"a": 1}},
+            MetricsLogged(step=1, values={"a": 1}),
+        ),
+        (
+            {"kind": "input", "type": "CheckpointRef", **LINK},
+            ArtifactLinked(kind="input", type="CheckpointRef", **LINK),
+        ),
+        (
+            {
+                "kind": "register",
+                "name": "m",
+                "digest": "d",
+                "uri": "u",
+                "statement": "s",
+                "released": True,
+                "tags": {},
+            },
+            ModelRegistered(name="m", digest="d", uri="u", statement="s", released=True, tags={}),
+        ),
+    ],
+)
+def test_the_lines_of_a_spool_are_plain_json(line, event):
+    dated = {"time": 9.0, **line}
+
+    assert event.model_copy(update={"time": 9.0}) == EVENT.validate_json(json.dumps(dated))
+    assert json.loads(event.model_dump_json()).items() >= line.items()
+
+
+def test_curves_may_hold_nan_and_infinity(make):
+    inbox, spool = Inbox(), make("e1.rl")
+    spool.append(MetricsLogged(step=1, values={"ratio": float("nan"), "kl": float("inf")}))
+    spool.ship(inbox)
+
+    ((_, event),) = inbox.got
+    assert math.isnan(event.values["ratio"])
+    assert math.inf == event.values["kl"]
