@@ -32,6 +32,34 @@ UNUSED_HERE = {
     "synchronize": "called by Megatron-core on what stands for a stream of CUDA",
 }
 """What nothing in the project's own folders calls, and why it is there."""
+REPLACED = {
+    "tests/rl/durability/test_outage.py": "the shell of RL opens all it works with; what fails in "
+    "its last function, or comes between two steps, cannot be handed to it",
+}
+"""Tests that replace a function of ours all the same, and why."""
+SUITES = {
+    "algorithms/test_trl_agreement.py": "losses against those of TRL",
+    "audit/test_remote_store.py": "an audit of a store in S3 against one on disk",
+    "capacity/test_memory_of_engines.py": "the budget against what real engines hold",
+    "curation/test_real_sources.py": "adapters on public files",
+    "engines/embedded/test_packed_training.py": "packed against padded training",
+    "engines/rollout_vllm/test_launch.py": "vLLM in a world that torchrun started",
+    "engines/rollout_vllm/test_weight_update.py": "vLLM's own engine under new weights",
+    "engines/team/test_real_team.py": "vLLM and Megatron-core in several processes",
+    "engines/team/test_team.py": "a stage in two processes",
+    "engines/test_rollout_contract.py": "what every rollout engine promises",
+    "engines/test_trainer_contract.py": "what every trainer promises",
+    "platform/test_pods.py": "a stage as a pod starts it",
+    "rewards/judging/test_judge_endpoint.py": "scoring with an endpoint that fails",
+    "rewards/sandbox/test_checkout_below_tmp.py": "a sandbox in a checkout below /tmp",
+    "rewards/sandbox/test_hostile.py": "programs that attack what judges them",
+    "rewards/test_real_data.py": "verifiers on public files",
+    "rewards/test_verdicts.py": "data_schemas/verdicts, whose folder has no place below tests",
+    "rl/durability/test_outage.py": "a phase while what it reports to is away",
+    "rl/durability/test_resume.py": "a phase that is killed at any point",
+    "rl/test_team.py": "a phase in two processes",
+}
+"""Suites of several modules, below tests/; those directly in it run the project as a whole."""
 MODELS = [
     model
     for model in {**vars(settings), **vars(rl_settings), **vars(machine_settings)}.values()
@@ -225,3 +253,48 @@ def test_everything_has_a_user_outside_the_tests():
     }
 
     assert {} == unused
+
+
+@pytest.mark.parametrize("path", TESTS, ids=name_of)
+def test_no_test_replaces_what_we_wrote(path):
+    """A constant may be another one; functions and classes are handed in."""
+    tree = ast.parse(path.read_text())
+    ours = {
+        alias.asname or alias.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] in PACKAGES
+        for alias in node.names
+    }
+    replaced = []
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(
+                func=ast.Attribute(attr="setattr"), args=[ast.Constant(value=str(place)), *_]
+            ) if place.split(".")[0] in PACKAGES:
+                replaced.append(place.rpartition(".")[2])
+            case ast.Call(
+                func=ast.Attribute(attr="setattr"),
+                args=[ast.Name(id=owner), ast.Constant(value=str(name)), *_],
+            ) if owner in ours:
+                replaced.append(name)
+
+    functions = [name for name in replaced if not name.isupper()]
+    assert bool(functions) == (name_of(path) in REPLACED), functions
+
+
+def test_every_test_file_has_the_name_of_the_module_it_tests():
+    """Or of a folder of modules, or it is one of SUITES."""
+    below = [path.relative_to(ROOT / "tests") for path in TESTS if path.name.startswith("test_")]
+    modules = {
+        place: ROOT / "tasks" / place.with_name(place.name.removeprefix("test_"))
+        for place in below
+        if len(place.parts) > 1
+    }
+    astray = {
+        str(place)
+        for place, module in modules.items()
+        if not module.exists() and not module.with_suffix("").is_dir()
+    }
+
+    assert set() == astray - SUITES.keys()
+    assert set() == SUITES.keys() - set(map(str, below))

@@ -3,7 +3,7 @@
 import contextlib
 import logging
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,10 +15,10 @@ from data_schemas.ledger import LedgerRow, PromptCost
 from data_schemas.mismatch import Decision
 from data_schemas.prompts import Problem
 from data_schemas.reports import COSTS_FILE, GATES_FILE, LEDGER_FILE, STEPS_FILE, TIMING_FILE
-from data_schemas.rl_settings import RLSettings, without_effect
+from data_schemas.rl_settings import EngineSettings, RLSettings, without_effect
 from tasks.algorithms import group_size
 from tasks.engines.chat import load_tokenizer, render_prompt
-from tasks.engines.protocols import Trainer
+from tasks.engines.protocols import RolloutEngine, Trainer
 from tasks.engines.select import open_rollout, open_trainer
 from tasks.errors import Preempted
 from tasks.rewards.protocol import Scorer
@@ -31,6 +31,7 @@ from tasks.rl.rollouts.history import History
 from tasks.store.files import canonical_json, copy_file, sha256_bytes, write_bytes
 
 PROBLEMS_FILE = "graded.parquet"
+OpenEngine = Callable[[EngineSettings, Path], RolloutEngine]
 NUM_CANARIES = 4
 """Prompts on which rollout engine and trainer are compared after every weight sync."""
 logger = logging.getLogger(__name__)
@@ -81,7 +82,10 @@ def read_problems(graded: Path) -> tuple[Problem, ...]:
 
 
 def train(
-    phase: Phase, scorer: Scorer, stop: Termination | None = None
+    phase: Phase,
+    scorer: Scorer,
+    stop: Termination | None = None,
+    open_engine: OpenEngine = open_rollout,
 ) -> Iterator[state.StepRecord]:
     """Yield the record of every remaining step.
 
@@ -89,6 +93,7 @@ def train(
         phase: what to do.
         scorer: scores the responses.
         stop: from a caller that already handles SIGTERM.
+        open_engine: opens the rollout engine on the start model.
 
     Raises:
         Preempted: SIGTERM was received; the step in flight was finished and committed first or,
@@ -96,7 +101,7 @@ def train(
     """
     if stop is None:
         with listen_for_sigterm(GRACE_S) as own:
-            yield from train(phase, scorer, own)
+            yield from train(phase, scorer, own, open_engine)
         return
     for line in without_effect(phase.settings):
         logger.warning("%s", line)
@@ -104,11 +109,16 @@ def train(
         now = state.restore(phase.state, trainer)
         generated = sum(map(_generated_tokens, state.read_steps(phase.state, now.step)))
         if not 0 < phase.max_tokens <= generated:
-            yield from _steps(phase, scorer, stop, now, trainer)
+            yield from _steps(phase, scorer, stop, now, trainer, open_engine)
 
 
 def _steps(
-    phase: Phase, scorer: Scorer, stop: Termination, now: state.RunState, trainer: Trainer
+    phase: Phase,
+    scorer: Scorer,
+    stop: Termination,
+    now: state.RunState,
+    trainer: Trainer,
+    open_engine: OpenEngine,
 ) -> Iterator[state.StepRecord]:
     """Run the steps after `now`, with engines that are closed at the end or on failure."""
     settings = with_group_size(phase.settings, phase.problems)
@@ -123,7 +133,7 @@ def _steps(
         now = now.model_copy(update={"code": (*now.code, phase.code)})
     tokenizer = load_tokenizer(phase.start)
     with contextlib.ExitStack() as opened:
-        engine = opened.enter_context(contextlib.closing(open_rollout(engines, phase.start)))
+        engine = opened.enter_context(contextlib.closing(open_engine(engines, phase.start)))
         reference = None
         if settings.loss.auxiliary.kl > 0.0:
             held = contextlib.closing(open_trainer(engines, phase.start))

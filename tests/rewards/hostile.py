@@ -24,6 +24,14 @@ def slow(problem: Problem, response: str) -> Verdict:
     return scored(0.5, "slow", response)
 
 
+def waits_for_a_file(problem: Problem, response: str) -> Verdict:
+    """Say that it has begun, and end when the file exists that the response names."""
+    Path(f"{response}.begun").touch()
+    while not Path(response).exists():
+        time.sleep(0.01)
+    return scored(0.5, "waited")
+
+
 def raises(problem: Problem, response: str) -> Verdict:
     raise ZeroDivisionError("boom")
 

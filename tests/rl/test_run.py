@@ -24,6 +24,7 @@ from data_schemas.rl_settings import (
     ZeroVarianceSettings,
 )
 from tasks.engines.embedded.rollout import HFRolloutEngine
+from tasks.engines.select import open_rollout
 from tasks.errors import EngineError, Preempted
 from tasks.rl.durability import state
 from tasks.rl.run import finish, train, with_group_size
@@ -32,9 +33,9 @@ from tasks.store.manifest import folder_manifest
 
 @pytest.fixture
 def results(scorer):
-    def run(phase, folder):
+    def run(phase, folder, open_engine=open_rollout):
         """Run a phase to its end; return the bytes of everything it leaves behind."""
-        list(train(phase, scorer()))
+        list(train(phase, scorer(), open_engine=open_engine))
         model, report = folder / "model", folder / "report"
         model.mkdir(parents=True)
         report.mkdir()
@@ -101,17 +102,16 @@ def test_sigterm_finishes_the_step_commits_it_and_asks_for_a_retry(
     assert whole == results(phase, tmp_path / "resumed")
 
 
-def test_the_ledger_adds_up_to_the_engines_own_count(phase_in, tmp_path, monkeypatch, results):
+def test_the_ledger_adds_up_to_the_engines_own_count(phase_in, tmp_path, results):
     counted = []
-    generate = HFRolloutEngine.generate
 
-    def counting(self, requests, sampling):
-        for rollout in generate(self, requests, sampling):
-            counted.append(len(rollout.response_tokens))
-            yield rollout
+    class Counting(HFRolloutEngine):
+        def generate(self, requests, sampling):
+            for rollout in super().generate(requests, sampling):
+                counted.append(len(rollout.response_tokens))
+                yield rollout
 
-    monkeypatch.setattr(HFRolloutEngine, "generate", counting)
-    results(phase_in(tmp_path / "a"), tmp_path / "out")
+    results(phase_in(tmp_path / "a"), tmp_path / "out", lambda _, folder: Counting(folder))
     rows = read_table(tmp_path / "out/report/ledger.parquet", LedgerRow)
 
     costs = read_table(tmp_path / "out/costs.parquet", PromptCost)
@@ -201,31 +201,27 @@ def test_canaries_are_judged_again_on_the_way(phase_in, tmp_path, scorer):
     assert 2 == watched.canaries
 
 
-def test_the_gate_stops_a_run_whose_engines_disagree(phase_in, tmp_path, scorer, monkeypatch):
-    generate = HFRolloutEngine.generate
+class OtherNumbers(HFRolloutEngine):
+    """Its log-probs are not those of the trainer."""
 
-    def other_numbers(self, requests, sampling):
-        for rollout in generate(self, requests, sampling):
+    def generate(self, requests, sampling):
+        for rollout in super().generate(requests, sampling):
             yield dataclasses.replace(rollout, logprobs=rollout.logprobs - 3.0)
 
-    monkeypatch.setattr(HFRolloutEngine, "generate", other_numbers)
 
+def other_numbers(_, folder):
+    return OtherNumbers(folder)
+
+
+def test_the_gate_stops_a_run_whose_engines_disagree(phase_in, tmp_path, scorer):
     with pytest.raises(EngineError, match=r"step 1: k3 .* is above mismatch\.pause_above"):
-        list(train(phase_in(tmp_path), scorer()))
+        list(train(phase_in(tmp_path), scorer(), open_engine=other_numbers))
 
 
-def test_a_pause_is_kept_even_if_the_step_succeeds_later(phase_in, tmp_path, scorer, monkeypatch):
-    generate = HFRolloutEngine.generate
-
-    def other_numbers(self, requests, sampling):
-        for rollout in generate(self, requests, sampling):
-            yield dataclasses.replace(rollout, logprobs=rollout.logprobs - 3.0)
-
+def test_a_pause_is_kept_even_if_the_step_succeeds_later(phase_in, tmp_path, scorer):
     phase = phase_in(tmp_path / "a", steps=1)
-    with monkeypatch.context() as broken:
-        broken.setattr(HFRolloutEngine, "generate", other_numbers)
-        with pytest.raises(EngineError, match="step 1: k3"):
-            list(train(phase, scorer()))
+    with pytest.raises(EngineError, match="step 1: k3"):
+        list(train(phase, scorer(), open_engine=other_numbers))
     list(train(phase, scorer()))
     (tmp_path / "model").mkdir()
     (tmp_path / "report").mkdir()
@@ -289,18 +285,14 @@ def test_reward_rises_when_it_can(phase_in, tmp_path, scorer):
     assert sum(rewards[:3]) / 3 + 0.15 < sum(rewards[-3:]) / 3
 
 
-def test_an_engine_with_other_weights_than_the_trainers_is_caught(
-    phase_in, tmp_path, monkeypatch, scorer
-):
-    load = HFRolloutEngine.load_weights
-
-    def losing_one(self, weights, version):
-        return load(self, ((n, t * 0 if "norm" in n else t) for n, t in weights), version)
-
-    monkeypatch.setattr(HFRolloutEngine, "load_weights", losing_one)
+def test_an_engine_with_other_weights_than_the_trainers_is_caught(phase_in, tmp_path, scorer):
+    class LosingOne(HFRolloutEngine):
+        def load_weights(self, weights, version):
+            lost = ((n, t * 0 if "norm" in n else t) for n, t in weights)
+            return super().load_weights(lost, version)
 
     with pytest.raises(EngineError, match="no rollout was made with the wrong weights"):
-        list(train(phase_in(tmp_path), scorer()))
+        list(train(phase_in(tmp_path), scorer(), open_engine=lambda _, folder: LosingOne(folder)))
 
 
 def test_steps_are_recorded_one_json_each(phase_in, tmp_path, results):

@@ -291,7 +291,7 @@ def told(model: Path, out: Path) -> dict:
     previous = signal.signal(signal.SIGTERM, lambda *_: came.append("controller"))
     make = partial(TeamTrainer, current(), partial(Terminated, model))
     trainer = make()
-    until = time.monotonic() + 20.0
+    until = time.monotonic() + 120.0
     while not came and time.monotonic() < until:
         time.sleep(0.05)
     trainer.save(out)

@@ -23,6 +23,7 @@ TIMEOUT_S = 1.0
 ENTRIES = {
     "honest": Entry(hostile.honest),
     "slow": Entry(hostile.slow),
+    "waits": Entry(hostile.waits_for_a_file, 60.0),
     "slow_here": Entry(hostile.slow, 0.2, in_worker=False),
     "raises_here": Entry(hostile.raises, in_worker=False),
     "nonsense_here": Entry(hostile.gives_nonsense, in_worker=False),
@@ -121,7 +122,7 @@ def test_what_a_verifier_has_forked_neither_answers_nor_outlives_the_service(
             ["x", *(f"{'a' * n}b" for n in range(20))],
         )
     child = Path(f"/proc/{note.read_text()}")
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 60
     while child.exists() and _state(child) != "Z" and time.monotonic() < deadline:
         time.sleep(0.02)
 
@@ -223,21 +224,26 @@ def test_texts_from_workers_and_threads_are_those_of_the_tokenizer(
         assert texts == [scored[name, sample].text for sample in range(len(texts))]
 
 
-def test_submit_waits_while_the_queue_is_full(finished) -> None:
+def test_submit_waits_while_the_queue_is_full(finished, tmp_path) -> None:
+    gate, begun = tmp_path / "gate", tmp_path / "gate.begun"
     with open_service(1, max_waiting=2) as service:
-        service.submit(finished("slow", "400", sample=0))
-        time.sleep(0.1)
+        service.submit(finished("waits", str(gate), sample=0))
+        while not begun.exists():
+            time.sleep(0.01)
         done = []
 
         def submit_more():
             for sample in range(1, 5):
-                service.submit(finished("slow", "1", sample=sample))
+                service.submit(finished("honest", "a", sample=sample))
                 done.append(sample)
 
         thread = threading.Thread(target=submit_more)
         thread.start()
-        thread.join(0.2)
+        while len(done) < 2:
+            time.sleep(0.01)
+        thread.join(0.2)  # time enough to submit more, if it could
         held_back = list(done)
+        gate.touch()
         thread.join()
 
         assert [1, 2] == held_back

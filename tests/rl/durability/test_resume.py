@@ -167,24 +167,29 @@ def test_a_resumed_run_may_be_killed_as_well(
     assert whole == outcome(folder)
 
 
+@pytest.mark.parametrize("seed", [0, 1])
 def test_a_process_that_is_killed_at_random_times_ends_in_the_same_bytes(
-    phase_in, scorer, tmp_path
+    phase_in, scorer, tmp_path, seed
 ):
-    """The kernel's own SIGKILL, wherever the process happens to be."""
+    """The kernel's own SIGKILL, wherever the process happens to be on this machine."""
+    started = time.monotonic()
     list(train(phase_in(tmp_path / "whole", **SMALL), scorer()))
+    took_s = time.monotonic() - started
     phase, judge = phase_in(tmp_path / "killed", **SMALL), scorer()
-    dice = random.Random()
-    for _ in range(4):
+    dice = random.Random(seed)
+    waits_s = [dice.uniform(0.0, took_s) for _ in range(4)]
+    for wait_s in waits_s:
         child = multiprocessing.get_context("fork")
         process = child.Process(target=list, args=(train(phase, judge),))
         process.start()
-        time.sleep(dice.uniform(0.0, 0.6))
+        time.sleep(wait_s)
         process.kill()
         process.join()
     list(train(phase, scorer()))
 
-    assert outcome(tmp_path / "whole") == outcome(tmp_path / "killed")
-    assert names(tmp_path / "whole") == names(tmp_path / "killed")
+    told = f"seed {seed}: killed after {waits_s} s"
+    assert outcome(tmp_path / "whole") == outcome(tmp_path / "killed"), told
+    assert names(tmp_path / "whole") == names(tmp_path / "killed"), told
 
 
 def names(folder: Path) -> list[str]:

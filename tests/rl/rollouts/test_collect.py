@@ -17,10 +17,10 @@ from tasks.rl.rollouts.group_outcomes import CollectedGroup
 
 @pytest.fixture
 def collector(settings, problems, tiny_moe, scorer):
-    def build(rule=None, rows=problems, start=None, **changes):
+    def build(rule=None, rows=problems, start=None, engine=HFRolloutEngine, **changes):
         return Collector(
             settings.model_copy(update=changes),
-            HFRolloutEngine(tiny_moe),
+            engine(tiny_moe),
             load_tokenizer(tiny_moe),
             scorer(rule) if rule else scorer(),
             rows,
@@ -68,18 +68,15 @@ def test_too_many_abstentions_stop_the_step_with_their_reasons(collector):
         collector(half).collect(1)
 
 
-def test_routes_that_cannot_be_replayed_stop_the_step(collector, monkeypatch):
-    generate = HFRolloutEngine.generate
-
-    def all_zero(self, requests, sampling):
-        for one in generate(self, requests, sampling):
-            empty = RouterTrace(np.zeros_like(one.trace.experts_TLK))
-            yield dataclasses.replace(one, trace=empty)
-
-    monkeypatch.setattr(HFRolloutEngine, "generate", all_zero)
+def test_routes_that_cannot_be_replayed_stop_the_step(collector):
+    class AllZero(HFRolloutEngine):
+        def generate(self, requests, sampling):
+            for one in super().generate(requests, sampling):
+                empty = RouterTrace(np.zeros_like(one.trace.experts_TLK))
+                yield dataclasses.replace(one, trace=empty)
 
     with pytest.raises(EngineError, match="impossible routes: trace repeats an expert"):
-        collector().collect(1)
+        collector(engine=AllZero).collect(1)
 
 
 def test_a_collector_goes_on_from_its_state(collector):
