@@ -61,7 +61,7 @@ TWO := "engines": {"rollout": "vllm", "trainer": "megatron", "layout": {"expert"
 ON_TWO := {"sft": {$(TWO)}, "grading": {$(TWO)}, "evaluation": {$(TWO)}, \
 	"rl_one": {"steps": 10, $(TWO)}, "rl_two": {"steps": 10, $(TWO)}}
 
-.PHONY: help run test test-engines lint seeds real ablation bench-rewards bench-rl examine audit budget mismatch drift bench-engines lock clean
+.PHONY: help run test test-engines lint seeds real ablation bench-rewards bench-rl examine audit budget mismatch drift bench-engines settings lock clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 22
@@ -129,6 +129,9 @@ drift: $(CHOSEN_STAMP) ## the same over 50 steps of RL, as a table and a picture
 
 bench-engines: $(STAMP) ## vLLM, Megatron-core, the embedded engines and generate, side by side
 	$(if $(wildcard $(ENGINES_VENV)/bin/python),$(ENGINES_VENV)/bin,$(BIN))/python -m tasks.benchmarks.engines $(ARGS)
+
+settings: $(STAMP) ## every setting with its value, limits, unit and source; PRESET=single_node
+	$(BIN)/python -m tasks.intake.listing $(PRESET)
 
 # trl asks for torch, which stands apart: the override leaves it, and its CUDA packages, out.
 lock: $(STAMP) ## resolve the lock files anew from pyproject.toml, keeping pins that still fit

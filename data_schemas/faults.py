@@ -4,6 +4,7 @@ pydantic's own text of a fault has three lines and a link.
 """
 
 import difflib
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any, get_args
 
@@ -33,9 +34,9 @@ def _sentence(fault: ErrorDetails, model: type[BaseModel]) -> str:
             told = message.removeprefix("Value error, ")
             return f"{where}: {told}" if where else told
         case _:
-            allowed = message.replace("Input should be", "must be").replace("Input should", "must")
+            allowed = re.sub(r"^\w+ should", "must", message)
             value = shortened(fault["input"])
-            return f"{where or 'this'} is {value}; it {allowed}{_likely_choice(fault)}"
+            return f"{where or 'the value'} is {value}; it {allowed}{_likely_choice(fault)}"
 
 
 def dotted(path: Iterable[int | str]) -> str:

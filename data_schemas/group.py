@@ -12,6 +12,9 @@ Seed = Annotated[
     int, Field(ge=0, le=LARGEST_SEED, description="for everything random in the stage")
 ]
 
+Whole = Annotated[int, Field(ge=0, le=LARGEST)]
+Positive = Annotated[int, Field(ge=1, le=LARGEST)]
+
 
 def no_schema(schema: dict[str, Any]) -> None:
     """Empty the schema: Flyte would print it in `--help`, where it fills ten screens."""

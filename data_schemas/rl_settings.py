@@ -145,6 +145,10 @@ class JudgeSettings(Settings):
     def _judge_can_be_reached(self) -> Self:
         if self.kind is not JudgeKind.NONE and not self.address:
             raise ValueError(f"judge.kind is {self.kind.value}; set judge.address as well")
+        if self.kind is JudgeKind.HTTP and not self.address.startswith(("http://", "https://")):
+            raise ValueError(
+                f"judge.address {self.address!r} is no base URL; write http://host:8000/v1"
+            )
         if self.kind is JudgeKind.HTTP and not self.model:
             raise ValueError("judge.kind is http; set judge.model to the name it is served under")
         return self
@@ -156,11 +160,11 @@ class RewardSettings(Settings):
     overlong_buffer: int = Field(
         default=16, ge=0, description="tokens before the limit; paper 4096 of 20480"
     )
-    overlong_weight: float = Field(default=0.5, ge=0.0)
+    overlong_weight: float = Field(default=0.5, ge=0.0, description="reward lost at the limit")
     repetition_start: float = Field(
         default=0.3, ge=0.0, le=1.0, description="rho0: tolerated 3-gram repeats"
     )
-    repetition_weight: float = Field(default=1.0, ge=0.0)
+    repetition_weight: float = Field(default=1.0, ge=0.0, description="of the penalty")
     max_abstained_share: float = Field(
         default=0.1, ge=0.0, le=1.0, description="share of abstentions above which the run stops"
     )
@@ -244,7 +248,7 @@ class RLSettings(Settings):
     """Stages 4 and 5: one phase of RL. Phase one and two differ in settings only."""
 
     domains: dict[Domain, float] = Field(description="share of prompts per domain in this phase")
-    steps: int = Field(default=40, ge=1)
+    steps: int = Field(default=40, ge=1, description="of this phase")
     prompts_per_step: int = Field(default=24, ge=1, description="CompassMax profile: 512")
     group_size: int = Field(default=8, ge=2, description="G; CompassMax profile: 8")
     max_new_tokens: int = Field(default=64, ge=1, description="CompassMax: 32768")

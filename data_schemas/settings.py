@@ -39,7 +39,9 @@ class PretrainSettings(Settings):
 class CurationSettings(Settings):
     """Stage 1: raw rows to typed problems, demonstrations and held-out suites."""
 
-    sources: tuple[Source, ...] = Field(default=(Source(adapter="sample_world"),), min_length=1)
+    sources: tuple[Source, ...] = Field(
+        default=(Source(adapter="sample_world"),), min_length=1, description="in this order"
+    )
     seed: Seed = Field(default=0, description="for the sample world, the split and the mixture")
     max_prompt_tokens: int = Field(default=96, ge=8, description="longer prompts are dropped")
     max_response_tokens: int = Field(
@@ -61,7 +63,7 @@ class GradingSettings(Settings):
     """Stage 1b: pass rates of the start model, bands, and the seeded mixture."""
 
     samples: int = Field(default=4, ge=2, description="responses per problem")
-    max_new_tokens: int = Field(default=64, ge=1)
+    max_new_tokens: int = Field(default=64, ge=1, description="of a response")
     drop_at_or_above: float = Field(
         default=1.0,
         gt=0.0,
@@ -155,7 +157,7 @@ class EvaluationSettings(Settings):
 
     samples: int = Field(default=4, ge=1, description="responses per problem (avg@k and pass@k)")
     temperature: float = Field(default=1.0, ge=0.0, description="0 = greedy")
-    max_new_tokens: int = Field(default=64, ge=1)
+    max_new_tokens: int = Field(default=64, ge=1, description="of a response")
     resamples: int = Field(default=2000, ge=100, description="bootstrap resamples over problems")
     judge: JudgeSettings = JudgeSettings()
     engines: MachineSettings = MachineSettings()
@@ -174,7 +176,9 @@ class ReleaseSettings(Settings):
     max_domain_drop: float = Field(
         default=0.03, ge=0.0, description="no domain may lose more than this (point estimate)"
     )
-    max_truncated_share: float = Field(default=0.2, ge=0.0, le=1.0)
+    max_truncated_share: float = Field(
+        default=0.2, ge=0.0, le=1.0, description="of responses cut at max_new_tokens"
+    )
 
 
 def _on_defaults(model: type[BaseModel], given: object) -> object:

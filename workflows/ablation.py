@@ -14,6 +14,7 @@ import os
 
 from data_schemas import presets
 from data_schemas.artifacts import ReportRef
+from data_schemas.group import Positive
 from data_schemas.settings import EvaluationSettings, PipelineSettings
 from tasks.ablation.task import tabulate, vary
 from tasks.ablation.variants import select_variants
@@ -34,7 +35,7 @@ SETTINGS = presets.CPU_SMOKE.model_copy(update={"evaluation": EvaluationSettings
 @entry_point
 def ablation(
     settings: PipelineSettings = SETTINGS,
-    max_tokens: int = 100_000,
+    max_tokens: Positive = 100_000,
     store: str = "runs",
     sources: str = "",
 ) -> ReportRef:

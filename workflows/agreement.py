@@ -3,12 +3,13 @@
 pyflyte run workflows/agreement.py agreement --file graded.jsonl
 """
 
+from data_schemas.group import Whole
 from tasks.evaluation.task import agreement as compare_verifiers
 from tasks.platform.entry_point import entry_point
 
 
 @entry_point
-def agreement(file: str, out: str = "agreement.csv", show: int = 20) -> str:
+def agreement(file: str, out: str = "agreement.csv", show: Whole = 20) -> str:
     """Score every response with final_answer and with rule_answer; print where they differ.
 
     Columns are recognised by name: gold (or answer, value), response (or solution, pred) and, if

@@ -7,10 +7,9 @@ from typing import Annotated
 
 from pydantic import Field
 
+from data_schemas.group import Whole
 from tasks.capacity.task import capacity as measure
 from tasks.platform.entry_point import entry_point
-
-Count = Annotated[int, Field(ge=0, lt=2**31)]
 
 
 @entry_point
@@ -19,11 +18,11 @@ def capacity(
     model: str = "",
     layout: str = "{}",
     precision: str = "",
-    gpus: Count = 0,
+    gpus: Whole = 0,
     gpu_gib: Annotated[float, Field(ge=0.0, le=4096.0)] = 0.0,
-    prompt: Count = 0,
-    response: Count = 0,
-    sequences: Count = 0,
+    prompt: Whole = 0,
+    response: Whole = 0,
+    sequences: Whole = 0,
 ) -> str:
     """Print what one GPU holds in training and in rollouts; exit code 1 if it does not fit.
 

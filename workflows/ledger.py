@@ -3,13 +3,16 @@
 pyflyte run workflows/ledger.py ledger --model models:/eachprompt-tiny@released
 """
 
+from data_schemas.group import Whole
 from tasks.ledger.task import ledger as add_up
 from tasks.platform.entry_point import entry_point
 
 
 @entry_point
 def ledger(
-    model: str = "models:/eachprompt-tiny@released", store: str = "runs", show: int = 8
+    model: str = "models:/eachprompt-tiny@released",
+    store: str = "runs",
+    show: Whole = 8,
 ) -> list[str]:
     """Print and draw the ledger of every RL phase that led to a model.
 

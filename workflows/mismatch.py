@@ -6,6 +6,11 @@
 The first needs nothing but the embedded engines; the second vLLM and Megatron-core.
 """
 
+from typing import Annotated
+
+from pydantic import Field
+
+from data_schemas.group import Positive, Seed
 from tasks.mismatch.task import mismatch as measure
 from tasks.platform.entry_point import entry_point
 
@@ -13,9 +18,9 @@ from tasks.platform.entry_point import entry_point
 @entry_point
 def mismatch(
     model_folder: str = "",
-    prompts: int = 48,
-    max_new_tokens: int = 64,
-    seeds: list[int] = [0, 1, 2],  # noqa: B006 - flytekit copies it
+    prompts: Positive = 48,
+    max_new_tokens: Positive = 64,
+    seeds: Annotated[list[Seed], Field(min_length=1)] = [0, 1, 2],  # noqa: B006 - flytekit copies it
     engines: str = "embedded",
     out: str = "",
 ) -> list[float]:

@@ -3,6 +3,7 @@
 pyflyte run workflows/replay.py replay --model models:/eachprompt-tiny@released --loss gspo
 """
 
+from data_schemas.group import Whole
 from tasks.platform.entry_point import entry_point
 from tasks.replay.task import replay as repeat
 
@@ -11,7 +12,7 @@ from tasks.replay.task import replay as repeat
 def replay(
     model: str = "models:/eachprompt-tiny@released",
     phase: str = "",
-    step: int = 0,
+    step: Whole = 0,
     loss: str = "",
     store: str = "runs",
     file: str = "",

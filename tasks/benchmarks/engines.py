@@ -16,7 +16,6 @@ import json
 import logging
 import shutil
 import statistics
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -46,6 +45,7 @@ from tasks.engines.embedded.hf_model import load_model
 from tasks.engines.protocols import Request, RolloutEngine, Sampling, TokenBatch, Trainer
 from tasks.engines.select import open_rollout, open_trainer, require
 from tasks.errors import SettingsError
+from tasks.platform.command_line import positive, run
 
 SHIPPED = Path(__file__).parents[1] / "foundation" / "base_model"
 DTYPES = {Precision.FP32: torch.float32, Precision.BF16: torch.bfloat16}
@@ -329,11 +329,11 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     model = parser.add_mutually_exclusive_group()
     model.add_argument("--model", type=Path, default=SHIPPED, help="Hugging Face directory")
     model.add_argument("--random", action="store_true", help="100M, 32 experts, random weights")
-    parser.add_argument("--rounds", type=int, default=5, help="counted; one more warms up")
-    parser.add_argument("--prompts", type=int, default=16)
-    parser.add_argument("--samples", type=int, default=8, help="answers to a prompt")
-    parser.add_argument("--tokens", type=int, default=64, help="of an answer")
-    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--rounds", type=positive, default=5, help="counted; one more warms up")
+    parser.add_argument("--prompts", type=positive, default=16)
+    parser.add_argument("--samples", type=positive, default=8, help="answers to a prompt")
+    parser.add_argument("--tokens", type=positive, default=64, help="of an answer")
+    parser.add_argument("--threads", type=positive, default=1)
     return parser.parse_args(arguments)
 
 
@@ -360,4 +360,4 @@ def main(arguments: Sequence[str]) -> None:
 if __name__ == "__main__":
     # Of the process, so not in main, which tests call: warnings would tear the bar.
     logging.getLogger("tasks").setLevel(logging.ERROR)
-    main(sys.argv[1:])
+    run(main)

@@ -31,6 +31,8 @@ from data_schemas.scoring import Finished
 from data_schemas.verdicts import Verdict
 from tasks.benchmarks.examination.timing import math_verify
 from tasks.benchmarks.reward_cases import Case, cases
+from tasks.errors import SettingsError
+from tasks.platform.command_line import positive, run
 from tasks.rewards import table
 from tasks.rewards.scoring.service import ScoringService
 
@@ -119,9 +121,9 @@ def added(work: Sequence[Case], ends: Sequence[float]) -> Added:
     return Added(serial_s, after_s, max(0.0, overlapped_s), max(ends))
 
 
-def main() -> None:
+def main(arguments: Sequence[str]) -> None:
     """Measure and print; see --help."""
-    asked = _arguments()
+    asked = _arguments(arguments)
     console = Console(width=110)
     workers = [count for count in (1, 2, 4, 8, 16, 32) if count <= max(1, os.cpu_count() or 1)]
     work = cases(asked.count)
@@ -134,21 +136,24 @@ def main() -> None:
         _plot(asked.plot, measured, workers, step)
 
 
-def _arguments() -> argparse.Namespace:
+def _arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--count", type=int, default=200, help="responses per verifier")
+    parser.add_argument("--count", type=positive, default=200, help="responses per verifier")
     parser.add_argument("--trace", type=Path, help='JSON lines {"tokens": 123}; default: drawn')
-    parser.add_argument("--responses", type=int, default=256, help="in the drawn step")
-    parser.add_argument("--slots", type=int, default=64, help="sequences decoded at once")
+    parser.add_argument("--responses", type=positive, default=256, help="in the drawn step")
+    parser.add_argument("--slots", type=positive, default=64, help="sequences decoded at once")
     parser.add_argument("--rate", type=float, default=150.0, help="tokens per second and sequence")
     parser.add_argument("--plot", type=Path, help="PNG to write")
-    return parser.parse_args()
+    return parser.parse_args(arguments)
 
 
 def _lengths(trace: Path | None, count: int) -> list[float]:
     if trace is not None:
-        with trace.open() as lines:
+        try:
+            lines = trace.read_text().splitlines()
             return [float(json.loads(line)["tokens"]) for line in lines if line.strip()]
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise SettingsError(f"--trace {trace} is no file of such lines: {error}") from error
     source = random.Random(0)
     # Median 300 tokens, a tail of ten times that: the shape of reasoning responses.
     return [min(4096.0, max(8.0, source.lognormvariate(5.7, 0.9))) for _ in range(count)]
@@ -217,4 +222,4 @@ def _plot(path: Path, measured: Sequence[Rates], workers: Sequence[int], step: A
 
 
 if __name__ == "__main__":
-    main()
+    run(main)

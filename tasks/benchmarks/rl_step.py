@@ -10,6 +10,7 @@ it does between two steps is not counted. Ours is the loop of production, ledger
 Tokens are generated tokens: the two draw differently, so their answers differ in length.
 """
 
+import argparse
 import logging
 import statistics
 import sys
@@ -35,6 +36,7 @@ from data_schemas.verdicts import scored
 from tasks.engines.chat import load_tokenizer, response_text
 from tasks.engines.embedded.hf_model import load_model
 from tasks.errors import SettingsError
+from tasks.platform.command_line import positive, run
 from tasks.rl.durability.state import StepRecord
 from tasks.rl.run import Phase, train
 
@@ -243,13 +245,20 @@ def table(ours: Sequence[Turn], theirs: Sequence[Turn]) -> str:
 
 def main(arguments: Sequence[str]) -> None:
     """Run the benchmark and write its table."""
-    steps = int(arguments[0]) if arguments else 6
-    torch.set_num_threads(int(arguments[1]) if len(arguments) > 1 else 1)
+    parser = argparse.ArgumentParser(
+        prog="python -m tasks.benchmarks.rl_step",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("steps", type=positive, nargs="?", default=6)
+    parser.add_argument("threads", type=positive, nargs="?", default=1)
+    options = parser.parse_args(arguments)
+    torch.set_num_threads(options.threads)
     logging.getLogger("tasks").setLevel(logging.ERROR)
     with tempfile.TemporaryDirectory() as folder:
-        ours, theirs = alternate(steps, Path(folder))
+        ours, theirs = alternate(options.steps, Path(folder))
     sys.stdout.write(table(ours, theirs))
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    run(main)

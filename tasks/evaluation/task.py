@@ -105,9 +105,10 @@ def pool(
 @shell("agreement")
 def agreement(file: str, out: str, show: int) -> str:
     """Have both verifiers of final answers judge graded responses, and print where they differ."""
-    compared = compare_all(read_graded(file, store_at(file).read_bytes()), table.score_batch)
+    source = location.existing_file(file, "--file")
+    compared = compare_all(read_graded(file, store_at(source).read_bytes()), table.score_batch)
     counted = facts(compared)
-    target = location.absolute_store(out)
+    target = location.absolute_store(out, "--out")
     store_at(target).write_bytes(to_csv(compared))
     deck_of_facts("agreement", counted)
     console = Console(highlight=False)

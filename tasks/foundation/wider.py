@@ -6,7 +6,6 @@ Half an hour on one core. It has the shipped base's tokenizer and a third of its
 """
 
 import argparse
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from tasks.foundation.architecture import wider_moe
 from tasks.foundation.base import shipped_base
 from tasks.foundation.pretraining import pretrain_as
 from tasks.foundation.tokenizer import PAD, TURN_END, token_id
+from tasks.platform.command_line import positive, run
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -29,7 +29,7 @@ def main(arguments: Sequence[str]) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("out", type=Path, help="folder to write")
-    parser.add_argument("--steps", type=int, default=2000)
+    parser.add_argument("--steps", type=positive, default=2000)
     options = parser.parse_args(arguments)
     torch.set_num_threads(1)
     settings = PretrainSettings(steps=options.steps)
@@ -40,4 +40,4 @@ def main(arguments: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    run(main)

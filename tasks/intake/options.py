@@ -1,7 +1,11 @@
 """What people type on the command line, turned into settings."""
 
+from collections.abc import Iterator
+from pathlib import Path
+
 from pydantic import BaseModel
 
+from data_schemas.rl_settings import JudgeKind
 from data_schemas.settings import PipelineSettings, Source
 from tasks.errors import SettingsError
 
@@ -31,6 +35,30 @@ def with_sources(settings: PipelineSettings, sources: str) -> PipelineSettings:
         return settings
     curation = settings.curation.model_copy(update={"sources": parse_sources(sources)})
     return settings.model_copy(update={"curation": curation})
+
+
+def require_folders(settings: PipelineSettings) -> None:
+    """Refuse models that are not there, before hours are spent on the stages before them.
+
+    Raises:
+        SettingsError: names the setting.
+    """
+    for name, path in _model_folders(settings):
+        if not Path(path).expanduser().is_dir():
+            raise SettingsError(f"{name}: {path} is not a folder. Give a model directory.")
+
+
+def _model_folders(settings: PipelineSettings) -> Iterator[tuple[str, str]]:
+    if settings.grading.screen_model:
+        yield "grading.screen_model", settings.grading.screen_model
+    for name, judge in (
+        ("grading.judge", settings.grading.judge),
+        ("rl_one.rewards.judge", settings.rl_one.rewards.judge),
+        ("rl_two.rewards.judge", settings.rl_two.rewards.judge),
+        ("evaluation.judge", settings.evaluation.judge),
+    ):
+        if judge.kind is JudgeKind.MODEL:
+            yield f"{name}.address", judge.address
 
 
 def with_seed(settings: PipelineSettings, seed: int) -> PipelineSettings:

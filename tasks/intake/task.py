@@ -47,9 +47,10 @@ class Opened(NamedTuple):
 
 @shell("check_settings")
 def check_settings(settings: PipelineSettings, sources: str) -> PipelineSettings:
-    """Take the command line's sources into the settings, and refuse engines that cannot be had.
+    """Take the command line's sources into the settings, and refuse what cannot be had.
 
-    They must be installed, and the processes of the stages must form their layouts.
+    Engines must be installed, the processes of the stages must form their layouts, and folders of
+    models must be there.
 
     Args:
         settings: of the workflow.
@@ -60,6 +61,8 @@ def check_settings(settings: PipelineSettings, sources: str) -> PipelineSettings
     _check("rl_one", settings.rl_one.engines, "rl")
     _check("rl_two", settings.rl_two.engines, "rl")
     _check("evaluation", settings.evaluation.engines, "evaluate")
+    if not in_pod():  # which need not have the volumes of the other stages
+        options.require_folders(settings)
     return options.with_sources(settings, sources)
 
 

@@ -12,7 +12,6 @@ import io
 import json
 import logging
 import statistics
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -25,9 +24,9 @@ from data_schemas.machine_settings import MachineSettings, Precision
 from data_schemas.mismatch import GateRecord
 from data_schemas.prompts import Domain, Problem
 from data_schemas.rl_settings import EngineSettings, RewardSettings, RLSettings, RouterReplay
-from tasks.errors import PipelineError
 from tasks.foundation.base import check_model_folder, shipped_base
 from tasks.mismatch.numerics import EMBEDDED, real, sample_problems
+from tasks.platform.command_line import positive, run
 from tasks.platform.progress import progress
 from tasks.rewards.scoring.service import ScoringService
 from tasks.rl.durability import state
@@ -126,6 +125,13 @@ def picture(course: Course, title: str) -> bytes:
     return stream.getvalue()
 
 
+def _ways(text: str) -> list[RouterReplay]:
+    try:
+        return [RouterReplay(way.strip()) for way in text.split(",")]
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     """Read a command line."""
     parser = argparse.ArgumentParser(
@@ -138,10 +144,10 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--model", default="", help="directory to start from; the shipped one")
     parser.add_argument("--rollout", choices=precisions, default="bf16", help="precision")
     parser.add_argument("--trainer", choices=precisions, default="fp32", help="if real: precision")
-    parser.add_argument("--replay", default="off,r3", help="ways, of off, r2 and r3")
-    parser.add_argument("--steps", type=int, default=50)
-    parser.add_argument("--prompts", type=int, default=12, help="of a step, eight answers each")
-    parser.add_argument("--tokens", type=int, default=64, help="of an answer")
+    parser.add_argument("--replay", type=_ways, default="off,r3", help="ways, of off, r2 and r3")
+    parser.add_argument("--steps", type=positive, default=50)
+    parser.add_argument("--prompts", type=positive, default=12, help="of a step, 8 answers each")
+    parser.add_argument("--tokens", type=positive, default=64, help="of an answer")
     parser.add_argument(
         "--out",
         default="drift",
@@ -150,9 +156,8 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Train, print the table and draw; return 1 if a requested option is not possible."""
-
+def main(arguments: Sequence[str]) -> None:
+    """Train, print the table and draw."""
     options, console = parse_arguments(arguments), Console(highlight=False)
     torch.set_num_threads(1)
     rollout, trainer = Precision(options.rollout), Precision(options.trainer)
@@ -160,23 +165,19 @@ def main(arguments: Sequence[str]) -> int:
     if options.engines == "real":
         engines = real(rollout, trainer)
     out, course = Path(options.out), {}
-    try:
-        model = Path(options.model) if options.model else shipped_base()
-        check_model_folder(model)
-        problems = sample_problems(0, NUM_PROBLEMS)
-        for replay in map(RouterReplay, options.replay.split(",")):
-            settings = settings_of(
-                engines,
-                replay,
-                steps=options.steps,
-                prompts=options.prompts,
-                tokens=options.tokens,
-            )
-            folder = out / "-".join((options.engines, rollout, trainer, replay))
-            course[replay] = records(model, settings, problems, folder)
-    except (PipelineError, ValueError) as error:
-        console.print(f"{type(error).__name__}: {error}", markup=False)
-        return 1
+    model = Path(options.model) if options.model else shipped_base()
+    check_model_folder(model)
+    problems = sample_problems(0, NUM_PROBLEMS)
+    for replay in options.replay:
+        settings = settings_of(
+            engines,
+            replay,
+            steps=options.steps,
+            prompts=options.prompts,
+            tokens=options.tokens,
+        )
+        folder = out / "-".join((options.engines, rollout, trainer, replay))
+        course[replay] = records(model, settings, problems, folder)
     # On a narrow terminal lines wrap, which is ugly; numbers that were cut would be lost.
     Console(highlight=False, width=max(console.width, SCREEN_WIDTH)).print(drift_table(course))
     title = f"{options.engines} engines, rollouts {rollout.value}, trainer {trainer.value}"
@@ -186,10 +187,9 @@ def main(arguments: Sequence[str]) -> int:
         for replay, gates in course.items()
     }
     write_bytes(out / RECORDS_FILE, json.dumps(kept, indent=1).encode() + b"\n")
-    return 0
 
 
 if __name__ == "__main__":
     # Of the process, so not in main, which tests call: warnings would tear the bar.
     logging.getLogger("tasks").setLevel(logging.ERROR)
-    sys.exit(main(sys.argv[1:]))
+    run(main)

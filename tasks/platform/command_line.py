@@ -5,12 +5,14 @@
 under `pyflyte -v run`.
 """
 
+import argparse
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 import click
 
+from data_schemas.group import LARGEST
 from tasks.errors import PipelineError, SettingsError
 
 WRONG_INPUT = 2
@@ -45,13 +47,29 @@ def one_line() -> Iterator[None]:
         raise click.exceptions.Exit(exit_code(error)) from error
 
 
-def run(main: Callable[[Sequence[str]], int | None]) -> None:
-    """Run the main function of a `python -m` command on what was typed, and end the process."""
+def run(main: Callable[[Sequence[str]], None], arguments: Sequence[str] | None = None) -> None:
+    """Run the main function of a `python -m` command and end the process.
+
+    Args:
+        main: takes what was typed after the command.
+        arguments: what was typed; None = what this process was started with.
+    """
     try:
-        sys.exit(main(sys.argv[1:]))
+        sys.exit(main(sys.argv[1:] if arguments is None else arguments))
     except PipelineError as error:
         click.echo(f"{type(error).__name__}: {error}", err=True)
         sys.exit(exit_code(error))
+
+
+def positive(text: str) -> int:
+    """Read a count from a command line of argparse.
+
+    Raises:
+        ArgumentTypeError: it is none.
+    """
+    if not text.isdecimal() or not 1 <= int(text) <= LARGEST:
+        raise argparse.ArgumentTypeError(f"{text!r} must be a whole number from 1 on")
+    return int(text)
 
 
 def refuse_repeated(arguments: Sequence[str], options: Sequence[str]) -> None:

@@ -11,7 +11,7 @@ import functools
 import inspect
 import sys
 from collections.abc import Callable, Mapping
-from typing import Any, ParamSpec, TypeVar, cast, get_origin
+from typing import Any, ParamSpec, TypeVar, cast, get_args, get_origin
 
 import click
 import rich_click.rich_click as help_defaults
@@ -119,7 +119,9 @@ def _shown(default: object) -> str:
 
 def _plain(kind: Any) -> Any:
     """The type without its limits, which flytekit takes for its own."""
-    return kind.__origin__ if hasattr(kind, "__metadata__") else kind
+    if hasattr(kind, "__metadata__"):
+        return _plain(kind.__origin__)
+    return list[_plain(get_args(kind)[0])] if get_origin(kind) is list else kind
 
 
 def _is_settings(kind: Any) -> bool:

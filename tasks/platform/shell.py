@@ -19,6 +19,7 @@ from flytekit.extras.accelerators import H100
 from kubernetes.client import V1Container, V1PodSpec
 
 from tasks.errors import SettingsError
+from tasks.platform import temporary
 from tasks.platform.cache_version import code_digest
 from tasks.platform.resources import IMAGES, NODES, PROCESSES, STAGES, Stage
 from tasks.platform.retries import recoverable
@@ -28,6 +29,9 @@ Result = TypeVar("Result")
 
 PRIMARY = "primary"
 """Name of the container of a pod that the stage runs in."""
+
+# Whoever makes shells has imported flytekit, which leaves folders behind.
+temporary.tidy()
 
 
 def shell(

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from data_schemas.statements import Output
-from tasks.errors import DataError, SettingsError
+from tasks.errors import SettingsError
 from tasks.lineage.lookup import Lookup
 from tasks.lineage.statements import chain
 from tasks.rl.durability.step_snapshot import FOLDER, StepSnapshot, decode, name_of
@@ -60,9 +60,10 @@ def read(path: Path) -> StepSnapshot:
     """Read one file.
 
     Raises:
-        DataError: it cannot be read, or is no snapshot.
+        SettingsError: it cannot be read.
+        DataError: it is no snapshot.
     """
     try:
         return decode(path.read_bytes())
     except OSError as error:
-        raise DataError(f"{path} cannot be read: {error.strerror}") from error
+        raise SettingsError(f"{path} cannot be read: {error.strerror}") from error

@@ -4,16 +4,29 @@ from tasks.errors import SettingsError
 from tasks.store.interface import store_at
 
 
-def absolute_store(store: str) -> str:
+def absolute_store(store: str, option: str = "--store") -> str:
     """Say where a store lies, whatever folder a stage runs in.
 
     Raises:
         SettingsError: empty, or of a scheme that is not supported.
     """
     if not store.strip():
-        raise SettingsError("--store is empty. Name a folder or s3://bucket/prefix.")
+        raise SettingsError(f"{option} is empty. Name a folder or s3://bucket/prefix.")
     path = store_at(store).local_path
     return str(path.expanduser().resolve()) if path else store.rstrip("/")
+
+
+def existing_file(file: str, option: str) -> str:
+    """Say where a file that is read lies.
+
+    Raises:
+        SettingsError: it is not there, or is no file; names the option.
+    """
+    uri = absolute_store(file, option)
+    path = store_at(uri).local_path
+    if path is not None and not path.is_file():
+        raise SettingsError(f"{option} {file} is no file. Correct the path.")
+    return uri
 
 
 def tracking_uri(store: str, environment: str) -> str:

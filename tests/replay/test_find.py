@@ -3,7 +3,7 @@
 import pytest
 
 from data_schemas.statements import Input, Output, Statement
-from tasks.errors import DataError
+from tasks.errors import SettingsError
 from tasks.lineage.statements import save_statement
 from tasks.replay.find import read, reports_of_rl
 
@@ -30,5 +30,5 @@ def test_the_reports_of_all_phases_are_found_in_the_order_they_were_made(tmp_pat
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path):
-    with pytest.raises(DataError, match=r"nothing\.npz cannot be read"):
+    with pytest.raises(SettingsError, match=r"nothing\.npz cannot be read"):
         read(tmp_path / "nothing.npz")

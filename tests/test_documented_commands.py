@@ -1,0 +1,75 @@
+"""Every command in a page for people exists and takes the arguments it is shown with.
+
+`make` targets are taken apart by `make -n` into the commands they run; `--help` behind a command
+makes it read its options and end. Commands that cost a second are run in full.
+"""
+
+import re
+import shlex
+import subprocess
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from flytekit.clis.sdk_in_container.pyflyte import main
+
+from tasks.platform.command_line import run
+
+ROOT = Path(__file__).parents[1]
+PAGES = sorted(
+    path
+    for folder in ("", ".github", "tasks", "containers", "workflows", "data_schemas")
+    for path in (ROOT.glob("*.md") if not folder else (ROOT / folder).rglob("*.md"))
+)
+COMMAND = re.compile(r"(?:^    |`)((?:make [a-z]|pyflyte run |python -m )[^`\n]*)", re.MULTILINE)
+IN_MAKE = re.compile(r"\S*bin/(pyflyte run .*|python -m .*)")
+CHEAP = ("make help", "make settings", "make budget")
+
+
+def commands() -> list[str]:
+    found = {match[1].strip() for page in PAGES for match in COMMAND.finditer(page.read_text())}
+    return sorted(found)
+
+
+def made(command: str) -> list[str]:
+    """The commands that a make target runs."""
+    done = subprocess.run(
+        ["make", "-n", *shlex.split(command, comments=True)[1:]],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert 0 == done.returncode, done.stderr
+    lines = done.stdout.replace("\\\n", " ").splitlines()
+    return [found[1] for line in lines if (found := IN_MAKE.search(line))]
+
+
+def resolve(command: str, *, in_full: bool = False) -> None:
+    """Have a command read its options, or run it."""
+    words = shlex.split(command, comments=True)
+    rest = [] if in_full else ["--help"]
+    if words[0] == "pyflyte":
+        done = CliRunner().invoke(main, [*words[1:], *rest])
+        assert 0 == done.exit_code, done.output
+    elif words[2] not in ("pytest", "pip", "venv"):
+        with pytest.raises(SystemExit) as ended:
+            run(import_module(words[2]).main, [*words[3:], *rest])
+        assert ended.value.code in (0, None)
+
+
+def test_the_pages_have_commands():
+    assert {"make run", "make test"} <= set(commands())
+
+
+@pytest.mark.parametrize("command", commands())
+def test_a_documented_command_resolves_with_its_arguments(command):
+    for line in made(command) if command.startswith("make ") else [command]:
+        resolve(line)
+
+
+@pytest.mark.parametrize("command", CHEAP)
+def test_a_cheap_command_runs(command):
+    for line in made(command):
+        resolve(line, in_full=True)
