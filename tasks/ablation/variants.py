@@ -102,7 +102,7 @@ def select_variants(names: str) -> tuple[Variant, ...]:
     """Pick variants by name, in the order of the table; all of them for ''.
 
     Args:
-        names: separated by commas. What a variant is compared with comes along.
+        names: separated by commas. The variants they are compared with are added.
 
     Raises:
         SettingsError: there is no such variant.

@@ -1,4 +1,4 @@
-"""What a token weighs whose probability differs between trainer and rollout engine.
+"""Importance weight of a token whose probability differs between trainer and rollout engine.
 
 Source: truncated importance sampling as in the field (token level, cap about 2);
 IcePop of Ring-1T (band [0.5, 5]). R3 removes most of the gap at its source, these weigh

@@ -1,4 +1,4 @@
-"""One digest of a model's weights: the handshake after a weight hand-over.
+"""One digest of a model's weights, compared after a weight sync.
 
 The digest is a hash over (name, hash of the tensor) in name order. So either side can compute it
 while tensors stream by in any order, holding one of them at a time.

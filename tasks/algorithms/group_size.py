@@ -28,7 +28,7 @@ gives none."""
 
 @dataclass(frozen=True, slots=True)
 class GroupSize:
-    """What a group size is expected to bring on these prompts."""
+    """Expected results of a group size on these prompts."""
 
     size: int
     zero_variance: float

@@ -1,6 +1,6 @@
-"""MLflow against the statements: its tags and links can be edited by any client.
+"""Comparison of MLflow with the statements: any client can edit MLflow's tags and links.
 
-The statements are taken as the truth here; `evidence` has checked those.
+The statements are the reference; `evidence` has verified them.
 """
 
 import json
@@ -16,7 +16,7 @@ Found = tuple[str, Finding]
 
 
 def check_catalogue(lookup: Lookup, statements: Mapping[str, Statement]) -> Iterator[Found]:
-    """Yield where MLflow tells another story than the statements.
+    """Yield every difference between MLflow and the statements.
 
     Raises:
         EngineError: MLflow does not answer.
@@ -46,7 +46,7 @@ def check_version(
     about = f"MLflow model version {version.name}/{version.number}"
     statement = statements.get(root)
     if version.model is None:
-        yield _finding(node, about, "the logged model it points at is gone")
+        yield _finding(node, about, "the logged model it refers to is missing")
     runs = lookup.runs(root)
     made = {model.id for run in runs for model in run.models_out}
     if runs and version.model and version.model.id not in made:

@@ -1,7 +1,7 @@
-"""Re-hashing the chain: every statement, object and file from outside.
+"""Re-hash the chain: every statement, object and external file.
 
-Nothing here asks MLflow. A thing that is not as recorded becomes a finding on the node it
-belongs to, and the walk goes on: one damaged statement must not hide the next.
+MLflow is not used here. Every difference from the record becomes a finding on its node, and the
+walk continues: one damaged statement must not hide the next.
 """
 
 from collections import defaultdict
@@ -19,25 +19,25 @@ from tasks.store.manifest import MANIFEST, manifest_files
 from tasks.store.objects import object_problems
 
 MODEL = "model"
-"""Id of the node that stands for the registered version."""
+"""Id of the node of the registered version."""
 
 
 def origin_id(node: str) -> str:
-    """Name the node that stands for the files from outside that a stage read."""
+    """Id of the node of the external files that a stage read."""
     return f"origin:{node}"
 
 
 class Evidence:
-    """What was re-hashed so far, and what was wrong with it."""
+    """The objects re-hashed so far, and the findings on them."""
 
     def __init__(self, store: str) -> None:
         self.store = store
         self.statements: dict[str, Statement] = {}
         """Sound ones, by digest, each after its producers."""
         self.damaged: set[str] = set()
-        """Digests of statements that are gone or were changed."""
+        """Digests of statements that are missing or were changed."""
         self.origins: dict[str, list[tuple[str, str]]] = defaultdict(list)
-        """Statement digest -> (file from outside, sha256)."""
+        """Statement digest -> (external file, sha256)."""
         self.findings: dict[str, list[Finding]] = defaultdict(list)
         """Node id -> findings."""
         self.rehashed_bytes = 0
@@ -45,20 +45,20 @@ class Evidence:
 
     @property
     def objects(self) -> set[str]:
-        """Digests of all objects that were looked at."""
+        """Digests of all re-hashed objects."""
         return set(self._objects)
 
     @property
     def raw_files(self) -> dict[str, str]:
-        """Every file from outside with its sha256."""
+        """Every external file with its sha256."""
         return {name: sha256 for files in self.origins.values() for name, sha256 in files}
 
     def add(self, node: str, where: str, problem: str) -> None:
-        """Report something that is not as recorded."""
+        """Add a finding."""
         self.findings[node].append(Finding(object=where, problem=problem))
 
     def visit(self, digest: str) -> None:
-        """Check a statement, all it rests on, and all they made."""
+        """Check a statement, all its ancestors, and their outputs."""
         # Not recursive: a model that was retrained every night has a very long chain.
         waiting = [digest]
         opened: dict[str, Statement] = {}
@@ -78,7 +78,7 @@ class Evidence:
             waiting += [item.statement for item in statement.inputs if item.statement]
 
     def check_object(self, node: str, uri: str, digest: str) -> bool:
-        """Re-hash an object once; False if it is not as committed."""
+        """Re-hash an object once; False if it differs from its manifest."""
         if digest not in self._objects:
             uri = origins.object_uri(self.store, uri, digest)
             problems = list(object_problems(uri, digest))
@@ -89,7 +89,7 @@ class Evidence:
         return self._objects[digest]
 
     def listed_files(self, uri: str, digest: str) -> dict[str, str]:
-        """Files and sha256 an object was committed with; empty if that cannot be known."""
+        """Files and sha256 in an object's manifest; empty if it cannot be read."""
         where = f"{origins.object_uri(self.store, uri, digest)}/{MANIFEST}"
         try:
             manifest = store_at(where).read_bytes()
@@ -141,7 +141,7 @@ class Evidence:
                 statement_uri(self.store, node),
                 f"read {item.role!r} {item.digest}, which its producer {producer.stage} never made",
             )
-        # Where the producer is damaged, its objects are still known from their readers.
+        # If the producer is damaged, its objects are still known from their readers.
         self.check_object(node, item.uri, item.digest)
 
     def _check_raw_files(self, node: str, uri: str, digest: str) -> None:

@@ -1,4 +1,4 @@
-"""Where the nodes of a layered graph go: origins on top, the model at the bottom.
+"""Positions of the nodes of a layered graph: origins on top, the model at the bottom.
 
 The usual three steps: every node one layer below its lowest parent; long edges bent
 through the layers they cross; neighbours ordered by the mean place of what they hang on.

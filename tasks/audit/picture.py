@@ -1,6 +1,6 @@
-"""The chain as one HTML file: an SVG of our own, a few lines of script, nothing from outside.
+"""The chain as one HTML file: an SVG, a short script, and no external resources.
 
-A click on a node keeps it and its ancestors lit and shows its digests beside.
+A click on a node highlights it and its ancestors and shows its digests in the side panel.
 """
 
 import json
@@ -99,7 +99,7 @@ def picture_html(report: AuditReport) -> str:
         }
         for node in report.nodes
     }
-    # "</" would end the script element early.
+    # "</" would end the script element.
     data = json.dumps(known).replace("</", "<\\/")
     findings = "".join(
         f'<div class="finding">{escape(found.object)}: {escape(found.problem)}</div>'
@@ -114,7 +114,7 @@ def picture_html(report: AuditReport) -> str:
 <main><div id="graph">{_svg(report, layout)}</div>
 <aside id="panel"><h2>{len(report.findings)} findings</h2>{findings}
 <p>Raw files stand above the stage that read them, the released model at the bottom.
-Click a node: what it was made from stays lit, its digests show here. Escape shows all again.</p>
+Click a node to highlight its ancestors and show its digests here. Escape resets the view.</p>
 </aside></main>
 <script type="application/json" id="nodes">{data}</script>
 <script>{_SCRIPT}</script></body></html>

@@ -1,4 +1,4 @@
-"""Flyte shell of the audit: walk back from a registered model and prove every step."""
+"""Flyte shell of the audit: walk back from a registered model and verify every step."""
 
 import os
 import time
@@ -17,17 +17,17 @@ from tasks.store.interface import store_at
 
 @shell("audit")
 def audit(model: str, store: str) -> str:
-    """Re-hash everything a model rests on, print the chain, and write a picture of it.
+    """Re-hash everything a model was made from, print the chain, and draw it.
 
     Args:
         model: 'models:/NAME@released' or 'models:/NAME/3'.
         store: folder or s3:// prefix the artifacts lie in.
 
     Returns:
-        Where the picture is: in the store's audits/.
+        Location of the picture, in the store's audits/.
 
     Raises:
-        TamperError: something is not as recorded; the message names it.
+        TamperError: something differs from the record; the message names it.
     """
     uri = location.absolute_store(store)
     tracking = location.tracking_uri(uri, os.environ.get("MLFLOW_TRACKING_URI", ""))

@@ -1,4 +1,4 @@
-"""The chain as text: one line per stage, findings under the thing they are about."""
+"""The chain as text: one line per stage, followed by its findings."""
 
 from data_schemas.audits import AuditNode, AuditReport, NodeKind
 
@@ -33,13 +33,13 @@ def chain_text(report: AuditReport) -> str:
 
 
 def verdict(report: AuditReport) -> str:
-    """Say in one line whether the model is proved."""
+    """Summarise in one line whether the model is proved."""
     checked = (
         f"{report.statements} statements, {report.objects} objects and {report.raw_files} raw "
         f"files re-hashed ({report.rehashed_bytes / 2**20:.1f} MiB)"
     )
     if report.proved:
-        return f"PROVED: {checked}, all as recorded, and MLflow tells the same."
+        return f"PROVED: {checked}, all as recorded, and MLflow agrees."
     count = len(report.findings)
     return f"BROKEN: {count} finding{'s' * (count != 1)}; {checked}."
 

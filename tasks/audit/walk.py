@@ -2,11 +2,10 @@
 
     version -> its statement -> the statements that one names -> ... -> files from outside
 
-The statement chain is the evidence, MLflow is only where the walk starts and what is
-cross-checked in the end. The release manifest lists the whole chain, so a damaged
-statement does not hide what lies behind it. The audit proves that nothing changed since
-it was recorded; it does not prove that somebody with write access to the store and to
-MLflow has not replaced the whole chain by another.
+The statement chain is the evidence; MLflow is the start of the walk and is cross-checked at
+the end. The release manifest lists the whole chain, so a damaged statement does not hide its
+ancestors. The audit proves that nothing changed since it was recorded; it does not prove that
+somebody with write access to the store and to MLflow did not replace the whole chain.
 """
 
 from collections import defaultdict
@@ -35,7 +34,7 @@ _OWN_FILES = {MANIFEST_FILE, GATE_FILE, CARD_FILE}
 
 
 def audit(model_uri: str, tracking_uri: str, store: str) -> AuditReport:
-    """Prove a registered model, or say everything that is not as recorded.
+    """Verify a registered model, or report every difference from the record.
 
     Args:
         model_uri: 'models:/NAME@released' or 'models:/NAME/3'.
@@ -72,7 +71,7 @@ def audit(model_uri: str, tracking_uri: str, store: str) -> AuditReport:
 
 
 def _entry(version: Version, evidence: Evidence) -> tuple[str, str]:
-    """Choose where to start: the version's own tags, or its model's if those lead nowhere."""
+    """Choose the start: the version's own tags, or its model's if those are unusable."""
     tags = [version.tags, *([version.model.tags] if version.model else [])]
     named = [(tag.get("statement", ""), tag.get("sha256", "")) for tag in tags]
     for statement, digest in named:
@@ -86,7 +85,8 @@ def _entry(version: Version, evidence: Evidence) -> tuple[str, str]:
 
 
 def _check_release(version: Version, root: str, digest: str, evidence: Evidence) -> None:
-    """Check the release folder and its manifest, and follow that where the chain is torn."""
+    """Check the release folder and its manifest, and follow it if the chain is broken."""
+
     uri = f"{evidence.store}/objects/{digest[:16]}"
     sound = evidence.check_object(root, uri, digest)
     listed = evidence.listed_files(uri, digest)

@@ -57,7 +57,7 @@ Turn = Callable[[int], int]
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What every side is asked to do in a round."""
+    """The workload of every side in a round."""
 
     prompts: int
     samples: int

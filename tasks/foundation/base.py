@@ -1,4 +1,4 @@
-"""Where the shipped base model lies, and whether a folder can be a base model at all."""
+"""The folder of the shipped base model, and whether a folder can be a base model."""
 
 import json
 from pathlib import Path

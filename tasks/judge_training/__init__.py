@@ -1,1 +1,1 @@
-"""A ternary judge taught from human comparisons, and how it stands to a Bradley-Terry head."""
+"""A ternary judge trained on human comparisons, compared with a Bradley-Terry head."""

@@ -1,4 +1,4 @@
-"""From comparisons to what the judge is taught and what it is measured on.
+"""From comparisons to the training and test pairs of the judge.
 
 Every training pair teaches twice, once per order of its answers, so that no position is better
 than the other. Pairs whose prompt leaves the model no room to reply are left out and counted.

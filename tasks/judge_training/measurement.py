@@ -1,4 +1,4 @@
-"""Measure a trained judge beside a Bradley-Terry head on comparisons neither has seen.
+"""Compare a trained judge with a Bradley-Terry head on comparisons neither has seen.
 
 Every mean is one over tasks, as pairs of one task are not independent; an interval resamples
 tasks. A measure that no held-out task can show (no ties, no ranked group) is left out.

@@ -20,7 +20,7 @@ COLUMNS = (*map(str, Label), NO_LABEL)
 
 @dataclass(frozen=True, slots=True)
 class Verdicts:
-    """What was said about one pair; None: nothing that can be read."""
+    """The verdicts on one pair; None if unreadable."""
 
     given: Label | None
     """With the answers in the order of the file."""

@@ -1,4 +1,4 @@
-"""Flyte shells of the judge: collect comparisons, and measure what was learned from them."""
+"""Flyte shells of the judge: collect comparisons, and measure the trained judge."""
 
 import json
 from pathlib import Path
@@ -64,7 +64,7 @@ def measure_judge(
     store: StoreRef,
     execution: Execution,
 ) -> ReportRef:
-    """Measure the judge beside a Bradley-Terry head trained on the same comparisons."""
+    """Compare the judge with a Bradley-Terry head trained on the same comparisons."""
     code = code_digest("measure_judge")
     with stage("measure_judge", settings, store, execution, code) as record:
         model, start = record.read("judge", judge), record.read("base", base)

@@ -1,1 +1,1 @@
-"""What each prompt cost and earned, over whole phases of RL: read from the ledgers they left."""
+"""What each prompt cost and contributed, over whole phases of RL: read from their ledgers."""

@@ -34,7 +34,7 @@ from tasks.rl.run import Phase, finish, train
 from tasks.store.files import write_bytes
 
 DOMAINS = (Domain.MATHS, Domain.CHOICE, Domain.EXTRACTION, Domain.TOOL_USE)
-"""Judged by rules alone: no sandbox, no judge."""
+"""Verified by rules alone: no sandbox, no judge."""
 MAX_ABSTAINED = 0.5
 """More than by default: a step that stops a phase would leave a hole in the picture."""
 NO_CANARIES = 1_000_000

@@ -1,4 +1,4 @@
-"""The model card: what it is, how good, made of what, and what it cannot do."""
+"""The model card: description, evaluation, provenance and limits."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
@@ -18,7 +18,7 @@ _METHODS = {
 """First word of a stage's name -> tag of the card."""
 _SHOWN_FACTS = 6
 _SMALL = 100
-"""Fewer held-out problems than this are called few."""
+"""With fewer held-out problems, the card warns about wide intervals."""
 
 
 def model_card(
@@ -154,7 +154,7 @@ def _made_of(chain: Mapping[str, Statement]) -> str:
 
 
 def _mismatch(manifest: ReleaseManifest) -> str:
-    """What the gate between rollout engine and trainer decided, phase by phase."""
+    """The mismatch gate's decisions per phase."""
     head = "| phase | steps | corrected | paused | largest k3 | largest probe (nats) |"
     lines = [head, "| --- | --- | --- | --- | --- | --- |"]
     lines += [

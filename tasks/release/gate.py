@@ -1,8 +1,8 @@
-"""May this model be released? Every rule answers with its numbers, passed or failed.
+"""The release gate: every rule reports its numbers and whether it passed.
 
 The candidate is measured against the merged model if that is among its parents (a full
-run), else against all of them (a retrained model against the released one). What cannot
-be shown has failed: a missing comparison, a suite without problems, a NaN.
+run), else against all of them (a retrained model against the released one). A rule that cannot
+be evaluated fails: a missing comparison, a suite without problems, a NaN.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,10 +15,10 @@ from tasks.release import mismatch
 MERGED = "merged"
 ALL = "all"
 MAX_ABSTAINED_SHARE = 0.1
-"""A model whose answers cannot be judged cannot be shown to be better."""
+"""Share of abstentions above which an improvement cannot be shown."""
 
 Rule = tuple[bool, str]
-"""(passed, what was compared)"""
+"""(passed, description of the comparison)"""
 
 
 def decide(
@@ -33,7 +33,7 @@ def decide(
     Args:
         settings: thresholds.
         candidate: its held-out scores.
-        parents: name in the checkpoint progression -> scores of what it was made from.
+        parents: name in the checkpoint progression -> scores of its parents.
         comparisons: candidate minus parent on the same problems.
         gates: of every RL phase that led to the candidate; empty if none did.
     """

@@ -1,4 +1,4 @@
-"""Everything that went into a release, by digest, collected from the chain of statements."""
+"""Everything a release was made from, by digest, collected from the chain of statements."""
 
 from collections.abc import Mapping
 
@@ -20,13 +20,13 @@ def release_manifest(
 ) -> ReleaseManifest:
     """Collect the manifest of a candidate from the statements that led to it.
 
-    The version is the checkpoint's content, so the same model is never two versions.
+    The version is derived from the checkpoint's content, so a model has only one version.
 
     Args:
         name: of the registered model.
         candidate: the checkpoint.
         chain: from `tasks.lineage.statements.chain`, by digest.
-        store: where the chain's objects lie.
+        store: location of the chain's objects.
         decision: of the gate.
         gates: of the mismatch gate in every RL phase of the chain.
 

@@ -11,7 +11,7 @@ from tasks.store.objects import localise
 
 
 def gates_behind(chain: Mapping[str, Statement], cache: Path) -> tuple[PhaseGates, ...]:
-    """Summarise what the gate decided in every RL phase of a chain, first phase first.
+    """Summarise the gate's decisions in every RL phase of a chain, in order.
 
     A phase whose report has no records is listed with 0 steps, so that it can be refused.
 
@@ -20,7 +20,7 @@ def gates_behind(chain: Mapping[str, Statement], cache: Path) -> tuple[PhaseGate
         cache: where objects of a remote store are kept.
 
     Raises:
-        DataError: a report is gone.
+        DataError: a report is missing.
         TamperError: a report was changed.
     """
     phases = (s for s in chain.values() if s.stage.startswith("rl/"))
@@ -42,7 +42,7 @@ def summary(stage: str, records: list[GateRecord]) -> PhaseGates:
 
 
 def rules(gates: tuple[PhaseGates, ...]) -> Iterator[tuple[bool, str]]:
-    """Refuse a candidate whose RL was ever paused, or did not record that it was not."""
+    """Refuse a candidate if a phase of its RL was paused or has no gate records."""
     for phase in gates:
         found = (
             f"{phase.proceeded} steps proceeded, {phase.corrected} were corrected, {phase.paused} "

@@ -1,4 +1,4 @@
-"""Build the release folder: the model, loadable as it is, with its manifest, gate and card."""
+"""Build the release folder: a loadable model with its manifest, gate decision and card."""
 
 import shutil
 from collections.abc import Sequence
@@ -20,11 +20,11 @@ from tasks.store.manifest import MANIFEST
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """What is to be released, and what is known of it."""
+    """The model to release, with its evaluations and lineage."""
 
     checkpoint: CheckpointRef
     folder: Path
-    """Where its verified files lie."""
+    """Folder of its verified files."""
     evidence: Sequence[str]
     """Statements of its evaluations; they belong to the chain as well."""
     progression: Sequence[EvaluationReport]

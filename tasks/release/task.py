@@ -1,4 +1,4 @@
-"""Flyte shell of stage 7: let the gate decide, build the release, register it."""
+"""Flyte shell of stage 7: apply the gate, build the release, register it."""
 
 from data_schemas.artifacts import CheckpointRef, Execution, ReportRef, StoreRef
 from data_schemas.settings import ReleaseSettings
@@ -21,7 +21,7 @@ def release(
     store: StoreRef,
     execution: Execution,
 ) -> CheckpointRef:
-    """Build and register the release; it gets the alias `released` only if the gate says so.
+    """Build and register the release; it gets the alias `released` only if it passes the gate.
 
     Args:
         settings: thresholds and name.

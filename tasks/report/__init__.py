@@ -1,1 +1,1 @@
-"""What people see at the end of a run."""
+"""The terminal summary and HTML report of a run."""

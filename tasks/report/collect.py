@@ -1,4 +1,4 @@
-"""From the references a workflow ends with to everything its screen and page show."""
+"""Collect the contents of a run's terminal summary and report from its artifacts."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -29,7 +29,7 @@ def collect(
     store: StoreRef,
     execution: Execution,
 ) -> RunInputs:
-    """Read what a run left behind; a report's own statement says which stage wrote it.
+    """Read the artifacts of a run; a report's statement names the stage that wrote it.
 
     Args:
         settings: of the run.
@@ -72,7 +72,7 @@ def _under(prefix: str, folders: dict[str, Path]) -> dict[str, Path]:
 
 
 def _gains(comparisons: Sequence[Comparison]) -> tuple[Comparison, ...]:
-    """The candidate against the merged model; where there is none, against its first parent."""
+    """The candidate against the merged model or, if there is none, its first parent."""
     parents = [comparison.parent for comparison in comparisons]
     parent = MERGED if MERGED in parents else parents[0] if parents else ""
     return tuple(comparison for comparison in comparisons if comparison.parent == parent)

@@ -1,4 +1,4 @@
-"""Why a stage ran, or why it did not have to.
+"""Why a stage ran or was served from the cache.
 
 A stage that was not executed was served from the cache: its statement already existed. A
 stage that was executed is compared with the most recent earlier statement of the same name.
@@ -26,12 +26,12 @@ class Made:
 
 
 def explain(current: Statement, executed_now: bool, earlier: Sequence[Made]) -> str:
-    """Say in one line why a stage ran or came from the cache.
+    """Explain in one line why a stage ran or was served from the cache.
 
     Args:
-        current: what this execution used as the stage's result.
+        current: the statement that this execution used as the stage's result.
         executed_now: False if it was served from the cache.
-        earlier: what other executions made in this store, any stage, any order.
+        earlier: statements of other executions in this store, any stage, any order.
     """
     same_stage = sorted(
         (made for made in earlier if made.statement.stage == current.stage),

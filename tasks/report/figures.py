@@ -1,4 +1,4 @@
-"""Plots as inline SVG: text stays text, ids are unique per figure, nothing is loaded.
+"""Plots as inline SVG with text as text, ids unique per figure and no external resources.
 
 Every figure is drawn as wide as a phone shows it, so that its letters keep their size.
 """
@@ -68,7 +68,7 @@ Series = Mapping[str, Sequence[tuple[int, float]]]
 
 
 def rung_colour(model: str) -> str:
-    """Give a model its colour: start grey, tuned blue, merged violet, RL warm."""
+    """Return the colour of a model: start grey, tuned blue, merged violet, RL warm."""
     if model.startswith("sft/"):
         return TUNED
     if model == "merged":

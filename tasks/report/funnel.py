@@ -1,4 +1,4 @@
-"""What became of the raw rows, from the curation's report.json."""
+"""Counts of raw rows by outcome, from the curation's report.json."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ class Curation(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class FunnelLine:
-    """One count with its bar; `width` is percent of what the source gave."""
+    """One count with its bar; `width` is percent of the source's items."""
 
     source: str
     label: str
@@ -54,14 +54,14 @@ def read_curation(curated: Path) -> Curation:
     """Read the counts of a curation.
 
     Raises:
-        DataError: report.json is gone or not a curation's.
+        DataError: report.json is missing or not a curation's.
     """
     path = curated / "report.json"
     return parse(read(path), Curation, str(path))
 
 
 def funnel_lines(curation: Curation) -> tuple[FunnelLine, ...]:
-    """Word the funnel source by source: what was read, kept, dropped, quarantined."""
+    """Describe the funnel by source: items read, kept, dropped and quarantined."""
     return tuple(
         line for name, counts in curation.sources.items() for line in _source_lines(name, counts)
     )

@@ -1,4 +1,4 @@
-"""What a run's screen and page are made of, read from the artifacts of its stages."""
+"""The data of a run's terminal summary and report, read from the artifacts of its stages."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -24,7 +24,7 @@ Record = TypeVar("Record")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunInputs:
-    """One execution. What a workflow does not have stays empty and is not shown."""
+    """One execution. Parts that a workflow does not have are empty and not shown."""
 
     workflow: str
     """'post_training', 'retrain' ..."""
@@ -72,7 +72,7 @@ def read_steps(folder: Path) -> list[StepReport]:
     """Read the step reports of one RL phase, in step order.
 
     Raises:
-        DataError: the file is gone or a line is not a step report; names the line.
+        DataError: the file is missing or a line is not a step report; names the line.
     """
     path = folder / STEPS_FILE
     reports = []
@@ -83,10 +83,10 @@ def read_steps(folder: Path) -> list[StepReport]:
 
 
 def read_tuning(folder: Path) -> Tuning:
-    """Read what a fine-tuning reported.
+    """Read the report of a fine-tuning.
 
     Raises:
-        DataError: a file is gone or is not what its name says.
+        DataError: a file is missing or has the wrong format.
     """
     where = folder / "epochs.json"
     epochs = parse(read(where), tuple[Epoch, ...], str(where))
@@ -96,7 +96,7 @@ def read_tuning(folder: Path) -> Tuning:
 
 
 def suite(report: EvaluationReport, name: str) -> SuiteScore | None:
-    """Find one suite of a model; None where nothing was judged, for then its means say nothing."""
+    """Find one suite of a model; None without verdicts, because its means are undefined."""
     return next(
         (score for score in report.suites if score.suite == name and score.problems > 0), None
     )

@@ -1,4 +1,4 @@
-"""Write the page of a run: one HTML file with inline plots that loads nothing."""
+"""Write the report of a run: one HTML file with inline plots and no external resources."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -57,7 +57,7 @@ class PhaseKey:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Everything the template prints; an empty part is left out."""
+    """Everything the template prints; empty parts are omitted."""
 
     title: str
     workflow: str
@@ -109,7 +109,7 @@ def write_report(inputs: RunInputs, out: Path) -> Path:
 
 
 def headline(progression: Sequence[EvaluationReport], gains: Sequence[Comparison]) -> str:
-    """Say in one sentence what came out."""
+    """Summarise the result in one sentence."""
     score = suite(progression[-1], "all") if progression else None
     if score is None:
         return "No model was evaluated in this run."

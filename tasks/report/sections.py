@@ -1,4 +1,4 @@
-"""The parts of a run's page, as records the template prints as they are."""
+"""The parts of a run's report, as records for the template."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -40,12 +40,12 @@ PHASE_PLOTS: tuple[tuple[str, str, str, float], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """One plot with its words."""
+    """One plot with its title and note."""
 
     title: str
     note: str
     course: str
-    """The numbers to remember, at the end of the title."""
+    """The key numbers, at the end of the title."""
     svg: str
 
 
@@ -124,7 +124,7 @@ class SettingsGroup:
 def progression_charts(
     progression: Sequence[EvaluationReport], gains: Sequence[Comparison]
 ) -> tuple[Chart, ...]:
-    """Draw the accuracy of every checkpoint and what every task family gained."""
+    """Draw the accuracy of every checkpoint and the gain of every task family."""
     charts = []
     num_rows = max(len(progression), len(gains))
     if any(suite(report, "all") for report in progression):
@@ -150,7 +150,7 @@ def progression_charts(
 
 
 def suite_table(progression: Sequence[EvaluationReport]) -> SuiteTable | None:
-    """Lay out every suite that was measured; a kind with one member says nothing new."""
+    """Lay out every measured suite; a kind with a single member is omitted as redundant."""
     if not progression:
         return None
     names = list(dict.fromkeys(score.suite for report in progression for score in report.suites))
@@ -217,7 +217,7 @@ def rule_lines(reasons: Sequence[str]) -> tuple[RuleLine, ...]:
 
 
 def stage_lines(stages: Sequence[StageRow]) -> tuple[StageLine, ...]:
-    """Word the stage table."""
+    """Format the rows of the stage table."""
     return tuple(
         StageLine(
             stage=row.stage,
@@ -233,7 +233,7 @@ def stage_lines(stages: Sequence[StageRow]) -> tuple[StageLine, ...]:
 
 
 def settings_groups(settings: BaseModel) -> tuple[tuple[SettingsGroup, ...], str]:
-    """Lay out all settings by stage, and say which are not at their default."""
+    """Lay out all settings by stage, and list those that differ from their default."""
     groups: dict[str, dict[str, object]] = {}
     changed = []
     for name, field in type(settings).model_fields.items():
@@ -284,7 +284,7 @@ def _points(steps: Sequence[StepReport], metric: str, factor: float) -> list[tup
 
 
 def _course(series: figures.Series) -> str:
-    """Say where a metric started and ended: smoothed, first and last phase."""
+    """Format the smoothed first and last value of a metric over all phases."""
     filled = [points for points in series.values() if points]
     width = max(1, len(filled[0]) // 8)
     first = [value for _, value in filled[0][:width]]

@@ -12,13 +12,13 @@ from tasks.store.interface import store_at
 
 @dataclass(frozen=True, slots=True)
 class StageRow:
-    """One stage of a run, as people want to see it."""
+    """One stage of a run, for display."""
 
     stage: str
     executed: bool
     """False: served from the cache."""
     seconds: float
-    """What it took when it was executed, now or then."""
+    """Seconds of its execution, now or when it was cached."""
     rows_in: int
     rows_out: int
     why: str
@@ -33,7 +33,7 @@ def stage_rows(store: str, execution: str, results: Sequence[str]) -> tuple[Stag
         results: statement digests of the last stages' outputs.
 
     Raises:
-        DataError: a statement is gone.
+        DataError: a statement is missing.
         TamperError: a statement was changed.
     """
     statements = chain(store, results)

@@ -1,4 +1,4 @@
-"""The one screen at the end of a run."""
+"""The terminal summary at the end of a run."""
 
 from collections.abc import Sequence
 
@@ -20,12 +20,12 @@ _DITTO = "\N{DITTO MARK}"
 
 
 def show(inputs: RunInputs, console: Console) -> None:
-    """Print stages, checkpoint progression, gains, the verdict and where everything is."""
+    """Print stages, checkpoint progression, gains, the gate's decision and all locations."""
     console.print(summary(inputs))
 
 
 def summary(inputs: RunInputs) -> Group:
-    """Lay the screen out; what a run does not have takes no room."""
+    """Lay out the summary; parts that a run does not have are omitted."""
     parts: list[RenderableType] = []
     if inputs.stages:
         parts += [_stage_table(inputs.stages), Text()]
@@ -109,7 +109,7 @@ def _gains_table(gains: Sequence[Comparison]) -> Table:
 
 
 def _verdict(released: bool, reasons: Sequence[str]) -> list[RenderableType]:
-    """Say what the gate decided; only the rules that speak against it take a line."""
+    """Describe the gate's decision; only failed rules are listed."""
     failed = [line.text for line in rule_lines(reasons) if line.kind != "yes"]
     passed = f"{len(reasons) - len(failed)} of {len(reasons)} rules of the gate passed."
     if released:

@@ -1,4 +1,4 @@
-"""Flyte shell of the last word of a run: one screen, one page."""
+"""Flyte shell of the reports: a terminal summary and an HTML page."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -26,7 +26,7 @@ def summary(
     store: StoreRef,
     execution: Execution,
 ) -> str:
-    """Print what a run did and found, write it as one HTML page, and say where that is.
+    """Print the results of a run, write them as one HTML page, and return its location.
 
     Args:
         settings: of the run.
@@ -48,7 +48,7 @@ def retrain_summary(
     store: StoreRef,
     execution: Execution,
 ) -> str:
-    """Do the same for a retraining."""
+    """Print and write the results of a retraining."""
     return _tell(collect(settings, curated, reports, releases, store, execution), store)
 
 

@@ -1,6 +1,6 @@
-"""The page of a run: one HTML file that loads nothing.
+"""The report of a run: one HTML file without external resources.
 
-A string and not a file beside it, because Flyte's code bundles carry modules only.
+A string instead of a separate file, because Flyte's code bundles contain modules only.
 Classes: `lede` opens a section, `card` holds one thing, `grid` lays cards out.
 """
 
@@ -159,8 +159,8 @@ language and source.</p>
 {% if page.tunings %}
 <section><h2>Fine-tuning</h2>
 <p class="lede">RL starts from the checkpoint with the smallest validation loss inside the \
-entropy window, or else from the nearest to it: a model that is too sure of itself has nothing \
-left to explore with.</p>
+entropy window, or else from the nearest to it: a model with too little entropy does not \
+explore.</p>
 <p class="key"><span><i style="background:{{ colours.neutral }}"></i>training loss</span>\
 <span><i style="background:{{ colours.tuned }}"></i>validation loss, entropy</span>\
 <span><i class="band" style="background:{{ colours.window }}"></i>entropy window</span>\

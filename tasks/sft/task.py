@@ -14,7 +14,7 @@ from tasks.sft import train
 
 
 class Tuned(NamedTuple):
-    """What a fine-tuning leaves behind."""
+    """Outputs of a fine-tuning."""
 
     model: CheckpointRef
     report: ReportRef

@@ -69,7 +69,7 @@ def test_the_text_is_a_tree_from_the_model_to_the_raw_files():
    └─ t [tttttttttttt] -> model dddddddddddd, also from b
 
 PROVED: 4 statements, 4 objects and 1 raw files re-hashed (3.0 MiB), all as recorded, \
-and MLflow tells the same."""
+and MLflow agrees."""
 
     assert expected == chain_text(report())
 
