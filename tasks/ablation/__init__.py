@@ -1,1 +1,1 @@
-"""What each feature of RL is worth: one phase per feature switched off, on equal tokens."""
+"""The effect of each feature of RL: one phase per disabled feature, on equal tokens."""

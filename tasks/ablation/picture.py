@@ -1,4 +1,4 @@
-"""What every variant gains or loses, and how often its groups are flat, as a picture."""
+"""Plot of every variant's gain and rate of zero-variance groups."""
 
 import io
 

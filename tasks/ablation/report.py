@@ -107,7 +107,7 @@ def report_of(
         max_tokens: that every phase was given.
 
     Raises:
-        DataError: a cell is missing, or two held-out evaluations asked different problems.
+        DataError: a cell is missing, or two held-out evaluations used different problems.
     """
     by_name = {item.name: [c for c in cells if c.variant == item.name] for item in variants}
     seeds = tuple(cell.seed for cell in by_name[NOTHING_OFF])
@@ -117,7 +117,7 @@ def report_of(
             raise DataError(f"the variant {name!r} has not the seeds {seeds} of {NOTHING_OFF!r}")
         if any(set(cell.accuracy) != problems for cell in found):
             raise DataError(
-                f"the held-out evaluations of {name!r} asked other problems than those of the rest"
+                f"the held-out evaluations of {name!r} used other problems than the others"
             )
     return AblationReport(
         max_tokens=max_tokens,

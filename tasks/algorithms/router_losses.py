@@ -23,7 +23,7 @@ def balance_loss(
     """One layer's B; parts of an update add up to the update's when counts are of all of it.
 
     Args:
-        weights_M: how many tokens of the batch a row stands for.
+        weights_M: number of tokens of the batch that a row represents.
         counts_E: `expert_loads` of the whole update; constants.
         num_tokens: of the whole update.
     """

@@ -24,7 +24,7 @@ NUM_BINS = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class Threshold:
-    """What one trim keeps: magnitudes above `magnitude`, and `num_equal` of those equal to it."""
+    """Entries kept by one trim: those above `magnitude`, and `num_equal` equal to it."""
 
     magnitude: float
     num_equal: int

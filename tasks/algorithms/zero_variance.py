@@ -1,4 +1,4 @@
-"""What a zero-variance group can still teach, and how often there is none.
+"""Advantages of zero-variance groups (RL-ZVP), and the rate of such groups.
 
 Source: RL-ZVP (arXiv 2509.21880); CompassMax A.4.
 Letters: N sequences, T tokens.

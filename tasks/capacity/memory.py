@@ -60,7 +60,7 @@ TRANSFORMER_ENGINE = Kept(hidden=4, expert_hidden=1, expert_width=3, query=3, ke
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What a GPU is asked to do."""
+    """The workload of a GPU."""
 
     prompt_tokens: int
     """The longest."""
@@ -69,7 +69,7 @@ class Work:
     sequences: int
     """Responses of a step."""
     reference: bool = False
-    """A second model scores beside the policy (the KL of Ring-lite)."""
+    """A second model scores in addition to the policy (the KL of Ring-lite)."""
 
     @property
     def longest(self) -> int:
@@ -128,7 +128,7 @@ class RolloutMemory:
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """Of the fullest GPU. A phase is what lies on a GPU at one time."""
+    """Of the fullest GPU. A phase is the content of a GPU at one time."""
 
     gpu: int
     stage: int

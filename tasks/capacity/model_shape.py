@@ -1,4 +1,4 @@
-"""The shape of a Qwen3-like model and what of it lies on one rank of a trainer.
+"""The shape of a Qwen3-like model, and its tensors on one rank of a trainer.
 
 Source: megatron-core 0.16.1. Attention and vocabulary are divided by tensor parallelism, whole
 experts by expert parallelism (expert tensor parallelism is 1), layers by pipeline stages in equal
@@ -204,7 +204,7 @@ def rank_tensors(model: ModelShape, layout: LayoutSettings, stage: int) -> RankT
 
     Args:
         stage: 0 has the embedding, the last one the final norm and the head; a tied head is a
-            copy of its own unless there is one stage only.
+            separate copy unless there is only one stage.
 
     Raises:
         SettingsError: the model cannot be divided so.

@@ -1,4 +1,4 @@
-"""Whose memory is asked for: a preset's or a model directory's, changed by options.
+"""The model and layout of a budget: from a preset or a model directory, changed by options.
 
 A preset brings its layout, its lengths and its batch; a model directory starts from the defaults.
 Nothing is loaded: only config.json is read.
@@ -86,7 +86,7 @@ def of_model(folder: Path) -> Plan:
 
 
 def changed(plan: Plan, *, layout: str, precision: str, gpus: int, gpu_gib: float) -> Plan:
-    """Replace what was asked for.
+    """Replace the given options.
 
     Args:
         plan: of a preset or of a model.

@@ -40,7 +40,7 @@ def capacity(
         The verdict.
 
     Raises:
-        SettingsError: what was asked for makes no sense.
+        SettingsError: the options are invalid.
         CapacityError: it does not fit.
     """
     if bool(preset) == bool(model):

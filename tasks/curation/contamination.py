@@ -57,13 +57,13 @@ def decontaminate(training: Sequence[Item], held_out: Sequence[Item], ngram: int
 
 
 def as_items(problems: Sequence[Problem]) -> list[Item]:
-    """Wrap problems of an earlier run, whose own words are no longer known apart."""
+    """Wrap problems of an earlier run, whose template text is no longer separable."""
     return [Item(problem, problem.prompt_text) for problem in problems]
 
 
 @dataclass(frozen=True, slots=True)
 class _Said:
-    """What an item says, in the two forms that are compared."""
+    """The text of an item, in the two forms that are compared."""
 
     texts: tuple[str, str]
     """Its own words; its whole prompt."""

@@ -1,4 +1,4 @@
-"""What flows through curation: a record with the words that are its own, and refusals.
+"""Records of curation: an item with its own text, and refusals.
 
 An adapter wraps every raw row in the same instructions. Two prompts are alike, or a
 held-out prompt is leaked, by what the row itself says: `Item.content`.
@@ -40,7 +40,7 @@ class Item:
 
 
 Sieved = tuple[list[Item], list[Quarantined]]
-"""What a filter returns: the items it keeps, in their order, and its refusals."""
+"""Result of a filter: the kept items in order, and the refusals."""
 
 
 def refuse(item: Item, stage: str, outcome: Outcome, reason: str, detail: str = "") -> Quarantined:

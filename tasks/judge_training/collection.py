@@ -30,7 +30,7 @@ HELD_OUT = "held_out.parquet"
 LEFT_OUT = "left_out.json"
 _ANY_ENTROPY = (0.0, 1e3)
 UNDETERMINED = "und"
-"""BCP 47 for a language nobody has named."""
+"""BCP 47 tag of an unspecified language."""
 
 
 def of_a_judge(settings: SFTSettings) -> SFTSettings:

@@ -49,7 +49,7 @@ def is_consistent(verdicts: Verdicts) -> bool:
 
 
 def confusion(verdicts: Sequence[Verdicts], labels: Sequence[Label]) -> dict[str, dict[str, int]]:
-    """Count, per human label, what was said in either order."""
+    """Count the verdicts in both orders per human label."""
     counts = {str(label): dict.fromkeys(COLUMNS, 0) for label in Label}
     for said, label in zip(verdicts, labels, strict=True):
         for verdict in (said.given, said.swapped):

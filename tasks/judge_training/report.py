@@ -38,7 +38,7 @@ class AgreementRow(BaseModel):
 
 
 class JudgeReport(BaseModel):
-    """What a trained judge and its rival do on comparisons neither has seen."""
+    """Results of a trained judge and its baseline on comparisons neither has seen."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -81,7 +81,7 @@ def table(report: JudgeReport) -> RenderableType:
 
 
 def facts(report: JudgeReport) -> dict[str, float | int | str]:
-    """What the statement of the measurement should prove."""
+    """Facts for the statement of the measurement."""
     return {
         "held_out_pairs": report.held_out_pairs,
         "groups": report.groups,

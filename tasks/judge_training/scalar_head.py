@@ -1,4 +1,4 @@
-"""The rival of the judge: a Bradley-Terry reward model on the same base and the same comparisons.
+"""The judge's baseline: a Bradley-Terry reward model on the same base and comparisons.
 
 A linear head reads the last hidden state of an answer; head and model are trained together with
 the judge's settings. Ties are left out of its training, as Bradley and Terry have none. Like the

@@ -18,7 +18,7 @@ from tasks.rewards.judging.model_judge import ModelJudge
 
 
 class Collected(NamedTuple):
-    """What the judge is taught, and how."""
+    """The training data of the judge, and its settings."""
 
     comparisons: DatasetRef
     settings: SFTSettings

@@ -28,7 +28,7 @@ STAGES = {
     ),
     "later": (GroupOutcome.IN_FLIGHT,),
 }
-"""Which stage decides a outcome (CompassMax A.4)."""
+"""The elimination stage that decides an outcome (CompassMax A.4)."""
 
 
 @dataclass(frozen=True, slots=True)

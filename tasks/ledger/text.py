@@ -45,7 +45,7 @@ def _prompts(title: str, prompts: Sequence[PromptAccount]) -> Table:
 
 
 def _stages(ledger: Ledger) -> Table:
-    table = Table(title="What became of every draw", title_justify="left", box=None)
+    table = Table(title="Outcome of every draw", title_justify="left", box=None)
     for head in ("stage", "outcome"):
         table.add_column(head, no_wrap=True)
     for head in ("draws", "tokens", "trained", "saved (predicted)", "|advantage|"):

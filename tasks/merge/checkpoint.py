@@ -129,7 +129,7 @@ class _Merger:
         base = self.base.read(name).float()
         vectors = [parent.read(name).float() - base for parent in self.parents]
         for parent, vector in zip(self.parents, vectors, strict=True):
-            # Before the trim: NaN compares as small and would be dropped without a word.
+            # Before the trim: NaN compares as small and would be dropped silently.
             if not bool(torch.isfinite(vector).all()):
                 raise DataError(f"tensor {name} of {parent.folder} or its base is not finite")
         trimmed_M = torch.stack(

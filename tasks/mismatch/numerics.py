@@ -1,4 +1,4 @@
-"""What a rollout in other numbers than the trainer's does, and what router replay takes of it.
+"""Mismatch of rollouts in another precision than the trainer's, and how far replay reduces it.
 
 Prompts are answered once per rollout engine and precision; every trainer, with the same weights,
 scores the answers with its own routes, and with those the rollout recorded (R3). R2 replays the

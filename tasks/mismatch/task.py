@@ -22,7 +22,7 @@ def mismatch(
     engines: str,
     out: str,
 ) -> list[float]:
-    """Print what rollouts in other numbers do under replay off, R2 and R3.
+    """Print the mismatch of rollouts in another precision with replay off, R2 and R3.
 
     Args:
         model_folder: Hugging Face directory of a mixture of experts; '' for the shipped one.

@@ -1,4 +1,4 @@
-"""What another loss would have made of the same step: same rollouts, same log-probs.
+"""The result of another loss on the same step: same rollouts, same log-probs.
 
 Ranges are those of the loss's paper, since a range of one loss says nothing in another.
 The weight of a token is |d objective / d log-prob|: its advantage, its share of the mean, and 0
@@ -27,7 +27,7 @@ CLIP_RANGES = {
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """What a loss made of a step."""
+    """The result of a loss on a step."""
 
     loss: str
     objective: float

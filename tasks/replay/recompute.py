@@ -91,7 +91,7 @@ def repeat(snapshot: StepSnapshot, settings: RLSettings) -> Repeated:
 def _losses(
     snapshot: StepSnapshot, settings: RLSettings, training: TokenBatch, num_sequences: float
 ) -> tuple[list[LossCall], torch.Tensor]:
-    """Ask for every loss the trainer asked for, on the same micro-batches."""
+    """Compute every loss of the step on the same micro-batches."""
     loss = objective.policy_loss(settings, num_sequences)
     logprobs_NT = torch.from_numpy(snapshot.inputs["logprobs_NT"])
     gradient_NT = torch.zeros(logprobs_NT.shape)

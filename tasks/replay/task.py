@@ -19,7 +19,7 @@ from tasks.store import location
 
 @shell("replay")
 def replay(model: str, phase: str, step: int, loss: str, store: str, file: str) -> list[str]:
-    """Repeat a step of RL from its snapshot, print what is equal, and measure another loss.
+    """Recompute a step of RL from its snapshot, print what is equal, and measure another loss.
 
     Args:
         model: 'models:/NAME@released' or 'models:/NAME/3'.

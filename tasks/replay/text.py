@@ -1,4 +1,4 @@
-"""A replay on a terminal: what is equal, and what another loss would have done."""
+"""Terminal output of a replay: what is equal, and the result of another loss."""
 
 from collections.abc import Mapping, Sequence
 
@@ -22,7 +22,7 @@ def compared_table(snapshot: StepSnapshot, rows: Sequence[Compared]) -> Table:
 
 
 def effects_table(own: Effect, other: Effect) -> Table:
-    """The step's own loss beside another."""
+    """The step's own loss compared with another."""
     table = Table(
         title="The same step under another loss", title_justify="left", title_style="", box=None
     )

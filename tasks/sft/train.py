@@ -47,7 +47,7 @@ class EpochReport(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Course:
-    """What one fine-tuning works with."""
+    """Inputs of one fine-tuning."""
 
     settings: SFTSettings
     rows: list[Demonstration]
@@ -175,7 +175,7 @@ def fine_tune(
 
 
 def facts(report_out: Path) -> dict[str, float | int | str]:
-    """What the statement of a fine-tuning should prove."""
+    """Facts for the statement of a fine-tuning."""
     marked = json.loads((report_out / "epochs.json").read_bytes())
     chosen = next(report for report in marked if report["chosen"])
     return {

@@ -106,5 +106,5 @@ def test_a_cell_that_is_missing_is_named(make_cell):
 def test_exams_on_other_problems_are_not_compared(make_cell):
     cells = [make_cell("full", 0), make_cell("gspo", 0, solved=(ALL,))]
 
-    with pytest.raises(DataError, match="'gspo' asked other problems"):
+    with pytest.raises(DataError, match="'gspo' used other problems"):
         report_of(SETTINGS, select_variants("gspo"), cells, max_tokens=1)
