@@ -267,7 +267,7 @@ def test_the_engine_rolls_out_with_the_weights_of_the_step_before(real):
     assert [0.0, 0.0] == [
         record.report.metrics["rollout/staleness_versions"] for record in (first, second)
     ]
-    files = step_snapshot.kept(now.folder, 2)
+    files = step_snapshot.find_snapshots(now.folder, 2)
     one, other = (step_snapshot.decode(file.read_bytes()) for file in files)
     assert one.weights_after == other.weights_before
     assert one.weights_before != one.weights_after
