@@ -60,6 +60,11 @@ def test_a_class_says_in_one_line_what_it_does(key: tuple[str, str]) -> None:
         ("root_below", r"\frac{\sqrt{3}}{3}", {r"\boxed{\frac{1}{\sqrt{3}}}"}),
         ("power_of_ten", "7200", {r"\boxed{7.2 \cdot 10^{3}}", r"\boxed{7.2 \times 10^{3}}"}),
         ("typed_signs", "-5", {"\\boxed{\u22125}"}),
+        (
+            "list_order",
+            "81, 256",
+            {rf"\boxed{{{v}}}" for v in ("81, 256", "256, 81", "256,81", r"256 \text{ and } 81")},
+        ),
     ],
 )
 def test_an_equivalent_is_the_value_in_other_signs(

@@ -21,6 +21,8 @@ from tasks.benchmarks.examination.phrasing import (
     words,
 )
 
+MAX_BOXES = 8
+"""Whoever states more answers than this may be taken for guessing."""
 SLOT = "<<ANSWER>>"
 """Where a solution states its answer."""
 PROSE = ("final_answer",)
@@ -306,12 +308,14 @@ def list_order(question: Question, source: random.Random) -> str | None:
         return None
     parts = source.sample(gold.parts, len(gold.parts))
     joint = source.choice((", ", ",", " \\text{ and } "))
-    return box(joint.join(parts) if len(parts) == 2 or "," in joint else ", ".join(parts))
+    if len(parts) > 2 or re.search(r"\d,\d{3}(?!\d)", ",".join(parts)):
+        joint = ", "  # 81,256 is one number
+    return box(joint.join(parts))
 
 
 def several_boxes(question: Question, source: random.Random) -> str | None:
     gold: Gold = question.facts
-    if gold.shape is not Shape.LIST:
+    if gold.shape is not Shape.LIST or len(gold.parts) > MAX_BOXES:
         return None
     boxes = [f"$\\boxed{{{part}}}$" for part in source.sample(gold.parts, len(gold.parts))]
     return f"The solutions are {', '.join(boxes[:-1])} and {boxes[-1]}."
