@@ -5,6 +5,7 @@ caller can refuse to go on without. Linux has all of it; elsewhere only the limi
 """
 
 import ctypes
+import functools
 import os
 import resource
 import struct
@@ -127,5 +128,6 @@ def _allow(libc: ctypes.CDLL, rules: int, path: Path, rights: int) -> None:
     os.close(handle)
 
 
+@functools.cache
 def _libc() -> ctypes.CDLL | None:
     return ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None

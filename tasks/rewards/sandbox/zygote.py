@@ -14,6 +14,7 @@ Protocol on the socket:
 """
 
 import gc
+import importlib
 import json
 import os
 import shutil
@@ -35,10 +36,16 @@ from tasks.rewards.sandbox.confinement import (
 )
 
 BOOT = (
-    "import sys; sys.path.insert(0, sys.argv.pop(1)); "
-    "from tasks.rewards.sandbox.zygote import main; del sys.path[0]; main()"
+    "import os, sys; sys.path.insert(0, sys.argv.pop(1)); "
+    "register, os.register_at_fork = os.register_at_fork, lambda **_: None; "
+    "from tasks.rewards.sandbox.zygote import main, preload; preload(); "
+    "os.register_at_fork = register; del register, sys.path[0]; main()"
 )
-"""What the interpreter runs. Arguments: folder of the project, `Orders` as JSON."""
+"""What the interpreter runs. Arguments: folder of the project, `Orders` as JSON.
+
+Modules may not have code run at every fork, which takes half of a child's start: they draw a new
+random state, which the children set themselves, and look after threads, of which there are none.
+"""
 
 PRELOADED = (
     *("array", "bisect", "calendar", "cmath", "collections", "copy", "dataclasses", "datetime"),
@@ -48,6 +55,9 @@ PRELOADED = (
 )
 """Modules programs use often; importing them once costs less than once per program."""
 _REAP_S = 5.0
+_REHEARSALS = 20
+_SOURCE = "def f(x, y=()):\n    return [x, y, {1: 'a'}]"
+_TEST = "assert f(1, (2.5, True)) == [1, (2.5, True), {1: 'a'}]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +82,6 @@ def main() -> None:
     _silence()
     if orders.removes_work:
         _leave_a_janitor(control, Path(orders.work))
-    for name in PRELOADED:
-        __import__(name)
     adopt_orphans()
     filtering = CallFilter(Calls.FUNCTIONS)
     # Plain processes can escape from their group; /proc, where they are found, must stay visible.
@@ -95,6 +103,31 @@ def main() -> None:
         if not is_asked or not is_clean:
             return  # with a namespace of its own, whatever is left ends with this process
         wire.send(control, statuses)
+
+
+def preload() -> None:
+    """Import what programs use often, and rehearse what every child does.
+
+    What is imported, cached and specialised here is shared; a child would pay for its own copy.
+    """
+    for name in PRELOADED:
+        importlib.import_module(name)
+    call = {"call": 0, "args": {"list": [1, {"tuple": [2.5, True]}]}, "kwargs": {"dict": []}}
+    task = {"source": _SOURCE, "setup": "", "tests": [_TEST] * _REHEARSALS, "early": False}
+    one = candidate.Candidate()
+    for request in ({"load": _SOURCE}, {"lookup": "f"}, *[call] * _REHEARSALS):
+        one.answer(request)
+    parent, judge_parent = socket.socketpair()
+    link, candidate_link = socket.socketpair()
+    # Not a thread: the memory it reserves would be missing in every child.
+    player = os.fork()
+    if not player:
+        candidate.serve(candidate_link)
+    with parent, judge_parent, link, candidate_link:
+        wire.send(parent, task)
+        judge.serve(judge_parent, link)
+        link.shutdown(socket.SHUT_RDWR)
+    os.waitpid(player, 0)
 
 
 def _leave_a_janitor(control: socket.socket, work: Path) -> None:
