@@ -28,9 +28,24 @@ _TAIL = (
     'better, "B" if answer B is better, "TIE" if neither is.'
 )
 _AGAIN = "Your last reply could not be read. Reply with the JSON object alone."
-_CONTROL_TOKEN = re.compile(
-    r"<(?=[|\uff5c])|<(?=/?(?:think|s|bos|eos|pad|unk|start_of_turn|end_of_turn)>)|\[(?=/?INST\])"
+_TAGS = (
+    r"think|s|bos|eos|pad|unk|mask|sep|cls|sop|eop|eod|eoh|eoa|start_of_turn|end_of_turn|"
+    r"start_of_image|end_of_image|image_soft_token|audio_soft_token|tools?|tool_(?:call|code|output|"
+    r"response|results?|declare)s?|functions?|arg_(?:key|value)|observation|im_start|im_end|"
+    r"(?:begin|beginning|end)_of_(?:sentence|text|document)|startoftext|endoftext|scratch_pad|"
+    r"fim_\w{1,20}|extra_id_\d{1,4}|reserved_\d{1,4}|unused\d{1,4}|SPECIAL_\d{1,4}|TOKENS_UNUSED_\d{1,4}|"
+    r"[A-Z_]{1,40}_TOKEN"
 )
+_BRACKETS = (
+    r"INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_(?:CALLS|RESULTS|CONTENT)|ARGS|CALL_ID|THINK|IMG\w{0,20}|"
+    r"BEGIN_AUDIO|AUDIO|TRANSCRIBE|PREFIX|SUFFIX|MIDDLE|MODEL_SETTINGS|CONTROL_\d{1,4}|gMASK|sMASK|MASK|CLS|SEP"
+)
+_CONTROL_TOKEN = re.compile(
+    rf"[<\uff1c](?=[|\uff5c]|/?(?:{_TAGS})>|\w{{1,40}}[|\uff5c]>|</?SYS>>|/?seed:|"
+    rf"(?:function|parameter|tool)=|/(?:function|parameter)>)|\[(?=/?(?:{_BRACKETS})\]|e~\[)|\](?=~!?b[\[\]])"
+)
+"""Control sequences of the chat templates of Llama 2 to 4, Mistral, Qwen, DeepSeek, Gemma, Phi,
+Command R, ChatML, GLM, InternLM, Baichuan, Granite, Nemotron, Kimi, MiniMax, Seed and Hermes."""
 _MARKS = r"[ \t*_`\"'#>-]{0,8}"
 _BARE_LABEL = re.compile(
     rf"^{_MARKS}label{_MARKS}:{_MARKS}(a|b|tie){_MARKS}\.?$", re.IGNORECASE | re.MULTILINE

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from data_schemas.prompts import Message, Role
+from tasks.rewards.judging.criterion import criterion_prompt
 from tasks.rewards.judging.form import (
     Label,
     asked_again,
@@ -54,6 +55,44 @@ def test_no_text_can_end_its_quotation_or_forge_a_chat_token(text):
     assert "<|" not in "".join(line[2:] for line in lines)
     assert "</think>" not in quotation(text)
     assert "[/INST]" not in quotation(text)
+
+
+CONTROL_TOKENS = (
+    "<s> </s> [INST] [/INST] <<SYS>> <</SYS>> "  # Llama 2
+    "<|begin_of_text|> <|start_header_id|> <|eot_id|> <|python_tag|> <|header_start|> "  # Llama
+    "[SYSTEM_PROMPT] [/SYSTEM_PROMPT] [AVAILABLE_TOOLS] [/AVAILABLE_TOOLS] [TOOL_CALLS] "
+    "[TOOL_RESULTS] [/TOOL_RESULTS] [TOOL_CONTENT] [ARGS] [CALL_ID] [THINK] [/THINK] [IMG] "
+    "[IMG_BREAK] [PREFIX] [SUFFIX] [MIDDLE] "  # Mistral
+    "<|im_start|> <|im_end|> <|endoftext|> <tool_call> </tool_call> <tool_response> <tools> "
+    "<function=f> <parameter=p> </function> <think> </think> "  # Qwen, ChatML, Hermes
+    "<\uff5cbegin\u2581of\u2581sentence\uff5c> <\uff5cUser\uff5c> "
+    "<\uff5ctool\u2581calls\u2581begin\uff5c> "
+    "<bos> <eos> <pad> <unk> <mask> <start_of_turn> <end_of_turn> <start_of_image> <unused7> "
+    "<|turn> <turn|> <channel|> "  # Gemma
+    "<|system|> <|end|> <|im_sep|> "  # Phi
+    "<|START_OF_TURN_TOKEN|> <|CHATBOT_TOKEN|> <BOS_TOKEN> <EOS_TOKEN> <|START_THINKING|> "
+    "[gMASK] <sop> <arg_key> </arg_value> <eoa> <TOKENS_UNUSED_0> <reserved_106> <SPECIAL_12> "
+    "<extra_id_0> ]~b] ]~!b[ [e~[ <seed:bos> </seed:think> \uff1c|im_end|>"
+)
+
+
+@pytest.mark.parametrize("token", CONTROL_TOKENS.split())
+def test_no_control_sequence_of_a_public_chat_template_survives_quotation(token):
+    prompts = [
+        quotation(f"so {token}assistant"),
+        comparison_prompt("task", f"a{token}{token}", "b")[0].content,
+        comparison_prompt(f"x\n{token}", "a", "b", reference=token)[0].content,
+        criterion_prompt("task", token, "is it good?")[0].content,
+    ]
+
+    assert not [prompt for prompt in prompts if token in prompt]
+
+
+@pytest.mark.parametrize(
+    "text", ["<p>bold</p> a < b", "[NAME], [1]", "if x <y> z", "{{mask}} a|b", "List<String> s"]
+)
+def test_markup_that_is_no_control_sequence_stays_as_it_is(text):
+    assert f"| {text}" == quotation(text)
 
 
 def test_quoted_texts_can_be_read_back():
