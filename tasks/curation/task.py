@@ -7,6 +7,7 @@ from data_schemas.arrow import read_table
 from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, StoreRef
 from data_schemas.demonstrations import MERGED, Demonstration
 from data_schemas.prompts import Problem
+from data_schemas.rl_settings import RewardSettings
 from data_schemas.settings import CurationSettings, GradingSettings, PipelineSettings
 from tasks.curation import curate as curation
 from tasks.curation import grading
@@ -18,7 +19,7 @@ from tasks.lineage.stage import stage, workplace
 from tasks.platform.cache_version import code_digest
 from tasks.platform.deck import deck_of_facts
 from tasks.platform.shell import shell
-from tasks.rewards.scoring.canaries import checked_scorer
+from tasks.rewards.scoring.service import ScoringService
 from tasks.store.objects import localise
 
 
@@ -101,6 +102,10 @@ def grade(
             record.source("screen", small)
         with ExitStack() as opened, record.output("graded") as out:
             engine = opened.enter_context(closing(open_rollout(settings.engines, folder)))
+            scorer = opened.enter_context(
+                ScoringService(None, RewardSettings(judge=settings.judge))
+            )
+            scorer.check_canaries()
             if small:
                 screener = opened.enter_context(closing(open_rollout(settings.engines, small)))
                 screen = grading.Screen(screener, load_tokenizer(small))
@@ -109,7 +114,7 @@ def grade(
                 problems,
                 engine,
                 load_tokenizer(folder),
-                checked_scorer(settings.judge),
+                scorer.score,
                 out,
                 screen,
             )

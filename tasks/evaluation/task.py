@@ -26,7 +26,6 @@ from tasks.lineage.stage import stage
 from tasks.platform.cache_version import code_digest
 from tasks.platform.deck import deck_of_facts
 from tasks.platform.shell import shell
-from tasks.rewards import table
 from tasks.rewards.scoring.service import ScoringService
 from tasks.store import location
 from tasks.store.interface import store_at
@@ -106,7 +105,9 @@ def pool(
 def agreement(file: str, out: str, show: int) -> str:
     """Have both verifiers of final answers judge graded responses, and print where they differ."""
     source = location.existing_file(file, "--file")
-    compared = compare_all(read_graded(file, store_at(source).read_bytes()), table.score_batch)
+    rows = read_graded(file, store_at(source).read_bytes())
+    with ScoringService(None, RewardSettings()) as scorer:
+        compared = compare_all(rows, scorer.score)
     counted = facts(compared)
     target = location.absolute_store(out, "--out")
     store_at(target).write_bytes(to_csv(compared))

@@ -13,12 +13,16 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from data_schemas.prompts import Problem
 from data_schemas.scoring import Finished, Scored
-from data_schemas.verdicts import Verdict, abstain, scored
+from data_schemas.verdicts import Verdict, abstain, response_fault, scored
+from tasks.errors import EngineError, SettingsError
 
 JUDGED = ("generative_judge", "rubric")
 """Verifiers that need a judge; equal scores of theirs say 'alike', not 'right' or 'wrong'."""
 THINK_OPEN = "<think>"
 THINK_CLOSE = "</think>"
+CONTROL = "0"
+"""A response that breaks nothing: a verifier that fails on a response, but not on this one to the
+same problem, was broken by the response."""
 MAX_ANSWER_CHARACTERS = 200_000
 """About 50 000 tokens after the thinking: nothing that a verifier should have to read."""
 
@@ -82,9 +86,15 @@ class Entry:
     """How many prompts this thread has handed to the judge; None for what needs no judge."""
 
 
-def failed(name: str, error: str, message: str) -> Verdict:
-    """What a verifier's failure is worth: no verdict."""
-    return abstain(f"verifier_error:{name}:{error}", message[:200])
+def failed(name: str, error: str, message: str, *, by_response: bool = False) -> Verdict:
+    """What a verifier's failure is worth: no verdict, or 0 if the response brought it about."""
+    give = response_fault if by_response else abstain
+    return give(f"verifier_error:{name}:{error}", message[:200])
+
+
+def may_be_by_response(error: type[BaseException]) -> bool:
+    """True unless the error says that this machine or this installation is at fault."""
+    return not issubclass(error, EngineError | SettingsError | OSError | ImportError)
 
 
 def answer_part(response: str) -> str | None:

@@ -8,7 +8,6 @@ import logging
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import partial
-from itertools import groupby
 from typing import TypeVar
 
 from data_schemas.prompts import Problem
@@ -21,7 +20,14 @@ from tasks.rewards.judging import generative_judge, rubric
 from tasks.rewards.judging.metering import MeteredJudge
 from tasks.rewards.judging.opening import NoJudge, open_judge
 from tasks.rewards.maths import final_answer, rule_answer, verdict
-from tasks.rewards.protocol import JUDGED, Entry, Verifier, failed
+from tasks.rewards.protocol import (
+    CONTROL,
+    JUDGED,
+    Entry,
+    Verifier,
+    failed,
+    may_be_by_response,
+)
 from tasks.rewards.tools import bfcl_calls, tool_calls
 
 _LOG = logging.getLogger(__name__)
@@ -111,29 +117,6 @@ def found(table: Mapping[str, ResultT], problem: Problem) -> ResultT:
     return table[problem.verifier]
 
 
-def score_groups(
-    bound: Mapping[str, Entry], problems: Sequence[Problem], responses: Sequence[str]
-) -> list[Verdict]:
-    """Judge in this process with bound verifiers; responses to one problem in a row are a group.
-
-    Raises:
-        SettingsError: as `score_batch`.
-    """
-    for problem in problems:
-        found(bound, problem)
-    verdicts: list[Verdict] = []
-    rows = zip(problems, responses, strict=True)
-    for _, group in groupby(rows, key=lambda row: row[0].id):
-        members = list(group)
-        problem, texts = members[0][0], [text for _, text in members]
-        entry = bound[problem.verifier]
-        if entry.verify_group is None:
-            verdicts += [_guarded(entry.verify, problem, text) for text in texts]
-        else:
-            verdicts += entry.verify_group(problem, texts)
-    return verdicts
-
-
 def score_batch(problems: Sequence[Problem], responses: Sequence[str]) -> list[Verdict]:
     """Judge `responses[i]` as an answer to `problems[i]`, in order, in this process.
 
@@ -168,4 +151,18 @@ def _guarded(verify: Verifier, problem: Problem, response: str) -> Verdict:
         raise
     except Exception as error:  # noqa: BLE001 - the one boundary: our failure is not the model's
         _LOG.warning("verifier %s failed on %s", problem.verifier, problem.id, exc_info=error)
-        return failed(problem.verifier, type(error).__name__, str(error))
+        at_fault = may_be_by_response(type(error)) and _judges(verify, problem)
+        name = type(error).__name__
+        return failed(problem.verifier, name, str(error), by_response=at_fault)
+
+
+def _judges(verify: Verifier, problem: Problem) -> bool:
+    """True if nothing but the response can have made a verifier fail."""
+    entry = _ENTRIES.get(problem.verifier)
+    if entry is None or not entry.in_worker:
+        return False
+    try:
+        verify(problem, CONTROL)
+    except Exception:  # noqa: BLE001 - it fails on any response: the boundary above says so
+        return False
+    return True

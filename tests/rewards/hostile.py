@@ -36,6 +36,22 @@ def raises(problem: Problem, response: str) -> Verdict:
     raise ZeroDivisionError("boom")
 
 
+def breaks_on_bombs(problem: Problem, response: str) -> Verdict:
+    """Be brought down by some responses, in the way they name."""
+    match response:
+        case "raise":
+            raise IndexError("list index out of range")
+        case "hang":
+            while True:
+                pass
+        case "die":
+            os._exit(3)
+        case "disk":
+            raise OSError(28, "No space left on device")
+        case _:
+            return scored(0.5, "judged")
+
+
 def leaves(problem: Problem, response: str) -> Verdict:
     sys.exit(0)
 

@@ -1,13 +1,11 @@
 """The boundary around the verifiers, and the canaries that watch them."""
 
+import hostile
 import pytest
 
 from data_schemas.verdicts import scored
 from tasks.errors import EngineError, SettingsError
 from tasks.rewards import table
-from tasks.rewards.judging import generative_judge
-from tasks.rewards.judging.scripted import ScriptedJudge, preferring
-from tasks.rewards.protocol import Entry
 from tasks.rewards.scoring import canaries
 from tasks.rewards.scoring.canaries import CANARIES, check_canaries
 
@@ -45,6 +43,18 @@ def test_a_verifier_that_raises_is_an_abstention_named_after_the_error(
         first.detail,
     )
     assert 1.0 == second.score
+
+
+def test_a_response_that_makes_its_verifier_raise_is_at_fault(
+    problem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(table.VERIFIERS, "choice", hostile.breaks_on_bombs)
+    one = problem("choice", {})
+    bomb, disk, fine = table.score_batch([one] * 3, ["raise", "disk", "x"])
+
+    assert (0.0, "response_fault:verifier_error:choice:IndexError") == (bomb.score, bomb.reason)
+    assert (None, "verifier_error:choice:OSError") == (disk.score, disk.reason)
+    assert 0.5 == fine.score
 
 
 def test_an_unknown_verifier_stops_the_batch_before_anything_is_judged(problem) -> None:
@@ -101,17 +111,3 @@ def test_a_problem_that_needs_a_judge_says_how_to_get_one(problem) -> None:
     gold = {"mode": "reference", "reference": "Red shoes"}
     with pytest.raises(SettingsError, match=r"needs a judge and rewards\.judge\.kind is none"):
         table.score_batch([problem("generative_judge", gold)], ["Blue shoes"])
-
-
-def test_responses_to_one_problem_in_a_row_are_compared_with_each_other(problem) -> None:
-    judge = ScriptedJudge(preferring(len))
-    bound = {
-        "generative_judge": Entry(
-            generative_judge.verifier(judge), verify_group=generative_judge.group_verifier(judge)
-        )
-    }
-    one = problem("generative_judge", {"mode": "round_robin"})
-
-    verdicts = table.score_groups(bound, [one] * 3, ["a", "a long one", "short"])
-
-    assert [0.0, 1.0, 0.5] == [verdict.score for verdict in verdicts]

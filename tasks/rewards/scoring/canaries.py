@@ -7,14 +7,12 @@ learned nothing.
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 from data_schemas.prompts import Domain, Message, Problem, Role
-from data_schemas.rl_settings import JudgeKind, JudgeSettings, RewardSettings
 from data_schemas.verdicts import Verdict
 from tasks.errors import EngineError
 from tasks.rewards.protocol import JUDGED
-from tasks.rewards.table import VERIFIERS, entries, score_batch, score_groups
+from tasks.rewards.table import VERIFIERS, score_batch
 from tasks.store.files import canonical_json
 
 Score = Callable[[Sequence[Problem], Sequence[str]], list[Verdict]]
@@ -136,25 +134,6 @@ def check_canaries() -> None:
         EngineError: as `check`.
     """
     check(score_batch, VERIFIERS.keys() - set(JUDGED))
-
-
-def checked_scorer(judge: JudgeSettings | None = None) -> Score:
-    """The batch scorer, handed out only after every verifier judged its canaries right.
-
-    Args:
-        judge: of open text; without one, problems that need it are refused.
-
-    Raises:
-        EngineError: as `check`.
-        SettingsError: the judge cannot be opened.
-    """
-    check_canaries()
-    if judge is None or judge.kind is JudgeKind.NONE:
-        return score_batch
-    bound = entries(RewardSettings(judge=judge))
-    score = partial(score_groups, bound)
-    check(score, JUDGED)
-    return score
 
 
 def _problem(canary: Canary) -> Problem:

@@ -13,25 +13,49 @@ from numpy.typing import NDArray
 
 from data_schemas.prompts import Problem
 from data_schemas.scoring import Scored
-from data_schemas.verdicts import Verdict, abstain
-from tasks.errors import SettingsError
+from data_schemas.verdicts import Verdict, abstain, response_fault
+from tasks.errors import EngineError, SettingsError
 from tasks.rewards.protocol import Entry, Verifier, failed
 from tasks.rewards.scoring.detokenise import TokenizerFile, text_of
 from tasks.rewards.workers.pool import Failure, Reply
 
 _LOG = logging.getLogger(__name__)
 
+_OURS = frozenset(
+    {
+        "EngineError",
+        "WorkerFailed",
+        "WorkerTimeout",
+        "WorkerStarved",
+        "SettingsError",
+        "OSError",
+        "BlockingIOError",
+        "FileNotFoundError",
+        "PermissionError",
+        "ImportError",
+        "ModuleNotFoundError",
+    }
+)
+"""What a worker names, as `may_be_by_response` would judge it."""
 Content = NDArray[np.int32] | str
 """Of a response: its tokens, or its text where that is at hand."""
 
 
-def read(source: TokenizerFile, content: Content) -> str:
-    """Return the text of a response."""
-    return content if isinstance(content, str) else text_of(source, content.tolist())
+def read(source: TokenizerFile | None, content: Content) -> str:
+    """Return the text of a response.
+
+    Raises:
+        EngineError: it came as tokens and there is no tokenizer.
+    """
+    if isinstance(content, str):
+        return content
+    if source is None:
+        raise EngineError("tokens came, but the scoring service was opened without a tokenizer")
+    return text_of(source, content.tolist())
 
 
 def judge_one(
-    verify: Verifier, problem: Problem, source: TokenizerFile, content: Content
+    verify: Verifier, problem: Problem, source: TokenizerFile | None, content: Content
 ) -> tuple[str, Verdict]:
     """Read and judge one response, in a worker.
 
@@ -53,9 +77,17 @@ def checked(verdict: object) -> Verdict:
     return verdict
 
 
-def timed_out(name: str, message: str) -> Verdict:
-    """What a verifier that takes too long is worth: no verdict."""
-    return abstain(f"verifier_timeout:{name}", message)
+def timed_out(name: str, message: str, *, by_response: bool = False) -> Verdict:
+    """What a verifier that takes too long is worth: as `failed`."""
+    give = response_fault if by_response else abstain
+    return give(f"verifier_timeout:{name}", message)
+
+
+def suspicious(reply: Reply) -> bool:
+    """True if the response may have broken its verifier; judging CONTROL instead will tell."""
+    if reply.failure is Failure.RAISED:
+        return reply.error not in _OURS
+    return reply.failure in (Failure.TIMEOUT, Failure.DIED)
 
 
 def starved(name: str, message: str) -> Verdict:
@@ -63,8 +95,19 @@ def starved(name: str, message: str) -> Verdict:
     return abstain(f"verifier_starved:{name}", message)
 
 
-def outcome(name: str, source: TokenizerFile, content: Content, reply: Reply) -> Scored:
+def outcome(
+    name: str,
+    source: TokenizerFile | None,
+    content: Content,
+    reply: Reply,
+    *,
+    by_response: bool = False,
+) -> Scored:
     """Turn what a worker said into a verdict, or into the reason why there is none.
+
+    Args:
+        by_response: the verifier judges CONTROL as an answer to the same problem, so that a
+            failure is the response's fault.
 
     Raises:
         SettingsError: the verifier says what the user has to repair.
@@ -72,10 +115,12 @@ def outcome(name: str, source: TokenizerFile, content: Content, reply: Reply) ->
     if reply.failure is Failure.NONE:
         text, verdict = reply.value
         return Scored(text, verdict, reply.seconds, 0)
-    return Scored(read(source, content), no_verdict(name, reply), reply.seconds, 0)
+    return Scored(
+        read(source, content), no_verdict(name, reply, by_response=by_response), reply.seconds, 0
+    )
 
 
-def no_verdict(name: str, reply: Reply) -> Verdict:
+def no_verdict(name: str, reply: Reply, *, by_response: bool = False) -> Verdict:
     """Say why a worker has no verdict.
 
     Raises:
@@ -84,14 +129,14 @@ def no_verdict(name: str, reply: Reply) -> Verdict:
     if reply.error == SettingsError.__name__:
         raise SettingsError(reply.message)
     if reply.failure is Failure.TIMEOUT:
-        return timed_out(name, reply.message)
+        return timed_out(name, reply.message, by_response=by_response)
     if reply.failure is Failure.STARVED:
         return starved(name, reply.message)
-    return failed(name, reply.error or "WorkerDied", reply.message)
+    return failed(name, reply.error or "WorkerDied", reply.message, by_response=by_response)
 
 
 def judge_here(
-    entry: Entry, problem: Problem, source: TokenizerFile, contents: Sequence[Content]
+    entry: Entry, problem: Problem, source: TokenizerFile | None, contents: Sequence[Content]
 ) -> list[Scored]:
     """Read and judge one response, or all of a group, in a thread that may be given up.
 

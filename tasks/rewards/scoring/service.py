@@ -7,16 +7,18 @@ response alone: not on the order responses finish in, the number of workers, or 
 message.
 
 A verifier that raises, hangs, dies or eats its memory costs its own response the verdict
-(`verifier_error:NAME:TYPE`, `verifier_timeout:NAME`), never a score. Time limits are in CPU
-seconds, and a machine that has none to spare is `verifier_starved:NAME`. Whoever trains on the
-verdicts sets a budget for these.
+(`verifier_error:NAME:TYPE`, `verifier_timeout:NAME`). Time limits are in CPU seconds, and a machine
+that has none to spare is `verifier_starved:NAME`. Whoever trains on the verdicts sets a budget for
+these. If the verifier that failed judges another response to the same problem, the response itself
+is at fault: score 0 under `response_fault:...`.
 """
 
 import contextlib
 import os
 import threading
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import Self
 
@@ -26,13 +28,19 @@ from data_schemas.scoring import Finished, Scored
 from data_schemas.verdicts import Verdict
 from tasks.errors import EngineError
 from tasks.rewards import table
-from tasks.rewards.protocol import Entry
+from tasks.rewards.protocol import CONTROL, Entry
 from tasks.rewards.scoring import canaries
 from tasks.rewards.scoring.counters import Batch, Counters
 from tasks.rewards.scoring.detokenise import TokenizerFile, find_tokenizer
-from tasks.rewards.scoring.responses import Content, judge_here, judge_one, outcome
+from tasks.rewards.scoring.responses import (
+    Content,
+    judge_here,
+    judge_one,
+    outcome,
+    suspicious,
+)
 from tasks.rewards.scoring.work_queue import WorkQueue
-from tasks.rewards.workers.pool import WorkerPool
+from tasks.rewards.workers.pool import Failure, Reply, WorkerPool
 
 MAX_WAITING = 1024
 """Responses that wait before `submit` holds the rollouts back: at 32k tokens, 128 MiB."""
@@ -57,7 +65,7 @@ class ScoringService:
     """A context manager; workers and threads start when first needed.
 
     Args:
-        tokenizer_folder: model directory whose tokens come in.
+        tokenizer_folder: model directory whose tokens come in; None where only texts do.
         settings: bind the verifiers.
         num_workers: 0 for one less than the machine has cores, at least one.
         max_waiting: responses that may wait in a queue.
@@ -69,7 +77,7 @@ class ScoringService:
 
     def __init__(
         self,
-        tokenizer_folder: Path,
+        tokenizer_folder: Path | None,
         settings: RewardSettings,
         *,
         num_workers: int = 0,
@@ -77,7 +85,9 @@ class ScoringService:
         entries: Mapping[str, Entry] | None = None,
     ) -> None:
         count = num_workers or max(1, (os.cpu_count() or 1) - 1)
-        self._tokenizer: TokenizerFile = find_tokenizer(tokenizer_folder)
+        self._tokenizer: TokenizerFile | None = (
+            None if tokenizer_folder is None else find_tokenizer(tokenizer_folder)
+        )
         self._entries = table.entries(settings) if entries is None else dict(entries)
         self._pool = WorkerPool(count)
         self._in_workers = WorkQueue(
@@ -143,22 +153,30 @@ class ScoringService:
         return dict(sorted(batch.wait().items()))
 
     def score(self, problems: Sequence[Problem], responses: Sequence[str]) -> list[Verdict]:
-        """Judge `responses[i]` as an answer to `problems[i]`, in order; each on its own.
+        """Judge `responses[i]` as an answer to `problems[i]`, in order.
+
+        Responses to one problem in a row are a group, where the verifier compares within groups.
 
         Raises:
             SettingsError: nothing judges such a problem, or the user has to act.
             EngineError: no worker can be started.
         """
-        chosen = [table.found(self._entries, problem) for problem in problems]
+        for problem in problems:
+            table.found(self._entries, problem)
         batch = Batch(self._tally)
-        for place, (entry, problem, response) in enumerate(
-            zip(chosen, problems, responses, strict=True)
-        ):
-            batch.expect(1)
-            alone = replace(entry, verify_group=None)
-            self._lane(alone).put(_Job(batch, alone, problem, (("", place),), (response,)))
+        rows = enumerate(zip(problems, responses, strict=True))
+        for _, group in groupby(rows, key=lambda row: row[1][0].id):
+            members = list(group)
+            entry = self._entries[members[0][1][0].verifier]
+            size = len(members) if entry.verify_group else 1
+            for start in range(0, len(members), size):
+                part = members[start : start + size]
+                batch.expect(len(part))
+                keys = tuple(("", place) for place, _ in part)
+                texts = tuple(text for _, (_, text) in part)
+                self._lane(entry).put(_Job(batch, entry, part[0][1][0], keys, texts))
         scored = batch.wait()
-        return [scored["", place].verdict for place in range(len(chosen))]
+        return [scored["", place].verdict for place in range(len(problems))]
 
     def check_canaries(self) -> None:
         """Have every verifier judge answers whose verdict is known.
@@ -196,16 +214,36 @@ class ScoringService:
 
     def _work(self, jobs: Sequence[_Job]) -> None:
         """Have one worker judge a portion; what a lost worker takes along is done by the next."""
-        calls = [(job.entry.verify, job.problem, self._tokenizer, job.contents[0]) for job in jobs]
+        suspects: list[tuple[_Job, Reply]] = []
         try:
-            series = self._pool.each(judge_one, calls, [job.entry.timeout_s for job in jobs])
-            with contextlib.closing(series) as replies:
-                for job, reply in zip(jobs, replies, strict=True):
-                    judged = outcome(job.problem.verifier, self._tokenizer, job.contents[0], reply)
-                    job.batch.settle(job.keys[0], judged)
+            for job, reply in self._replies(jobs, [job.contents[0] for job in jobs]):
+                if suspicious(reply):
+                    suspects.append((job, reply))
+                else:
+                    self._settle(job, reply)
+            broken = [job for job, _ in suspects]
+            controls = self._replies(broken, [CONTROL] * len(broken)) if broken else iter(())
+            for (job, reply), (_, control) in zip(suspects, controls, strict=True):
+                self._settle(job, reply, by_response=control.failure is Failure.NONE)
         except Exception as error:  # noqa: BLE001 - handed to whoever waits for these verdicts
             for job in jobs:
                 job.batch.fail(error)
+
+    def _replies(
+        self, jobs: Sequence[_Job], contents: Sequence[Content]
+    ) -> Iterator[tuple[_Job, Reply]]:
+        calls = [
+            (job.entry.verify, job.problem, self._tokenizer, content)
+            for job, content in zip(jobs, contents, strict=True)
+        ]
+        series = self._pool.each(judge_one, calls, [job.entry.timeout_s for job in jobs])
+        with contextlib.closing(series) as replies:
+            yield from zip(jobs, replies, strict=True)
+
+    def _settle(self, job: _Job, reply: Reply, *, by_response: bool = False) -> None:
+        name, content = job.problem.verifier, job.contents[0]
+        judged = outcome(name, self._tokenizer, content, reply, by_response=by_response)
+        job.batch.settle(job.keys[0], judged)
 
     def _wait(self, jobs: Sequence[_Job]) -> None:
         """Judge in this process, in a thread that is given up when it takes too long."""

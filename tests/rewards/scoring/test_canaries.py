@@ -8,11 +8,11 @@ from tasks.rewards.table import VERIFIERS
 
 def test_every_verifier_has_a_canary_and_judges_it_right():
     assert set(VERIFIERS) == {canary.verifier for canary in canaries.CANARIES}
-    assert canaries.checked_scorer()([], []) == []
+    canaries.check_canaries()
 
 
 def test_a_verifier_that_lets_everything_pass_is_named(monkeypatch):
     monkeypatch.setitem(VERIFIERS, "choice", lambda *_: scored(1.0, "generous"))
 
     with pytest.raises(EngineError, match=r"verifier choice judged .* must not be solved"):
-        canaries.checked_scorer()
+        canaries.check_canaries()

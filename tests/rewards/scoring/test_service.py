@@ -25,6 +25,7 @@ ENTRIES = {
     "slow": Entry(hostile.slow),
     "waits": Entry(hostile.waits_for_a_file, 60.0),
     "slow_here": Entry(hostile.slow, 0.2, in_worker=False),
+    "honest_here": Entry(hostile.honest, in_worker=False),
     "raises_here": Entry(hostile.raises, in_worker=False),
     "nonsense_here": Entry(hostile.gives_nonsense, in_worker=False),
     "user_here": Entry(hostile.needs_the_user, in_worker=False),
@@ -39,6 +40,7 @@ ENTRIES = {
             "raises": hostile.raises,
             "leaves": hostile.leaves,
             "hangs": hostile.hangs,
+            "breaks_on_bombs": hostile.breaks_on_bombs,
             "waits_inside": hostile.waits_inside,
             "eats_memory": hostile.eats_memory,
             "forks_and_dies": hostile.forks_and_dies,
@@ -103,6 +105,40 @@ def test_a_hostile_verifier_costs_its_own_response_the_verdict(
     assert (None, reason) == (bad.score, bad.reason)
     assert [0.5] * 3 == [first.score, second.score, last.score]
     assert before + 1 == service.counters()[f"reason/abstained:{reason}"]
+
+
+@pytest.mark.parametrize(
+    ("response", "score", "reason"),
+    [
+        ("raise", 0.0, "response_fault:verifier_error:breaks_on_bombs:IndexError"),
+        ("hang", 0.0, "response_fault:verifier_timeout:breaks_on_bombs"),
+        ("die", 0.0, "response_fault:verifier_error:breaks_on_bombs:WorkerDied"),
+        ("disk", None, "verifier_error:breaks_on_bombs:OSError"),
+    ],
+)
+def test_a_response_that_breaks_its_verifier_scores_zero_and_a_neighbour_does_not(
+    service, problem, response, score, reason
+) -> None:
+    one = problem("breaks_on_bombs", "{}")
+    first, bomb, last = service.score([one] * 3, ["fine", response, "fine"])
+
+    assert (score, reason) == (bomb.score, bomb.reason)
+    assert [0.5, 0.5] == [first.score, last.score]
+
+
+def test_a_service_without_a_tokenizer_judges_texts_and_refuses_tokens(problem, finished) -> None:
+    with ScoringService(None, RewardSettings(), num_workers=1, entries=ENTRIES) as service:
+        assert 0.5 == service.score([problem("honest", "{}")], ["ab"])[0].score
+        service.submit(finished("honest_here", "ab"))
+        with pytest.raises(EngineError, match="opened without a tokenizer"):
+            service.gather()
+
+
+def test_responses_to_one_problem_in_a_row_are_a_group(service, problem) -> None:
+    one = problem("longest", "{}")
+    verdicts = service.score([one] * 3, ["a", "abc", "ab"])
+
+    assert [0.0, 1.0, 0.0] == [verdict.score for verdict in verdicts]
 
 
 def test_a_verifier_that_prints_a_gigabyte_is_not_heard(service, problem, capfd) -> None:
@@ -261,13 +297,6 @@ def test_an_incomplete_group_and_a_sample_that_comes_twice_are_refused(finished)
         service.submit(finished("longest", "a", sample=0, size=1))
 
         assert 1 == len(service.gather())
-
-
-def test_texts_at_hand_are_judged_each_on_its_own(service, problem) -> None:
-    # Within a group, 'longest' would give 0 to the first.
-    verdicts = service.score([problem("longest", "{}")] * 2, ["ab", "aab"])
-
-    assert ["share", "share"] == [verdict.reason for verdict in verdicts]
 
 
 def test_a_group_verifier_that_forgets_somebody_judges_nobody(service, finished) -> None:
