@@ -62,7 +62,7 @@ _MARK = re.compile(
     rf"####+|^[ \t>*_#]{{0,9}}A[ \t*_]{{0,5}}[:：]|"
     rf"(?<![\w/])(?:{_LABEL})[ \t*_]{{0,5}}(?:[:：=]|{_COPULA}(?![a-z'’]))|"
     rf"(?<!\w)answer\s{{1,3}}to\s[^.\n]{{1,80}}?\sis(?!\w)|"
-    rf"(?:答案|คำตอบ)(?={_COPULA}|[:：])",
+    rf"(?:答案|คำตอบ)(?:{_COPULA}|[:：])",
     re.IGNORECASE | re.MULTILINE,
 )
 _SENTENCE_END = re.compile(r"\n|[.!?]\s+(?=[A-ZÀ-Þ])|。")

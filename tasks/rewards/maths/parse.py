@@ -151,7 +151,7 @@ def normalised(text: str, language: str = "en") -> str:
         text = pattern.sub(by, text)
     text = _commas(language.partition("-")[0]).sub(", ", text)
     text = machine_numbers(re.sub(r"\s+", " ", text).strip(), language)
-    return MINUS.sub("-", text).strip(" ;,").rstrip(" .;,:").strip()
+    return MINUS.sub("-", text).strip(" ;,").rstrip(" .;,:\\").strip()
 
 
 @functools.cache
@@ -340,6 +340,8 @@ def _without_unit(text: str) -> tuple[str, str]:
 def _may_be_unit(found: re.Match[str]) -> bool:
     """Say whether letters after a number are a unit: 2x and 2 x are products, 2 m is a length."""
     unit = found["unit"]
+    if "Ͱ" <= unit[0] <= "Ͽ":  # Greek: an unknown, or pi
+        return False
     first = re.match(r"[^\W\d_]+", unit)
     if first is None or not first[0].isascii() or unit.startswith("°"):
         return True

@@ -15,6 +15,7 @@ from tasks.rewards.maths.words import (
     COMPARED_LAST,
     DENIED_FIRST,
     JOINED,
+    MORE_FOLLOWS,
     NEGATED_LAST,
     NEGATION,
     OPENS_RANGE,
@@ -92,7 +93,7 @@ def _numbers(phrase: str, leading: bool) -> tuple[str, ...]:
             return (kept[-1], value)
         denied = NEGATED_LAST.search(before) or DENIED_FIRST.search(after)
         denied = denied or (NEGATION.search(after) and (last or not NEGATED_LAST.search(after)))
-        if denied or COMPARED_LAST.search(before):
+        if denied or COMPARED_LAST.search(before) or MORE_FOLLOWS.match(after):
             continue
         kept.append(value)
         goes_on = not last and (OR.search(after) or JOINED.fullmatch(after))

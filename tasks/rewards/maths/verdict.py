@@ -68,7 +68,10 @@ class _Compared:
 
 def _check(language: str, locate: Locate, gold: FinalAnswer, answer: str) -> Verdict:
     ours, allowed = _gold(gold.value, language), _fraction(gold.tolerance)
-    places = locate(answer, language)
+    places = list(locate(answer, language))
+    if len(places) > MAX_CANDIDATES and all(place.how == "box" for place in places):
+        listed = joint(answer)
+        places = [Place(listed, "boxes of a list")] if listed else places
     if not 1 <= len(places) <= MAX_CANDIDATES:
         reason = "several_answers" if places else "no_answer"
         return scored(0.0, reason, f"gold {_shown(ours)}; {len(places)} answers found")

@@ -7,7 +7,8 @@ English, Indonesian, Malay, Vietnamese, Thai, Chinese, Spanish, French, Portugue
 import re
 
 _NOT = (
-    "not|isn't|isn’t|never|neither|nor|cannot|can't|wasn't|bukan|bukanlah|tidak|tak|"
+    "anything but|other than|except|apart from|not|isn't|isn’t|never|neither|nor|"
+    "cannot|can't|wasn't|bukan|bukanlah|tidak|tak|"
     "không phải|không|chẳng|nunca|no es|n'est pas|pas|jamais|não|nicht|kein|keine|wrong|"
     "incorrect|false|salah|sai|incorrecto|incorrecta|faux|falso|falsch|ไม่|ไม่ใช่|มิใช่|ผิด|"
     "不|没|非|错|錯"
@@ -57,6 +58,11 @@ BETWEEN_LAST = _compiled(rf"{_pattern(_BETWEEN)}[^.]{{0,40}}{_pattern(_AND, _OR,
 """Before the second end of a range."""
 NEGATED_LAST = _compiled(rf"{_pattern(_NOT)}(?:\s*{_pattern(_FILLERS, _NOT)}){{0,4}}[\s$:]*$")
 """Before a number: it is denied."""
+MORE_FOLLOWS = _compiled(
+    r"\s*(?:(?:and|dan|y|et|e|und)\s+(?:an?\s+|une?\s+|um\s+|ein\s+)?"
+    r"(?:half|quarter|third|setengah|medi[oa]|demie?|mei[oa]|halb)|einhalb|setengah|rưỡi|ครึ่ง|半)(?!\w)"
+)
+"""After a number: it is not all, as in `27 and a half`."""
 DENIED_FIRST = _compiled(rf"^\s*(?:{_pattern('is|was|are|es|é|est|ist')}\s*)?{_pattern(_NOT)}")
 """After a number: it is denied."""
 COMPARED_LAST = _compiled(

@@ -51,6 +51,7 @@ def test_what_stands_before_a_box_is_working(response: str) -> None:
         ("$x \\neq \\boxed{26}$", [("\\ne 26", "box")]),
         ("27\n\\boxed{26}", [("27", "first line"), ("26", "box")]),
         ("9 * 2 = 18 #### 18", [("18", "marked line")]),
+        ("所以答案是 负 2450。", [("负 2450", "sentence")]),
         ("<<1+1=2>>", []),
         ("\\boxed{26", []),
     ],

@@ -21,6 +21,8 @@ from tasks.rewards.maths.prose import stated
         ("en", "more than 8 of them", ()),
         ("en", "8 is wrong", ()),
         ("en", "8 is not the answer to 1", ()),
+        ("en", "27 and a half", ()),
+        ("en", "anything but 48", ()),
         ("en", "AZYUK2A", ()),
         ("en", "the 5th of them", ()),
         ("en", "8 million people of 9", ("8 million",)),

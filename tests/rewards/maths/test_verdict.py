@@ -42,6 +42,7 @@ def problem_of(value: str, language: str = "en", **gold: object) -> Problem:
         ("\\frac{1}{2}", "\\boxed{1 \\over 2}"),
         ("\\sum_{k=0}^{3} k", "\\boxed{\\sum_{k=1}^{3} k}"),
         ("1, 2", "$\\boxed{2}$ and $\\boxed{1}$"),
+        ("1,2,3,4,5,6,7,8,9,0", ", ".join(f"$\\boxed{{{n}}}$" for n in range(10))),
     ],
 )
 def test_right_answers_score_one(verify, value: str, response: str) -> None:
