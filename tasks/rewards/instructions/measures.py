@@ -130,7 +130,7 @@ def ends_with(text: str, phrase: str) -> bool:
     Quotation marks may follow; so may a full stop, if the phrase has no such mark of its own: "no
     other word" may follow, the instructions say.
     """
-    tail, phrase = _typed(text), _typed(phrase) or phrase
+    tail, phrase = _typed(text.rstrip()[-4 * len(phrase) - 1000 :]), _typed(phrase) or phrase
     if phrase[-1] not in _ENDS:
         tail = tail.rstrip(_FULL_STOPS + _WRAPPING)
     return tail.endswith(phrase)

@@ -27,6 +27,8 @@ from tasks.rewards.protocol import Gold, judge
 from tasks.rewards.tools.tool_calls import parse_calls, unique
 
 OPTIONAL = ""
+MAX_RESERVED = 5000
+"""Characters of a text in which keywords are looked for: the search is not linear."""
 _RESERVED = "reserved_name_"
 """Set before a keyword that is used as a name while Python reads the call."""
 _FENCE = re.compile(r"^```\w*\n(.*?)\n?```$", re.DOTALL)
@@ -108,6 +110,8 @@ def _keywords_as_names(text: str) -> str:
     Raises:
         SyntaxError: the text cannot be cut into tokens.
     """
+    if len(text) > MAX_RESERVED:
+        raise SyntaxError("too long to look for reserved names")
     try:
         found = list(tokenize.generate_tokens(io.StringIO(text).readline))
     except tokenize.TokenError as error:
