@@ -1,6 +1,6 @@
 """Every command in a page for people exists and takes the arguments it is shown with.
 
-`make` targets are taken apart by `make -n` into the commands they run; `--help` behind a command
+`make` targets are expanded by `make -n` into the commands they run; `--help` behind a command
 makes it read its options and end. Commands that cost a second are run in full.
 """
 

@@ -42,8 +42,8 @@ def test_a_layout_of_another_engine_is_refused_by_name(name):
 
 @pytest.mark.parametrize("name", OTHER)
 def test_the_engine_that_has_a_value_takes_it(name):
-    apart = {"dedicated_rollout_gpus": 2} if name in {"hang_s", "rollout_tensor"} else {}
-    settings = REAL | {"layout": {name: OTHER[name]} | apart}
+    dedicated = {"dedicated_rollout_gpus": 2} if name in {"hang_s", "rollout_tensor"} else {}
+    settings = REAL | {"layout": {name: OTHER[name]} | dedicated}
 
     assert OTHER[name] == MachineSettings.model_validate(settings).layout.model_dump()[name]
 

@@ -56,7 +56,7 @@ def test_a_phase_without_steps_is_refused(make_cell):
         make_cell("gspo", 1, steps=())
 
 
-def test_a_cell_is_read_from_the_files_that_phase_and_exam_leave(
+def test_a_cell_is_read_from_the_files_of_phase_and_evaluation(
     make_cell, make_row, make_sample, metrics, tmp_path
 ):
     report = StepReport(step=1, policy_version=1, metrics=metrics)

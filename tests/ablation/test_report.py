@@ -13,7 +13,7 @@ ALL, HALF, NONE = (1, 1), (1, 0), (0, 0)
 
 @pytest.fixture
 def study(make_cell):
-    """Two seeds: without the stages twice as many groups are flat, and less is learned."""
+    """Two seeds: without the stages, zero variance is twice as frequent and less is learned."""
     cells = []
     for seed in (0, 1):
         full = [{"zero_variance/share": 0.2, "zero_variance/trained_share": 0.1}] * 3
@@ -103,7 +103,7 @@ def test_a_cell_that_is_missing_is_named(make_cell):
         report_of(SETTINGS, select_variants("gspo"), cells, max_tokens=1)
 
 
-def test_exams_on_other_problems_are_not_compared(make_cell):
+def test_evaluations_on_other_problems_are_not_compared(make_cell):
     cells = [make_cell("full", 0), make_cell("gspo", 0, solved=(ALL,))]
 
     with pytest.raises(DataError, match="'gspo' used other problems"):

@@ -15,7 +15,7 @@ def test_the_longest_first_by_what_was_seen_before_shortens_the_step(make_row):
     assert Makespans(as_drawn=50, longest_first=40, known_lengths=40) == makespans(rows, slots=2)
 
 
-def test_a_prompt_nobody_has_seen_is_taken_for_its_domains_mean(make_row):
+def test_an_unseen_prompt_has_the_mean_of_its_domain(make_row):
     rows = [
         make_row(1, "a", rollouts=1, generated_tokens=20),
         make_row(2, "b", rollouts=1, generated_tokens=10),

@@ -15,7 +15,7 @@ from tasks.errors import SettingsError
 NAMES = [variant.name for variant in VARIANTS]
 
 
-def flat(settings: RLSettings) -> dict:
+def flatten(settings: RLSettings) -> dict:
     """Settings by dotted name."""
 
     def walk(value, name):
@@ -38,7 +38,7 @@ def named(variant: Variant) -> set[str]:
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=NAMES)
 def test_a_variant_differs_from_full_in_what_it_names_and_in_nothing_else(variant):
-    full, mine = (flat(phase_of(PipelineSettings(), name, 3)) for name in ("full", variant.name))
+    full, mine = (flatten(phase_of(PipelineSettings(), name, 3)) for name in ("full", variant.name))
 
     differing = {name for name in full if full[name] != mine[name]}
     assert differing <= named(variant)
@@ -54,7 +54,10 @@ def test_a_variant_differs_from_its_rival(variant):
 
 
 def test_the_full_recipe_is_the_default_phase_over_all_domains_with_stage_one():
-    default, full = flat(PipelineSettings().rl_two), flat(phase_of(PipelineSettings(), "full", 0))
+    default, full = (
+        flatten(PipelineSettings().rl_two),
+        flatten(phase_of(PipelineSettings(), "full", 0)),
+    )
 
     changed = {name: full[name] for name in full if full[name] != default[name]}
     assert SKIP_ABOVE == changed.pop("zero_variance.skip_above")

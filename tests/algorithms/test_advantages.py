@@ -35,7 +35,7 @@ def test_a_rollout_without_verdict_gets_nothing_and_counts_in_no_mean():
 
 @pytest.mark.parametrize("reward", [0.7, 0.1, 1 / 3])
 @pytest.mark.parametrize("size", [3, 7, 8, 12])
-def test_equal_scores_that_rounding_would_tell_apart_teach_nothing(reward, size):
+def test_equal_scores_that_differ_by_rounding_have_zero_advantage(reward, size):
     scores = torch.full((1, size), reward)
     valid = torch.ones_like(scores, dtype=torch.bool)
 

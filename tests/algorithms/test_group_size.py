@@ -10,8 +10,8 @@ from tasks.algorithms.zero_variance import zero_variance_probability
 from tasks.errors import DataError
 
 
-def option(size, flat, per_token):
-    return GroupSize(size, flat, 1.0, 1.0, per_token)
+def option(size, zero_variance, per_token):
+    return GroupSize(size, zero_variance, 1.0, 1.0, per_token)
 
 
 @pytest.mark.parametrize("size", [4, 8, 16])
@@ -37,7 +37,7 @@ def test_the_signal_is_the_mean_size_of_the_advantages():
 
 
 @given(st.lists(st.tuples(st.integers(0, 8), st.integers(0, 8)), min_size=1, max_size=5))
-def test_more_responses_are_less_often_flat_and_earn_less_per_token(records):
+def test_more_responses_have_zero_variance_less_often_and_earn_less_per_token(records):
     solved = [min(pair) for pair in records]
     judged = [max(pair) for pair in records]
     small, large = (expected(solved, judged, [10] * len(records), size) for size in (4, 8))
@@ -55,7 +55,7 @@ def test_the_cheapest_signal_under_the_ceiling_is_chosen():
     assert 8 == choose(options).size
 
 
-def test_where_none_is_under_the_ceiling_the_least_flat_is_chosen():
+def test_where_none_is_under_the_ceiling_the_lowest_zero_variance_rate_is_chosen():
     assert 8 == choose([option(4, 0.9, 9.0), option(8, 0.8, 1.0)]).size
 
 

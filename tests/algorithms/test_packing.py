@@ -78,7 +78,7 @@ def test_alike_tokens_with_other_routes_are_not_alike():
     assert [2, 1, 1, 1, 1] == packing.copies_M.tolist()
 
 
-def test_padding_is_never_taken_for_a_common_beginning():
+def test_padding_is_never_counted_as_a_common_prefix():
     _, _, packing = packed([[1, 0], [1]])  # padded, both are 1 0
 
     assert 2 == len(packing.cells_M)

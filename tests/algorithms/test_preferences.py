@@ -51,7 +51,7 @@ def test_what_one_answer_gains_the_others_lose(size, data):
     assert size / 2 == pytest.approx(round_robin_rewards(wins).sum())
 
 
-def test_all_ties_are_flat():
+def test_a_group_of_ties_has_equal_rewards():
     assert {0.5} == set(round_robin_rewards(np.full((4, 4), 0.5)).tolist())
 
 
@@ -64,9 +64,9 @@ def test_the_advantage_inversion_vector_holds():
 @given(st.lists(st.integers(-50, 50), min_size=1, max_size=8))
 def test_only_a_reversed_order_is_an_inversion(values):
     quality = np.array(values, dtype=np.float64)
-    same, flat = advantage_inversion(quality, 3 * quality + 1), np.zeros_like(quality)
+    same, constant = advantage_inversion(quality, 3 * quality + 1), np.zeros_like(quality)
     reverse = advantage_inversion(quality, -quality)
 
     assert (0, 0) == (same.flipped, same.discordant)
     assert reverse.answers == reverse.flipped
-    assert 0 == advantage_inversion(quality, flat).flipped
+    assert 0 == advantage_inversion(quality, constant).flipped

@@ -39,7 +39,7 @@ def test_the_vectors_hold(case: dict) -> None:
     assert case["r_correct_optimal"] == pytest.approx(tool_correctness(truth, predicted), abs=1e-9)
 
 
-def test_unparsable_calls_are_worst_and_no_truth_says_nothing() -> None:
+def test_unparsable_calls_are_worst_and_without_truth_the_reward_is_zero() -> None:
     assert -3.0 == tool_correctness([ToolCall("f", {})], None)
     assert 0.0 == tool_correctness([], None)
     assert 0.0 == tool_correctness([], [ToolCall("f", {})])

@@ -39,6 +39,6 @@ def test_the_most_uncertain_token_of_a_wrong_response_is_not_punished():
 
 
 @pytest.mark.parametrize("row", VECTORS["zero_variance_probability"]["table"], ids=str)
-def test_chance_of_a_flat_group(row):
+def test_chance_of_a_zero_variance_group(row):
     for size in (4, 8, 16, 32):
         assert row[f"N{size}"] == pytest.approx(zero_variance_probability(row["p"], size))

@@ -49,7 +49,7 @@ def test_no_sequences_are_held_by_anybody():
     assert (0, 0, 0, 2) == tuple(filler.experts_NTLK.shape)
 
 
-def test_without_routes_layers_are_of_no_account():
+def test_without_routes_layers_are_ignored():
     batch = replace(random_batch(), experts_NTLK=None)
     rows = torch.tensor([4])
 

@@ -176,7 +176,7 @@ def test_log_probs_are_those_of_the_distribution_that_was_drawn_from(engine, tra
         assert expected == pytest.approx(rollout.logprobs[0], abs=1e-4)
 
 
-def test_greedy_takes_the_likeliest_token_and_says_its_log_prob_at_temperature_one(engine, trainer):
+def test_greedy_decoding_reports_the_log_prob_at_temperature_one(engine, trainer):
     first, second, *_ = engine.generate(prompts(6), Sampling(8, 0.0, seed=1))
     tokens = np.concatenate([first.prompt_tokens, first.response_tokens])
     with torch.inference_mode():
@@ -215,7 +215,7 @@ def broken(name, tensor):
 
 
 @pytest.mark.usefixtures("own_weights")
-def test_a_hand_over_that_does_not_fit_is_refused_by_name_and_never_used(engine, trainer):
+def test_a_weight_sync_that_does_not_fit_is_refused_by_name_and_never_used(engine, trainer):
     """Either the engine computes as before, or not at all until a whole weight sync has come."""
     (tokens,) = [request.prompt_tokens for request in prompts(20)]
     before = engine.score_logprobs([tokens])[0].tolist()
@@ -314,7 +314,7 @@ def test_no_requests_give_no_rollouts(engine):
     assert [] == engine.score_logprobs([])
 
 
-def test_a_probe_says_what_the_trainer_says_of_the_same_weights(engine, trainer):
+def test_score_logprobs_agrees_with_the_trainer_on_the_same_weights(engine, trainer):
     sequences = [request.prompt_tokens for request in prompts(7, 1, 20)]
     for tokens, found in zip(sequences, engine.score_logprobs(sequences), strict=True):
         assert model_logprobs(trainer, tokens) == pytest.approx(found.tolist(), abs=1e-4)

@@ -96,7 +96,7 @@ def test_the_file_has_a_line_per_prompt():
     assert ["a,maths", "b,maths"] == [",".join(line.split(",")[:2]) for line in lines[1:]]
 
 
-def test_every_fate_belongs_to_exactly_one_stage():
+def test_every_group_outcome_belongs_to_exactly_one_stage():
     listed = [outcome for outcomes in STAGES.values() for outcome in outcomes]
 
     assert sorted(GroupOutcome) == sorted(listed)

@@ -193,7 +193,7 @@ os.kill(os.getpid(), 9)
     assert 1 == len(list((tmp_path / "shipped").iterdir()))
 
 
-def test_a_shipped_spool_moved_back_is_told_again(make, tmp_path):
+def test_a_shipped_spool_moved_back_is_logged_again(make, tmp_path):
     spool = make("e1.rl")
     fill(spool, 2)
     spool.append(FINISH)

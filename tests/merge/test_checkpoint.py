@@ -113,7 +113,7 @@ def test_streamed_merge_agrees_with_an_independent_one(tmp_path, scope, router, 
     assert 0.0 < float(facts["sign_conflict_share"]) < 0.4
 
 
-def test_the_first_parents_router_is_taken_whole(tmp_path):
+def test_the_router_of_the_first_parent_is_copied_unchanged(tmp_path):
     models = [random_weights(seed) for seed in range(3)]
     base, one, two = (write_model(tmp_path / str(i), m) for i, m in enumerate(models))
     out = tmp_path / "out"

@@ -47,7 +47,7 @@ def error_of(out: Path) -> ContainerError:
     return document.error
 
 
-def test_a_pod_opens_the_store_and_hands_on_where_it_is(tmp_path):
+def test_a_pod_opens_the_store_and_returns_its_location(tmp_path):
     inputs = {"store": str(tmp_path / "store"), "workflow": "post_training"}
 
     out = start(tmp_path, "tasks.intake.task", "open_store", inputs)
@@ -66,7 +66,7 @@ def test_a_pod_opens_the_store_and_hands_on_where_it_is(tmp_path):
     ],
     ids=["server away", "user's mistake"],
 )
-def test_flyte_is_told_which_errors_are_worth_another_try(tmp_path, tracking_uri, kind, message):
+def test_flyte_retries_only_retryable_errors(tmp_path, tracking_uri, kind, message):
     store = StoreRef(uri=str(tmp_path), id="s", tracking_uri=tracking_uri)
 
     out = start(

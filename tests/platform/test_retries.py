@@ -1,4 +1,4 @@
-"""What Flyte is told of an error; what reaches the cluster is asserted in test_package."""
+"""How errors are reported to Flyte; what reaches the cluster is asserted in test_package."""
 
 import inspect
 

@@ -52,7 +52,7 @@ def problem(number: int) -> Problem:
 
 
 @pytest.fixture(scope="session")
-def capsule_file(tiny_moe, tmp_path_factory):
+def snapshot_file(tiny_moe, tmp_path_factory):
     """Train two steps under some settings; return the file of the second."""
     made: dict[str, Path] = {}
 
@@ -78,8 +78,8 @@ def capsule_file(tiny_moe, tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def snapshot(capsule_file):
+def snapshot(snapshot_file):
     def build(**changes: object) -> StepSnapshot:
-        return decode(capsule_file(**changes).read_bytes())
+        return decode(snapshot_file(**changes).read_bytes())
 
     return build

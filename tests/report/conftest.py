@@ -19,7 +19,7 @@ from tasks.report.page import write_report
 from tasks.report.stages import StageRow
 from tasks.store.files import canonical_json
 
-RUNGS = {
+ACCURACIES = {
     "base": 0.112,
     "sft/reasoning": 0.243,
     "sft/commerce": 0.266,
@@ -191,7 +191,7 @@ def build_run(tmp_path):
         execution=Execution(id="c3d4", started=1_795_255_200.0),
         settings=PipelineSettings(base_model="/models/<mine>"),
         stages=STAGES,
-        progression=tuple(_evaluation(model, accuracy) for model, accuracy in RUNGS.items()),
+        progression=tuple(_evaluation(model, accuracy) for model, accuracy in ACCURACIES.items()),
         gains=_gains(),
         gate=GateDecision(
             released=False,

@@ -44,7 +44,7 @@ def _made(statement, execution="x1", started=1_700_000_000.0):
     )
 
 
-def test_a_stage_nobody_ran_before_says_so():
+def test_a_stage_without_an_earlier_run_is_reported_as_such():
     other_stage = _made(_statement(stage="rl/two"))
 
     assert "first time in this store" == explain(_statement(), True, [other_stage])
@@ -62,7 +62,7 @@ def test_a_cached_stage_names_the_execution_that_made_it():
     )
 
 
-def test_a_cached_stage_without_a_record_says_that_too():
+def test_a_cached_stage_without_a_record_is_reported_as_such():
     assert "same code, settings and inputs as an execution not recorded in this store" == explain(
         _statement(), False, []
     )
@@ -94,7 +94,7 @@ def test_a_stage_that_ran_says_what_changed(change, reason):
     assert reason == explain(_statement(**change), True, [_made(_statement())])
 
 
-def test_the_same_bytes_from_another_producer_are_told_apart():
+def test_the_same_bytes_from_another_producer_are_distinguished():
     same_bytes = Input(role="problems", uri="/objects/p1", digest="p1", statement="another")
     start = _statement().inputs[1]
 
@@ -113,7 +113,7 @@ def test_the_most_recent_earlier_statement_is_compared_whatever_the_order():
     assert "settings changed: seed 2 -> 3" == explain(current, True, [newer, older])
 
 
-def test_a_stage_that_ran_although_nothing_changed_says_so():
+def test_a_stage_that_ran_although_nothing_changed_is_reported_as_such():
     current = _statement()
 
     assert "ran again; nothing changed since execution x1 on 2023-11-14" == explain(

@@ -125,7 +125,7 @@ def test_the_copies_are_the_raw_files_of_curation(take, inbox, make_row, tmp_pat
     )
 
 
-def test_files_of_one_name_from_two_folders_stay_apart(take, inbox, make_row):
+def test_files_of_one_name_from_two_folders_are_distinguished(take, inbox, make_row):
     for folder in ("x", "y"):
         (inbox / folder).mkdir()
         (inbox / folder / "a.jsonl").write_text(make_row(folder))

@@ -57,7 +57,7 @@ def test_a_response_that_makes_its_verifier_raise_is_at_fault(
     assert 0.5 == fine.score
 
 
-def test_an_unknown_verifier_stops_the_batch_before_anything_is_judged(problem) -> None:
+def test_an_unknown_verifier_stops_the_batch_before_anything_is_scored(problem) -> None:
     with pytest.raises(SettingsError, match=r"verifier 'nobody' does not exist\. Use one of bfcl"):
         table.score_batch([problem("nobody", {})], ["x"])
 
@@ -78,7 +78,7 @@ def test_a_batch_of_unequal_lengths_is_refused(problem) -> None:
         table.score_batch([problem("choice", {"correct": ["x"]})], [])
 
 
-def test_counts_keep_abstentions_apart(problem) -> None:
+def test_abstentions_are_counted_separately(problem) -> None:
     one = problem("final_answer", {"value": "1"})
     verdicts = table.score_batch([one, one, one, problem("final_answer", {})], ["1", "2", "1", "1"])
 
@@ -91,7 +91,7 @@ def test_every_verifier_has_a_canary_and_all_sing() -> None:
 
 
 @pytest.mark.parametrize("score", [0.0, 1.0])
-def test_a_verifier_that_says_the_same_to_everything_is_caught(
+def test_a_verifier_with_one_verdict_for_everything_is_caught(
     score: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(canaries.VERIFIERS, "extraction", lambda p, r: scored(score, "same"))

@@ -21,7 +21,7 @@ from tasks.store.files import sha256_file
 
 
 def conftest():
-    """The fakes of the tests beside, which pytest alone imports otherwise."""
+    """Load the fakes of conftest.py, which otherwise only pytest imports."""
     path = Path(__file__).with_name("conftest.py")
     spec = importlib.util.spec_from_file_location("rl_conftest", path)
     module = importlib.util.module_from_spec(spec)
@@ -65,7 +65,7 @@ def cut(phase: Phase) -> str:
 
 
 def long(phase: Phase, folder: Path) -> None:
-    """Train until told to stop; leave what was said then."""
+    """Train until stopped; write the error message."""
     try:
         list(train(phase, conftest().RuleScorer(load_tokenizer(phase.start))))
     except Preempted as error:

@@ -169,7 +169,7 @@ def test_every_sequence_is_updated_once_at_a_rate_that_warms_up(run, groups):
 
 
 def test_a_step_without_a_gradient_updates_nothing_and_still_has_a_record(run, groups):
-    flat = [
+    zero_variance = [
         replace(
             entry,
             outcome=GroupOutcome.ZERO_VARIANCE_IDLE,
@@ -184,7 +184,7 @@ def test_a_step_without_a_gradient_updates_nothing_and_still_has_a_record(run, g
     ]
     now = run()
     record, updates, _ = loop.one_step(
-        now, Collected(1, 0, flat), updates=5, probe=0.0, clock=loop.Clock()
+        now, Collected(1, 0, zero_variance), updates=5, probe=0.0, clock=loop.Clock()
     )
 
     assert ([], 5) == (now.trainer.updated, updates)

@@ -251,7 +251,7 @@ def test_the_group_size_is_chosen_from_what_grading_found(problems, settings):
     open_choice = ZeroVarianceSettings(group_sizes=(2, 4, 6))
     chosen = with_group_size(settings.model_copy(update={"zero_variance": open_choice}), rows)
 
-    # Groups of two are flat too often; three prompts of four responses become three of four.
+    # Groups of two have zero variance too often, so three prompts of four responses are chosen.
     assert (4, 3) == (chosen.group_size, chosen.prompts_per_step)
     assert settings == with_group_size(settings, rows)
 

@@ -23,7 +23,7 @@ def test_seed_problem_and_sample_each_make_another_stream():
 
 
 @pytest.mark.parametrize("temperature", [0.5, 1.0, 2.0])
-def test_tokens_come_as_often_as_the_tempered_distribution_says(temperature):
+def test_tokens_have_the_frequencies_of_the_tempered_distribution(temperature):
     logits = torch.tensor([0.0, 2.0, -torch.inf, 1.0])
     count = 40_000
     keys = np.full(count, stream_key(0, "p", 0), dtype=np.uint64)
@@ -35,7 +35,7 @@ def test_tokens_come_as_often_as_the_tempered_distribution_says(temperature):
     assert torch.allclose(expected.log()[tokens], logprobs)
 
 
-def test_without_temperature_the_likeliest_token_is_taken_at_temperature_one():
+def test_greedy_decoding_draws_the_likeliest_token_at_temperature_one():
     logits = torch.tensor([[0.0, 3.0, 1.0]])
 
     token, logprob = draw(logits, 0.0, np.array([0.99]))

@@ -26,7 +26,7 @@ def weights():
 
 
 class Workers:
-    """Threads that receive as vLLM's workers do: told what comes, then handed it."""
+    """Threads that receive as vLLM's workers do: first the metadata, then the tensors."""
 
     def __init__(self, link):
         self.seen = [{} for _ in range(WORKERS)]

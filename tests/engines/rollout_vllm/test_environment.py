@@ -49,7 +49,7 @@ def test_a_child_is_no_part_of_the_launch_and_sees_its_gpus_only():
 
 
 @pytest.mark.usefixtures("own_environment")
-def test_an_engine_apart_has_the_last_gpus_and_weights_go_there_by_nccl(monkeypatch):
+def test_a_dedicated_engine_has_the_last_gpus_and_receives_weights_by_nccl(monkeypatch):
     os.environ["CUDA_VISIBLE_DEVICES"] = "4,5,6,7"
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "current_device", lambda: 1)

@@ -1,4 +1,4 @@
-"""vLLM inside a world of processes that torchrun started, beside a process group of others."""
+"""vLLM inside a world of processes that torchrun started, next to a process group of others."""
 
 import importlib.util
 import json
@@ -44,7 +44,7 @@ def _left_by_a_launch_that_was_killed():
 
 
 @pytest.mark.parametrize("tensor", [1, 2])
-def test_ranks_serve_beside_a_process_group_that_outlives_them(tensor, tmp_path, expected):
+def test_ranks_serve_next_to_a_process_group_that_outlives_them(tensor, tmp_path, expected):
     launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
     world = ["--nproc-per-node=2", str(WORLD), str(BASE_MODEL), str(tensor), str(tmp_path)]
     done = subprocess.run(

@@ -185,7 +185,7 @@ def test_without_a_group_the_one_that_takes_a_lost_ones_place_reads_the_new_weig
     engine.close()
 
 
-def test_a_worker_of_two_that_is_lost_in_a_hand_over_takes_nothing_with_it():
+def test_losing_one_of_two_workers_in_a_weight_sync_loses_nothing_else():
     layout = LayoutSettings(dedicated_rollout_gpus=2, rollout_tensor=2, hang_s=HANG_S)
     engine, trainer = VllmRolloutEngine(BASE_MODEL, layout=layout, group="gloo"), trained(2)
     engine._staging.chunk_bytes = PACKET

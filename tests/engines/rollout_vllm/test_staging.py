@@ -40,7 +40,7 @@ def test_experts_of_a_layer_are_one_entry_or_many():
     assert {"m.mlp.gate_up_proj": (6, 5)} == single("m.mlp.gate_up_proj", (6, 5))
 
 
-def test_a_folder_is_a_model_directory_of_what_was_handed_over(staging, weights):
+def test_a_folder_is_a_model_directory_of_the_synced_weights(staging, weights):
     folder = staging.write(iter(weights.items()))
     model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
 

@@ -81,7 +81,7 @@ def test_an_updated_engine_computes_as_a_new_one_on_the_new_weights(engine, expo
     assert 0 == engine.restarts
 
 
-def test_a_checkpoint_in_its_own_names_and_numbers_can_be_handed_over(engine):
+def test_a_checkpoint_with_its_own_names_and_dtype_can_be_synced(engine):
     weights = load_file(BASE_MODEL / "model.safetensors")
     digest = engine.load_weights(iter(weights.items()), version=3)
     fresh = VllmRolloutEngine(BASE_MODEL)
@@ -190,7 +190,7 @@ def test_weights_are_refused_while_rollouts_are_generated(engine):
     assert 0.0 == gap(engine, before)
 
 
-def test_nothing_is_computed_with_half_of_a_hand_over(engine, exported):
+def test_no_request_is_computed_during_a_partial_weight_sync(engine, exported):
     folder, expected = exported
 
     def broken_off():
@@ -207,7 +207,7 @@ def test_nothing_is_computed_with_half_of_a_hand_over(engine, exported):
     assert gap(engine, expected) <= 1e-5
 
 
-def test_no_more_than_the_open_layers_of_a_hand_over_are_held(engine):
+def test_a_weight_sync_holds_only_its_incomplete_layers(engine):
     alive, most = [], []
     trainer = TorchTrainer(BASE_MODEL)
 

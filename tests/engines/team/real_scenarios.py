@@ -21,7 +21,7 @@ from tasks.engines.weight_sync import Outgoing
 SAMPLING = Sampling(max_new_tokens=12, temperature=1.0, seed=3)
 LAYOUTS = {
     "colocated": (2, LayoutSettings(expert=2)),
-    "apart": (2, LayoutSettings(expert=2, dedicated_rollout_gpus=1)),
+    "dedicated": (2, LayoutSettings(expert=2, dedicated_rollout_gpus=1)),
     "stages": (4, LayoutSettings(pipeline=2, expert=2, rollout_tensor=2)),
     "shards": (4, LayoutSettings(tensor=2, expert=2, rollout_tensor=2)),
 }
@@ -54,7 +54,7 @@ def gap(trainer, rollouts: list) -> float:
 
 
 def a_step(layout: LayoutSettings, model: Path, out: Path) -> dict:
-    """Roll out, rest, score, update, hand over, roll out again."""
+    """Roll out, sleep, score, update, sync the weights, roll out again."""
     engines = MachineSettings(rollout=RolloutKind.VLLM, trainer=TrainerKind.MEGATRON, layout=layout)
     trainer, engine = open_trainer(engines, model), open_rollout(engines, model)
     first = list(engine.generate(scenarios.requests(), SAMPLING))

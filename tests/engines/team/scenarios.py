@@ -262,7 +262,7 @@ class Failing(HFRolloutEngine):
 def failing(how: str, model: Path, out: Path) -> None:
     make = partial(Failing, model, how)
     engine = TeamRollout(
-        current(), make, replicas=ALONE, dedicated=how == "apart", precision=Precision.FP32
+        current(), make, replicas=ALONE, dedicated=how == "dedicated", precision=Precision.FP32
     )
     # As a phase of RL does: the agent, which sees a rank end, may be faster than its reason.
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -273,19 +273,19 @@ def failing(how: str, model: Path, out: Path) -> None:
         raise
 
 
-def leader_fails(model: Path, out: Path) -> None:
+def controller_fails(model: Path, out: Path) -> None:
     team_rollout(model)
     raise SettingsError("steps is -1")
 
 
-def leader_fails_amid(model: Path, out: Path) -> None:
+def controller_fails_during_rollout(model: Path, out: Path) -> None:
     rollouts = team_rollout(model).generate(requests(), replace(SAMPLING, max_new_tokens=200))
     next(rollouts)
     raise SettingsError("steps is -1")
 
 
-def told(model: Path, out: Path) -> dict:
-    """SIGTERM comes to the worker alone; the controller hears of it and both end well."""
+def sigterm_to_worker(model: Path, out: Path) -> dict:
+    """Send SIGTERM to the worker alone; the controller receives it too and both end normally."""
     engine = team_rollout(model)
     came = []
     previous = signal.signal(signal.SIGTERM, lambda *_: came.append("controller"))
@@ -301,7 +301,7 @@ def told(model: Path, out: Path) -> dict:
 
 
 class Terminated(HalfTrainer):
-    """Its machine is told to go while it is opened."""
+    """A trainer whose process receives SIGTERM while it is opened."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
@@ -310,19 +310,19 @@ class Terminated(HalfTrainer):
 
 
 SCENARIOS: dict[str, Callable] = {
-    "told": told,
+    "sigterm_to_worker": sigterm_to_worker,
     "rolled_out": rolled_out,
     "trained": trained,
     "async_group": async_group,
     "grouped": grouped,
     "other_weights": other_weights,
     "other_kernels": other_kernels,
-    "follower_raises": partial(failing, "raises"),
-    "follower_is_killed": partial(failing, "killed"),
-    "follower_has_bad_data": partial(failing, "data"),
-    "follower_fails_apart": partial(failing, "apart"),
-    "leader_fails": leader_fails,
-    "leader_fails_amid": leader_fails_amid,
+    "worker_raises": partial(failing, "raises"),
+    "worker_is_killed": partial(failing, "killed"),
+    "worker_has_bad_data": partial(failing, "data"),
+    "worker_fails_on_dedicated_gpus": partial(failing, "dedicated"),
+    "controller_fails": controller_fails,
+    "controller_fails_during_rollout": controller_fails_during_rollout,
 }
 
 

@@ -25,7 +25,7 @@ def model(tiny_moe, tmp_path_factory):
     return build_served_moe(tiny_moe, folder, moe_intermediate_size=64, num_key_value_heads=2)
 
 
-@pytest.fixture(scope="module", params=["colocated", "apart", "stages", "shards"])
+@pytest.fixture(scope="module", params=["colocated", "dedicated", "stages", "shards"])
 def found(request, model, tmp_path_factory):
     out = tmp_path_factory.mktemp("real")
     done = subprocess.run(
@@ -46,7 +46,7 @@ def test_every_prompt_is_answered_once_before_and_after_an_update(found):
     assert 24 == found["sequences"]
 
 
-def test_the_engine_says_what_the_trainer_says_with_its_routes(found):
+def test_the_engine_has_the_log_probs_of_the_trainer_with_its_routes(found):
     assert max(found["gaps"]) < 1e-4
 
 

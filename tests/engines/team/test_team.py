@@ -101,7 +101,7 @@ def test_engines_of_their_own_roll_out_while_the_trainer_works(found):
     assert "while the team is busy" in one["refused"]
 
 
-def test_of_a_tensor_parallel_replica_the_first_rank_alone_speaks(found):
+def test_only_the_first_rank_of_a_tensor_parallel_replica_replies(found):
     one = returned(found, "grouped")
 
     assert {"answers": 12, "sequences": 12} == one
@@ -115,37 +115,34 @@ def test_of_a_tensor_parallel_replica_the_first_rank_alone_speaks(found):
             "other_kernels",
             "EngineError: weight sync: on canary sequences the engine of rank 1",
         ),
-        ("follower_raises", "EngineError: rank 1: RuntimeError: no such kernel"),
-        ("follower_fails_apart", "EngineError: rank 1: RuntimeError: no such kernel"),
-        ("follower_has_bad_data", "DataError: rank 1: row 7 is not a number"),
-        ("leader_fails", "SettingsError: steps is -1"),
-        ("leader_fails_amid", "SettingsError: steps is -1"),
+        ("worker_raises", "EngineError: rank 1: RuntimeError: no such kernel"),
+        ("worker_fails_on_dedicated_gpus", "EngineError: rank 1: RuntimeError: no such kernel"),
+        ("worker_has_bad_data", "DataError: rank 1: row 7 is not a number"),
+        ("controller_fails", "SettingsError: steps is -1"),
+        ("controller_fails_during_rollout", "SettingsError: steps is -1"),
     ],
 )
-def test_a_failure_ends_all_ranks_within_seconds_and_says_whose_it_was(found, name, message):
+def test_a_failure_ends_all_ranks_within_seconds_and_names_the_rank(found, name, message):
     assert found[name]["message"]["message"].startswith(message)
     assert found[name]["seconds"] < QUICK_S
 
 
-def test_the_leader_is_told_what_failed_on_another_rank(found):
+def test_the_controller_receives_the_failure_of_another_rank(found):
     assert (
-        "EngineError: rank 1: RuntimeError: no such kernel"
-        == found["follower_raises"]["controller"]
+        "EngineError: rank 1: RuntimeError: no such kernel" == found["worker_raises"]["controller"]
     )
-    assert (
-        "DataError: rank 1: row 7 is not a number" == found["follower_has_bad_data"]["controller"]
-    )
+    assert "DataError: rank 1: row 7 is not a number" == found["worker_has_bad_data"]["controller"]
 
 
 def test_a_killed_rank_ends_the_others(found):
-    one = found["follower_is_killed"]
+    one = found["worker_is_killed"]
 
     assert (1, -9) == (one["rank"], one["code"])
     assert one["seconds"] < QUICK_S
 
 
-def test_sigterm_to_one_rank_reaches_the_leader_and_ends_nobody(found):
-    one = found["told"]["returned"]["0"]
+def test_sigterm_to_one_rank_reaches_the_controller_and_ends_no_process(found):
+    one = found["sigterm_to_worker"]["returned"]["0"]
 
     assert {"came": ["controller"], "answers": 12} == one
 

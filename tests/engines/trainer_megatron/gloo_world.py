@@ -70,7 +70,7 @@ def _rank(
     function: Callable[..., Any],
     arguments: tuple[Any, ...],
 ) -> None:
-    """One process: what goes wrong in it is told to the parent, not lost."""
+    """Run one process; its failure is sent to the parent."""
     os.environ.update(environment)
     torch.set_num_threads(1)
     try:

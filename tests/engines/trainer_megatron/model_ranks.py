@@ -86,7 +86,7 @@ def save_in_pieces(source: Path, layout: LayoutSettings, folder: Path) -> None:
 
 
 def refusal_to_load(folder: Path) -> str:
-    """What is said about a folder that does not hold its model."""
+    """Return the error message for a folder that does not hold the model."""
     layout = LayoutSettings()
     ranks = parallel.initialise(layout)
     geometry = read_geometry(folder)

@@ -117,7 +117,7 @@ def test_another_layout_takes_up_weights_and_optimizer(trainers, states, first, 
     assert all(torch.allclose(then[name], found_then[name], rtol=0, atol=2e-5) for name in then)
 
 
-def test_an_optimizer_that_was_not_taken_up_would_be_seen(states):
+def test_an_optimizer_state_that_is_not_loaded_is_detected(states):
     """What the tests above measure: two updates move weights by more than they allow."""
     _, (now, _, then) = states("one")
 

@@ -45,7 +45,7 @@ def test_a_rank_s_shards_make_its_own_rows_of_the_whole():
 
 @pytest.mark.parametrize("fusion", Fusion)
 @pytest.mark.parametrize("columns", [(), (3,)])
-def test_what_was_fused_comes_apart_as_it_was(fusion, columns):
+def test_splitting_a_fused_weight_restores_its_parts(fusion, columns):
     geometry = replace(read_geometry(BASE_MODEL), heads=4, groups=2, head_size=2)
     rows = {Fusion.WHOLE: [8], Fusion.GATE_UP: [6, 6], Fusion.QKV: [8, 4, 4]}[fusion]
     parts = [torch.randn(count, *columns) for count in rows]

@@ -1,4 +1,4 @@
-"""Every process knows its place, and impossible layouts are refused before anything is built."""
+"""Every process has its rank, and impossible layouts are refused before anything is built."""
 
 import os
 import re
@@ -34,7 +34,7 @@ def place(layout: LayoutSettings) -> dict[str, int]:
 
 
 def refusal(*layouts: LayoutSettings) -> str:
-    """What is said about the last of these layouts."""
+    """Return the error message for the last of these layouts."""
     for layout in layouts[:-1]:
         parallel.initialise(layout)
     with pytest.raises(SettingsError) as refused:
@@ -55,7 +55,7 @@ def place_without_torchrun() -> dict[str, int]:
 
 
 def place_after_a_closed_world() -> dict[str, int]:
-    """The same when an engine beside it closed the process group in between."""
+    """The same after another engine closed the process group in between."""
     forget_torchrun()
     parallel.initialise(LayoutSettings())
     distributed.destroy_process_group()

@@ -52,7 +52,7 @@ def test_no_response_has_no_scores_and_a_gradient_of_zero():
     assert not head_VH.grad.any()
 
 
-def test_a_slice_knows_its_padding():
+def test_a_slice_excludes_its_padding():
     assert [8, 8, 7] == [vocabulary_slice(TOKENS, 8, rank, None).real for rank in range(3)]
     assert 0 == vocabulary_slice(TOKENS, 12, 2, None).real
 

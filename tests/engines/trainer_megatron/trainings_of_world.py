@@ -24,7 +24,7 @@ AUXILIARY = AuxiliarySettings(entropy=0.01, balance=0.1, router_z=0.01)
 LEARNING_RATE = 1e-3
 DECAY = 0.1
 FIRST = torch.tensor([0])
-FLAT = 1e6
+LARGE = 1e6
 """AdamW with this epsilon and learning rate subtracts the clipped gradient itself."""
 
 
@@ -60,19 +60,19 @@ def train_in_team(
 
     def lead() -> tuple[Trained, list[dict[str, float]]]:
         graded, trainer, other = (
-            TeamTrainer(current(), partial(open_trainer, folder, layout, flat=flat))
-            for flat in (True, False, False)
+            TeamTrainer(current(), partial(open_trainer, folder, layout, plain_sgd=plain_sgd))
+            for plain_sgd in (True, False, False)
         )
         return report(graded, [], trainer, batch), updates(other, batch.select(FIRST), 1)
 
     return in_team(lead)()
 
 
-def open_trainer(folder: Path, layout: LayoutSettings, *, flat: bool) -> MegatronTrainer:
-    """A trainer whose step is its clipped gradient, if flat."""
-    trainer = MegatronTrainer(folder, layout=layout, weight_decay=0.0 if flat else DECAY)
-    if flat:
-        flatten(trainer._for_training().optimizer.param_groups)
+def open_trainer(folder: Path, layout: LayoutSettings, *, plain_sgd: bool) -> MegatronTrainer:
+    """Open a trainer; with `plain_sgd` its step is the clipped gradient."""
+    trainer = MegatronTrainer(folder, layout=layout, weight_decay=0.0 if plain_sgd else DECAY)
+    if plain_sgd:
+        make_plain_sgd(trainer._for_training().optimizer.param_groups)
     return trainer
 
 
@@ -105,18 +105,18 @@ def gradient(
     trainer: Trainer, groups: list[dict[str, Any]], batch: TokenBatch
 ) -> dict[str, torch.Tensor]:
     """The clipped gradient of a loss with all terms, under Hugging Face names."""
-    flatten(groups)
+    make_plain_sgd(groups)
     before = weights(trainer)
     trainer.update(
-        batch, weighted, temperature=TEMPERATURE, learning_rate=FLAT, auxiliary=AUXILIARY
+        batch, weighted, temperature=TEMPERATURE, learning_rate=LARGE, auxiliary=AUXILIARY
     )
     return {name: before[name] - tensor for name, tensor in trainer.weights()}
 
 
-def flatten(groups: list[dict[str, Any]]) -> None:
+def make_plain_sgd(groups: list[dict[str, Any]]) -> None:
     """Make an optimizer subtract the clipped gradient."""
     for group in groups:
-        group["eps"], group["weight_decay"] = FLAT, 0.0
+        group["eps"], group["weight_decay"] = LARGE, 0.0
 
 
 def updates(trainer: Trainer, batch: TokenBatch, count: int) -> list[dict[str, float]]:
@@ -210,7 +210,7 @@ def _gathered(
 
 
 def _wanted(trainer: MegatronTrainer, micro: Any) -> torch.Tensor:
-    """Experts [M, L, K] that this rank's routers are told to use, sorted."""
+    """Experts [M, L, K] that this rank's routers replay, sorted."""
     routes = trainer._passes._routes(micro).experts_MLK
     assert routes is not None
     return routes.sort(dim=2).values

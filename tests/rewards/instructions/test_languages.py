@@ -51,7 +51,7 @@ def test_a_sentence_is_in_its_language_and_in_no_other(language: str) -> None:
             assert is_language(sentence, language) is not True, other
 
 
-def test_malay_and_indonesian_are_told_apart_only_by_words_that_differ() -> None:
+def test_malay_and_indonesian_are_distinguished_only_by_words_that_differ() -> None:
     shared = "Ini untuk saya dan itu untuk mereka."
     malay = "Kasut ini boleh dipakai kerana saiz dan kualiti yang baik."
 
@@ -103,7 +103,7 @@ def test_a_few_words_do_not_make_a_long_text_a_language() -> None:
     assert is_language("Meureutoh " * 29 + "that", "en") is False
 
 
-def test_a_long_text_is_always_told() -> None:
+def test_a_long_text_is_always_identified() -> None:
     english, french = SENTENCES["en"] * 2, SENTENCES["fr"] * 2
 
     assert is_language("xqz wvk " * 15, "id") is False
@@ -117,7 +117,7 @@ def test_a_text_without_a_script_is_in_no_language(text: str) -> None:
     assert is_language(text, "ko") is False
 
 
-def test_an_unknown_language_or_unknown_words_cannot_be_told() -> None:
+def test_an_unknown_language_or_unknown_words_cannot_be_identified() -> None:
     assert is_language("These are the shoes.", "tlh") is None
     assert is_language("xqz wvk", "en") is None
 
@@ -130,7 +130,7 @@ def test_an_unknown_language_or_unknown_words_cannot_be_told() -> None:
         ("xcopa/id_test.jsonl", "id", 0.5),
     ],
 )
-def test_public_sentences_are_hardly_ever_taken_for_another_language(
+def test_public_sentences_are_rarely_identified_as_another_language(
     path: str, language: str, least_yes: float
 ) -> None:
     file = Path(os.environ.get("EACHPROMPT_DATA", "/nowhere")) / path

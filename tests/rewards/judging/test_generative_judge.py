@@ -58,7 +58,7 @@ def test_an_answer_is_compared_with_the_reference_in_both_orders(answer, score, 
     assert 2 == judge.calls.asked
 
 
-def test_a_judge_that_always_takes_the_first_says_nothing():
+def test_a_judge_that_always_prefers_the_first_gives_a_half():
     verdict = verifier(ScriptedJudge(lambda _: completion(Label.A)))(build(REFERENCE), "longer")
 
     assert (0.5, "orders_disagree") == (verdict.score, verdict.reason)
@@ -110,7 +110,7 @@ def test_an_anchor_is_the_first_answer_and_costs_a_line_not_a_square():
     assert 2 * 3 == judge.calls.asked
 
 
-def test_a_reference_in_a_group_mode_is_shown_beside_the_answers():
+def test_a_reference_in_a_group_mode_is_shown_with_the_answers():
     seen = []
 
     def script(prompt):
@@ -123,7 +123,7 @@ def test_a_reference_in_a_group_mode_is_shown_beside_the_answers():
 
 
 @pytest.mark.parametrize("gold", [REFERENCE, ROUND, ANCHOR])
-def test_a_group_of_ties_teaches_nothing(gold):
+def test_a_group_of_ties_has_zero_variance(gold):
     judge = ScriptedJudge(lambda _: completion(Label.TIE))
     found = group_verifier(judge)(build(gold), ["a", "bb", "ccc", "d"])
 

@@ -1,4 +1,4 @@
-"""Programs and their tests apart: what crosses, what does not, and that nothing stays."""
+"""Programs run separately from their tests: what crosses over, and that nothing is left behind."""
 
 import os
 import subprocess

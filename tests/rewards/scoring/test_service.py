@@ -174,7 +174,7 @@ def _state(process: Path) -> str:
         return "Z"
 
 
-def test_a_thread_that_takes_too_long_is_given_up(service, problem) -> None:
+def test_a_thread_that_runs_too_long_is_abandoned(service, problem) -> None:
     start = time.monotonic()
     late, quick = service.score([problem("slow_here", "{}")] * 2, ["3000", "1"])
 
@@ -226,7 +226,7 @@ def test_neither_order_nor_workers_nor_durations_change_a_verdict(
     assert [0.0, 0.0, 1.0] == [scored["whole", n].verdict.score for n in range(3)]
 
 
-def test_the_service_says_what_serial_scoring_says(problem) -> None:
+def test_the_service_agrees_with_serial_scoring(problem) -> None:
     cases = [
         ("choice", {"correct": ["a bag"]}, "a bag"),
         ("choice", {}, "x"),
@@ -307,7 +307,7 @@ def test_a_group_verifier_that_forgets_somebody_judges_nobody(service, finished)
     assert {"verifier_error:too_few:ValueError"} == reasons
 
 
-def test_an_unknown_verifier_is_refused_before_anything_is_judged(service, finished) -> None:
+def test_an_unknown_verifier_is_refused_before_anything_is_scored(service, finished) -> None:
     with pytest.raises(SettingsError, match="verifier 'nobody' does not exist"):
         service.submit(finished("nobody", "a"))
     assert {} == service.gather()

@@ -81,7 +81,7 @@ ROW = {"verifier": "choice", "answer": {"correct": ["a bag"]}, "response": "a ba
         (b"x" * 2_000_000, 413, "too_large", "2000000 bytes, at most 1000000"),
     ],
 )
-def test_what_is_wrong_with_a_request_is_said_in_json(scorer, body, status, code, message):
+def test_a_bad_request_is_reported_in_json(scorer, body, status, code, message):
     with served(scorer, Limits(body_bytes=1_000_000)) as found:
         got, reply = call(found, "/v1/score", body)
 

@@ -70,7 +70,7 @@ def test_a_platform_without_checkpoints_does_without(tmp_path):
 
 
 def run(folder, uri, slot, small_phase, last):
-    """One attempt on a new disk, told to stop after a step."""
+    """One attempt on a new disk, preempted after a step."""
     with keep_durable(folder, uri, slot, lambda: 20.0) as keeper:
         for step in range(state.newest(folder) + 1, last + 1):
             small_phase(folder, step, step)
@@ -100,7 +100,7 @@ def test_the_pointer_finds_a_store_that_has_moved(attempt, small_phase, tmp_path
         assert 2 == state.newest(tmp_path / "disk1")
 
 
-def test_a_lost_upload_is_said_aloud(attempt, small_phase, tmp_path, caplog):
+def test_a_lost_upload_is_logged(attempt, small_phase, tmp_path, caplog):
     uri = tmp_path / "durable"
     with pytest.raises(Preempted):
         run(tmp_path / "disk0", str(uri), attempt(0), small_phase, 2)

@@ -28,7 +28,7 @@ STEPS = 3
 
 @pytest.fixture
 def store(tmp_path, monkeypatch):
-    """A store, and a disk beside it that may be lost."""
+    """A store, and a separate disk that may be lost."""
     monkeypatch.setenv("EACHPROMPT_STATE", str(tmp_path / "disk"))
     folder = tmp_path / "store"
     return StoreRef(uri=str(folder), id=store_at(str(folder)).open(), tracking_uri="http://nobody")
@@ -114,9 +114,7 @@ def test_a_server_that_never_answers_does_not_hold_a_step_up(store, settings, si
     assert list(range(1, 30)) == spooled(store)
 
 
-def test_rl_beside_a_server_that_never_answers_ends_with_every_row(
-    store, phase, silent, monkeypatch
-):
+def test_rl_with_a_server_that_never_answers_ends_with_every_row(store, phase, silent, monkeypatch):
     monkeypatch.setenv("MLFLOW_HTTP_REQUEST_TIMEOUT", "1")
     phase(silent)
 
@@ -139,9 +137,7 @@ def test_a_phase_whose_machine_is_lost_goes_on_from_the_store(
     assert [1, 2, 3] == spooled(store)
 
 
-def test_a_pod_told_to_stop_uploads_its_step_and_asks_for_another_try(
-    store, phase, tmp_path, monkeypatch
-):
+def test_a_preempted_pod_uploads_its_step_and_requests_a_retry(store, phase, tmp_path, monkeypatch):
     def telling(steps, *_):
         for number, step in enumerate(steps):
             if number == 0:

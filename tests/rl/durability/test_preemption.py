@@ -33,7 +33,7 @@ def test_a_step_that_takes_too_long_is_abandoned_and_done_again(phase_in, scorer
     assert [2] == [r.report.step for r in train(phase_in(tmp_path, steps=2), slow)]
 
 
-def test_an_abandoned_step_is_told_again_as_long_as_a_library_swallows_the_error():
+def test_an_abandoned_step_is_signalled_again_while_a_library_swallows_the_error():
     with listen_for_sigterm(HOUR_S) as stop, stop.abandon_late_step():
         signal.raise_signal(signal.SIGTERM)
         left, again = signal.getitimer(signal.ITIMER_REAL)
@@ -69,7 +69,7 @@ def test_the_upload_gets_what_the_step_left_of_the_grace_period():
         assert 0.9 * HOUR_S < stop.seconds_left() <= UPLOAD_SHARE * HOUR_S
 
 
-def test_told_before_the_first_step_it_does_not_begin(phase_in, scorer, tmp_path):
+def test_a_phase_preempted_before_the_first_step_does_not_begin(phase_in, scorer, tmp_path):
     with listen_for_sigterm(30.0) as stop:
         os.kill(os.getpid(), signal.SIGTERM)
         with pytest.raises(Preempted, match="before step 1"):

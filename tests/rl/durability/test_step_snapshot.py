@@ -42,7 +42,7 @@ def test_the_newest_three_and_every_twentieth_are_kept(tmp_path):
     assert [1, 2] == steps(step_snapshot.find_snapshots(tmp_path, 2))
 
 
-def test_a_phase_keeps_capsules_beside_its_state_and_in_its_report(phase, tmp_path):
+def test_a_phase_keeps_snapshots_next_to_its_state_and_in_its_report(phase, tmp_path):
     (tmp_path / "model").mkdir()
     finish(phase, tmp_path / "model", tmp_path / "report")
 
@@ -58,7 +58,7 @@ def test_reading_and_writing_again_gives_the_same_bytes(phase):
     assert path.read_bytes() == step_snapshot.encode(step_snapshot.decode(path.read_bytes()))
 
 
-def test_weights_are_handed_from_one_capsule_to_the_next(phase):
+def test_each_snapshot_starts_from_the_weights_of_the_previous_one(phase):
     two, three = (
         step_snapshot.decode((phase.state / "snapshots" / step_snapshot.name_of(step)).read_bytes())
         for step in (2, 3)
@@ -69,7 +69,7 @@ def test_weights_are_handed_from_one_capsule_to_the_next(phase):
     assert three.weights_before != three.weights_after
 
 
-def test_a_resumed_phase_writes_the_same_capsules(phase, phase_in, scorer, tmp_path):
+def test_a_resumed_phase_writes_the_same_snapshots(phase, phase_in, scorer, tmp_path):
     # When states are saved is no part of a step.
     cut = phase_in(tmp_path, commit_every=3)
     list(itertools.islice(train(cut, scorer()), 2))

@@ -41,7 +41,7 @@ def rollouts_of(collected):
     return [item.rollout for entry in collected.groups for item in entry.group.rollouts]
 
 
-def test_flat_groups_are_refilled_and_counted_as_surplus(collector):
+def test_zero_variance_groups_are_refilled_and_counted_as_surplus(collector):
     calls = []
 
     def first_draw_flat(problem, _):
@@ -92,7 +92,7 @@ def test_a_collector_goes_on_from_its_state(collector):
     assert rollouts_of(first) != rollouts_of(second)
 
 
-def test_a_prompt_that_is_surely_flat_is_not_rolled_out(collector, problems):
+def test_a_prompt_of_certain_zero_variance_is_not_rolled_out(collector, problems):
     rates = [1.0] * 6 + [0.5] * 6
     picky = ZeroVarianceSettings(skip_above=0.6, refill_rounds=0)
 
@@ -107,7 +107,7 @@ def test_a_prompt_that_is_surely_flat_is_not_rolled_out(collector, problems):
 
 
 def test_a_skipped_prompt_gets_another_chance(collector, problems):
-    """All are predicted flat: nothing is dropped for good, and a draw always ends."""
+    """All are predicted to have zero variance: none is dropped for good, and a draw always ends."""
     picky = ZeroVarianceSettings(skip_above=0.6, refill_rounds=0)
     rows = graded(problems, [1.0] * 12)
     found = collector(rows=rows, zero_variance=picky).collect(1)

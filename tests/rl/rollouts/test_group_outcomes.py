@@ -29,13 +29,13 @@ def group(problems, make_rollout):
         ([1.0, None, None], 0.1, GroupOutcome.UNSCORED),
     ],
 )
-def test_the_fate_of_a_group_follows_from_its_verdicts(settings, group, scores, alpha, outcome):
+def test_the_outcome_of_a_group_follows_from_its_verdicts(settings, group, scores, alpha, outcome):
     chosen = settings.model_copy(update={"zero_variance": ZeroVarianceSettings(rl_zvp_alpha=alpha)})
 
     assert outcome is decide_outcome(chosen, group(scores))
 
 
-def test_penalties_cannot_make_a_flat_group_look_alive(settings, group):
+def test_penalties_cannot_give_variance_to_a_zero_variance_group(settings, group):
     shaped = group([0.0, 0.0, 0.0])
     items = tuple(
         ScoredRollout(item.rollout, "", item.verdict, -0.1 * number)
@@ -58,10 +58,10 @@ def test_answers_that_a_judge_finds_alike_have_no_sign(settings, group, score):
 
 
 def test_contrast_takes_the_places_of_the_batch_first(group):
-    flat = CollectedGroup(group([1.0, 1.0]), 0, GroupOutcome.ZERO_VARIANCE_TRAINED)
+    uniform = CollectedGroup(group([1.0, 1.0]), 0, GroupOutcome.ZERO_VARIANCE_TRAINED)
     alive = CollectedGroup(group([1.0, 0.0]), 1, GroupOutcome.NON_ZERO_VARIANCE)
 
-    chosen = fill([flat, flat, alive], places=2)
+    chosen = fill([uniform, uniform, alive], places=2)
 
     assert [
         GroupOutcome.ZERO_VARIANCE_TRAINED,

@@ -8,7 +8,7 @@ def graded(problem, rate, tokens=10.0):
     )
 
 
-def test_nothing_known_predicts_nothing(problems):
+def test_without_records_nothing_is_predicted(problems):
     history = History({})
 
     assert history.pass_rate("new") is None
@@ -34,7 +34,7 @@ def test_older_groups_fade():
     assert 0.0 == history.of("p").last_pass_rate
 
 
-def test_a_prompt_that_was_always_solved_is_expected_to_be_flat():
+def test_a_prompt_that_was_always_solved_is_expected_to_have_zero_variance():
     history = History({})
     chances = []
     for _ in range(3):

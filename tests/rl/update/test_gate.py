@@ -48,7 +48,7 @@ def test_the_decision_follows_from_k3(k3, decision):
     assert (7, decision) == (record.step, record.decision)
 
 
-def test_a_correction_that_is_always_on_is_said_to_be():
+def test_a_correction_that_is_always_on_is_reported():
     always = SETTINGS.model_copy(update={"correction": Correction.TIS})
 
     record = decide(1, metrics(0.0), 0.0, always)

@@ -92,7 +92,7 @@ def test_a_group_without_any_verdict_has_the_score_zero(settings, entry):
     assert (0.0, 4, 0) == values(row, "mean_score", "abstained", "trained_tokens")
 
 
-def test_seconds_travel_beside_the_rows(step, problems):
+def test_seconds_are_returned_in_addition_to_the_rows(step, problems):
     (cost,) = prompt_costs(step)
 
     names = ("step", "round", "problem_id", "engine_seconds", "verifier_seconds", "judge_calls")

@@ -176,10 +176,10 @@ def test_mismatch_is_of_response_tokens_before_any_update(settings, entry):
     theirs_NT = batch.tokens.columns["rollout_logprobs"]
     same = scores(batch)
     same.logprobs_NT[batch.tokens.response_NT] = theirs_NT[batch.tokens.response_NT]
-    apart = replace(same, logprobs_NT=same.logprobs_NT + 0.5)
+    shifted = replace(same, logprobs_NT=same.logprobs_NT + 0.5)
 
     assert 0.0 == mismatch_of(batch, same)["mismatch/mean_abs_logprob"]
-    assert 0.5 == pytest.approx(mismatch_of(batch, apart)["mismatch/mean_abs_logprob"])
+    assert 0.5 == pytest.approx(mismatch_of(batch, shifted)["mismatch/mean_abs_logprob"])
 
 
 def test_routes_are_compared_only_where_both_sides_have_them(settings, entry):

@@ -77,6 +77,6 @@ def test_arithmetic_agrees_with_floating_point(a: Exact, b: Exact) -> None:
     assert cmath.isclose(product, estimate(a * b), rel_tol=1e-9, abs_tol=1e-3)
 
 
-def test_a_rational_is_known_as_one() -> None:
+def test_a_rational_is_recognised() -> None:
     assert (Fraction(-3, 4), None) == (read("-0.75").rational, read(r"\sqrt{2}").rational)
     assert (7, None) == (number(7).integer, read("7.5").integer)
