@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rich.table import Table
 
-from tasks.benchmarks.examination.judging import Judged
+from tasks.benchmarks.examination.judging import UNABLE, Judged
 
 MAX_CHARACTERS = 2000
 """Of a response, in the file of disagreements; both of its ends are kept."""
@@ -73,8 +73,13 @@ class Confusion:
 
 
 def disagrees(judged: Judged) -> bool:
-    """Whether a verdict is not the known one; an abstention on an equivalent counts."""
+    """Whether a verdict is not the known one; an abstention on an equivalent counts.
+
+    A checker of another project that knows nothing of the question disagrees with nobody.
+    """
     verdict = judged.verdict
+    if verdict.reason == UNABLE:
+        return False
     return verdict.solved != judged.case.kind.right and not (
         verdict.abstained and not judged.case.kind.right
     )

@@ -17,18 +17,19 @@ from importlib import import_module
 from typing import Any
 
 TIMEOUT_S = 5
+_TAGS = re.compile(r"^<tool_call>(.*?)</tool_call>$", re.DOTALL)
 _FENCE = re.compile(r"^```\w*\n(.*?)\n?```$", re.DOTALL)
 
 
 def bfcl(gold: dict[str, Any], response: str) -> bool:
     """Ask BFCL's AST checker; Python calls are read by its own decoder."""
     checker, decode, language = _bfcl()
-    text = response.strip().removeprefix("<tool_call>").removesuffix("</tool_call>").strip()
-    fenced = _FENCE.match(text)
+    text = response.strip()
+    fenced = _FENCE.match(text) or _TAGS.match(text)
     text = fenced[1] if fenced else text
     try:
-        if text.startswith("{"):
-            rows = [json.loads(line) for line in text.splitlines()]
+        if text.lstrip().startswith("{"):
+            rows = [json.loads(line) for line in text.strip().splitlines()]
             made = [{row["name"]: row["parameters"]} for row in rows]
         else:
             made = decode(text)

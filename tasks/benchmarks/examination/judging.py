@@ -27,6 +27,8 @@ from tasks.rewards.workers.pool import Reply, WorkerPool
 
 CHUNK = 64
 MATH_VERIFY = "math_verify"
+UNABLE = "unable"
+"""Why a checker of another project has no verdict."""
 _TIMEOUT_S = 5.0
 """For math-verify, which has no limit of its own here."""
 _SCRIPT = Path(__file__).with_name("foreign_process.py")
@@ -63,7 +65,7 @@ class Foreign:
             self._start()
             return abstain("process_died"), 0.0
         if reply["accepted"] is None:
-            return abstain("unable", reply["error"]), reply["cpu_s"]
+            return abstain(UNABLE, reply["error"]), reply["cpu_s"]
         return scored(float(reply["accepted"]), checker), reply["cpu_s"]
 
     def close(self) -> None:
