@@ -11,7 +11,7 @@ from data_schemas.verdicts import Verdict, abstain, scored
 from tasks.curation.items import Item
 from tasks.curation.rows import BadRow, RawRow
 from tasks.rewards.table import score_batch
-from tasks.store.local import canonical_json
+from tasks.store.files import canonical_json
 
 README = Path(__file__).parents[1] / "README.md"
 NAMES = {
