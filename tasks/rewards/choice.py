@@ -32,7 +32,7 @@ MAX_MENTIONS = 500
 _MARKER = re.compile(
     unicodedata.normalize(
         "NFKC",
-        r"####|\\boxed|(?:final\s+)?answer\s*(?:is|:)|jawapan(?:nya)?\s*(?:akhir\s*)?(?:ialah|adalah|:)|"
+        r"####|\\boxed|(?:final\s+)?answer\s*(?:is(?!n['\u2019]t)|:)|jawapan(?:nya)?\s*(?:akhir\s*)?(?:ialah|adalah|:)|"
         r"jawaban(?:nya)?\s*(?:akhir\s*)?(?:adalah|ialah|:)|resposta\s*(?:final\s*)?(?:é|:)|"
         r"đáp\s*án\s*(?:là|:)|câu\s*trả\s*lời\s*(?:là|:)|คำตอบ\s*(?:คือ|:)|答案\s*(?:是|為|为|:)",
     )
@@ -105,7 +105,10 @@ def _check(gold: Choice, answer: str) -> Verdict:
         return scored(0.0, "wrong", f"none of {list(gold.correct)[:4]!r} in {asserted[:80]!r}")
     if any(_denied(asserted, span) for span in right):
         return scored(0.0, "wrong", f"denied in {asserted[:80]!r}")
-    if any(_hedged(asserted, span) for span in right):
+    asks = any(
+        unicodedata.normalize("NFKC", alias).rstrip().endswith("?") for alias in gold.correct
+    )
+    if any(_hedged(asserted, span, asks=asks) for span in right):
         return scored(0.0, "hedged", asserted[:80])
     return scored(1.0, "correct", asserted[:80])
 
@@ -119,7 +122,9 @@ def _asserted(gold: Choice, answer: str) -> str:
     taken_back = DENIED_BEFORE.search(lead) or HEDGED_BEFORE.search(lead)
     said = " ".join((lead if taken_back else "", text[marker.end() :]))
     names = {fold(alias) for option in (gold.correct, *gold.others) for alias in option}
-    before = [line for line in text[: marker.start()].splitlines() if fold(line) in names]
+    # The line of the marker is no answer of its own: "A resposta é B" does not state option A.
+    whole = text[: marker.start()].rpartition("\n")[0]
+    before = [line for line in whole.splitlines() if fold(line) in names]
     return " | ".join(_clauses(part) for part in (*before, said))
 
 
@@ -153,8 +158,11 @@ def _denied(text: str, span: _Span) -> bool:
     return bool(DENIED_BEFORE.search(before) or DENIED_AFTER.match(after))
 
 
-def _hedged(text: str, span: _Span) -> bool:
+def _hedged(text: str, span: _Span, *, asks: bool) -> bool:
+    """Say whether an option is a guess; one that is a question itself keeps its mark."""
     before, after = _around(text, span)
+    if asks:
+        after = after.lstrip(" ?")
     return bool(HEDGED_BEFORE.search(before) or HEDGED_AFTER.match(after))
 
 

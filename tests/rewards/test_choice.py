@@ -213,6 +213,23 @@ def test_an_article_is_not_option_a(problem, response: str, expected: float) -> 
     assert expected == verify(problem("choice", gold), response).score
 
 
+@pytest.mark.parametrize(
+    ("gold", "response", "expected"),
+    [
+        ({"correct": ["no"], "others": [["yes"]]}, "The answer isn't no.", 0.0),
+        ({"correct": ["no"], "others": [["yes"]]}, "The answer is not no.", 0.0),
+        ({"correct": ["B"], "others": [["A"]]}, "A resposta é B.", 1.0),
+        ({"correct": ["B"], "others": [["A"]]}, "A\nA resposta é B.", 0.0),
+        ({"correct": ["B", "How bad is it?"], "others": [["A"]]}, '"How bad is it?"', 1.0),
+        ({"correct": ["B", "How bad is it?"], "others": [["A"]]}, "Maybe how bad is it?", 0.0),
+    ],
+)
+def test_what_surrounds_an_answer_is_read_as_people_read_it(
+    problem, gold, response: str, expected: float
+) -> None:
+    assert expected == verify(problem("choice", gold), response).score
+
+
 def test_a_flood_of_options_is_the_response_s_fault(problem) -> None:
     verdict = verify(problem("choice", SHOES), "shoes " * 10_000)
 
