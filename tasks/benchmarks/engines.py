@@ -45,6 +45,7 @@ from tasks.engines.embedded.hf_model import load_model
 from tasks.engines.protocols import Request, RolloutEngine, Sampling, TokenBatch, Trainer
 from tasks.engines.select import open_rollout, open_trainer, require
 from tasks.errors import SettingsError
+from tasks.foundation.base import check_model_folder
 from tasks.platform.command_line import positive, run
 
 SHIPPED = Path(__file__).parents[1] / "foundation" / "base_model"
@@ -348,6 +349,7 @@ def main(arguments: Sequence[str]) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         source = random_model(folder / "random") if options.random else options.model
+        check_model_folder(source)
         model = endless_copy(source, folder / "model")
         for precision in (Precision.FP32, Precision.BF16):
             speeds = rollout_speeds(model, precision, load, options.rounds)

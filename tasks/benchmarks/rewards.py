@@ -32,7 +32,7 @@ from data_schemas.verdicts import Verdict
 from tasks.benchmarks.examination.timing import math_verify
 from tasks.benchmarks.reward_cases import Case, cases
 from tasks.errors import SettingsError
-from tasks.platform.command_line import positive, run
+from tasks.platform.command_line import positive, positive_number, run
 from tasks.rewards import table
 from tasks.rewards.scoring.service import ScoringService
 
@@ -142,7 +142,9 @@ def _arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--trace", type=Path, help='JSON lines {"tokens": 123}; default: drawn')
     parser.add_argument("--responses", type=positive, default=256, help="in the drawn step")
     parser.add_argument("--slots", type=positive, default=64, help="sequences decoded at once")
-    parser.add_argument("--rate", type=float, default=150.0, help="tokens per second and sequence")
+    parser.add_argument(
+        "--rate", type=positive_number, default=150.0, help="tokens per second and sequence"
+    )
     parser.add_argument("--plot", type=Path, help="PNG to write")
     return parser.parse_args(arguments)
 

@@ -15,6 +15,7 @@ from tasks.platform.cache_version import code_digest
 from tasks.platform.deck import deck_of_facts
 from tasks.platform.shell import shell
 from tasks.rewards.judging.model_judge import ModelJudge
+from tasks.store import location
 
 
 class Collected(NamedTuple):
@@ -45,7 +46,7 @@ def collect_comparisons(
     code = code_digest("collect_comparisons")
     with stage("collect_comparisons", fitted, store, execution, code) as record:
         folder = record.read("base", base)
-        paths = [Path(file).expanduser().resolve() for file in files]
+        paths = [Path(location.existing_file(file, "--files")) for file in files]
         for place, path in enumerate(paths, start=1):
             record.source(f"file/{place}", path)
         with record.output("comparisons") as out:

@@ -6,6 +6,7 @@ under `pyflyte -v run`.
 """
 
 import argparse
+import math
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -70,6 +71,21 @@ def positive(text: str) -> int:
     if not text.isdecimal() or not 1 <= int(text) <= LARGEST:
         raise argparse.ArgumentTypeError(f"{text!r} must be a whole number from 1 on")
     return int(text)
+
+
+def positive_number(text: str) -> float:
+    """Read a rate from a command line of argparse.
+
+    Raises:
+        ArgumentTypeError: it is none.
+    """
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0.0
+    if not 0.0 < number < math.inf:
+        raise argparse.ArgumentTypeError(f"{text!r} must be a positive number")
+    return number
 
 
 def refuse_repeated(arguments: Sequence[str], options: Sequence[str]) -> None:

@@ -1,0 +1,261 @@
+"""What is typed wrong is answered in one line that names it, with exit code 2 and no traceback."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from flytekit.clis.sdk_in_container.pyflyte import main
+
+from tasks.benchmarks import engines, rewards, rl_step
+from tasks.foundation import wider
+from tasks.mismatch import drift
+from tasks.platform.command_line import run
+
+# The folder of a checkpoint that flytekit opens for a task is left to the garbage collector.
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
+)
+ROOT = Path(__file__).parents[1]
+NOWHERE = {"base_model": "/nowhere"}
+"""What is not refused before ends here, before anything expensive."""
+PIPELINE = [
+    ({"rl_one": {"stepps": 3}}, "rl_one.stepps is not a setting; did you mean `steps`?"),
+    ({"curationn": {}}, "curationn is not a setting; did you mean `curation`?"),
+    ({"rl_two": {"zzz": 3}}, "rl_two.zzz is not a setting; choose from domains, steps"),
+    ({"curation": {"sources": [{"adaptr": "x"}]}}, "sources[0].adapter is missing (and"),
+    ({"rl_two": {"steps": 0}}, "rl_two.steps is 0; it must be greater than or equal to 1"),
+    ({"rl_two": {"steps": -3}}, "rl_two.steps is -3; it must be greater"),
+    ({"rl_two": {"steps": 2.5}}, "rl_two.steps is 2.5; it must be a valid integer"),
+    ({"rl_two": {"steps": "many"}}, "rl_two.steps is 'many'; it must be a valid integer"),
+    ({"rl_two": {"steps": 10**30}}, "rl_two.steps: is too large"),
+    ({"rl_two": {"steps": None}}, "rl_two.steps is None; it must be a valid integer"),
+    ({"sft": {"learning_rate": float("nan")}}, "sft.learning_rate is nan; it must be a finite"),
+    ({"sft": {"learning_rate": float("inf")}}, "sft.learning_rate is inf; it must be a finite"),
+    ({"release": {"min_gain": float("nan")}}, "release.min_gain is nan; it must be a finite"),
+    ({"rl_one": {"domains": {"maths": float("nan")}}}, "rl_one.domains.maths is nan"),
+    ({"rl_one": {"domains": {"mathz": 1}}}, "did you mean `maths`?"),
+    ({"rl_one": {"domains": {}}}, "domains needs at least one domain"),
+    ({"rl_one": {"domains": {"maths": -1}}}, "domains needs at least one domain"),
+    ({"rl_one": {"loss": {"kind": "gpso"}}}, "did you mean `gspo`?"),
+    ({"rl_one": {"loss": {"kind": 5}}}, "rl_one.loss.kind is 5; it must be 'espo'"),
+    ({"evaluation": {"seed": -1}}, "evaluation.seed is -1; it must be greater"),
+    ({"curation": {"seed": 2**32}}, "curation.seed is 4294967296; it must be less than"),
+    ({"curation": {"seed": 10**400}}, "curation.seed"),
+    ({"curation": 5}, "curation is 5; it must be an object"),
+    ({"curation": {"sources": []}}, "curation.sources is []; it must have at least 1 item"),
+    ({"merge": {"weights": [1]}}, "merge.weights[1] is missing"),
+    ({"release": {"name": ""}}, "release.name is ''; it must have at least 1 character"),
+    ({"rl_one": {"rewards": {"judge": {"kind": "http"}}}}, "set judge.address as well"),
+    (
+        {"rl_one": {"rewards": {"judge": {"kind": "http", "address": "ftp://x", "model": "m"}}}},
+        "judge.address 'ftp://x' is no base URL",
+    ),
+    (
+        {"rl_one": {"rewards": {"judge": {"kind": "model", "address": "/nowhere"}}}},
+        "rl_one.rewards.judge.address: /nowhere is not a folder",
+    ),
+    ({"grading": {"screen_model": "/nowhere"}}, "grading.screen_model: /nowhere is not a folder"),
+    ({"rl_one": {"engines": {"rollout": "vllm"}}}, "'vllm' is not installed here"),
+    ({"rl_one": {"engines": {"layout": {"tensor": 2}}}}, "use trainer 'megatron'"),
+    (NOWHERE, "base model /nowhere is not a folder"),
+    ([], "the value is []; it must be an object"),
+    (5, "the value is 5; it must be an object"),
+    (None, "the value is None; it must be an object"),
+]
+STORES = [
+    ("gs://bucket/x", "gs://bucket/x is neither a path nor s3://bucket/prefix"),
+    ("https://host/x", "https://host/x is neither a path nor s3://bucket/prefix"),
+    ("hdfs://name/x", "hdfs://name/x is neither a path nor s3://bucket/prefix"),
+    ("file:///x", "file:///x is neither a path nor s3://bucket/prefix"),
+    ("s3://", "s3:// is neither a path nor s3://bucket/prefix"),
+    ("", "--store is empty"),
+    ("  ", "--store is empty"),
+]
+SOURCES = [
+    ("gsm8k=", "is not adapter=path. Example: --sources gsm8k="),
+    ("=", "is not adapter=path"),
+    ("gsm9k=/x", "adapter is 'gsm9k'. Use one of"),
+    ("gsm8k=/nowhere", "/nowhere is no folder or file"),
+    ("gsm8k=gs://x", "is no folder or file"),
+]
+MODEL = [
+    ("nope", "nope"),
+    ("", "''"),
+    ("models:/x", "models:/x"),
+    ("models:/eachprompt-tiny/abc", "models:/eachprompt-tiny/abc"),
+]
+OTHERS = [
+    ("pretrain", ["--settings", '{"stepps": 1}'], "did you mean `steps`?"),
+    ("pretrain", ["--settings", '{"steps": 0}'], "steps is 0; it must be greater"),
+    ("pretrain", ["--settings", '{"seed": -1}'], "seed is -1"),
+    ("pretrain", ["--settings", '{"vocabulary": 1}'], "vocabulary is 1"),
+    ("judge", ["--settings", '{"epoch": 1}'], "did you mean `epochs`?"),
+    ("judge", ["--settings", '{"learning_rate": 0}'], "learning_rate is 0"),
+    ("judge", ["--settings", '{"entropy_window": [1]}'], "entropy_window[1] is missing"),
+    ("judge", ["--files", "[1]"], "--files[0] is 1; it must be a valid string"),
+    ("judge", ["--files", "x"], "should be a valid json object"),
+    ("judge", ["--files", '["/nowhere"]'], "--files /nowhere is no file"),
+    ("judge", ["--base_model", "/nowhere"], "/nowhere is not a folder"),
+    ("retrain", ["--settings", '{"inbox": ""}'], "inbox is ''; it must have at least 1 character"),
+    ("retrain", ["--settings", '{"min_rows": -1}'], "min_rows is -1"),
+    ("retrain", ["--settings", '{"min_unsolved_share": 2}'], "min_unsolved_share is 2"),
+    ("retrain", ["--settings", '{"rl": {"stepps": 1}}'], "did you mean `steps`?"),
+    ("retrain", [], "there is no"),
+    ("replay", ["--loss", "gpso"], "--loss 'gpso' is none of: espo"),
+    ("replay", ["--step", "-1"], "--step is -1; it must be greater"),
+    ("replay", ["--step", "abc"], "'abc' is not a valid integer"),
+    ("replay", ["--file", "/nowhere"], "/nowhere cannot be read"),
+    ("replay", [], "there is no MLflow store"),
+    ("ledger", ["--show", "-1"], "--show is -1"),
+    ("ledger", [], "there is no MLflow store"),
+    ("audit", [], "there is no MLflow store"),
+    ("agreement", [], "--file is missing"),
+    ("agreement", ["--file", "/nowhere"], "--file /nowhere is no file"),
+    ("agreement", ["--file", ""], "--file is empty"),
+    ("agreement", ["--file", "/tmp"], "--file /tmp is no file"),
+    (
+        "agreement",
+        ["--file", "gs://x/y.jsonl"],
+        "gs://x/y.jsonl is neither a path nor s3://bucket/prefix",
+    ),
+    ("agreement", ["--file", "x", "--show", "-1"], "--show is -1"),
+    ("mismatch", ["--prompts", "0"], "--prompts is 0"),
+    ("mismatch", ["--max_new_tokens", "0"], "--max_new_tokens is 0"),
+    ("mismatch", ["--seeds", "[]"], "--seeds is []"),
+    ("mismatch", ["--seeds", "[-1]"], "--seeds[0] is -1"),
+    ("mismatch", ["--seeds", '["a"]'], "--seeds[0] is 'a'; it must be a valid integer"),
+    ("mismatch", ["--seeds", "x"], "should be a valid json object"),
+    ("mismatch", ["--engines", "fake"], "--engines 'fake' is none of: embedded, real"),
+    ("mismatch", ["--model_folder", "/nowhere"], "/nowhere is not a folder"),
+    ("capacity", [], "give either --preset or --model"),
+    ("capacity", ["--preset", "full_scal"], "did you mean `full_scale`?"),
+    ("capacity", ["--preset", "full_scale", "--model", "x"], "give either --preset or --model"),
+    ("capacity", ["--model", "/nowhere"], "it has no config.json"),
+    ("capacity", ["--preset", "full_scale", "--layout", "x"], "--layout x is no JSON"),
+    ("capacity", ["--preset", "full_scale", "--layout", '{"tensors": 1}'], "mean `tensor`?"),
+    ("capacity", ["--preset", "full_scale", "--layout", '{"pipeline": 7}'], "multiple"),
+    ("capacity", ["--preset", "full_scale", "--gpus", "-1"], "--gpus is -1"),
+    ("capacity", ["--preset", "full_scale", "--gpus", "x"], "'x' is not a valid integer"),
+    ("capacity", ["--preset", "full_scale", "--gpu_gib", "nan"], "--gpu_gib is nan"),
+    ("capacity", ["--preset", "full_scale", "--precision", "fp1"], "none of fp32, bf16, fp8"),
+    ("evaluate", [], "--model is missing"),
+    ("evaluate", ["--model", "/nowhere"], "/nowhere is not a folder"),
+    ("evaluate", ["--model", "x", "--settings", '{"sftt": {}}'], "did you mean `sft`?"),
+    ("ablation", ["--max_tokens", "0"], "--max_tokens is 0"),
+    ("ablation", ["--settings", '{"sft": {"seed": -1}}'], "sft.seed is -1"),
+    ("seeds", ["--settings", '{"sft": {"epochs": 0}}'], "sft.epochs is 0"),
+    ("post_training", ["--settings", "notjson"], "should be a valid json object"),
+    ("post_training", ["--settings", "{"], "should be a valid json object"),
+    ("post_training", ["--settings", ""], "should be a valid json object"),
+    ("post_training", ["--nope"], "No such option"),
+    ("post_training", ["extra"], "unexpected extra argument"),
+]
+COMMANDS = [
+    (drift, ["--steps", "0"], "'0' must be a whole number from 1 on"),
+    (drift, ["--prompts", "x"], "'x' must be a whole number"),
+    (drift, ["--replay", "r4"], "'r4' is not a valid RouterReplay"),
+    (drift, ["--model", "/nowhere"], "/nowhere is not a folder"),
+    (drift, ["--engines", "fake"], "invalid choice: 'fake'"),
+    (wider, [], "the following arguments are required: out"),
+    (wider, ["x", "--steps", "-1"], "'-1' must be a whole number"),
+    (engines, ["--rounds", "0"], "'0' must be a whole number"),
+    (engines, ["--model", "/nowhere"], "/nowhere is not a folder"),
+    (rewards, ["--count", "nan"], "'nan' must be a whole number"),
+    (rewards, ["--trace", "/nowhere", "--count", "1"], "--trace /nowhere is no file of such lines"),
+    (rewards, ["--rate", "0"], "'0' must be a positive number"),
+    (rl_step, ["none"], "'none' must be a whole number"),
+]
+
+
+def named(value: object) -> str:
+    return re.sub(r"\s+", " ", value if isinstance(value, str) else json.dumps(value))[:60]
+
+
+def said(stderr: str) -> list[str]:
+    """The lines of an error: ours, or what stands in the frame that click draws."""
+    lines = [line for line in stderr.splitlines() if line.strip()]
+    framed = [line.strip("│ ") for line in lines if line.startswith("│")]
+    return framed or lines
+
+
+def refused(tmp_path: Path, name: str, *arguments: str) -> str:
+    """Type a command that must be refused and return the one line that says why."""
+    runner = CliRunner(env={"COLUMNS": "300", "TERMINAL_WIDTH": "300"})
+    typed = ["run", f"workflows/{name}.py", name, *arguments]
+    if name not in ("agreement", "mismatch", "capacity") and "--store" not in arguments:
+        typed += ["--store", str(tmp_path / "runs")]
+
+    done = runner.invoke(main, typed)
+
+    assert 2 == done.exit_code, done.output
+    assert "Traceback" not in done.output
+    assert "pydantic.dev" not in done.output
+    lines = said(done.stderr)
+    assert 1 == len(lines), lines
+    return lines[0]
+
+
+@pytest.mark.parametrize(("settings", "message"), PIPELINE, ids=named)
+def test_a_wrong_setting_is_named_with_what_is_allowed(tmp_path, settings, message):
+    assert message in refused(tmp_path, "post_training", "--settings", json.dumps(settings))
+
+
+@pytest.mark.parametrize("name", ["post_training", "pretrain", "audit"])
+@pytest.mark.parametrize(("store", "message"), STORES, ids=named)
+def test_a_store_that_cannot_be_is_refused_by_name(tmp_path, name, store, message):
+    guard = ["--settings", json.dumps(NOWHERE)] if name == "post_training" else []
+
+    assert message in refused(tmp_path, name, "--store", store, *guard)
+
+
+@pytest.mark.parametrize(("sources", "message"), SOURCES, ids=named)
+def test_sources_that_cannot_be_read_are_refused(tmp_path, sources, message):
+    assert message in refused(tmp_path, "post_training", "--sources", sources)
+
+
+@pytest.mark.parametrize("name", ["audit", "ledger", "replay"])
+@pytest.mark.parametrize(("model", "message"), MODEL, ids=named)
+def test_a_model_that_cannot_be_is_refused(tmp_path, name, model, message):
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "runs" / "mlflow.db").touch()
+
+    assert message in refused(tmp_path, name, "--model", model)
+
+
+@pytest.mark.parametrize(("name", "arguments", "message"), OTHERS, ids=named)
+def test_every_command_names_what_was_typed_wrong(tmp_path, name, arguments, message):
+    assert message in refused(tmp_path, name, *arguments)
+
+
+@pytest.mark.parametrize(("module", "arguments", "message"), COMMANDS, ids=str)
+def test_a_python_command_names_what_was_typed_wrong(module, arguments, message, capsys):
+    with pytest.raises(SystemExit) as ended:
+        run(module.main, arguments)
+
+    assert 2 == ended.value.code
+    assert message in capsys.readouterr().err.splitlines()[-1]
+
+
+def test_an_option_given_twice_is_refused(tmp_path):
+    command = [Path(sys.executable).with_name("pyflyte"), "run"]
+    command += ["workflows/post_training.py", "post_training", "--store", str(tmp_path / "runs")]
+    command += ["--settings", json.dumps(NOWHERE), "--settings", '{"sft": {"epochs": 1}}']
+
+    done = subprocess.run(
+        command,
+        cwd=ROOT,
+        env=os.environ | {"PYTHONPATH": str(ROOT), "HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert 2 == done.returncode, done.stderr
+    assert ["SettingsError: --settings is given 2 times"] == [
+        line.partition(",")[0] for line in said(done.stderr) if "Warning" not in line
+    ]
