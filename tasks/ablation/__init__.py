@@ -1,1 +1,1 @@
-"""The effect of each feature of RL: one phase per disabled feature, on equal tokens."""
+"""Ablation study: one RL phase per disabled feature, with equal numbers of tokens."""

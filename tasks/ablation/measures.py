@@ -1,6 +1,6 @@
-"""What a cell of the study (one variant, one seed) showed: its phase, its held-out evaluation.
+"""Measurements of a cell of the study: one variant and one seed.
 
-Definitions, as the table uses them:
+Definitions used in the table:
 
     reward             mean verdict of the last 10 steps
     zv first           share of zero-variance groups among first draws, mean over steps
@@ -8,8 +8,8 @@ Definitions, as the table uses them:
     tokens per solved  generated tokens, drafts included, per group with a solved response
     grad variance      variance of the gradient norm over the steps; relative: over its mean squared
     wait               seconds a step waits for verdicts after its last response
-    verify             seconds of verifying per step: what scoring after the rollouts would wait for
-                       if one worker did it
+    verify             seconds of verification per step: the wait if one worker scored after the
+                       rollouts
 """
 
 from collections import defaultdict
@@ -39,7 +39,7 @@ Record = TypeVar("Record", bound=BaseModel)
 
 
 class Cell(BaseModel):
-    """One phase of one variant."""
+    """Measurements of one phase of one variant."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -60,7 +60,7 @@ class Cell(BaseModel):
     step_s: float
     makespans: Makespans
     accuracy: dict[str, float | None] = Field(
-        description="held-out problem -> share of its judged responses that solved it, if any"
+        description="held-out problem -> share of its scored responses that solved it, if any"
     )
 
     @property
@@ -70,10 +70,10 @@ class Cell(BaseModel):
 
 
 def read_cell(variant: str, seed: int, training: Path, held_out_evaluation: Path) -> Cell:
-    """Read what a phase and the held-out evaluation of its model left behind.
+    """Read the reports of a phase and of the held-out evaluation of its model.
 
     Raises:
-        DataError: the phase has no step.
+        DataError: the phase has no steps.
     """
     return cell_of(
         variant,
@@ -99,7 +99,7 @@ def cell_of(
     """Measure a phase.
 
     Raises:
-        DataError: it has no step.
+        DataError: the phase has no steps.
     """
     if not steps:
         raise DataError(f"the phase {variant!r} with seed {seed} has no step; raise max_tokens")
@@ -121,22 +121,22 @@ def cell_of(
         mismatch_nats=_mean(_column(steps, "mismatch/mean_abs_logprob")),
         wait_s=_mean([timing.seconds["reward"] for timing in timings]),
         verify_s=sum(cost.verifier_seconds for cost in costs) / len(steps),
-        step_s=_mean([_whole(timing) for timing in timings]),
+        step_s=_mean([_step_seconds(timing) for timing in timings]),
         makespans=makespans(rows),
         accuracy=accuracy_by_problem(samples),
     )
 
 
 def accuracy_by_problem(samples: Sequence[SampleResult]) -> dict[str, float | None]:
-    """Share of judged responses that solved a problem; None where no response has a verdict."""
+    """Share of scored responses that solved a problem; None if no response has a verdict."""
     solved: dict[str, list[bool]] = defaultdict(list)
     for sample in samples:
         solved[sample.problem_id] += [sample.solved] if sample.judged else []
     return {name: _mean(found) if found else None for name, found in solved.items()}
 
 
-def _whole(timing: StepTiming) -> float:
-    """Seconds of a step; rollout and reward lie within its other parts."""
+def _step_seconds(timing: StepTiming) -> float:
+    """Seconds of a step; rollout and reward are contained in its other parts."""
     return sum(value for name, value in timing.seconds.items() if name not in ("rollout", "reward"))
 
 

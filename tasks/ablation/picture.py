@@ -10,7 +10,7 @@ CERTAIN, OPEN, FLAT, TRAINED = "#b3372f", "#8b97a3", "#d08a1d", "#3f7fb5"
 
 
 def picture(report: AblationReport) -> bytes:
-    """Draw the differences of accuracy with their intervals, and both zero-variance rates."""
+    """Plot the differences in accuracy with their intervals, and both zero-variance rates."""
     lines = report.lines
     places = range(len(lines))
     figure = Figure(figsize=(10.0, 1.2 + 0.3 * len(lines)), layout="constrained")
@@ -23,12 +23,12 @@ def picture(report: AblationReport) -> bytes:
     left.axvline(0.0, color="black", lw=0.8)
     left.set_yticks(places, [line.variant for line in lines])
     left.invert_yaxis()
-    left.set_xlabel("held-out accuracy against its rival, points (red: certain)")
+    left.set_xlabel("difference in held-out accuracy, points (red: certain)")
     right.plot([100 * line.flat_first for line in lines], places, "o", color=FLAT)
     right.plot([100 * line.flat_trained for line in lines], places, "s", color=TRAINED)
     right.set_xlim(left=0.0)
     right.set_xlabel("zero-variance groups, %: first draws (circles), trained batch (squares)")
     stream = io.BytesIO()
-    # Without the version of matplotlib, so that equal reports give equal bytes.
+    # Metadata without the version of matplotlib, so that equal reports give equal bytes.
     figure.savefig(stream, format="png", dpi=120, metadata={"Software": None})
     return stream.getvalue()

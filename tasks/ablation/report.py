@@ -1,9 +1,9 @@
-"""From cells to the lines of the table, with what is certain and what is not.
+"""Aggregate cells into the lines of the table, with confidence intervals.
 
-The problem is the unit of the accuracy's interval (bootstrap, as in evaluation): a problem's value
-is its mean over the seeds, where it has a verdict. Problems say nothing of how much a training
-varies from seed to seed, so a difference is called certain only if its interval is off 0 and every
-seed has its sign.
+The problem is the unit of the accuracy's interval (bootstrap, as in evaluation): the value of a
+problem is its mean over the seeds that have a verdict. This does not cover the variance of training
+between seeds, so a difference is called certain only if its interval excludes 0 and it has the same
+sign for every seed.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,7 +19,7 @@ from tasks.errors import DataError
 
 NOTHING_OFF, ALL_OFF = "full", "zv_off"
 PAPER_FALL = 0.17
-"""CompassMax-V3-Thinking: relative fall of the zero-variance rate."""
+"""CompassMax-V3-Thinking: relative reduction of the zero-variance rate."""
 
 
 class Line(BaseModel):
@@ -50,13 +50,13 @@ class Line(BaseModel):
 
     @property
     def certain(self) -> bool:
-        """True if the difference of accuracy is more than chance."""
+        """True if the interval excludes 0 and all seeds have the same sign."""
         one_sign = len({np.sign(value) for value in self.seed_differences}) == 1
         return one_sign and not self.difference.low <= 0.0 <= self.difference.high
 
 
 class Fall(BaseModel):
-    """How much smaller a zero-variance rate is with all stages than with none."""
+    """Reduction of a zero-variance rate with all elimination stages on, against all off."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -68,7 +68,7 @@ class Fall(BaseModel):
 
 
 class Orders(BaseModel):
-    """Decoding steps of a training step on few slots, by the order of its prompts."""
+    """Decoding steps of a training step on a limited number of slots, by order of its prompts."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -98,13 +98,13 @@ def report_of(
     cells: Sequence[Cell],
     max_tokens: int,
 ) -> AblationReport:
-    """Make the table.
+    """Build the report.
 
     Args:
-        settings: of the held-out evaluations; resamples and seed are the bootstrap's.
-        variants: in the order of the table; each comes with what it is compared with.
+        settings: settings of the held-out evaluations, whose resamples and seed the bootstrap uses.
+        variants: in the order of the table, each with the variant it is compared with.
         cells: one per variant and seed.
-        max_tokens: that every phase was given.
+        max_tokens: token budget of every phase.
 
     Raises:
         DataError: a cell is missing, or two held-out evaluations used different problems.
@@ -114,10 +114,12 @@ def report_of(
     problems = set(cells[0].accuracy)
     for name, found in by_name.items():
         if seeds != tuple(cell.seed for cell in found):
-            raise DataError(f"the variant {name!r} has not the seeds {seeds} of {NOTHING_OFF!r}")
+            raise DataError(
+                f"the variant {name!r} does not have the seeds {seeds} of {NOTHING_OFF!r}"
+            )
         if any(set(cell.accuracy) != problems for cell in found):
             raise DataError(
-                f"the held-out evaluations of {name!r} used other problems than the others"
+                f"the held-out evaluations of {name!r} used different problems than the others"
             )
     return AblationReport(
         max_tokens=max_tokens,
@@ -140,7 +142,7 @@ def report_of(
 def _line(
     settings: EvaluationSettings, variant: Variant, mine: Sequence[Cell], other: Sequence[Cell]
 ) -> Line:
-    ours_P, theirs_P = _paired(mine, other)
+    ours_P, theirs_P = _pair_accuracies(mine, other)
     draw = {"resamples": settings.resamples, "confidence": CONFIDENCE, "seed": settings.seed}
     return Line(
         variant=variant.name,
@@ -151,7 +153,7 @@ def _line(
         accuracy=bootstrap_mean(list(_over_seeds(mine).values()), **draw),
         difference=paired_difference(ours_P, theirs_P, **draw),
         seed_differences=tuple(
-            float(np.mean(np.subtract(*_paired([one], [two]))))
+            float(np.mean(np.subtract(*_pair_accuracies([one], [two]))))
             for one, two in zip(mine, other, strict=True)
         ),
         reward_differences=tuple(
@@ -172,7 +174,7 @@ def _line(
 
 
 def _over_seeds(cells: Sequence[Cell]) -> dict[str, float]:
-    """Mean accuracy of every problem over the cells that have a verdict on it."""
+    """Mean accuracy of every problem over the cells that have a verdict for it."""
     found = {
         name: [value for cell in cells if (value := cell.accuracy[name]) is not None]
         for name in cells[0].accuracy
@@ -180,8 +182,10 @@ def _over_seeds(cells: Sequence[Cell]) -> dict[str, float]:
     return {name: sum(values) / len(values) for name, values in found.items() if values}
 
 
-def _paired(mine: Sequence[Cell], other: Sequence[Cell]) -> tuple[list[float], list[float]]:
-    """Accuracies of the problems on which both sides have a verdict, in one order."""
+def _pair_accuracies(
+    mine: Sequence[Cell], other: Sequence[Cell]
+) -> tuple[list[float], list[float]]:
+    """Accuracies of the problems for which both sides have a verdict, in the same order."""
     ours, theirs = _over_seeds(mine), _over_seeds(other)
     shared = [name for name in ours if name in theirs]
     return [ours[name] for name in shared], [theirs[name] for name in shared]
@@ -196,9 +200,9 @@ def _falls(settings: EvaluationSettings, by_name: dict[str, list[Cell]]) -> tupl
     return tuple(
         Fall(
             rate=name,
-            without=float(np.mean(_joined(off, of))),
-            with_stages=float(np.mean(_joined(on, of))),
-            relative=relative_fall(_joined(off, of), _joined(on, of), settings),
+            without=float(np.mean(_concatenate(off, of))),
+            with_stages=float(np.mean(_concatenate(on, of))),
+            relative=relative_fall(_concatenate(off, of), _concatenate(on, of), settings),
             seeds=tuple(
                 1.0 - float(np.mean(of(one)) / max(np.mean(of(two)), 1e-12))
                 for one, two in zip(on, off, strict=True)
@@ -211,7 +215,7 @@ def _falls(settings: EvaluationSettings, by_name: dict[str, list[Cell]]) -> tupl
 def relative_fall(
     before: Sequence[float], after: Sequence[float], settings: EvaluationSettings
 ) -> Interval:
-    """Give 1 - mean(after) / mean(before), its interval by resampling the steps of both sides."""
+    """Compute 1 - mean(after) / mean(before), with an interval from resampling the steps."""
     draws = np.random.default_rng(settings.seed)
     old, new = np.asarray(before), np.asarray(after)
     old_B = old[draws.integers(0, old.size, (settings.resamples, old.size))].mean(axis=1)
@@ -222,7 +226,7 @@ def relative_fall(
     return Interval(mean=float(fall), low=float(low), high=float(high))
 
 
-def _joined(cells: Sequence[Cell], of: Callable[[Cell], Sequence[float]]) -> list[float]:
+def _concatenate(cells: Sequence[Cell], of: Callable[[Cell], Sequence[float]]) -> list[float]:
     return [value for cell in cells for value in of(cell)]
 
 

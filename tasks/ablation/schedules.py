@@ -1,12 +1,12 @@
-"""What the order of the prompts saves, computed after the fact from a phase's ledger.
+"""Effect of the order of the prompts, simulated from a phase's ledger.
 
-The shipped engine decodes all responses of a step at once, so order costs it nothing. Here the
-responses of every step's first draw are put on fewer slots: as drawn, longest first by what was
-known before (the prompt's last mean length, else its domain's mean so far), and longest first by
-what they turned out to be, which no scheduler can know.
+The embedded engine decodes all responses of a step at once, so the order has no effect there. Here
+the responses of every step's first draw are assigned to fewer slots in three orders: as drawn;
+longest first by predicted length (the prompt's last mean length, else its domain's mean so far);
+and longest first by true length, which a scheduler cannot know.
 
-Differs from a real run: the ledger holds the mean length of a group, so its responses are taken as
-equally long; and slots advance one token per decoding step whatever their number.
+Differs from a real run: the ledger holds the mean length of a group, so its responses are treated
+as equally long; and slots advance one token per decoding step, whatever their number.
 """
 
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ SLOTS = 48
 
 
 class Makespans(BaseModel):
-    """Decoding steps of a training step on few slots, mean over the steps."""
+    """Decoding steps of a training step on a limited number of slots, mean over the steps."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -32,17 +32,17 @@ class Makespans(BaseModel):
 
 
 def makespans(rows: Sequence[LedgerRow], slots: int = SLOTS) -> Makespans:
-    """Lay out every step's first draw in three orders; the first step has nothing to go by.
+    """Simulate every step's first draw in three orders; the first step has no predictions.
 
-    All are 0 where there is no second step.
+    All are 0 if there is no second step.
     """
-    whole = [row for row in rows if row.round == 0 and row.rollouts > 0]
-    steps = sorted({row.step for row in whole})
+    first_draws = [row for row in rows if row.round == 0 and row.rollouts > 0]
+    steps = sorted({row.step for row in first_draws})
     own: dict[str, float] = {}
     domains: dict[Domain, list[float]] = {}
     found: list[tuple[float, float, float]] = []
     for step in steps:
-        drawn = [row for row in whole if row.step == step]
+        drawn = [row for row in first_draws if row.step == step]
         if own:
             found.append(_one_step(drawn, [_expected(row, own, domains) for row in drawn], slots))
         for row in drawn:

@@ -1,4 +1,4 @@
-"""Flyte shells of the study: a variant's settings, and the table of all of them."""
+"""Flyte shells of the ablation study: the settings of a variant, and the report."""
 
 from rich.console import Console
 
@@ -22,7 +22,7 @@ PAGE_FILE = "ablation.html"
 
 @shell("vary")
 def vary(settings: PipelineSettings, variant: str, seed: int) -> RLSettings:
-    """Give a variant's phase its settings."""
+    """Return the settings of a variant's phase."""
     return variants.phase_of(settings, variant, seed)
 
 
@@ -36,16 +36,16 @@ def tabulate(
     store: StoreRef,
     execution: Execution,
 ) -> ReportRef:
-    """Measure every cell, make the table, print it and keep it with its picture.
+    """Measure every cell, build the report, print it and store it with its figure.
 
     Args:
-        settings: of the held-out evaluations.
-        names: variant and seed of every cell, 'gspo/0'; the next two lists have its order.
-        max_tokens: that every phase was given.
+        settings: settings of the held-out evaluations.
+        names: variant and seed of every cell, 'gspo/0'; the next two lists have the same order.
+        max_tokens: token budget of every phase.
         trainings: reports of the phases.
-        held_out_evaluations: of their models.
-        store: of the run.
-        execution: of the workflow.
+        held_out_evaluations: reports of the evaluations of their models.
+        store: store of the run.
+        execution: execution of the workflow.
     """
     with stage("ablation", settings, store, execution, code_digest("tabulate")) as record:
         cells = []
@@ -69,6 +69,6 @@ def tabulate(
         record.facts({f"accuracy/{line.variant}": line.accuracy.mean for line in report.lines})
         record.rows(len(cells), len(report.lines))
         deck(text.page(report, drawn))
-        # On a narrow terminal lines wrap, which is ugly; cells that were cut would be lost.
+        # On a narrow terminal wrapped lines are better than cells that are cut off.
         Console(width=max(Console().width, text.SCREEN_WIDTH)).print(text.screen(report))
         return record.ref("report", ReportRef)

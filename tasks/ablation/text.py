@@ -1,4 +1,4 @@
-"""The tables people read: markdown, terminal and page from the same rows, and the words below."""
+"""The report as Markdown, terminal output and HTML, from the same rows and sentences."""
 
 import base64
 import html as markup
@@ -45,9 +45,9 @@ def learned_rows(report: AblationReport) -> list[tuple[str, ...]]:
             f"{line.steps:.0f}",
             f"{line.reward:.3f}",
             _share(line.accuracy),
-            "" if _is_own(line) else _points(line.difference),
-            "" if _is_own(line) else line.against,
-            "" if _is_own(line) else ("yes" if line.certain else "no"),
+            "" if _is_baseline(line) else _points(line.difference),
+            "" if _is_baseline(line) else line.against,
+            "" if _is_baseline(line) else ("yes" if line.certain else "no"),
         )
         for line in report.lines
     ]
@@ -73,9 +73,9 @@ def cost_rows(report: AblationReport) -> list[tuple[str, ...]]:
     ]
 
 
-def words(report: AblationReport) -> list[str]:
-    """Say what the table shows and what it does not."""
-    compared = [line for line in report.lines if not _is_own(line)]
+def findings(report: AblationReport) -> list[str]:
+    """Summarise the tables in sentences."""
+    compared = [line for line in report.lines if not _is_baseline(line)]
     sure = [f"{line.variant} ({_points(line.difference)})" for line in compared if line.certain]
     open_ = [line.variant for line in compared if not line.certain]
     seeds = ", ".join(map(str, report.seeds))
@@ -85,37 +85,38 @@ def words(report: AblationReport) -> list[str]:
         f"{report.max_tokens:,} generated tokens per phase; seeds {seeds}; {report.problems} "
         f"held-out problems, {report.samples} responses each. Intervals: 95 %, bootstrap over "
         "problems (mean over the seeds).",
-        "The reward is that of the prompts a variant draws: where prompts are skipped or staged "
-        "it rises without any learning, so the held-out accuracy decides.",
-        f"Certain (interval off 0, every seed of one sign): {', '.join(sure) or 'nothing'}. "
-        f"Of {len(compared)} intervals {len(compared) / 20:.1f} are off 0 by chance alone.",
-        f"Nothing shows at this size: {', '.join(open_) or 'none'}.",
+        "The reward is measured on the prompts that a variant draws: skipping or reordering "
+        "prompts raises it without any learning, so variants are compared by held-out accuracy.",
+        f"Certain (interval excludes 0, same sign for every seed): {', '.join(sure) or 'none'}. "
+        f"By chance alone {len(compared) / 20:.1f} of {len(compared)} intervals exclude 0.",
+        f"No certain difference: {', '.join(open_) or 'none'}.",
         *(
             f"Zero-variance rate of {fall.rate}: {fall.without:.1%} with all stages off, "
-            f"{fall.with_stages:.1%} with all on: it falls by {_percent(fall.relative)} "
+            f"{fall.with_stages:.1%} with all on: a reduction by {_percent(fall.relative)} "
             f"(per seed {', '.join(f'{seed:.0%}' for seed in fall.seeds)}); the paper's "
             f"{PAPER_FALL:.0%} is {_verdict(fall.relative)}. Interval: bootstrap over steps."
             for fall in report.falls
         ),
-        f"Overlap: verdicts take {full.verify_s:.2f} s of one worker per step; scored while "
-        f"rollouts run, a step waits {full.wait_s:.2f} s for the last of them. Same verdicts.",
+        f"Overlap: verification takes {full.verify_s:.2f} s of one worker per step; when it runs "
+        f"during rollouts, a step waits {full.wait_s:.2f} s for the last verdict. "
+        "Verdicts are equal.",
         f"Order: on {SLOTS} slots a step's first draw takes {orders.as_drawn:.1f} decoding steps "
-        f"as drawn, {orders.longest_first:.1f} longest first by forecast, "
+        f"as drawn, {orders.longest_first:.1f} longest first by predicted length, "
         f"{orders.known_lengths:.1f} "
-        "if lengths were known (computed from the ledger's mean lengths; the shipped engine "
-        "decodes a step at once, so its order costs nothing).",
+        "longest first by true length (simulated from the ledger's mean lengths; the embedded "
+        "engine decodes a step at once, so the order has no effect there).",
     ]
 
 
 def markdown(report: AblationReport) -> str:
-    """The whole report as a markdown page."""
+    """Format the report as Markdown."""
     parts = ["# Ablation", _markdown_table(LEARNED, learned_rows(report))]
-    parts += [_markdown_table(COST, cost_rows(report)), *words(report)]
+    parts += [_markdown_table(COST, cost_rows(report)), *findings(report)]
     return "\n\n".join(parts) + "\n"
 
 
 def page(report: AblationReport, picture: bytes) -> str:
-    """The whole report as one HTML page, picture included."""
+    """Format the report as one HTML page, figure included."""
     encoded = base64.b64encode(picture).decode()
     return "".join(
         (
@@ -123,17 +124,17 @@ def page(report: AblationReport, picture: bytes) -> str:
             f'<h1>Ablation</h1><img alt="differences" src="data:image/png;base64,{encoded}">',
             _html_table(LEARNED, learned_rows(report)),
             _html_table(COST, cost_rows(report)),
-            *(f"<p>{markup.escape(sentence)}</p>" for sentence in words(report)),
+            *(f"<p>{markup.escape(sentence)}</p>" for sentence in findings(report)),
         )
     )
 
 
 def screen(report: AblationReport) -> RenderableType:
-    """The whole report for a terminal."""
+    """Format the report for a terminal."""
     return Group(
         _screen_table(LEARNED, learned_rows(report)),
         _screen_table(COST, cost_rows(report)),
-        *(Text(sentence) for sentence in words(report)),
+        *(Text(sentence) for sentence in findings(report)),
     )
 
 
@@ -160,7 +161,7 @@ def _html_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return f"<table><tr>{head}</tr>{body}</table>"
 
 
-def _is_own(line: Line) -> bool:
+def _is_baseline(line: Line) -> bool:
     return line.variant == line.against
 
 
@@ -178,5 +179,5 @@ def _points(found: Interval) -> str:
 
 def _verdict(fall: Interval) -> str:
     if fall.low >= PAPER_FALL:
-        return "exceeded for certain"
-    return "reached, but not for certain" if fall.mean >= PAPER_FALL else "not reached"
+        return "exceeded with certainty"
+    return "reached, but not with certainty" if fall.mean >= PAPER_FALL else "not reached"

@@ -1,10 +1,10 @@
-"""The recipes that are compared: the full one, and one per feature that is switched off or changed.
+"""Variants of the study: the full recipe, and one per feature that is disabled or changed.
 
-A variant is what it changes in the full recipe, and nothing else. The full recipe is the default
-phase over all domains with stage 1 of zero-variance elimination at work (`SKIP_ABOVE`).
+A variant is defined by its changes to the full recipe. The full recipe is the default phase over
+all domains with stage 1 of zero-variance elimination enabled (`SKIP_ABOVE`).
 
-Not here, because no setting switches it: scoring while rollouts still run, and the order of the
-prompts. What they save is computed from what the phases record (see measures and schedules).
+Scoring during rollouts and the order of the prompts have no setting, so they are not variants;
+their effect is computed from the records of the phases (see measures and schedules).
 """
 
 from collections.abc import Mapping
@@ -15,13 +15,13 @@ from data_schemas.settings import PipelineSettings, RLSettings
 from tasks.errors import SettingsError
 
 SKIP_ABOVE = 0.4
-"""A graded 0 of 4 is enough (probability 0.43); at 0.6 nothing is skipped before a zero-variance
-group of eight was rolled out (0.69), so nothing in the first pass over the problems. See the
-README's scan."""
+"""A prompt graded 0 of 4 exceeds it (probability 0.43). At 0.6 a prompt is skipped only after a
+zero-variance group of eight (0.69), so none is skipped in the first pass over the problems. See
+the scan in the README."""
 MAX_ABSTAINED = 0.25
-"""More than by default: a step that stops a phase would leave a hole in the table."""
+"""Above the default: a phase that stops early would be missing from the table."""
 MAX_STEPS = 100_000
-"""The token budget ends a phase, not the number of its steps."""
+"""Not reached: the token budget ends a phase."""
 Changes = Mapping[str, Any]
 
 
@@ -32,9 +32,9 @@ class Variant:
     name: str
     meaning: str
     changes: Changes
-    """In the full recipe; groups are nested."""
+    """Changed settings, nested by group."""
     against: str = "full"
-    """The variant it differs from in one thing."""
+    """The variant it is compared with, from which it differs in one feature."""
 
 
 _FULL: Changes = {
@@ -99,10 +99,10 @@ VARIANTS = (
 
 
 def select_variants(names: str) -> tuple[Variant, ...]:
-    """Pick variants by name, in the order of the table; all of them for ''.
+    """Select variants by name, in the order of the table; all of them for ''.
 
     Args:
-        names: separated by commas. The variants they are compared with are added.
+        names: comma-separated names; the variants they are compared with are added.
 
     Raises:
         SettingsError: there is no such variant.
@@ -111,15 +111,15 @@ def select_variants(names: str) -> tuple[Variant, ...]:
         return VARIANTS
     by_name = {variant.name: variant for variant in VARIANTS}
     wanted = {name.strip() for name in names.split(",")}
-    odd = sorted(wanted - by_name.keys())
-    if odd:
-        raise SettingsError(f"there is no variant {odd[0]!r}; choose from {', '.join(by_name)}")
+    unknown = sorted(wanted - by_name.keys())
+    if unknown:
+        raise SettingsError(f"there is no variant {unknown[0]!r}; choose from {', '.join(by_name)}")
     wanted |= {by_name[name].against for name in wanted} | {"full"}
     return tuple(variant for variant in VARIANTS if variant.name in wanted)
 
 
 def phase_of(settings: PipelineSettings, name: str, seed: int) -> RLSettings:
-    """Give the settings of a variant's phase: all domains alike, the seed, and its changes.
+    """Return the settings of a variant's phase: equal domain weights, the seed, and its changes.
 
     Raises:
         SettingsError: there is no such variant.
@@ -127,12 +127,12 @@ def phase_of(settings: PipelineSettings, name: str, seed: int) -> RLSettings:
     (variant,) = (item for item in select_variants(name) if item.name == name)
     domains = dict.fromkeys({**settings.rl_one.domains, **settings.rl_two.domains}, 1.0)
     plain = settings.rl_two.model_dump() | {"domains": domains, "seed": seed, "steps": MAX_STEPS}
-    return RLSettings.model_validate(_laid_over(_laid_over(plain, _FULL), variant.changes))
+    return RLSettings.model_validate(_merge_changes(_merge_changes(plain, _FULL), variant.changes))
 
 
-def _laid_over(given: Changes, changes: Changes) -> dict[str, Any]:
-    """Replace what the changes name, group by group."""
+def _merge_changes(given: Changes, changes: Changes) -> dict[str, Any]:
+    """Apply changes to nested settings."""
     return dict(given) | {
-        name: _laid_over(given[name], value) if isinstance(value, Mapping) else value
+        name: _merge_changes(given[name], value) if isinstance(value, Mapping) else value
         for name, value in changes.items()
     }

@@ -1,9 +1,9 @@
 """Group-relative advantages, and which groups have reward variance.
 
-Source: GRPO (F.1 of DeepSeekMath's form), ESPO eq. 11 (rollouts without verdict get 0 and
-count in no mean), CompassMax A.4.
-Differs: population standard deviation (the papers do not say); whether a group has variance is
-decided on the verdicts, never on shaped rewards or a floating-point std.
+Source: GRPO (F.1 of DeepSeekMath's form), ESPO eq. 11 (rollouts without a verdict get 0 and
+are excluded from the mean), CompassMax A.4.
+Differs: population standard deviation (the papers do not specify it); whether a group has
+variance is decided on the verdicts, never on shaped rewards or a floating-point std.
 Letters: P problems, G rollouts per problem.
 """
 
@@ -44,11 +44,11 @@ def group_advantages(
 
     Args:
         scores_PG: verdict scores; any finite value where not valid.
-        penalties_PG: shaping <= 0.
+        penalties_PG: reward shaping, <= 0.
         valid_PG: False where the verifier abstained.
         std_floor: smallest divisor, in reward units.
-        scale_by_std: False only centres (Dr. GRPO: dividing favours too easy and too hard
-            prompts).
+        scale_by_std: False only centres (Dr. GRPO: dividing favours prompts that are too easy
+            or too hard).
 
     Returns:
         Advantages [P, G]; 0 where not valid, exact zeros for a group without

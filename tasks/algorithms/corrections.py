@@ -1,9 +1,9 @@
 """Importance weight of a token whose probability differs between trainer and rollout engine.
 
-Source: truncated importance sampling as in the field (token level, cap about 2);
-IcePop of Ring-1T (band [0.5, 5]). R3 removes most of the gap at its source, these weigh
-what is left. Weights are constants: multiply them into the advantages, so that groups
-and ranges of the loss stay what pi_old made them.
+Source: truncated importance sampling (TIS; token level, cap about 2), and IcePop of Ring-1T
+(band [0.5, 5]). R3 removes most of the gap at its source; these weights correct the rest.
+Weights are constants. They multiply the advantages, so the groups and clip ranges of the loss
+remain those computed from pi_old.
 Letters: N sequences, T tokens.
 """
 
@@ -14,7 +14,7 @@ from data_schemas.rl_settings import Correction
 ICEPOP_LOW = 0.5
 """Lower end of the band (Ring-1T)."""
 MAX_LOG_RATIO = 10.0
-"""Log-ratios are cut here before exp: far above any cap."""
+"""Log-ratios are clamped to this before exp; far above any cap."""
 
 
 def correction_weights(
@@ -25,17 +25,17 @@ def correction_weights(
     correction: Correction,
     cap: float,
 ) -> tuple[torch.Tensor, dict[str, float]]:
-    """Weigh every token by p_train / p_rollout. Returns weights [N, T] and their shares.
+    """Weight every token by p_train / p_rollout.
 
     Args:
         train_NT: the trainer's old log-probabilities, before any update of the step.
         rollout_NT: the rollout engine's.
         mask_NT: response tokens; outside, and everywhere when OFF, the weight is 1.
-        cap: TIS cuts larger ratios to it; IcePop drops tokens beyond it.
+        cap: TIS clamps larger ratios to it; IcePop drops tokens beyond it.
 
     Returns:
-        The metrics `correction/truncated_share` (TIS) and `correction/masked_share`
-        (IcePop); 0 without tokens.
+        Weights [N, T], and the metrics `correction/truncated_share` (TIS) and
+        `correction/masked_share` (IcePop), which are 0 without tokens.
     """
     gap_NT = (train_NT - rollout_NT).detach().masked_fill(~mask_NT, 0.0)
     ratio_NT = gap_NT.clamp(max=MAX_LOG_RATIO).exp()

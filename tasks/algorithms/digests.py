@@ -1,7 +1,7 @@
 """One digest of a model's weights, compared after a weight sync.
 
-The digest is a hash over (name, hash of the tensor) in name order. So either side can compute it
-while tensors stream by in any order, holding one of them at a time.
+The digest is a hash over (name, hash of the tensor) in name order. Either side can therefore
+compute it while tensors arrive in any order, with one of them in memory at a time.
 """
 
 import hashlib
@@ -14,7 +14,7 @@ def tensor_digest(tensor: torch.Tensor) -> str:
     """sha256 over dtype, shape and bytes."""
     flat = tensor.detach().to("cpu").contiguous()
     digest = hashlib.sha256(f"{flat.dtype}:{tuple(flat.shape)}".encode())
-    # Flattened first: a tensor without axes cannot be seen as bytes.
+    # Flattened first: a 0-d tensor cannot be viewed as bytes.
     digest.update(flat.reshape(-1).view(torch.uint8).numpy().data)
     return digest.hexdigest()
 

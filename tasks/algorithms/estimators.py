@@ -4,8 +4,8 @@ Sources: pass@k from Chen et al. 2021 (arXiv 2107.03374, eq. 1); percentile boot
 Efron and Tibshirani 1993, chapter 13. The problem is the unit that is resampled, because
 responses to one problem are not independent of each other.
 
-Differs: the pass@k product runs over the k draws and not over the c solved samples. It is
-the same number, every factor lies in [0, 1], and no factorial is ever formed.
+Differs: the pass@k product runs over the k draws instead of over the c solved samples.
+The result is the same, every factor lies in [0, 1], and no factorial is computed.
 
 A percentile interval of few problems is too narrow: at a mean accuracy of 0.3 and 4 responses
 each, the 95 % interval covered the truth in 94 % of simulated evaluations with 60 problems,
@@ -22,9 +22,9 @@ from numpy.typing import ArrayLike, NDArray
 from tasks.errors import DataError
 
 CONFIDENCE = 0.95
-"""Of the intervals that reports print."""
+"""Confidence level of the intervals in reports."""
 _CHUNK_CELLS = 2**20
-"""Resampled values held at once: 8 MiB of indices and 8 MiB of values."""
+"""Resampled values in memory at once: 8 MiB of indices and 8 MiB of values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Interval:
 
 
 def pass_at_k(solved_P: ArrayLike, judged_P: ArrayLike, k: ArrayLike) -> NDArray[np.float64]:
-    """Estimate without bias, per problem, the chance that at least one of k responses is right.
+    """Estimate per problem, without bias, the chance that at least one of k responses is right.
 
     Args:
         solved_P: responses that were right, 0 <= solved <= judged.
@@ -49,17 +49,17 @@ def pass_at_k(solved_P: ArrayLike, judged_P: ArrayLike, k: ArrayLike) -> NDArray
         1.0 if anything was solved, else 0.0. No problems give an empty array.
 
     Raises:
-        DataError: k is below 1 or above the judged responses, or solved is out of range.
+        DataError: k is below 1 or above the number of scored responses, or solved is out of range.
     """
     judged_P1 = np.asarray(judged_P, dtype=np.int64).reshape(-1, 1)
     wrong_P1 = judged_P1 - np.asarray(solved_P, dtype=np.int64).reshape(-1, 1)
     k_P1 = np.broadcast_to(np.asarray(k, dtype=np.int64).reshape(-1, 1), judged_P1.shape)
     if np.any(wrong_P1 < 0) or np.any(wrong_P1 > judged_P1):
-        raise DataError("pass@k needs 0 <= solved <= judged for every problem")
+        raise DataError("pass@k needs 0 <= solved <= scored responses for every problem")
     if np.any(k_P1 < 1) or np.any(k_P1 > judged_P1):
         raise DataError(
-            f"pass@k needs 1 <= k <= judged responses, got k up to {k_P1.max()} "
-            f"with {judged_P1.min()} judged. Sample at least k responses per problem."
+            f"pass@k needs 1 <= k <= scored responses, got k up to {k_P1.max()} "
+            f"with {judged_P1.min()} scored. Sample at least k responses per problem."
         )
     draws_1K = np.arange(k_P1.max(initial=1)).reshape(1, -1)
     left_PK = np.maximum(judged_P1 - draws_1K, 1)
@@ -70,17 +70,16 @@ def pass_at_k(solved_P: ArrayLike, judged_P: ArrayLike, k: ArrayLike) -> NDArray
 def bootstrap_mean(
     values_P: ArrayLike, *, resamples: int, confidence: float, seed: int
 ) -> Interval:
-    """Give the mean of one value per problem with its percentile bootstrap interval.
+    """Compute the mean of one value per problem with its percentile bootstrap interval.
 
-    One problem, or equal values, give an interval of zero width: resampling cannot show
-    what it has not seen.
+    One problem, or equal values, give an interval of zero width.
 
     Raises:
         DataError: there is no problem, or a value is not finite.
     """
     values = np.asarray(values_P, dtype=np.float64).reshape(-1)
     if values.size == 0:
-        raise DataError("a mean over 0 problems does not exist. Evaluate at least one problem.")
+        raise DataError("the mean over 0 problems is undefined. Evaluate at least one problem.")
     if not np.all(np.isfinite(values)):
         first = int(np.flatnonzero(~np.isfinite(values))[0])
         raise DataError(f"value {first} of {values.size} is {values[first]}, not a number")
@@ -102,13 +101,13 @@ def bootstrap_mean(
 def paired_difference(
     candidate_P: ArrayLike, parent_P: ArrayLike, *, resamples: int, confidence: float, seed: int
 ) -> Interval:
-    """Give the mean of candidate minus parent, both measured on the same problems.
+    """Compute the mean of candidate minus parent, both measured on the same problems.
 
-    Resampling the differences keeps the pairing, so what makes a problem hard for both
-    models cancels; that is why it is much narrower than two separate intervals.
+    Resampling the differences keeps the pairing, so the difficulty that a problem has for both
+    models cancels, and the interval is much narrower than two separate ones.
 
     Raises:
-        DataError: the two sides differ in length, or `bootstrap_mean` refuses the difference.
+        DataError: the two sides differ in length, or `bootstrap_mean` rejects the difference.
     """
     candidate = np.asarray(candidate_P, dtype=np.float64).reshape(-1)
     parent = np.asarray(parent_P, dtype=np.float64).reshape(-1)

@@ -1,13 +1,13 @@
-"""How many responses a prompt is worth: choose the group size N from recorded pass rates.
+"""Choose the group size N from recorded pass rates.
 
-Source: CompassMax A.4, stage 1: a larger N makes fewer zero-variance groups and earns more per
+Source: CompassMax A.4, stage 1: a larger N gives fewer zero-variance groups and more signal per
 prompt, but less per token; N is a compromise under a ceiling on the share of zero-variance groups.
-The paper prints no value and no formula.
+The paper gives no value and no formula.
 
 A prompt that solved s of n recorded responses has the pass rate Beta(s + 1/2, n - s + 1/2)
 (Jeffreys), so the number solved of N new ones is beta-binomial. With pass/fail rewards and k of N
-solved, the GRPO advantages of the group have mean size 2 sqrt(k (N - k)) / N: that is the signal
-of the prompt; divided by the tokens of N responses it is the signal per token.
+solved, the GRPO advantages of the group have mean size 2 sqrt(k (N - k)) / N: this is the
+signal of the prompt. Divided by the tokens of N responses it is the signal per token.
 
 Letters: P prompts, K = 0..N solved.
 """
@@ -23,7 +23,7 @@ from tasks.errors import DataError
 
 MAX_ZERO_VARIANCE = 0.5
 """Ceiling on the expected share of zero-variance groups; the paper's figure starts at 0.8 and
-gives none."""
+gives no ceiling."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,17 +39,19 @@ class GroupSize:
     signal_per_kilotoken: float
 
 
-def expected(solved_P: ArrayLike, judged_P: ArrayLike, tokens_P: ArrayLike, size: int) -> GroupSize:
-    """Predict one group size from every prompt's record.
+def predict_group_size(
+    solved_P: ArrayLike, judged_P: ArrayLike, tokens_P: ArrayLike, size: int
+) -> GroupSize:
+    """Predict the results of one group size from the recorded pass rates.
 
     Args:
         solved_P: recorded responses that solved the prompt.
-        judged_P: recorded responses with a verdict; 0 = nothing known.
+        judged_P: recorded responses with a verdict; 0 = none.
         tokens_P: mean length of a response.
         size: N.
 
     Raises:
-        DataError: there is no prompt.
+        DataError: there are no prompts.
     """
     solved, judged, tokens = (
         np.asarray(x, dtype=np.float64) for x in (solved_P, judged_P, tokens_P)
@@ -68,14 +70,16 @@ def expected(solved_P: ArrayLike, judged_P: ArrayLike, tokens_P: ArrayLike, size
     )
 
 
-def choose(options: Sequence[GroupSize]) -> GroupSize:
-    """Take the most signal per token among sizes under the ceiling; the least flat if none is.
+def choose_group_size(options: Sequence[GroupSize]) -> GroupSize:
+    """Choose the size with the most signal per token among those under the ceiling.
+
+    If none is under the ceiling, choose the size with the fewest zero-variance groups.
 
     Raises:
-        DataError: there is no option.
+        DataError: there are no options.
     """
     if not options:
-        raise DataError("a group size cannot be chosen from nothing")
+        raise DataError("no group sizes to choose from")
     allowed = [option for option in options if option.zero_variance <= MAX_ZERO_VARIANCE]
     if not allowed:
         return min(options, key=lambda option: (option.zero_variance, option.size))

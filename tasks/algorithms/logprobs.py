@@ -7,7 +7,7 @@ import torch
 from torch.autograd.function import once_differentiable
 
 CHUNK_LOGITS = 2**24
-"""Logits held at once, with and without gradient (64 MiB in float32)."""
+"""Logits in memory at once, with and without gradient (64 MiB in float32)."""
 
 
 def entropies(logits_RV: torch.Tensor, temperature: float) -> torch.Tensor:
@@ -20,7 +20,7 @@ def entropies(logits_RV: torch.Tensor, temperature: float) -> torch.Tensor:
 def scores_from_hidden(
     hidden_RH: torch.Tensor, head_VH: torch.Tensor, tokens_R: torch.Tensor, temperature: float
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Log-probabilities and entropies [R], never holding more than CHUNK_LOGITS logits."""
+    """Log-probabilities and entropies [R], with at most CHUNK_LOGITS logits in memory."""
     logprobs_R = hidden_RH.new_empty(len(tokens_R), dtype=torch.float32)
     entropy_R = torch.empty_like(logprobs_R)
     for part in _parts(len(tokens_R), len(head_VH)):
@@ -38,12 +38,12 @@ def trainable_scores(
     *,
     with_entropy: bool,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """The same with gradient to hidden states and head; still CHUNK_LOGITS logits at once.
+    """`scores_from_hidden` with gradient to hidden states and head.
 
-    Backward computes every chunk's logits again, except where one chunk holds all.
+    Backward recomputes the logits of every chunk, unless one chunk holds all of them.
 
     Args:
-        with_entropy: False returns zeros as entropies and computes none.
+        with_entropy: False skips the entropies and returns zeros for them.
     """
     return _HeadScores.apply(hidden_RH, head_VH, tokens_R, temperature, with_entropy)
 
@@ -79,7 +79,7 @@ class _HeadScores(torch.autograd.Function):
     ):
         hidden_RH, head_VH, tokens_R, entropy_R = ctx.saved_tensors
         hidden_slope_RH, head_slope_VH = torch.empty_like(hidden_RH), torch.zeros_like(head_VH)
-        kept_RV, ctx.kept_RV = ctx.kept_RV, None  # used up below
+        kept_RV, ctx.kept_RV = ctx.kept_RV, None  # modified in place below
         for part in _parts(len(tokens_R), len(head_VH)):
             logprobs_RV = kept_RV
             if logprobs_RV is None:

@@ -1,4 +1,4 @@
-"""How far the trainer's log-probabilities are from the rollout engine's.
+"""Difference between the log-probabilities of the trainer and the rollout engine.
 
 Source: R3 (arXiv 2510.11370) section on train-inference mismatch.
 Convention: D = log p_train - log p_rollout of the sampled tokens.
@@ -16,7 +16,7 @@ def mismatch_metrics(
 ) -> dict[str, float]:
     """Mean |D|, k3 KL, share beyond 2x, and effective sample size share of exp(D).
 
-    All are 0 (effective share 1) when no token is masked in.
+    All are 0 (effective share 1) when the mask selects no token.
     """
     if not mask_NT.any():
         return {

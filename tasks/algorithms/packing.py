@@ -1,10 +1,10 @@
-"""Sequences to padded rows, and to packed rows without padding and without repetition.
+"""Convert sequences to padded rows, and to packed rows without padding or repeated prefixes.
 
-A packed row is one position that has to be computed. Padding is none, and what two
-sequences begin with alike (the prompt of a group, above all) is computed once: under a
-causal model the hidden state of a token depends on what stands before it alone.
+A packed row is one position that has to be computed. Padding is not computed, and a prefix
+that two sequences share (above all the prompt of a group) is computed once: in a causal
+model the hidden state of a token depends only on the tokens before it.
 
-Letters: N sequences, T tokens, M packed rows, D features beside the token (routes).
+Letters: N sequences, T tokens, M packed rows, D features in addition to the token (routes).
 """
 
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ class Packing:
     cells_M: torch.Tensor
     """int64 flat position n * T + t that a packed row was taken from."""
     copies_M: torch.Tensor
-    """int64: how many positions share the packed row."""
+    """int64 number of positions that share the packed row."""
 
 
 def prefix_order(
@@ -32,7 +32,7 @@ def prefix_order(
     lengths_N: NDArray[np.int64],
     features_NTD: NDArray[np.int64] | None,
 ) -> list[int]:
-    """Order sequences so that those which begin alike stand side by side; ties keep their order."""
+    """Order sequences so that those with a common prefix are adjacent; ties keep their order."""
     units = tokens_NT[:, :, None]
     if features_NTD is not None:
         units = np.concatenate([units, features_NTD], axis=2)
@@ -45,7 +45,7 @@ def shared_prefixes(
     lengths_N: NDArray[np.int64],
     features_NTD: NDArray[np.int64] | None,
 ) -> NDArray[np.int64]:
-    """Count the positions every sequence has in common with the one before it; the first 0."""
+    """Count the prefix positions each sequence shares with the one before it; 0 for the first."""
     same_NT = tokens_NT[1:] == tokens_NT[:-1]
     if features_NTD is not None:
         same_NT &= (features_NTD[1:] == features_NTD[:-1]).all(axis=2)
@@ -59,9 +59,9 @@ def shared_prefixes(
 def token_buckets(
     lengths_N: NDArray[np.int64], shared_N: NDArray[np.int64], max_tokens: int
 ) -> list[list[int]]:
-    """Split sequences, in their order, into runs of at most `max_tokens` packed rows.
+    """Split sequences, in order, into runs of at most `max_tokens` packed rows.
 
-    A sequence longer than that gets a run of its own; the first of a run shares nothing.
+    A longer sequence gets a run of its own; the first of a run shares no prefix.
     """
     buckets: list[list[int]] = []
     filled = 0
@@ -79,7 +79,7 @@ def pack(lengths_N: NDArray[np.int64], shared_N: NDArray[np.int64], width: int) 
     """Number the positions to be computed, sequence after sequence.
 
     Args:
-        shared_N: from `shared_prefixes`; the first is taken for 0.
+        shared_N: from `shared_prefixes`; the first one is treated as 0.
         width: T of the padded sequences.
     """
     num_sequences = len(lengths_N)

@@ -1,8 +1,8 @@
-"""Reward shaping beside the verdict: over-long and repetitive responses.
+"""Reward shaping in addition to the verdict: over-long and repetitive responses.
 
 Source: CompassMax-V3-Thinking section on zero-variance elimination names the two
 penalties; the over-long term is DAPO's (Yu et al. 2025, eq. 13).
-Differs: the papers print no repetition formula; the ratio of repeated 3-grams is ours.
+Differs: the papers give no repetition formula; this one uses the ratio of repeated 3-grams.
 Differs: the over-long term is floored at -1; DAPO relies on generation stopping there.
 
 Shapes: N responses.
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 REPETITION_NGRAM = 3
 REPETITION_WINDOW = 4096
-"""Tokens from the end of the response that are looked at: loops form at the end."""
+"""Tokens examined at the end of the response, where loops occur."""
 
 
 def overlong_penalty(
@@ -42,7 +42,7 @@ def repetition_ratio(
 ) -> float:
     """Return 1 - distinct n-grams / all n-grams over the last `window` tokens.
 
-    A response shorter than one n-gram repeats nothing and gets 0.
+    A response shorter than one n-gram gets 0.
     """
     recent = np.asarray(tokens)[-window:]
     total = len(recent) - ngram + 1
@@ -59,6 +59,6 @@ def repetition_ratio(
 def repetition_penalty(
     ratios_N: NDArray[np.float64], *, start: float, weight: float, cap: float
 ) -> NDArray[np.float64]:
-    """Punish repetition beyond `start` in proportion, by at most `cap`; never above 0."""
+    """Penalise repetition beyond `start` in proportion, by at most `cap`; never above 0."""
     excess_N = np.maximum(0.0, np.asarray(ratios_N, dtype=np.float64) - start)
     return -np.minimum(cap, weight * excess_N)

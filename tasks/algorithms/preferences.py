@@ -1,8 +1,8 @@
 """Rewards from comparisons inside a group, and how often a reward model inverts advantages.
 
-Source: CompassMax A.7. A comparison is a number in [0, 1]: 1 the row's answer wins, 0.5 a tie, 0 it
-loses; NaN stands for a comparison without verdict.
-Differs: the paper compares with a reference answer; a round robin is for tasks without.
+Source: CompassMax A.7. A comparison is a number in [0, 1]: 1 if the row's answer wins, 0.5 for a
+tie, 0 if it loses, NaN for a comparison without a verdict.
+Differs: the paper compares with a reference answer; the round robin is for tasks without one.
 Letters: G answers of one prompt.
 """
 
@@ -12,17 +12,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 MIN_JUDGED_SHARE = 0.5
-"""Of its comparisons that an answer must have: one answer nobody can judge must not cost the group
-its verdicts, and a few comparisons must not stand for many."""
+"""Smallest share of its comparisons that must have a verdict for an answer to get a reward: one
+answer that cannot be judged must not invalidate the group, and a few comparisons are not enough."""
 TIE = 0.5
-"""Also what the anchor of a group gets: it ties with itself."""
+"""Also the score of the anchor of a group, which ties with itself."""
 
 
 def round_robin_rewards(wins_GG: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return (wins + ties / 2) / comparisons for every answer, over those that have a verdict.
 
     Args:
-        wins_GG: what row i gained against column j; the diagonal is ignored.
+        wins_GG: score of row i against column j; the diagonal is ignored.
 
     Returns:
         [G] in [0, 1]; NaN for an answer with less than half of its G - 1 comparisons, and for the
@@ -37,12 +37,12 @@ def round_robin_rewards(wins_GG: NDArray[np.float64]) -> NDArray[np.float64]:
 
 @dataclass(frozen=True, slots=True)
 class Inversion:
-    """How a reward model's estimates stand to the truth of one group."""
+    """Disagreement between a reward model's estimates and the true qualities of one group."""
 
     flipped: int
-    """Answers on the other side of the group's mean than the truth says."""
+    """Answers whose estimate is on the other side of the group's mean than the true quality."""
     answers: int
-    """Answers that are not at the mean in truth."""
+    """Answers whose true quality is not the mean."""
     discordant: int
     """Pairs in the opposite order."""
     pairs: int
@@ -54,8 +54,8 @@ def advantage_inversion(
 ) -> Inversion:
     """Count flipped advantages and discordant pairs.
 
-    A truth or an estimate within the tolerance of the mean, or of the other of a pair, has no
-    direction: a tie is never an inversion.
+    A quality or an estimate within the tolerance of the mean, or of the other answer of a pair,
+    has no direction, so a tie is not an inversion.
     """
     truth_G = _direction(quality_G - quality_G.mean(), tolerance)
     guess_G = _direction(estimate_G - estimate_G.mean(), tolerance)

@@ -1,4 +1,4 @@
-"""Keeping routers balanced and their logits small.
+"""Auxiliary losses that keep routers balanced and their logits small.
 
 Source: Ring-lite eq. 6: B = sum_i P_i F_i over experts, Z = mean (logsumexp of logits)^2.
 Differs: F is relative to uniform load, so that a balanced router has B = 1. Both are means
@@ -20,12 +20,12 @@ def expert_loads(logits_ME: torch.Tensor, weights_M: torch.Tensor, k: int) -> to
 def balance_loss(
     logits_ME: torch.Tensor, weights_M: torch.Tensor, counts_E: torch.Tensor, num_tokens: float
 ) -> torch.Tensor:
-    """One layer's B; parts of an update add up to the update's when counts are of all of it.
+    """Compute B of one layer; micro-batches add up if `counts_E` covers the whole update.
 
     Args:
         weights_M: number of tokens of the batch that a row represents.
-        counts_E: `expert_loads` of the whole update; constants.
-        num_tokens: of the whole update.
+        counts_E: `expert_loads` of the whole update; a constant.
+        num_tokens: tokens of the whole update.
     """
     probabilities_ME = torch.softmax(logits_ME.float(), dim=1)
     share_E = (probabilities_ME * weights_M[:, None]).sum(dim=0) / num_tokens
@@ -34,5 +34,5 @@ def balance_loss(
 
 
 def z_loss(logits_ME: torch.Tensor, weights_M: torch.Tensor, num_tokens: float) -> torch.Tensor:
-    """One layer's Z; parts of an update add up to the update's."""
+    """Compute Z of one layer; micro-batches of an update add up."""
     return (logits_ME.float().logsumexp(dim=1).square() * weights_M).sum() / num_tokens

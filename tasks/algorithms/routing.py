@@ -1,4 +1,4 @@
-"""Expert choices: gates under replay, checks, stacking, agreement.
+"""Expert choices: gates under replay, trace checks, stacking, agreement.
 
 Source: R3 (arXiv 2510.11370), and Router Replay in CompassMax-V3-Thinking.
 Letters: M tokens, T tokens of one sequence, L MoE layers, E experts, K experts per token.
@@ -13,7 +13,7 @@ from tasks.errors import DataError
 
 
 def replayed_choice(native_MK: torch.Tensor, recorded_MK: torch.Tensor) -> torch.Tensor:
-    """Take the recorded experts; a token whose row is missing keeps the native ones."""
+    """Use the recorded experts; a token whose row is missing keeps the native ones."""
     missing_M1 = (recorded_MK == MISSING_ROUTE).any(dim=1, keepdim=True)
     return torch.where(missing_M1, native_MK, recorded_MK)
 
@@ -35,12 +35,11 @@ def gate_weights(
 
 
 def check_trace(trace: RouterTrace, num_tokens: int, num_experts: int) -> None:
-    """Refuse a trace that cannot be this sequence's.
+    """Reject a trace that cannot belong to this sequence.
 
     Raises:
-        DataError: wrong row count, an id out of range, a repeated expert in a row, or
-            all rows naming the same experts although there are several (a fused kernel
-            that recorded nothing returns zeros).
+        DataError: wrong row count, an id out of range, or a repeated expert in a row (a fused
+            kernel that recorded nothing returns zeros).
     """
     experts_TLK = trace.experts_TLK
     if experts_TLK.ndim != 3 or experts_TLK.shape[0] != num_tokens - 1:
@@ -60,7 +59,7 @@ def check_trace(trace: RouterTrace, num_tokens: int, num_experts: int) -> None:
 def pad_traces(
     traces: list[RouterTrace | None], num_tokens: int, num_layers: int, k: int
 ) -> NDArray[np.int16]:
-    """Stack traces to [N, T, L, K]; what lies beyond a trace is MISSING_ROUTE."""
+    """Stack traces to [N, T, L, K]; positions beyond a trace are MISSING_ROUTE."""
     stacked_NTLK = np.full((len(traces), num_tokens, num_layers, k), MISSING_ROUTE, dtype=np.int16)
     for row, trace in enumerate(traces):
         if trace is not None:
@@ -69,10 +68,10 @@ def pad_traces(
 
 
 def missing_rows(experts_NTLK: torch.Tensor, lengths_N: torch.Tensor) -> int:
-    """Count the tokens that use the native router somewhere although routes are replayed.
+    """Count the tokens that use the native router in any layer although routes are replayed.
 
-    A sequence's last token does not count: nothing is predicted from it, and no rollout
-    engine that stops there has routed it.
+    A sequence's last token does not count: nothing is predicted from it, and a rollout engine
+    that stops there has not routed it.
     """
     missing_NT = (experts_NTLK == MISSING_ROUTE).any(dim=3).any(dim=2)
     fed_NT = torch.arange(missing_NT.shape[1]) < lengths_N[:, None] - 1

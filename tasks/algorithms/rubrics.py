@@ -1,8 +1,8 @@
-"""Rewards from lists of criteria, and how much of a list a rollout prompt shows.
+"""Rewards from lists of criteria, and the share of a list that a rollout prompt shows.
 
 Source: RuscaRL (arXiv 2508.16949), score and scaffold. Rubric Anchors / Rubicon (2508.12790),
 aggregation with veto and saturation.
-Differs: Rubicon publishes no formula; this one is ours: veto * sum w f(s) / sum w with
+Differs: Rubicon publishes no formula; this one is veto * sum w f(s) / sum w with
 f(s) = (1 - exp(-c s)) / (1 - exp(-c)), c = 2.
 Letters: G rollouts per problem.
 """
@@ -16,9 +16,9 @@ from tasks.errors import DataError
 
 SATURATION = 2.0
 SWITCH_AT = 0.2
-"""RuscaRL's x0: share of the training after which half of the scaffold is gone."""
+"""RuscaRL's x0: share of the training after which half of the scaffold is removed."""
 STEEPNESS = 125.0
-"""RuscaRL's alpha: almost a switch."""
+"""RuscaRL's alpha: nearly a step function."""
 
 
 def ruscarl_score(points: Sequence[float], met: Sequence[bool]) -> float:
@@ -44,10 +44,10 @@ def rubicon_score(
     Args:
         weights: >= 0, not all 0.
         scores: in [0, 1].
-        saturation: c > 0; the larger, the less the upper half of a score is worth.
+        saturation: c > 0; the larger it is, the less the upper half of a score contributes.
 
     Raises:
-        DataError: the weights sum to nothing.
+        DataError: a weight is negative, or they sum to 0.
     """
     total = sum(weights)
     if total <= 0 or min(weights) < 0:
@@ -55,11 +55,11 @@ def rubicon_score(
     if vetoed:
         return 0.0
     full = -math.expm1(-saturation)
-    gained = sum(
+    achieved = sum(
         weight * -math.expm1(-saturation * score)
         for weight, score in zip(weights, scores, strict=True)
     )
-    return min(gained / (full * total), 1.0)
+    return min(achieved / (full * total), 1.0)
 
 
 def scaffold_ratios(
@@ -70,15 +70,15 @@ def scaffold_ratios(
     switch_at: float = SWITCH_AT,
     steepness: float = STEEPNESS,
 ) -> list[float]:
-    """Share of the criteria that every rollout of a group is shown, [G], falling.
+    """Share of the criteria shown to every rollout of a group, [G], decreasing.
 
-    The last rollout sees none; so does the only one of a group of one.
+    The last rollout sees none; neither does the only rollout of a group of one.
 
     Args:
         step: from 1.
     """
-    place = (step - 1) / max(total_steps - 1, 1)
-    by_step = float(expit(steepness * (switch_at - place)))
+    progress = (step - 1) / max(total_steps - 1, 1)
+    by_step = float(expit(steepness * (switch_at - progress)))
     return [
         by_step * (group_size - 1 - sample) / max(group_size - 1, 1) for sample in range(group_size)
     ]

@@ -4,7 +4,7 @@ import math
 
 
 def warmup_constant(update: int, *, peak: float, warmup: int) -> float:
-    """Rise linearly over `warmup` updates, then stay. The first update already learns."""
+    """Rise linearly over `warmup` updates, from above 0, then stay constant."""
     return peak * min(1.0, (update + 1) / max(1, warmup))
 
 

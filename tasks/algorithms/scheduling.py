@@ -1,11 +1,11 @@
-"""Which response is generated where and when, so that all are done early.
+"""Assign responses to workers so that the last one finishes early.
 
 Longest processing time first (LPT, Graham 1969) on predicted lengths: jobs in descending order,
-each to the worker that is free first. CompassMax A.9 balances engines so (length-based load
+each to the worker that is free first. CompassMax A.9 balances engines this way (length-based load
 balancing); the same rule orders the slots of one engine.
 
-A job is a response, its time its length in tokens: slots decode in step, so a slot advances one
-token per decoding step whatever its neighbours do. Differs: real decoding slows down as the batch
+A job is a response, and its duration is its length in tokens: every slot advances one token per
+decoding step, independently of the other slots. Differs: real decoding slows down as the batch
 grows, so the bounds hold for this slot model.
 
 Bounds of every list order (not only LPT), with m workers:
@@ -24,7 +24,7 @@ from tasks.errors import SettingsError
 
 @dataclass(frozen=True, slots=True)
 class Makespan:
-    """When the last job ends, and between what bounds that had to lie."""
+    """Time at which the last job ends, and its bounds."""
 
     tokens: float
     lower_bound: float
@@ -37,10 +37,10 @@ def longest_first(predicted_J: Sequence[float]) -> list[int]:
 
 
 def assign(predicted_J: Sequence[float], order: Sequence[int], num_workers: int) -> list[list[int]]:
-    """Give every job of a list order to the worker that is free first, ties to the first worker.
+    """Assign every job, in order, to the worker that is free first; ties go to the first worker.
 
     Returns:
-        Jobs of every worker, in the order they run. With `order = longest_first(...)` this is LPT,
+        Jobs of every worker, in execution order. With `order = longest_first(...)` this is LPT,
         at most 4/3 - 1/(3m) times the best makespan.
     """
     _check(num_workers)
@@ -54,7 +54,7 @@ def assign(predicted_J: Sequence[float], order: Sequence[int], num_workers: int)
 
 
 def makespan(lengths_J: Sequence[float], order: Sequence[int], num_workers: int) -> Makespan:
-    """Run jobs of known length in an order; all 0 without jobs."""
+    """Simulate jobs of known length in an order; all 0 without jobs."""
     _check(num_workers)
     free = [0.0] * num_workers
     for job in order:

@@ -1,4 +1,4 @@
-"""Masked cross-entropy on response tokens, and the entropy window that picks a checkpoint.
+"""Masked cross-entropy on response tokens, and the entropy window that selects a checkpoint.
 
 Source of the window: Ring-lite (arXiv 2506.14731) section on entropy and token efficiency.
 Differs: the window's nats are scaled by ln|V| / ln|V of Ring-lite|, because the largest
@@ -21,7 +21,7 @@ def response_cross_entropy(
 
 
 def scaled_window(window: tuple[float, float], vocabulary: int) -> tuple[float, float]:
-    """Ring-lite's entropy window in the nats of another vocabulary."""
+    """Scale Ring-lite's entropy window to the nats of another vocabulary."""
     scale = math.log(vocabulary) / math.log(RING_LITE_VOCABULARY)
     return window[0] * scale, window[1] * scale
 
@@ -29,10 +29,10 @@ def scaled_window(window: tuple[float, float], vocabulary: int) -> tuple[float, 
 def choose_checkpoint(
     entropies: Sequence[float], validation_losses: Sequence[float], window: tuple[float, float]
 ) -> int:
-    """Index of the checkpoint to start RL from.
+    """Return the index of the checkpoint to start RL from.
 
-    Inside the window the lowest validation loss wins; if none is inside, the one
-    nearest to it. Earlier wins a tie.
+    Among checkpoints inside the window, the one with the lowest validation loss; if none is
+    inside, the one nearest to it. Ties go to the earlier checkpoint.
     """
     low, high = window
     distance = [max(low - entropy, entropy - high, 0.0) for entropy in entropies]

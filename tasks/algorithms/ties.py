@@ -1,14 +1,15 @@
-"""TIES merging: trim, elect a sign, average those that agree (arXiv 2306.01708).
+"""TIES merging: trim, elect a sign, average the entries that agree (arXiv 2306.01708).
 
 Pure functions on fp32 task vectors (parent minus base) of any shape; reading and
-writing checkpoints is in tasks/merge. M counts the parents and is always the first axis.
+writing checkpoints is in tasks/merge. Letters: M parents, always the first axis.
 
 A trim keeps exactly k entries: all above a threshold, then entries equal to it in
-order of index. So the per-tensor trim and the trim over the whole model are one
+order of index. The per-tensor trim and the trim over the whole model are therefore one
 function, and the model-wide threshold is found exactly from two histograms
-(`magnitude_histogram`, `locate`) without ever holding the model.
+(`magnitude_histogram`, `locate_bin`) without the whole model in memory.
 
-Differs: the paper trims over the whole task vector; per tensor is mergekit's rule. Both are here.
+Differs: the paper trims over the whole task vector; mergekit trims per
+tensor. Both are implemented.
 """
 
 from dataclasses import dataclass
@@ -36,14 +37,14 @@ class Merged:
 
     tensor: Tensor
     num_conflicts: int
-    """Entries where two parents, after trimming, pull in opposite directions."""
+    """Entries in which two parents, after trimming, have opposite signs."""
 
 
 def num_kept(density: float, num_entries: int, *, name: str) -> int:
     """Count the entries a trim keeps: int(density * entries), as mergekit does.
 
     Raises:
-        SettingsError: that is none; the tensor would silently fall back to the base.
+        SettingsError: the result is 0: the tensor would silently fall back to the base.
     """
     kept = int(density * num_entries)
     if kept < 1:
@@ -77,22 +78,22 @@ def magnitude_histogram(vector: Tensor, upper: int | None) -> Tensor:
     return torch.bincount(bits[bits >> 16 == upper] & 0xFFFF, minlength=NUM_BINS)
 
 
-def locate(counts: Tensor, kept: int) -> tuple[int, int]:
+def locate_bin(counts: Tensor, kept: int) -> tuple[int, int]:
     """Find the bin of the `kept`-th largest entry, and its rank inside that bin (from 1)."""
     from_above = counts.flip(0).cumsum(0)
-    place = int(torch.searchsorted(from_above, kept))
-    before = int(from_above[place - 1]) if place else 0
-    return counts.numel() - 1 - place, kept - before
+    position = int(torch.searchsorted(from_above, kept))
+    before = int(from_above[position - 1]) if position else 0
+    return counts.numel() - 1 - position, kept - before
 
 
 def threshold_from_bins(upper: int, lower: int, num_equal: int) -> Threshold:
-    """Put the two halves of the bit pattern together again."""
+    """Build the threshold from the two halves of its bit pattern."""
     pattern = torch.tensor((upper << 16) | lower, dtype=torch.int32)
     return Threshold(float(pattern.view(torch.float32)), num_equal)
 
 
 def trim(vector: Tensor, threshold: Threshold) -> tuple[Tensor, int]:
-    """Zero what the threshold does not keep; also return how many equal entries were kept."""
+    """Zero the entries that the threshold drops; also return how many equal entries were kept."""
     magnitudes = vector.abs()
     equal = magnitudes == threshold.magnitude
     chosen = equal & (equal.flatten().cumsum(0).view_as(equal) <= threshold.num_equal)
@@ -101,7 +102,7 @@ def trim(vector: Tensor, threshold: Threshold) -> tuple[Tensor, int]:
 
 
 def elect_signs(trimmed_M: Tensor, weights_M: Tensor) -> Tensor:
-    """Elect +1 or -1 per entry by the weighted mass on either side; a tie elects +1."""
+    """Elect +1 or -1 per entry by the weighted sum of the parents; a tie elects +1."""
     mass = torch.tensordot(weights_M, trimmed_M, dims=1)
     return torch.where(mass >= 0.0, 1.0, -1.0)
 

@@ -1,12 +1,12 @@
 """C3PO: the same number of trained tokens in every update.
 
-Source: Ring-lite (arXiv 2506.14731) eq. 2 and 3. The sum over tokens of mixed lengths
-makes gradients of mixed size; so responses are drawn until a budget Phi is reached,
-and the sum is divided by Phi, whatever was reached.
-Differs: the order of responses is not specified; it is a seeded shuffle, since by length
-or by prompt some would never be trained. Eq. 2 wants exactly Phi tokens, eq. 3 lets the
-last response overshoot: `truncate_last` chooses. Only responses that can have a gradient
-compete for the budget.
+Source: Ring-lite (arXiv 2506.14731) eq. 2 and 3. Updates with different
+numbers of tokens have gradients of different size. Responses are therefore drawn until a
+budget Phi is reached, and the sum is always divided by Phi.
+Differs: the order of responses is not specified; here it is a seeded shuffle, because with
+an order by length or by prompt some would never be trained. Eq. 2 requires exactly Phi tokens,
+eq. 3 lets the last response overshoot; `truncate_last` selects. Only responses that can have a
+gradient count towards the budget.
 Letters: N sequences, T tokens.
 """
 
@@ -17,15 +17,15 @@ import torch
 from tasks.algorithms.losses.surrogate import Plan
 
 SEED_STRIDE = 1_000_003
-"""Between the seeds of two steps, so that no step's updates share a shuffle with another's."""
+"""Distance between the seeds of two steps, so that no two updates share a shuffle."""
 
 
 def select(
     lengths_N: torch.Tensor, budget: int, seed: int, truncate_last: bool = True
 ) -> torch.Tensor:
-    """Draw responses until `budget` tokens are reached. Returns kept tokens, int64 [N].
+    """Draw responses until `budget` tokens are reached and return the kept tokens, int64 [N].
 
-    Shorter sums than the budget keep everything; a response without tokens keeps 0.
+    If the sum is below the budget everything is kept; a response without tokens keeps 0.
     """
     generator = torch.Generator().manual_seed(seed)
     order_N = torch.randperm(len(lengths_N), generator=generator)
@@ -35,7 +35,7 @@ def select(
 def fill(
     lengths_N: torch.Tensor, order_N: torch.Tensor, budget: int, truncate_last: bool
 ) -> torch.Tensor:
-    """Keep responses in this order while the budget is not reached. Returns int64 [N]."""
+    """Keep responses in this order up to the budget and return the kept tokens, int64 [N]."""
     ordered_N = lengths_N[order_N]
     before_N = ordered_N.cumsum(dim=0) - ordered_N
     kept_N = torch.where(before_N < budget, ordered_N, torch.zeros_like(ordered_N))
@@ -44,7 +44,7 @@ def fill(
     return torch.empty_like(kept_N).scatter_(0, order_N, kept_N)
 
 
-def budgeted(
+def apply_budget(
     plan: Plan,
     mask_NT: torch.Tensor,
     *,
@@ -54,16 +54,16 @@ def budgeted(
     updates: Sequence[torch.Tensor],
     seed: int,
 ) -> Plan:
-    """Cut a plan to `budget` tokens in every update, weighing 1 / budget after division.
+    """Cut a plan to `budget` tokens in every update; each weighs 1 / budget after division.
 
-    What a loss weighs differently within a sequence (ESPO's groups) stays so: weights are
+    Differences of weight within a sequence (ESPO's groups) are preserved: weights are
     relative to the sequence's mean weight.
 
     Args:
         mask_NT: response tokens.
         num_sequences: sequences of the step; an update divides by num_sequences / updates.
-        updates: rows of every update of this rank; none where no sequence has a gradient.
-        seed: of the step; every update has its own shuffle.
+        updates: rows of every update of this rank; empty if no sequence has a gradient.
+        seed: seed of the step; every update has its own shuffle.
     """
     lengths_N = mask_NT.sum(dim=1)
     kept_N = torch.zeros_like(lengths_N)

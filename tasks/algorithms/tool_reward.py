@@ -34,8 +34,8 @@ def tool_reward(
 def tool_correctness(truth: Sequence[ToolCall], predicted: Sequence[ToolCall] | None) -> float:
     """Return R_correct in [-3, 3].
 
-    0 if the truth has no call (another verifier decides then); -3 if `predicted` is None, which
-    stands for calls that could not be parsed.
+    0 if the truth has no call (another verifier then scores the response); -3 if `predicted` is
+    None, which means that the calls could not be parsed.
     """
     if not truth:
         return 0.0

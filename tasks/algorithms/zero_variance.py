@@ -8,7 +8,7 @@ import torch
 
 
 def zero_variance_probability(pass_rate: float, group_size: int) -> float:
-    """Chance that a group of independent pass/fail samples is flat: p^N + (1-p)^N."""
+    """Probability that independent pass/fail samples have zero variance: p^N + (1-p)^N."""
     return pass_rate**group_size + (1.0 - pass_rate) ** group_size
 
 
@@ -18,7 +18,7 @@ def rl_zvp_advantages(
     """Token-level advantages for sequences of zero-variance groups.
 
     All correct: +alpha * H. All wrong: -alpha * (max H of the response - H), so its most
-    uncertain token is not punished and its confident ones are punished most.
+    uncertain token is not penalised and its most confident tokens are penalised most.
 
     Args:
         entropy_NT: detached full-vocabulary entropy in nats at the sampling temperature.

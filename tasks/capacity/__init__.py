@@ -1,1 +1,1 @@
-"""Does a layout fit its GPUs?"""
+"""GPU memory budget of a layout."""

@@ -1,11 +1,11 @@
 """GPU memory of one step of RL, part by part: trainer, rollout engine, and both on one GPU.
 
-Weights, gradients, optimizer states and cache are exact and tested against the real engines;
-activations are those of one micro-batch by the tensors its layers keep for backward, within 5% of
-what torch saves on the two kinds of kernels a CPU has. `TRANSFORMER_ENGINE` is derived from the
-operations, not measured; so are the working set of a rollout and the fixed share of a GPU.
+Weights, gradients, optimizer states and cache are exact and tested against the real engines.
+Activations are counted from the tensors that layers save for backward, within 5% of what torch
+saves with the two kinds of CPU kernels. `TRANSFORMER_ENGINE`, the working set of a rollout and the
+fixed share of a GPU are derived, not measured.
 
-In bytes. Sources: megatron-core 0.16.1 (`DistributedOptimizer`, 1F1B), vLLM 0.30.0
+Sizes are in bytes. Sources: megatron-core 0.16.1 (`DistributedOptimizer`, 1F1B), vLLM 0.30.0
 (`AttentionSpec.page_size_bytes`, `RoutedExpertsCapturer`).
 """
 
@@ -23,38 +23,38 @@ from tasks.capacity.model_shape import (
 
 GIB = 2**30
 H100_BYTES = 79 * GIB
-"""What CUDA says an H100 of 80 GB has, rounded down."""
+"""Memory that CUDA reports for an H100 of 80 GB, rounded down."""
 FIXED_BYTES = 3 * GIB
 """Assumed: CUDA contexts, communication buffers and workspaces of both engines."""
 IMBALANCE = 2.0
-"""Assumed: the rows of the busiest expert rank over those of an equal share."""
+"""Assumed: rows of the busiest expert rank divided by an equal share."""
 HEAD_COPIES = 3
-"""Of a chunk of fp32 logits at once: its log-softmax, what is computed of it, the gradient."""
+"""Copies of a chunk of fp32 logits in memory: log-softmax, values derived from it, gradient."""
 BATCHED_TOKENS = 8192
-"""Of one forward pass of a rollout engine (vLLM's default for chunked prefill)."""
+"""Tokens of one forward pass of a rollout engine (vLLM's default for chunked prefill)."""
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
-    """How many tensors of each size a layer keeps for backward, by kind of kernels."""
+class SavedTensors:
+    """Number of tensors of each size that a layer saves for backward, by kind of kernels."""
 
     hidden: int
-    """Of [tokens, hidden]."""
+    """[tokens, hidden]."""
     expert_hidden: int
-    """Of [tokens x chosen, hidden]."""
+    """[tokens x chosen, hidden]."""
     expert_width: int
-    """Of [tokens x chosen, width]."""
+    """[tokens x chosen, width]."""
     query: int
-    """Of [tokens, heads x head size]."""
+    """[tokens, heads x head size]."""
     key_value: int
-    """Of [tokens, key-value heads x head size]."""
+    """[tokens, key-value heads x head size]."""
     rotary: int = 0
-    """Of [tokens, head size]: cosines and sines."""
+    """[tokens, head size]: cosines and sines."""
 
 
-EMBEDDED = Kept(hidden=6, expert_hidden=2, expert_width=4, query=5, key_value=4)
+EMBEDDED = SavedTensors(hidden=6, expert_hidden=2, expert_width=4, query=5, key_value=4)
 """transformers with grouped experts and packed attention."""
-TRANSFORMER_ENGINE = Kept(hidden=4, expert_hidden=1, expert_width=3, query=3, key_value=3)
+TRANSFORMER_ENGINE = SavedTensors(hidden=4, expert_hidden=1, expert_width=3, query=3, key_value=3)
 """Fused norms, rotary embedding, flash attention and weighted SwiGLU."""
 
 
@@ -63,13 +63,13 @@ class Work:
     """The workload of a GPU."""
 
     prompt_tokens: int
-    """The longest."""
+    """Length of the longest prompt."""
     response_tokens: int
-    """The longest."""
+    """Length of the longest response."""
     sequences: int
     """Responses of a step."""
     reference: bool = False
-    """A second model scores in addition to the policy (the KL of Ring-lite)."""
+    """A reference model scores in addition to the policy (the KL of Ring-lite)."""
 
     @property
     def longest(self) -> int:
@@ -79,41 +79,41 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class TrainerMemory:
-    """Of one rank of a trainer."""
+    """Memory of one trainer rank."""
 
     weights: int
     gradients: int
     optimizer: int
     activations: int
-    """Kept for backward by all micro-batches in flight."""
+    """Saved for backward by all micro-batches in flight."""
     logits: int
-    """A chunk of them, and the hidden states they come from, with gradient."""
+    """One chunk of logits, and its hidden states with gradient."""
     weight_sync: int
-    """The largest whole tensor, on its way to the rollout engine, sent and received."""
+    """Send and receive buffer of the largest tensor."""
     reference: int = 0
     """Weights of a reference model."""
 
     @property
     def state(self) -> int:
-        """What stays between steps."""
+        """Memory that stays allocated between steps."""
         return self.weights + self.gradients + self.optimizer + self.reference
 
 
 @dataclass(frozen=True, slots=True)
 class RolloutMemory:
-    """Of one GPU of a rollout engine."""
+    """Memory of one GPU of a rollout engine."""
 
     claim: int
-    """What the engine takes of the GPU; the cache is what the other parts leave of it."""
+    """Memory that the engine claims; the cache is what remains after the other parts."""
     weights: int
     routes: int
     """Recorded experts of one forward pass."""
     working: int
-    """Of one forward pass and its logits."""
+    """Activations and logits of one forward pass."""
     token_bytes: int
-    """Of a token in the cache."""
+    """Cache size of one token."""
     host_routes: int
-    """In the host's memory: recorded experts of every token of the cache."""
+    """Host memory: recorded experts of every token in the cache."""
 
     @property
     def cache(self) -> int:
@@ -122,32 +122,33 @@ class RolloutMemory:
 
     @property
     def cached_tokens(self) -> int:
-        """That fit the cache of one engine."""
+        """Tokens that fit in the cache of one engine."""
         return max(0, self.cache) // self.token_bytes
 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """Of the fullest GPU. A phase is the content of a GPU at one time."""
+    """Memory budget of the fullest GPU, by phase of a step."""
 
     gpu: int
     stage: int
     """Pipeline stage of the fullest GPU."""
     trainer: TrainerMemory
     rollout: RolloutMemory
-    apart: bool
+    dedicated: bool
+    """The engine has GPUs of its own (`dedicated_rollout_gpus`)."""
     longest: int
-    """Tokens of the longest sequence: the cache must hold one at least."""
+    """Tokens of the longest sequence: the cache must hold at least one."""
 
     @property
     def phases(self) -> dict[str, int]:
-        """Bytes while rolling out, handing weights over and updating."""
+        """Bytes in use during rollout, weight sync and update."""
         trainer, claim = self.trainer, self.rollout.claim
-        resident = 0 if self.apart else trainer.state
-        weights = 0 if self.apart else claim
+        resident = 0 if self.dedicated else trainer.state
+        weights = 0 if self.dedicated else claim
         return {
-            "roll out": FIXED_BYTES + resident + claim,
-            "hand over": FIXED_BYTES + trainer.state + trainer.weight_sync + weights,
+            "rollout": FIXED_BYTES + resident + claim,
+            "weight sync": FIXED_BYTES + trainer.state + trainer.weight_sync + weights,
             "update": FIXED_BYTES + trainer.state + trainer.activations + trainer.logits,
         }
 
@@ -157,27 +158,27 @@ class Budget:
         return 1.0 - max(self.phases.values()) / self.gpu
 
     def fits(self, headroom: float) -> bool:
-        """Say whether every phase leaves so much free and the cache holds one sequence."""
+        """Return whether every phase leaves this share free and the cache holds one sequence."""
         return self.headroom >= headroom and self.rollout.cached_tokens >= self.longest
 
 
 def element_bytes(precision: Precision) -> int:
-    """Of a weight; fp8 is one byte, its scales are not counted."""
+    """Return the bytes of a weight; the scales of fp8 are not counted."""
     return {Precision.FP32: 4, Precision.BF16: 2, Precision.FP8: 1}[precision]
 
 
 def state_bytes(
     model: ModelShape, layout: LayoutSettings, world: int, stage: int
 ) -> tuple[int, int, int]:
-    """Weights, fp32 gradients and optimizer state of the fullest rank of a stage.
+    """Return bytes of weights, fp32 gradients and optimizer state of the fullest rank of a stage.
 
-    The optimizer has two fp32 moments of the elements it owns, and in bf16 fp32 weights too.
+    The optimizer has two fp32 moments of the elements it owns, and with bf16 also fp32 weights.
 
     Args:
-        world: GPUs that train.
+        world: number of training GPUs.
 
     Raises:
-        SettingsError: model or GPUs cannot be divided so.
+        SettingsError: the layout does not divide the model or the GPUs.
     """
     ranks, tensors = ranks_of(layout, world), rank_tensors(model, layout, stage)
     copies = 2 if layout.precision is Precision.FP32 else 3
@@ -193,16 +194,16 @@ def layer_bytes(
     model: ModelShape,
     layout: LayoutSettings,
     tokens: int,
-    kernels: Kept,
+    kernels: SavedTensors,
     *,
     imbalance: float = 1.0,
 ) -> int:
-    """What one layer keeps of a micro-batch without recompute, on one rank.
+    """Return the bytes one layer saves of a micro-batch without recompute, on one rank.
 
     Args:
-        tokens: of the micro-batch, all ranks together; sequence and context parallel ranks have
-            equal parts of them.
-        imbalance: rows of this rank's experts over an equal share.
+        tokens: tokens of the micro-batch over all ranks; sequence and context parallel ranks
+            have equal parts of them.
+        imbalance: rows of this rank's experts divided by an equal share.
     """
     rows = tokens / (layout.tensor * layout.context)
     routed = rows * imbalance * model.chosen if model.experts else rows * layout.tensor
@@ -221,18 +222,18 @@ def layer_bytes(
 
 
 def checkpoint_bytes(model: ModelShape, layout: LayoutSettings, tokens: int) -> int:
-    """What one layer keeps of a micro-batch under recompute: its input, on one rank."""
+    """Return the bytes one layer saves under recompute: its input, on one rank."""
     rows = tokens // (layout.tensor * layout.context)
     return element_bytes(layout.precision) * rows * model.hidden
 
 
 def activation_bytes(
-    model: ModelShape, layout: LayoutSettings, tokens: int, stage: int, kernels: Kept
+    model: ModelShape, layout: LayoutSettings, tokens: int, stage: int, kernels: SavedTensors
 ) -> int:
-    """What the layers of a stage keep at the fullest moment of a 1F1B schedule.
+    """Return the peak of the activations of a pipeline stage in a 1F1B schedule.
 
-    Stage s of p has p - s micro-batches in flight; under recompute each is its layers' inputs,
-    and one layer at a time is computed again.
+    Stage s of p has p - s micro-batches in flight. Under recompute each keeps the inputs of its
+    layers, and one layer at a time is recomputed.
     """
     layers, flying = model.layers // layout.pipeline, layout.pipeline - stage
     whole = layer_bytes(model, layout, tokens, kernels, imbalance=IMBALANCE)
@@ -248,15 +249,15 @@ def trainer_memory(
     *,
     world: int,
     stage: int,
-    kernels: Kept = TRANSFORMER_ENGINE,
+    kernels: SavedTensors = TRANSFORMER_ENGINE,
 ) -> TrainerMemory:
-    """Add up one rank of a pipeline stage.
+    """Compute the memory of one rank of a pipeline stage.
 
-    A micro-batch is `layout.micro_batch_tokens`, or one sequence that is longer; all of a
-    response's positions may lie in it. Packed masks and batches in host memory are left out.
+    A micro-batch is `layout.micro_batch_tokens`, or one longer sequence. Packed masks and
+    batches in host memory are not counted.
 
     Raises:
-        SettingsError: model or GPUs cannot be divided so.
+        SettingsError: the layout does not divide the model or the GPUs.
     """
     weights, gradients, optimizer = state_bytes(model, layout, world, stage)
     tokens = max(layout.micro_batch_tokens, work.longest)
@@ -279,9 +280,9 @@ def trainer_memory(
 
 
 def cache_token_bytes(model: ModelShape, tensor: int, precision: Precision) -> int:
-    """Of a token in the cache on one GPU; a GPU has one key-value head at least.
+    """Return the cache bytes of a token on one GPU, which has at least one key-value head.
 
-    Under fp8 weights the cache is bf16.
+    With fp8 weights the cache is bf16.
     """
     heads = max(1, model.key_value_heads // tensor)
     element = 4 if precision is Precision.FP32 else 2
@@ -289,9 +290,9 @@ def cache_token_bytes(model: ModelShape, tensor: int, precision: Precision) -> i
 
 
 def rollout_weight_bytes(model: ModelShape, tensor: int, precision: Precision) -> int:
-    """Weights of a rollout engine on one GPU.
+    """Return the bytes of the weights of a rollout engine on one GPU.
 
-    fp8 takes projections and experts; embedding, head, norms and routers stay in bf16.
+    With fp8, projections and experts are fp8; embedding, head, norms and routers stay in bf16.
     """
     heads = max(model.key_value_heads, tensor)
     projections = model.hidden * (2 * model.query_size + 2 * heads * model.head_size)
@@ -307,12 +308,12 @@ def rollout_weight_bytes(model: ModelShape, tensor: int, precision: Precision) -
 def rollout_memory(
     model: ModelShape, layout: LayoutSettings, precision: Precision, gpu: int, sequences: int
 ) -> RolloutMemory:
-    """Add up one GPU of a rollout engine.
+    """Compute the memory of one GPU of a rollout engine.
 
     Args:
-        precision: of the engine.
+        precision: precision of the engine.
         gpu: bytes of a GPU.
-        sequences: that decode at once.
+        sequences: number of sequences decoded at once.
     """
     tensor, element = layout.rollout_tensor, 4 if precision is Precision.FP32 else 2
     token = cache_token_bytes(model, tensor, precision)
@@ -348,31 +349,31 @@ def budget(
     node_gpus: int = 8,
     gpu: int = H100_BYTES,
 ) -> Budget:
-    """Find the GPU that is fullest.
+    """Compute the budget of the fullest GPU.
 
     Args:
-        precision: of the rollout engine; the trainer's is in the layout.
-        gpus: of the task; `layout.dedicated_rollout_gpus` of each node only roll out.
-        gpu: bytes of one.
+        precision: precision of the rollout engine; the trainer's is in the layout.
+        gpus: GPUs of the task; `layout.dedicated_rollout_gpus` of each node only roll out.
+        gpu: bytes of one GPU.
 
     Raises:
-        SettingsError: model or GPUs cannot be divided so.
+        SettingsError: the layout does not divide the model or the GPUs.
     """
-    apart = layout.dedicated_rollout_gpus
+    dedicated = layout.dedicated_rollout_gpus
     nodes = max(1, gpus // node_gpus)
-    world = gpus - nodes * apart
-    engines = max(1, (nodes * apart or gpus) // layout.rollout_tensor)
+    world = gpus - nodes * dedicated
+    engines = max(1, (nodes * dedicated or gpus) // layout.rollout_tensor)
     rollout = rollout_memory(model, layout, precision, gpu, -(-work.sequences // engines))
     stages = {0, layout.pipeline // 2, layout.pipeline - 1}
-    found = [
+    budgets = [
         Budget(
             gpu=gpu,
             stage=stage,
             trainer=trainer_memory(model, layout, work, world=world, stage=stage),
             rollout=rollout,
-            apart=apart > 0,
+            dedicated=dedicated > 0,
             longest=work.longest,
         )
         for stage in sorted(stages)
     ]
-    return min(found, key=lambda one: one.headroom)
+    return min(budgets, key=lambda one: one.headroom)

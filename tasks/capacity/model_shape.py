@@ -1,9 +1,9 @@
 """The shape of a Qwen3-like model, and its tensors on one rank of a trainer.
 
-Source: megatron-core 0.16.1. Attention and vocabulary are divided by tensor parallelism, whole
-experts by expert parallelism (expert tensor parallelism is 1), layers by pipeline stages in equal
-numbers; norms and routers lie on every rank of a stage. Gradients and optimizer states lie in
-buffers that are padded for the data-parallel group (`_ParamAndGradBuffer`).
+Source: megatron-core 0.16.1. Tensor parallelism divides attention and vocabulary, expert
+parallelism divides whole experts (expert tensor parallelism is 1), and pipeline stages have equal
+numbers of layers; norms and routers are on every rank of a stage. Gradients and optimizer states
+are in buffers that are padded for the data-parallel group (`_ParamAndGradBuffer`).
 
 Sizes are in elements, not bytes; see memory.py for those.
 """
@@ -27,17 +27,17 @@ class ModelShape:
     head_size: int
     vocabulary: int
     width: int
-    """Of one expert, or of the dense feed-forward."""
+    """Hidden size of one expert, or of the dense feed-forward layer."""
     experts: int = 0
     """Per layer; 0 = dense."""
     chosen: int = 0
     """Experts per token."""
     tied: bool = False
-    """The output head is the embedding."""
+    """The output head shares the weights of the embedding."""
     head_norms: bool = True
     """Query and key are normalised (Qwen3)."""
     biases: bool = False
-    """At query, key and value (Qwen2)."""
+    """Query, key and value have biases (Qwen2)."""
 
     @property
     def query_size(self) -> int:
@@ -46,28 +46,28 @@ class ModelShape:
 
     @property
     def key_value_size(self) -> int:
-        """Outputs of the key projection; the value projection has as many."""
+        """Outputs of the key projection, and of the value projection."""
         return self.key_value_heads * self.head_size
 
     @property
     def expert_parameters(self) -> int:
-        """Of one expert in one layer (of the feed-forward, if dense): gate, up, down."""
+        """Parameters of one expert in one layer (of the feed-forward if dense): gate, up, down."""
         return 3 * self.hidden * self.width
 
     @property
     def parameters(self) -> int:
-        """Of the whole model."""
+        """Parameters of the whole model."""
         return self._outside_experts + self.layers * max(1, self.experts) * self.expert_parameters
 
     @property
     def active_parameters(self) -> int:
-        """That one token passes, embedding and head included."""
+        """Parameters used for one token, embedding and head included."""
         active = self.chosen if self.experts else 1
         return self._outside_experts + self.layers * active * self.expert_parameters
 
     @property
     def small(self) -> int:
-        """Norms and biases of a layer's attention heads."""
+        """Parameters of the norms and biases of a layer's attention heads."""
         norms = 2 * self.head_size if self.head_norms else 0
         return norms + (self.query_size + 2 * self.key_value_size if self.biases else 0)
 
@@ -90,11 +90,11 @@ COMPASSMAX = ModelShape(
     experts=16,
     chosen=4,
 )
-"""CompassMax-V3: published are 245B parameters, 71B active, 16 experts and top-4.
+"""CompassMax-V3: 245B parameters, 71B active, 16 experts and top-4 are published.
 
-All else is inferred: 12 unused experts of every layer are the 174B between the two numbers, so all
-experts are 232B and the rest 13B; 72 layers of width 8192 with Qwen3's attention and vocabulary
-give both. Multi-token prediction is left out.
+The rest is inferred: the 174B between the two numbers are the 12 unused experts of every layer, so
+all experts are 232B and the rest 13B; 72 layers of width 8192 with Qwen3's attention and vocabulary
+match both. Multi-token prediction is not included.
 """
 QWEN3_15B_A2B = ModelShape(
     layers=24,
@@ -107,7 +107,7 @@ QWEN3_15B_A2B = ModelShape(
     experts=128,
     chosen=8,
 )
-"""What transformers' Qwen3MoeConfig describes by default."""
+"""The default of transformers' Qwen3MoeConfig."""
 QWEN2_5_7B = ModelShape(
     layers=28,
     hidden=3584,
@@ -134,13 +134,13 @@ def shape_of(config: Mapping[str, object]) -> ModelShape:
             value = config.get(name)
             if isinstance(value, int):
                 return value
-        raise DataError(f"config.json has no whole number {' or '.join(names)}")
+        raise DataError(f"config.json has no integer {' or '.join(names)}")
 
     experts = 0
     if "num_experts_per_tok" in config:
         experts = size("num_experts", "num_local_experts")
         if config.get("mlp_only_layers") or config.get("decoder_sparse_step", 1) != 1:
-            raise DataError("config.json mixes dense and expert layers; only one kind is known")
+            raise DataError("config.json mixes dense and expert layers; only one kind is supported")
     heads = size("num_attention_heads")
     head_size = config.get("head_dim")
     return ModelShape(
@@ -161,34 +161,34 @@ def shape_of(config: Mapping[str, object]) -> ModelShape:
 
 @dataclass(frozen=True, slots=True)
 class RankTensors:
-    """Sizes of a rank's tensors in the order the model names them."""
+    """Sizes of a rank's tensors in the order of the model."""
 
     shared: tuple[int, ...]
     """Their gradients are summed over all data- and context-parallel ranks."""
     expert: tuple[int, ...]
-    """Their gradients are summed over all ranks that have the same experts."""
+    """Their gradients are summed over all ranks that hold the same experts."""
 
     @property
     def total(self) -> int:
-        """All of them."""
+        """Elements of all tensors."""
         return sum(self.shared) + sum(self.expert)
 
 
 @dataclass(frozen=True, slots=True)
 class Ranks:
-    """How many ranks share what."""
+    """Sizes of the data-parallel groups."""
 
     data: int
-    """Gradients of what is not an expert, context-parallel ranks included."""
+    """Ranks that share the gradients of non-expert weights, context-parallel ranks included."""
     expert_data: int
-    """Gradients of an expert."""
+    """Ranks that share the gradients of an expert."""
 
 
 def ranks_of(layout: LayoutSettings, world: int) -> Ranks:
-    """Divide the ranks that train into groups.
+    """Divide the training ranks into groups.
 
     Raises:
-        SettingsError: they do not divide.
+        SettingsError: the layout does not divide them.
     """
     model = layout.tensor * layout.pipeline
     if world % (model * layout.context) or world % (layout.expert * layout.pipeline):
@@ -200,14 +200,14 @@ def ranks_of(layout: LayoutSettings, world: int) -> Ranks:
 
 
 def rank_tensors(model: ModelShape, layout: LayoutSettings, stage: int) -> RankTensors:
-    """List what one rank of a pipeline stage holds.
+    """List the tensors of one rank of a pipeline stage.
 
     Args:
         stage: 0 has the embedding, the last one the final norm and the head; a tied head is a
             separate copy unless there is only one stage.
 
     Raises:
-        SettingsError: the model cannot be divided so.
+        SettingsError: the layout does not divide the model.
     """
     _check_divides(model, layout)
     tensor, last = layout.tensor, layout.pipeline - 1
@@ -219,7 +219,7 @@ def rank_tensors(model: ModelShape, layout: LayoutSettings, stage: int) -> RankT
     up_and_down = [2 * model.hidden * model.width, model.hidden * model.width]
     shared: list[int] = []
     expert: list[int] = []
-    table = -(-model.vocabulary // tensor) * model.hidden  # the last rank's is filled up
+    table = -(-model.vocabulary // tensor) * model.hidden  # the last rank's is padded
     if stage == 0:
         shared.append(table)
     for _ in range(model.layers // layout.pipeline):
@@ -237,42 +237,42 @@ def rank_tensors(model: ModelShape, layout: LayoutSettings, stage: int) -> RankT
 
 
 def buffer_elements(sizes: Sequence[int], ranks: int) -> int:
-    """Elements of the buffer that holds these tensors, padding included; 0 for none.
+    """Return the elements of the buffer of these tensors, padding included; 0 for none.
 
-    Every tensor starts at a multiple of 64, the buffer ends at one of 128 and of the ranks.
+    Every tensor starts at a multiple of 64; the buffer ends at a multiple of 128 and of the ranks.
     """
-    return _places(sizes, ranks)[1]
+    return _offsets(sizes, ranks)[1]
 
 
 def owned_elements(sizes: Sequence[int], ranks: int) -> list[int]:
-    """How many elements every rank's optimizer has: its equal part of the buffer, less padding."""
-    places, end = _places(sizes, ranks)
+    """Return the elements of every rank's optimizer: its part of the buffer without padding."""
+    offsets, end = _offsets(sizes, ranks)
     owned = [0] * ranks
-    for start, stop in places:
+    for start, stop in offsets:
         for rank in range(start * ranks // end, min(ranks, stop * ranks // end + 1)):
             low, high = rank * end // ranks, (rank + 1) * end // ranks
             owned[rank] += max(0, min(stop, high) - max(start, low))
     return owned
 
 
-def _places(sizes: Sequence[int], ranks: int) -> tuple[list[tuple[int, int]], int]:
-    """Start and stop of every tensor, last one first, and the end of the buffer."""
-    places, stop = [], 0
+def _offsets(sizes: Sequence[int], ranks: int) -> tuple[list[tuple[int, int]], int]:
+    """Return start and stop of every tensor, last one first, and the end of the buffer."""
+    offsets, stop = [], 0
     for size in reversed(sizes):
         start = -(-stop // 64) * 64
         stop = start + size
-        places.append((start, stop))
+        offsets.append((start, stop))
     divisor = math.lcm(ranks, 128)
-    return places, -(-stop // divisor) * divisor
+    return offsets, -(-stop // divisor) * divisor
 
 
 def _check_divides(model: ModelShape, layout: LayoutSettings) -> None:
-    asked = {
+    divisions = {
         "tensor (heads)": (model.heads, layout.tensor),
         "tensor (key-value heads)": (model.key_value_heads, layout.tensor),
         "pipeline (layers)": (model.layers, layout.pipeline),
         "expert (experts)": (model.experts or 1, layout.expert),
     }
-    for name, (size, parts) in asked.items():
+    for name, (size, parts) in divisions.items():
         if size % parts:
             raise SettingsError(f"layout.{name}: {size} is not a multiple of {parts}")

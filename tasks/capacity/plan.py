@@ -1,7 +1,7 @@
-"""The model and layout of a budget: from a preset or a model directory, changed by options.
+"""Model and layout of a budget: a preset or a model directory, overridden by options.
 
-A preset brings its layout, its lengths and its batch; a model directory starts from the defaults.
-Nothing is loaded: only config.json is read.
+A preset provides its layout, lengths and batch; a model directory starts from the defaults. Only
+its config.json is read.
 """
 
 import json
@@ -25,25 +25,25 @@ PRESETS: dict[str, tuple[PipelineSettings, ModelShape, int]] = {
     "single_node": (presets.SINGLE_NODE, model_shape.QWEN3_15B_A2B, 8),
     "compass_thinker": (presets.COMPASS_THINKER, model_shape.QWEN2_5_7B, 8),
 }
-"""Settings, the model they are laid out for, GPUs."""
+"""Settings, the model they are made for, and the number of GPUs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """One model on so many GPUs, and what they do with it."""
+    """A model, its layout on a number of GPUs, and the workload."""
 
     name: str
     model: ModelShape
     layout: LayoutSettings
     precision: Precision
-    """Of rollouts."""
+    """Precision of rollouts."""
     work: Work
     gpus: int
     gpu: int = H100_BYTES
     """Bytes of one GPU."""
 
     def title(self) -> str:
-        """Name the model, the GPUs and how it is divided over them."""
+        """Describe the model, the GPUs and the layout."""
         return (
             f"{self.name}: {format_count(self.model.parameters)} parameters, "
             f"{format_count(self.model.active_parameters)} active, on {self.gpus} GPUs\n"
@@ -51,21 +51,21 @@ class Plan:
         )
 
     def budget(self) -> Budget:
-        """Compute what the fullest GPU holds."""
+        """Compute the memory of the fullest GPU."""
         return budget(
             self.model, self.layout, self.precision, self.work, gpus=self.gpus, gpu=self.gpu
         )
 
 
-def of_preset(name: str) -> Plan:
-    """Take a preset as it is.
+def plan_of_preset(name: str) -> Plan:
+    """Return the plan of a preset.
 
     Raises:
-        SettingsError: there is none of that name.
+        SettingsError: there is no such preset.
     """
     if name not in PRESETS:
         raise SettingsError(
-            f"--preset {name!r} is none of {', '.join(PRESETS)}; "
+            f"--preset {name!r} is not one of {', '.join(PRESETS)}; "
             f"{did_you_mean(name, list(PRESETS)) or 'for a model directory use --model'}"
         )
     preset, model, gpus = PRESETS[name]
@@ -73,57 +73,57 @@ def of_preset(name: str) -> Plan:
     return Plan(name, model, engines.layout, engines.precision, work_of(preset), gpus)
 
 
-def of_model(folder: Path) -> Plan:
-    """Take a model directory, with default settings on one GPU.
+def plan_of_model(folder: Path) -> Plan:
+    """Return the plan of a model directory with default settings on one GPU.
 
     Raises:
-        SettingsError: it is no model directory.
-        DataError: it is of another family.
+        SettingsError: it is not a model directory.
+        DataError: the model family is not supported.
     """
     engines = MachineSettings()
     work = work_of(presets.CPU_SMOKE)
     return Plan(str(folder), read_shape(folder), engines.layout, engines.precision, work, gpus=1)
 
 
-def changed(plan: Plan, *, layout: str, precision: str, gpus: int, gpu_gib: float) -> Plan:
-    """Replace the given options.
+def override_layout(plan: Plan, *, layout: str, precision: str, gpus: int, gpu_gib: float) -> Plan:
+    """Override the given options.
 
     Args:
-        plan: of a preset or of a model.
+        plan: plan of a preset or of a model.
         layout: JSON of the LayoutSettings that differ.
-        precision: of rollouts; '' keeps the plan's.
-        gpus: 0 keeps the plan's.
-        gpu_gib: of one GPU; 0 = an H100's.
+        precision: precision of rollouts; '' keeps the plan's.
+        gpus: number of GPUs; 0 keeps the plan's.
+        gpu_gib: memory of one GPU; 0 = that of an H100.
 
     Raises:
-        SettingsError: names the setting.
+        SettingsError: an option is invalid; the message names the setting.
     """
     if precision and precision not in set(Precision):
         known = ", ".join(one.value for one in Precision)
-        raise SettingsError(f"--precision {precision!r} is none of {known}")
+        raise SettingsError(f"--precision {precision!r} is not one of {known}")
     return replace(
         plan,
-        layout=_laid_over(plan.layout, layout),
+        layout=_override(plan.layout, layout),
         precision=Precision(precision or plan.precision),
         gpus=gpus or plan.gpus,
         gpu=int(gpu_gib * GIB) or plan.gpu,
     )
 
 
-def _laid_over(layout: LayoutSettings, text: str) -> LayoutSettings:
+def _override(layout: LayoutSettings, text: str) -> LayoutSettings:
     try:
         given = json.loads(text)
         if not isinstance(given, dict):
-            raise SettingsError(f"--layout {text} is no JSON object")
+            raise SettingsError(f"--layout {text} is not a JSON object")
         return LayoutSettings.model_validate(layout.model_dump() | given)
     except json.JSONDecodeError as error:
-        raise SettingsError(f"--layout {text} is no JSON: {error}") from error
+        raise SettingsError(f"--layout {text} is not JSON: {error}") from error
     except ValidationError as error:
         raise SettingsError(f"--layout: {explain(error, LayoutSettings)}") from error
 
 
-def with_work(plan: Plan, prompt: int, response: int, sequences: int) -> Plan:
-    """Replace lengths in tokens and the responses of a step; 0 keeps the plan's."""
+def override_work(plan: Plan, prompt: int, response: int, sequences: int) -> Plan:
+    """Override lengths in tokens and the responses of a step; 0 keeps the plan's."""
     work = plan.work
     return replace(
         plan,
@@ -137,7 +137,7 @@ def with_work(plan: Plan, prompt: int, response: int, sequences: int) -> Plan:
 
 
 def work_of(preset: PipelineSettings) -> Work:
-    """The larger of the two phases."""
+    """Return the larger workload of the two RL phases."""
     phases = (preset.rl_one, preset.rl_two)
     return Work(
         preset.curation.max_prompt_tokens,

@@ -1,4 +1,4 @@
-"""A memory budget on a terminal, and the shape of a model in a folder."""
+"""Terminal output of a memory budget, and the shape of a model directory."""
 
 import json
 from pathlib import Path
@@ -11,7 +11,7 @@ from tasks.capacity.model_shape import ModelShape, shape_of
 from tasks.errors import SettingsError
 
 HEADROOM = 0.05
-"""Below it a layout is called too tight: allocators fragment, and experts are not balanced."""
+"""Smallest free share of a GPU: allocators fragment, and experts are not balanced."""
 
 
 def read_shape(folder: Path) -> ModelShape:
@@ -19,7 +19,7 @@ def read_shape(folder: Path) -> ModelShape:
 
     Raises:
         SettingsError: there is no config.json.
-        DataError: it is of another family.
+        DataError: the model family is not supported.
     """
     path = folder / "config.json"
     if not path.is_file():
@@ -38,45 +38,49 @@ def describe_layout(layout: LayoutSettings, precision: Precision) -> str:
         "context": layout.context,
     }
     divided = " x ".join(f"{name} {size}" for name, size in parts.items() if size > 1) or "whole"
-    apart = (
-        f"on {layout.dedicated_rollout_gpus} GPUs a node"
+    placement = (
+        f"on {layout.dedicated_rollout_gpus} GPUs per node"
         if layout.dedicated_rollout_gpus
         else "colocated"
     )
     return (
         f"trainer {layout.precision.value}: {divided}, recompute "
-        f"{'on' if layout.recompute else 'off'}, {layout.micro_batch_tokens:,} tokens a "
-        f"micro-batch; rollouts {precision.value}: tensor {layout.rollout_tensor}, {apart}"
+        f"{'on' if layout.recompute else 'off'}, {layout.micro_batch_tokens:,} tokens per "
+        f"micro-batch; rollouts {precision.value}: tensor {layout.rollout_tensor}, {placement}"
     )
 
 
 def budget_table(title: str, found: Budget) -> Table:
-    """One line per part, and the phases they add up to, on the fullest GPU."""
+    """List the parts of the fullest GPU's memory, and their sums by phase."""
     table = Table(title=title, title_justify="left", title_style="", box=None)
     table.add_column("")
     table.add_column("bytes", justify="right")
-    table.add_column("what it is", overflow="fold")
+    table.add_column("description", overflow="fold")
     trainer, rollout = found.trainer, found.rollout
     longest = rollout.cached_tokens // found.longest
     lines = [
-        ("trainer: weights", trainer.weights, f"of pipeline stage {found.stage}"),
+        ("trainer: weights", trainer.weights, f"pipeline stage {found.stage}"),
         ("trainer: gradients", trainer.gradients, "fp32"),
         ("trainer: optimizer", trainer.optimizer, "divided over data-parallel ranks"),
-        ("trainer: reference", trainer.reference, "weights of a second model, for KL"),
-        ("trainer: activations", trainer.activations, "of the micro-batches in flight"),
-        ("trainer: logits", trainer.logits, "of one micro-batch, fp32"),
-        ("trainer: weight sync", trainer.weight_sync, "the largest tensor, sent and received"),
-        ("rollout: weights", rollout.weights, "of one GPU of an engine"),
-        ("rollout: working set", rollout.working + rollout.routes, "one pass, with its routes"),
+        ("trainer: reference", trainer.reference, "weights of the reference model, for KL"),
+        ("trainer: activations", trainer.activations, "micro-batches in flight"),
+        ("trainer: logits", trainer.logits, "one micro-batch, fp32"),
+        ("trainer: weight sync", trainer.weight_sync, "largest tensor, sent and received"),
+        ("rollout: weights", rollout.weights, "one GPU of an engine"),
+        (
+            "rollout: working set",
+            rollout.working + rollout.routes,
+            "one pass, with its routes",
+        ),
         (
             "rollout: cache",
             rollout.cache,
-            f"{rollout.cached_tokens:,} tokens an engine, {longest} sequences of full length",
+            f"{rollout.cached_tokens:,} tokens per engine, {longest} sequences of full length",
         ),
         ("fixed", FIXED_BYTES, "assumed: contexts, communication, workspaces"),
         *((f"while: {name}", size, "") for name, size in found.phases.items()),
         ("GPU", found.gpu, describe_fit(found)),
-        ("host: routes", rollout.host_routes, "of all tokens in the cache, in main memory"),
+        ("host: routes", rollout.host_routes, "all tokens in the cache, in host memory"),
     ]
     for name, size, meaning in lines:
         if name.endswith("reference") and not size:
@@ -104,6 +108,6 @@ def describe_fit(found: Budget) -> str:
     if lacking > 0:
         return f"does not fit: the cache lacks {lacking:,} tokens for one sequence"
     if found.headroom < 0.0:
-        return f"does not fit: {-found.headroom:.1%} too much"
-    tight = "" if found.headroom >= HEADROOM else f": too tight, below {HEADROOM:.0%}"
+        return f"does not fit: exceeds the GPU by {-found.headroom:.1%}"
+    tight = "" if found.headroom >= HEADROOM else f": too little headroom, below {HEADROOM:.0%}"
     return f"fits, {found.headroom:.1%} free{tight}"

@@ -23,31 +23,33 @@ def capacity(
     response: int,
     sequences: int,
 ) -> str:
-    """Print the memory of one GPU part by part.
+    """Print the memory of one GPU by part.
 
     Args:
-        preset: one that names its GPUs; or '' and
-        model: a Hugging Face directory.
+        preset: name of a preset; '' if `model` is given.
+        model: Hugging Face directory; '' if `preset` is given.
         layout: JSON of the LayoutSettings that differ.
-        precision: of rollouts; '' keeps the preset's.
-        gpus: of the whole task; 0 keeps the preset's.
-        gpu_gib: of one GPU; 0 = an H100's.
-        prompt: tokens of the longest one; 0 keeps the preset's.
-        response: tokens of the longest one; 0 keeps the preset's.
+        precision: precision of rollouts; '' keeps the preset's.
+        gpus: number of GPUs of the task; 0 keeps the preset's.
+        gpu_gib: memory of one GPU; 0 = that of an H100.
+        prompt: tokens of the longest prompt; 0 keeps the preset's.
+        response: tokens of the longest response; 0 keeps the preset's.
         sequences: responses of a step; 0 keeps the preset's.
 
     Returns:
-        The verdict.
+        Whether the layout fits, and the free share.
 
     Raises:
         SettingsError: the options are invalid.
-        CapacityError: it does not fit.
+        CapacityError: the layout does not fit.
     """
     if bool(preset) == bool(model):
         raise SettingsError("give either --preset or --model")
-    start = plans.of_preset(preset) if preset else plans.of_model(Path(model))
-    laid_out = plans.changed(start, layout=layout, precision=precision, gpus=gpus, gpu_gib=gpu_gib)
-    plan = plans.with_work(laid_out, prompt, response, sequences)
+    start = plans.plan_of_preset(preset) if preset else plans.plan_of_model(Path(model))
+    overridden = plans.override_layout(
+        start, layout=layout, precision=precision, gpus=gpus, gpu_gib=gpu_gib
+    )
+    plan = plans.override_work(overridden, prompt, response, sequences)
     found = plan.budget()
     Console(highlight=False).print(budget_table(plan.title(), found))
     deck_of_facts(plan.name, {name: float(size) for name, size in found.phases.items()})

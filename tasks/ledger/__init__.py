@@ -1,1 +1,1 @@
-"""What each prompt cost and contributed, over whole phases of RL: read from their ledgers."""
+"""Cost and contribution of every prompt over whole phases of RL, read from their ledgers."""

@@ -1,4 +1,4 @@
-"""From ledger rows to one account per prompt, and to what every stage of the elimination did."""
+"""Aggregate ledger rows per prompt and per group outcome."""
 
 import csv
 import io
@@ -8,11 +8,11 @@ from dataclasses import asdict, dataclass, fields
 
 from data_schemas.ledger import SKIPPED, GroupOutcome, LedgerRow, PromptCost
 from data_schemas.prompts import Domain
-from tasks.algorithms.group_size import GroupSize, expected
+from tasks.algorithms.group_size import GroupSize, predict_group_size
 from tasks.errors import DataError
 
 GROUP_SIZES = (4, 8, 16, 32)
-"""N for which the table of group sizes is printed."""
+"""Group sizes N in the printed table."""
 STAGES = {
     "1 before rollout": (GroupOutcome.SKIPPED_ZERO_VARIANCE, GroupOutcome.SKIPPED_BAND),
     "2 at reward": (
@@ -28,12 +28,12 @@ STAGES = {
     ),
     "later": (GroupOutcome.IN_FLIGHT,),
 }
-"""The elimination stage that decides an outcome (CompassMax A.4)."""
+"""Group outcomes by the step of zero-variance elimination that decides them (CompassMax A.4)."""
 
 
 @dataclass(frozen=True, slots=True)
 class PromptAccount:
-    """One prompt over all its draws."""
+    """Totals of one prompt over all its draws."""
 
     problem_id: str
     domain: Domain
@@ -47,20 +47,20 @@ class PromptAccount:
     trained_tokens: int
     advantage_mass: float
     pass_rate_change: float
-    """Of its last group against its first."""
+    """Pass rate of its last group minus that of its first."""
     engine_seconds: float
     verifier_seconds: float
     judge_calls: int
 
     @property
     def earned_per_kilotoken(self) -> float:
-        """Sum of |advantage| per thousand tokens generated; 0 if none was."""
+        """Sum of |advantage| per thousand generated tokens; 0 if none was generated."""
         return 1e3 * self.advantage_mass / max(1, self.generated_tokens)
 
 
 @dataclass(frozen=True, slots=True)
-class FateAccount:
-    """All draws that ended alike."""
+class OutcomeAccount:
+    """Totals of all draws with the same group outcome."""
 
     stage: str
     outcome: GroupOutcome
@@ -73,22 +73,22 @@ class FateAccount:
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
-    """All rows of a phase, with the clock beside them."""
+    """Aggregated ledger and costs of a phase."""
 
     prompts: list[PromptAccount]
-    """Most earned per token first."""
-    outcomes: list[FateAccount]
-    """Every outcome, by stage; one that never happened has zeros."""
+    """Ordered by |advantage| per token, descending."""
+    outcomes: list[OutcomeAccount]
+    """Every outcome, by stage; zeros for outcomes that did not occur."""
     sizes: list[GroupSize]
-    """What other group sizes would bring on these prompts; empty without verdicts."""
+    """Predicted results of other group sizes on these prompts; empty without verdicts."""
     totals: dict[str, float]
 
 
 def settle(rows: Sequence[LedgerRow], costs: Sequence[PromptCost]) -> Ledger:
-    """Add up what every prompt and every outcome cost and earned.
+    """Sum cost and advantage per prompt and per group outcome.
 
     Raises:
-        DataError: there is no row, or a cost belongs to no row.
+        DataError: there are no rows, or a cost has no matching row.
     """
     if not rows:
         raise DataError("the ledger is empty: no prompt was drawn")
@@ -98,17 +98,17 @@ def settle(rows: Sequence[LedgerRow], costs: Sequence[PromptCost]) -> Ledger:
         rows_of[row.problem_id].append(row)
     for cost in costs:
         costs_of[cost.problem_id].append(cost)
-    strays = costs_of.keys() - rows_of.keys()
-    if strays:
-        raise DataError(f"{len(strays)} prompts have costs and no ledger row: {min(strays)}")
-    prompts = [_prompt(mine, costs_of.get(name, [])) for name, mine in rows_of.items()]
+    unmatched = costs_of.keys() - rows_of.keys()
+    if unmatched:
+        raise DataError(f"{len(unmatched)} prompts have costs but no ledger row: {min(unmatched)}")
+    prompts = [_account_of_prompt(mine, costs_of.get(name, [])) for name, mine in rows_of.items()]
     prompts.sort(key=lambda p: (-p.earned_per_kilotoken, p.generated_tokens, p.problem_id))
     outcomes = [
-        _fate(stage, outcome, [row for row in rows if row.outcome is outcome])
+        _account_of_outcome(stage, outcome, [row for row in rows if row.outcome is outcome])
         for stage, members in STAGES.items()
         for outcome in members
     ]
-    return Ledger(prompts, outcomes, _sizes(prompts), _totals(prompts))
+    return Ledger(prompts, outcomes, _predict_sizes(prompts), _sum_totals(prompts))
 
 
 def to_csv(prompts: Sequence[PromptAccount]) -> bytes:
@@ -123,19 +123,20 @@ def to_csv(prompts: Sequence[PromptAccount]) -> bytes:
 
 
 def check_conservation(rows: Iterable[LedgerRow], generated_tokens: int) -> None:
-    """Compare the ledger with the engine's own count.
+    """Check the tokens in the ledger against the engine's own count.
 
     Raises:
-        DataError: they differ: a token was generated that no prompt was charged for.
+        DataError: they differ: some generated tokens are not charged to any prompt.
     """
     charged = sum(row.generated_tokens for row in rows)
     if charged != generated_tokens:
         raise DataError(
-            f"the ledger charges its prompts {charged} tokens, the engine made {generated_tokens}"
+            f"the ledger charges its prompts {charged} tokens, the engine generated "
+            f"{generated_tokens}"
         )
 
 
-def _prompt(rows: Sequence[LedgerRow], costs: Sequence[PromptCost]) -> PromptAccount:
+def _account_of_prompt(rows: Sequence[LedgerRow], costs: Sequence[PromptCost]) -> PromptAccount:
     return PromptAccount(
         problem_id=rows[0].problem_id,
         domain=rows[0].domain,
@@ -155,8 +156,10 @@ def _prompt(rows: Sequence[LedgerRow], costs: Sequence[PromptCost]) -> PromptAcc
     )
 
 
-def _fate(stage: str, outcome: GroupOutcome, rows: Sequence[LedgerRow]) -> FateAccount:
-    return FateAccount(
+def _account_of_outcome(
+    stage: str, outcome: GroupOutcome, rows: Sequence[LedgerRow]
+) -> OutcomeAccount:
+    return OutcomeAccount(
         stage=stage,
         outcome=outcome,
         draws=len(rows),
@@ -167,17 +170,17 @@ def _fate(stage: str, outcome: GroupOutcome, rows: Sequence[LedgerRow]) -> FateA
     )
 
 
-def _sizes(prompts: Sequence[PromptAccount]) -> list[GroupSize]:
+def _predict_sizes(prompts: Sequence[PromptAccount]) -> list[GroupSize]:
     known = [prompt for prompt in prompts if prompt.judged > 0]
     if not known:
         return []
     solved = [prompt.solved for prompt in known]
     judged = [prompt.judged for prompt in known]
     tokens = [prompt.generated_tokens / max(1, prompt.rollouts) for prompt in known]
-    return [expected(solved, judged, tokens, size) for size in GROUP_SIZES]
+    return [predict_group_size(solved, judged, tokens, size) for size in GROUP_SIZES]
 
 
-def _totals(prompts: Sequence[PromptAccount]) -> dict[str, float]:
+def _sum_totals(prompts: Sequence[PromptAccount]) -> dict[str, float]:
     return {
         "prompts": float(len(prompts)),
         "draws": float(sum(prompt.draws for prompt in prompts)),

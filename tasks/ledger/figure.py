@@ -1,4 +1,4 @@
-"""The ledger as a picture: what every prompt cost against what it earned, and where tokens went."""
+"""Figure of the ledger: tokens and advantage of every prompt, and tokens by group outcome."""
 
 import io
 
@@ -17,18 +17,18 @@ _COLOURS = {
 
 
 def ledger_png(ledger: Ledger, title: str) -> bytes:
-    """Draw both halves of the question as one PNG."""
+    """Draw both plots into one PNG."""
     figure = Figure(figsize=(11, 4.2), layout="constrained")
     left, right = figure.subplots(1, 2)
-    _prompts(left, ledger)
-    _fates(right, ledger)
+    _draw_prompts(left, ledger)
+    _draw_outcomes(right, ledger)
     figure.suptitle(title)
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", dpi=130, metadata={"Software": None})
     return buffer.getvalue()
 
 
-def _prompts(axes: Axes, ledger: Ledger) -> None:
+def _draw_prompts(axes: Axes, ledger: Ledger) -> None:
     rolled = [prompt for prompt in ledger.prompts if prompt.rollouts > 0]
     for domain in sorted({prompt.domain for prompt in rolled}):
         mine = [prompt for prompt in rolled if prompt.domain is domain]
@@ -41,7 +41,7 @@ def _prompts(axes: Axes, ledger: Ledger) -> None:
     axes.grid(alpha=0.25)
 
 
-def _fates(axes: Axes, ledger: Ledger) -> None:
+def _draw_outcomes(axes: Axes, ledger: Ledger) -> None:
     seen = [account for account in reversed(ledger.outcomes) if account.draws > 0]
     axes.barh(
         [account.outcome.replace("_", " ") for account in seen],

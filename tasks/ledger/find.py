@@ -1,4 +1,4 @@
-"""The ledgers a model rests on: by the chain of statements behind it, or as given files."""
+"""Find the ledgers of a model through its chain of statements, or read them from given files."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,19 +27,19 @@ def phases_behind(model_uri: str, tracking_uri: str, store: str, cache: Path) ->
 
     Args:
         model_uri: 'models:/NAME@released' or 'models:/NAME/3'.
-        tracking_uri: of MLflow.
-        store: folder or s3:// prefix the artifacts lie in.
-        cache: where objects of a remote store are kept.
+        tracking_uri: the MLflow tracking server or database.
+        store: folder or s3:// prefix that holds the artifacts.
+        cache: local folder for objects of a remote store.
 
     Raises:
-        SettingsError: there is no such model, or no RL was done on the way to it.
-        DataError: a ledger is damaged, or does not add up to the engine's count.
+        SettingsError: the model does not exist, or no RL phase led to it.
+        DataError: a ledger is damaged, or its tokens differ from the engine's count.
         TamperError: a statement was changed.
     """
     version = Lookup(tracking_uri).version(model_uri)
     tags = [version.tags, *([version.model.tags] if version.model else [])]
     roots = [tag["statement"] for tag in tags if tag.get("statement")]
-    found = []
+    phases = []
     for statement in chain(store, roots).values():
         reports = [output for output in statement.outputs if output.role == "report"]
         if not statement.stage.startswith("rl/") or not reports:
@@ -49,14 +49,14 @@ def phases_behind(model_uri: str, tracking_uri: str, store: str, cache: Path) ->
         counted = statement.facts.get("engine_tokens")
         if counted is not None:
             check_conservation(phase.rows, int(counted))
-        found.append(phase)
-    if not found:
-        raise SettingsError(f"no phase of RL led to {model_uri}; there is no ledger to read")
-    return found
+        phases.append(phase)
+    if not phases:
+        raise SettingsError(f"no RL phase led to {model_uri}; there is no ledger to read")
+    return phases
 
 
 def read_folder(name: str, folder: Path) -> Phase:
-    """Read the two files an RL phase leaves in its report."""
+    """Read the ledger and the costs from the report of an RL phase."""
     return Phase(
         name=name,
         rows=read_table(folder / LEDGER_FILE, LedgerRow),

@@ -1,4 +1,4 @@
-"""Flyte shell of the ledger: what did each prompt cost and earn?"""
+"""Flyte shell of the ledger: cost and contribution of every prompt."""
 
 import os
 
@@ -19,15 +19,15 @@ from tasks.store.interface import store_at
 
 @shell("ledger")
 def ledger(model: str, store: str, show: int) -> list[str]:
-    """Add up the ledgers of all RL phases behind a model; print them and draw them.
+    """Aggregate the ledgers of all RL phases of a model, print them and plot them.
 
     Args:
         model: 'models:/NAME@released' or 'models:/NAME/3'.
-        store: folder or s3:// prefix the artifacts lie in.
-        show: prompts to print at either end.
+        store: folder or s3:// prefix that holds the artifacts.
+        show: number of best and of worst prompts to print.
 
     Returns:
-        Where the files are: per phase a table of all prompts (CSV) and the picture (PNG).
+        Paths of the files: per phase a table of all prompts (CSV) and a figure (PNG).
     """
     uri = location.absolute_store(store)
     tracking = location.tracking_uri(uri, os.environ.get("MLFLOW_TRACKING_URI", ""))
@@ -47,5 +47,5 @@ def _show(phase: Phase, store: str, show: int) -> list[str]:
     deck_of_facts(f"ledger of {phase.name}", account.totals)
     console = Console(highlight=False)
     console.print(ledger_text(account, phase.name, show))
-    console.print(f"\nall prompts  {stem}.csv\npicture      {stem}.png\n", soft_wrap=True)
+    console.print(f"\nall prompts  {stem}.csv\nfigure       {stem}.png\n", soft_wrap=True)
     return [f"{stem}.csv", f"{stem}.png"]

@@ -1,11 +1,11 @@
-"""The ledger on a terminal: best and worst prompts, stages, group sizes."""
+"""Terminal output of the ledger: best and worst prompts, group outcomes, group sizes."""
 
 from collections.abc import Sequence
 
 from rich.console import Group, RenderableType
 from rich.table import Table
 
-from tasks.algorithms.group_size import MAX_ZERO_VARIANCE, GroupSize, choose
+from tasks.algorithms.group_size import MAX_ZERO_VARIANCE, GroupSize, choose_group_size
 from tasks.ledger.accounts import Ledger, PromptAccount
 
 
@@ -14,15 +14,15 @@ def ledger_text(ledger: Ledger, name: str, show: int) -> RenderableType:
     rolled = [prompt for prompt in ledger.prompts if prompt.rollouts > 0]
     half = min(show, (len(rolled) + 1) // 2)
     return Group(
-        _prompts(f"{name}: prompts that earned most per token", rolled[:half]),
-        _prompts(f"{name}: prompts that earned least per token", rolled[::-1][:half]),
-        _stages(ledger),
-        *([_sizes(ledger.sizes)] if ledger.sizes else []),
-        _sentence(ledger),
+        _prompt_table(f"{name}: prompts that earned most per token", rolled[:half]),
+        _prompt_table(f"{name}: prompts that earned least per token", rolled[::-1][:half]),
+        _outcome_table(ledger),
+        *([_size_table(ledger.sizes)] if ledger.sizes else []),
+        _summary(ledger),
     )
 
 
-def _prompts(title: str, prompts: Sequence[PromptAccount]) -> Table:
+def _prompt_table(title: str, prompts: Sequence[PromptAccount]) -> Table:
     table = Table(title=title, title_justify="left", box=None)
     table.add_column("prompt", overflow="fold", min_width=20)
     for head in ("draws", "skips", "solved", "tokens", "engine s", "verifier s"):
@@ -44,7 +44,7 @@ def _prompts(title: str, prompts: Sequence[PromptAccount]) -> Table:
     return table
 
 
-def _stages(ledger: Ledger) -> Table:
+def _outcome_table(ledger: Ledger) -> Table:
     table = Table(title="Outcome of every draw", title_justify="left", box=None)
     for head in ("stage", "outcome"):
         table.add_column(head, no_wrap=True)
@@ -63,10 +63,10 @@ def _stages(ledger: Ledger) -> Table:
     return table
 
 
-def _sizes(sizes: Sequence[GroupSize]) -> Table:
-    best = choose(sizes).size
+def _size_table(sizes: Sequence[GroupSize]) -> Table:
+    best = choose_group_size(sizes).size
     title = (
-        f"What a group size would bring (ceiling on zero-variance groups {MAX_ZERO_VARIANCE:.0%})"
+        f"Predicted results by group size (at most {MAX_ZERO_VARIANCE:.0%} zero-variance groups)"
     )
     table = Table(title=title, title_justify="left", box=None)
     for head in ("N", "zero-variance groups", "pass@N", "mean |A|", "|A| / ktoken"):
@@ -82,7 +82,7 @@ def _sizes(sizes: Sequence[GroupSize]) -> Table:
     return table
 
 
-def _sentence(ledger: Ledger) -> str:
+def _summary(ledger: Ledger) -> str:
     total = ledger.totals
     share = total["trained_tokens"] / max(1.0, total["generated_tokens"])
     return (

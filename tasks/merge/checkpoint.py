@@ -1,11 +1,11 @@
 """Merge two checkpoints onto their common base, tensor by tensor.
 
-The three directories are in Hugging Face format and are never held whole: one tensor
-of each is in memory at a time, and one shard of the output. Arithmetic is fp32; the
-result is cast to the reasoning parent's type. Everything that is not a weight
-(config, tokenizer, chat template) is the reasoning parent's.
+The three directories are in Hugging Face format. Only one tensor of each, and one shard of the
+output, is in memory at a time. Arithmetic is fp32; the result is cast to the dtype of the
+reasoning parent. All other files (config, tokenizer, chat template) are copied from the
+reasoning parent.
 
-Norms, embeddings and experts are merged alike; routers follow MergeSettings.router.
+Norms, embeddings and experts are merged the same way; routers follow MergeSettings.router.
 """
 
 import json
@@ -44,21 +44,21 @@ def merge(
         out: empty folder.
 
     Returns:
-        How many tensors and entries were merged, trimmed and in conflict.
+        Counts of merged tensors and entries, and the shares that were trimmed and in conflict.
 
     Raises:
-        DataError: names the tensor or file in which the three directories disagree.
-        SettingsError: the density keeps nothing of some tensor.
+        DataError: the three directories disagree; the message names the tensor or file.
+        SettingsError: the density keeps no entry of some tensor.
     """
-    _same_tokenizer(base, *parents)
+    _check_same_tokenizer(base, *parents)
     with ExitStack() as opened:
         ancestor = _Weights(base, opened)
         reasoning, commerce = (_Weights(parent, opened) for parent in parents)
-        _same_tensors(ancestor, reasoning, commerce)
+        _check_same_tensors(ancestor, reasoning, commerce)
         merger = _Merger(settings, ancestor, (reasoning, commerce))
         for file, names in reasoning.shards().items():
             shard = {
-                name: merger.merged(name)
+                name: merger.merge_tensor(name)
                 for name in progress(names, f"merge {file}", total=len(names))
             }
             save_file(shard, out / file, metadata={"format": "pt"})
@@ -70,7 +70,7 @@ def merge(
 
 
 def is_router(name: str) -> bool:
-    """Is this the weight or bias that chooses experts (and not an expert's gate projection)?"""
+    """Return whether a tensor belongs to a router (not to an expert's gate projection)."""
     return ".mlp.gate." in name or ".mlp.router." in name
 
 
@@ -107,21 +107,21 @@ class _Weights:
 
 @dataclass(slots=True)
 class _Merger:
-    """Merges one tensor after the other under one policy, and counts."""
+    """Merges one tensor after another under one policy and counts the results."""
 
     settings: MergeSettings
     base: _Weights
     parents: tuple[_Weights, _Weights]
     counts: Counter[str] = field(default_factory=Counter)
     shared: list[ties.Threshold] = field(default_factory=list)
-    """What is left of the thresholds, one per parent, when the trim runs over the whole model."""
+    """Remaining thresholds, one per parent, when the trim runs over the whole model."""
 
     def __post_init__(self) -> None:
         if self.settings.trim_scope is TrimScope.MODEL:
             self.shared = [self._model_threshold(parent) for parent in self.parents]
 
-    def merged(self, name: str) -> Tensor:
-        """Merge one tensor, or copy it from the reasoning parent where the policy says so."""
+    def merge_tensor(self, name: str) -> Tensor:
+        """Merge one tensor, or copy it from the reasoning parent if the policy requires it."""
         reasoning = self.parents[0].read(name)
         if self._is_copied(name):
             self.counts["copied"] += 1
@@ -133,7 +133,7 @@ class _Merger:
             if not bool(torch.isfinite(vector).all()):
                 raise DataError(f"tensor {name} of {parent.folder} or its base is not finite")
         trimmed_M = torch.stack(
-            [self._trimmed(index, vector, name) for index, vector in enumerate(vectors)]
+            [self._trim(index, vector, name) for index, vector in enumerate(vectors)]
         )
         weights_M = torch.tensor(self.settings.weights, dtype=torch.float32)
         result = ties.combine(base, trimmed_M, weights_M, self.settings.scale)
@@ -146,7 +146,7 @@ class _Merger:
         return result.tensor.to(reasoning.dtype)
 
     def facts(self) -> dict[str, float | int | str]:
-        """Say what was merged, kept and disputed. Shares are 0 when nothing was merged."""
+        """Return the counts and shares of the merge; shares are 0 if nothing was merged."""
         entries = max(self.counts["entries"], 1)
         return {
             "merged_tensors": self.counts["merged"],
@@ -160,7 +160,7 @@ class _Merger:
         first_parent = self.settings.router is RouterPolicy.FIRST_PARENT
         return (first_parent and is_router(name)) or not self.base.is_float(name)
 
-    def _trimmed(self, index: int, vector: Tensor, name: str) -> Tensor:
+    def _trim(self, index: int, vector: Tensor, name: str) -> Tensor:
         if not self.shared:
             kept = ties.num_kept(self.settings.density, vector.numel(), name=name)
             return ties.trim(vector, ties.tensor_threshold(vector, kept))[0]
@@ -174,8 +174,8 @@ class _Merger:
         """Find the exact k-th largest magnitude of a task vector in two passes over the files."""
         uppers = self._histogram(parent, None)
         kept = ties.num_kept(self.settings.density, int(uppers.sum()), name=str(parent.folder))
-        upper, rank = ties.locate(uppers, kept)
-        lower, rank = ties.locate(self._histogram(parent, upper), rank)
+        upper, rank = ties.locate_bin(uppers, kept)
+        lower, rank = ties.locate_bin(self._histogram(parent, upper), rank)
         return ties.threshold_from_bins(upper, lower, rank)
 
     def _histogram(self, parent: _Weights, upper: int | None) -> Tensor:
@@ -188,7 +188,7 @@ class _Merger:
 
 
 def _weight_map(folder: Path) -> dict[str, str]:
-    """Tensor name to file name, from the index or from the single file's header."""
+    """Map tensor names to file names, from the index or from the single file's header."""
     index = folder / INDEX_FILE
     try:
         if index.exists():
@@ -202,13 +202,13 @@ def _weight_map(folder: Path) -> dict[str, str]:
         ) from error
 
 
-def _same_tensors(base: _Weights, *parents: _Weights) -> None:
+def _check_same_tensors(base: _Weights, *parents: _Weights) -> None:
     for parent in parents:
         for name in sorted(base.file_of.keys() ^ parent.file_of.keys()):
             missing = parent if name in base.file_of else base
             raise DataError(
-                f"tensor {name} is missing in {missing.folder}. Base and parents must be one "
-                "architecture, saved by one version of transformers."
+                f"tensor {name} is missing in {missing.folder}. Base and parents must have one "
+                "architecture and be saved by one version of transformers."
             )
         for name in sorted(base.file_of):
             if base.shape(name) != parent.shape(name):
@@ -218,13 +218,13 @@ def _same_tensors(base: _Weights, *parents: _Weights) -> None:
                 )
 
 
-def _same_tokenizer(base: Path, *parents: Path) -> None:
-    """Refuse parents whose token ids mean something else than the base's."""
+def _check_same_tokenizer(base: Path, *parents: Path) -> None:
+    """Reject parents whose token ids differ from the base's."""
     expected = _vocabulary(base)
     for parent in parents:
         if _vocabulary(parent) != expected:
             raise DataError(
-                f"{parent / 'tokenizer.json'} has another vocabulary than that of {base}; "
+                f"{parent / 'tokenizer.json'} has a different vocabulary than {base}; "
                 "both parents must be trained from that base"
             )
 

@@ -1,1 +1,1 @@
-"""A step of RL repeated from its snapshot, and what two numerics do to one policy."""
+"""Replay of an RL step from its snapshot, with its own loss or another one."""

@@ -1,8 +1,8 @@
-"""The result of another loss on the same step: same rollouts, same log-probs.
+"""Replay the same step (rollouts, log-probs) under another loss.
 
-Ranges are those of the loss's paper, since a range of one loss says nothing in another.
-The weight of a token is |d objective / d log-prob|: its advantage, its share of the mean, and 0
-where the clip cuts it off. Letters: N sequences, T tokens.
+Clip ranges are those of the loss's paper, because they are not comparable between losses.
+The weight of a token is |d objective / d log-prob|: its advantage times its share of the mean, and
+0 where it is clipped. Letters: N sequences, T tokens.
 """
 
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ CLIP_RANGES = {
     PolicyLoss.DAPO: (0.2, 0.28),
     PolicyLoss.CISPO: (0.2, 0.28),
 }
-"""(below, above) of each paper; ESPO makes its own from the entropy; CISPO has no lower end."""
+"""(below, above) of each paper; ESPO derives its own from the entropy; CISPO has no lower bound."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,21 +31,21 @@ class Effect:
 
     loss: str
     objective: float
-    """Summed over the updates."""
+    """Sum over the updates."""
     clip_share: float
     tokens: int
-    """With any weight in the gradient."""
+    """Tokens with a non-zero gradient."""
     weight: float
     """Sum of all tokens' weights."""
     domains: Mapping[str, float]
     """Share of the weight."""
     outcomes: Mapping[str, float]
     cosine: float
-    """Of the tokens' signed weights with those of the step as it was; 0 if one has none."""
+    """Cosine of the signed token weights with those of the recorded step; 0 if either is zero."""
 
 
 def with_loss(settings: RLSettings, kind: PolicyLoss) -> RLSettings:
-    """Change the loss, with its own paper's range; the step's own loss stays as it was set."""
+    """Change the loss, with its paper's clip range; the step's own loss keeps its settings."""
     if kind is settings.loss.kind:
         return settings
     changes: dict[str, object] = {"kind": kind}
@@ -54,11 +54,11 @@ def with_loss(settings: RLSettings, kind: PolicyLoss) -> RLSettings:
     return settings.model_copy(update={"loss": settings.loss.model_copy(update=changes)})
 
 
-def side_by_side(snapshot: StepSnapshot, kind: PolicyLoss) -> tuple[Effect, Effect]:
-    """Measure the step as it was, and under another loss.
+def compare_losses(snapshot: StepSnapshot, kind: PolicyLoss) -> tuple[Effect, Effect]:
+    """Measure the step as recorded and under another loss.
 
     Raises:
-        DataError: other sequences would be trained than the snapshot has log-probs of.
+        DataError: the settings would train sequences whose log-probs the snapshot lacks.
     """
     own = repeat(snapshot, snapshot.settings)
     settings = with_loss(snapshot.settings, kind)
@@ -75,8 +75,8 @@ def effect(snapshot: StepSnapshot, step: Repeated, own: Repeated, name: str) -> 
     domains: dict[str, float] = {}
     outcomes: dict[str, float] = {}
     whole = float(weight_N.sum())
-    for (place, _), weight in zip(step.made.batch.owners, weight_N.tolist(), strict=True):
-        entry, share = snapshot.groups[place], weight / whole if whole else 0.0
+    for (index, _), weight in zip(step.outputs.batch.owners, weight_N.tolist(), strict=True):
+        entry, share = snapshot.groups[index], weight / whole if whole else 0.0
         domain = entry.group.problem.domain.value
         domains[domain] = domains.get(domain, 0.0) + share
         outcomes[entry.outcome.value] = outcomes.get(entry.outcome.value, 0.0) + share

@@ -1,4 +1,4 @@
-"""The snapshot of a step: by the chain of statements behind a model, or as a given file."""
+"""Find the snapshot of a step through the chain of statements of a model, or read a given file."""
 
 from pathlib import Path
 
@@ -17,15 +17,15 @@ def find_snapshot(
 
     Args:
         model_uri: 'models:/NAME@released' or 'models:/NAME/3'.
-        tracking_uri: of MLflow.
-        store: folder or s3:// prefix the artifacts lie in.
-        cache: where objects of a remote store are kept.
-        phase: 'rl/two'; '' takes the last one.
-        step: 0 takes the newest of which there is a snapshot.
+        tracking_uri: the MLflow tracking server or database.
+        store: folder or s3:// prefix that holds the artifacts.
+        cache: local folder for objects of a remote store.
+        phase: 'rl/two'; '' selects the last one.
+        step: 0 selects the newest one with a snapshot.
 
     Raises:
-        SettingsError: there is no such model, phase or step; names those there are.
-        DataError: the report is gone.
+        SettingsError: there is no such model, phase or step; the message lists those available.
+        DataError: the report is missing.
         TamperError: a statement or the report was changed.
     """
     version = Lookup(tracking_uri).version(model_uri)
@@ -35,19 +35,21 @@ def find_snapshot(
     chosen = phase or next(reversed(reports), "")
     if chosen not in reports:
         known = ", ".join(reports) or "none"
-        raise SettingsError(f"no phase {chosen!r} of RL led to {model_uri}; there is: {known}")
+        raise SettingsError(f"no RL phase {chosen!r} led to {model_uri}; available: {known}")
     report = reports[chosen]
     folder = localise(report.uri, report.digest, cache) / FOLDER
     steps = sorted(int(path.stem) for path in folder.glob("[0-9]*.npz"))
     wanted = step or (steps[-1] if steps else 0)
     if wanted not in steps:
         known = ", ".join(map(str, steps)) or "none"
-        raise SettingsError(f"no snapshot of step {wanted} of {chosen} was kept; there is: {known}")
+        raise SettingsError(
+            f"there is no snapshot of step {wanted} of {chosen}; available: {known}"
+        )
     return read(folder / name_of(wanted))
 
 
 def reports_of_rl(store: str, roots: list[str]) -> dict[str, Output]:
-    """Find what every RL phase in a chain of statements reported, first phase first."""
+    """Find the report of every RL phase in a chain of statements, first phase first."""
     return {
         statement.stage: output
         for statement in chain(store, roots).values()
@@ -57,11 +59,11 @@ def reports_of_rl(store: str, roots: list[str]) -> dict[str, Output]:
 
 
 def read(path: Path) -> StepSnapshot:
-    """Read one file.
+    """Read the snapshot in one file.
 
     Raises:
         SettingsError: it cannot be read.
-        DataError: it is no snapshot.
+        DataError: it is not a snapshot.
     """
     try:
         return decode(path.read_bytes())

@@ -1,7 +1,7 @@
 """Repeat a step from its snapshot with the functions that trained it, and compare the bytes.
 
-Nothing here computes anything of its own: batch.py, gate.py, metrics.py and objective.py do. No
-model is needed: the log-probs that every loss was computed with are in the snapshot.
+The computation is that of batch.py, gate.py, metrics.py and objective.py in tasks/rl/update. No
+model is needed: the snapshot contains the log-probs that every loss was computed from.
 Letters: N sequences, T tokens, M sequences of a micro-batch.
 """
 
@@ -26,53 +26,53 @@ from tasks.store.files import canonical_json
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """One thing a step made, recorded and repeated."""
+    """Comparison of one recorded output of a step with its repetition."""
 
     name: str
     shape: str
     difference: str
-    """'' if every byte is equal."""
+    """'' if all bytes are equal."""
 
 
 @dataclass(frozen=True, slots=True)
 class Repeated:
-    """A step, computed again."""
+    """A recomputed step."""
 
-    made: StepOutputs
+    outputs: StepOutputs
     calls: list[LossCall]
     gradient_NT: torch.Tensor
-    """d objective / d log-prob of every token: what a token weighs in the policy gradient."""
+    """d objective / d log-prob of every token: its weight in the policy gradient."""
 
 
 def compare(snapshot: StepSnapshot) -> list[Compared]:
-    """Repeat a step under its own settings and compare all it made."""
+    """Repeat a step under its own settings and compare all outputs."""
     repeated = repeat(snapshot, snapshot.settings)
-    arrays = snapshots.output_arrays(repeated.made, repeated.calls)
+    arrays = snapshots.output_arrays(repeated.outputs, repeated.calls)
     names = [*arrays, *(name for name in snapshot.outputs if name not in arrays)]
     return [
-        _gate(snapshot, repeated.made.batch),
-        *(_compared(name, snapshot.outputs.get(name), arrays.get(name)) for name in names),
+        _compare_gate(snapshot, repeated.outputs.batch),
+        *(_compare_array(name, snapshot.outputs.get(name), arrays.get(name)) for name in names),
     ]
 
 
 def repeat(snapshot: StepSnapshot, settings: RLSettings) -> Repeated:
-    """Compute a step again, under the settings it had or others.
+    """Recompute a step under its own settings or others.
 
     Raises:
-        DataError: other sequences would be trained than the snapshot has log-probs of.
+        DataError: the settings would train sequences whose log-probs the snapshot lacks.
     """
     batch, old = build(settings, snapshot.groups), snapshots.old_scores(snapshot)
     if batch.tokens.tokens_NT.shape != old.logprobs_NT.shape:
         raise DataError(
             f"step {snapshot.step}: {tuple(batch.tokens.tokens_NT.shape)} tokens would be trained, "
-            f"the snapshot has log-probs of {tuple(old.logprobs_NT.shape)}; take another step"
+            f"the snapshot has log-probs of {tuple(old.logprobs_NT.shape)}; choose another step"
         )
     rows = objective.split(settings, len(batch.owners), snapshot.step)
     advantages_NT = token_advantages(settings, batch, old)
     correction_NT, _ = objective.corrections(settings, snapshot.gate, batch, old)
-    made = StepOutputs(batch, rows, advantages_NT, correction_NT, None)
+    outputs = StepOutputs(batch, rows, advantages_NT, correction_NT, None)
     if not rows:
-        return Repeated(made, [], torch.zeros(advantages_NT.shape))
+        return Repeated(outputs, [], torch.zeros(advantages_NT.shape))
     plan = objective.policy_plan(
         settings, batch, old, rows, vocabulary=snapshot.vocabulary, step=snapshot.step
     )
@@ -84,14 +84,16 @@ def repeat(snapshot: StepSnapshot, settings: RLSettings) -> Repeated:
         None if reference is None else torch.from_numpy(reference),
     )
     training = replace(batch.tokens, experts_NTLK=None, columns=columns)
-    calls, gradient_NT = _losses(snapshot, settings, training, batch.num_sequences / len(rows))
-    return Repeated(replace(made, plan=plan), calls, gradient_NT)
+    calls, gradient_NT = _compute_losses(
+        snapshot, settings, training, batch.num_sequences / len(rows)
+    )
+    return Repeated(replace(outputs, plan=plan), calls, gradient_NT)
 
 
-def _losses(
+def _compute_losses(
     snapshot: StepSnapshot, settings: RLSettings, training: TokenBatch, num_sequences: float
 ) -> tuple[list[LossCall], torch.Tensor]:
-    """Compute every loss of the step on the same micro-batches."""
+    """Compute every loss of the step on the recorded micro-batches."""
     loss = objective.policy_loss(settings, num_sequences)
     logprobs_NT = torch.from_numpy(snapshot.inputs["logprobs_NT"])
     gradient_NT = torch.zeros(logprobs_NT.shape)
@@ -108,8 +110,8 @@ def _losses(
     return calls, gradient_NT
 
 
-def _gate(snapshot: StepSnapshot, batch: StepBatch) -> Compared:
-    """Decide again; the probe on the canaries needs both engines, so it is taken as given."""
+def _compare_gate(snapshot: StepSnapshot, batch: StepBatch) -> Compared:
+    """Repeat the gate's decision; the canary probe needs both engines and is not repeated."""
     again = gate.decide(
         snapshot.step,
         mismatch_of(batch, snapshots.old_scores(snapshot)),
@@ -121,7 +123,7 @@ def _gate(snapshot: StepSnapshot, batch: StepBatch) -> Compared:
     return Compared("gate", "1 record", difference)
 
 
-def _compared(name: str, recorded: NDArray | None, repeated: NDArray | None) -> Compared:
+def _compare_array(name: str, recorded: NDArray | None, repeated: NDArray | None) -> Compared:
     if recorded is None or repeated is None:
         return Compared(name, "-", "not recorded" if recorded is None else "not repeated")
     shape = " x ".join(map(str, recorded.shape))
@@ -129,7 +131,7 @@ def _compared(name: str, recorded: NDArray | None, repeated: NDArray | None) -> 
 
 
 def first_difference(recorded: NDArray, repeated: NDArray) -> str:
-    """Say where two arrays differ first in their bytes; '' if nowhere."""
+    """Describe the first byte difference between two arrays; '' if they are equal."""
     if (recorded.shape, recorded.dtype) != (repeated.shape, repeated.dtype):
         return f"repeated as {repeated.dtype} {repeated.shape}"
     width = recorded.dtype.itemsize
@@ -148,6 +150,6 @@ def first_difference(recorded: NDArray, repeated: NDArray) -> str:
 
 
 def total(calls: Sequence[LossCall], name: str) -> float:
-    """Add up a metric of all calls; 0 where the loss has none of that name."""
+    """Sum a metric over all calls; 0 if the loss has no such metric."""
     metrics: list[Mapping[str, float]] = [call.metrics for call in calls]
     return sum(metric.get(name, 0.0) for metric in metrics)

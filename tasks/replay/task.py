@@ -1,4 +1,4 @@
-"""Flyte shell of the replay: a step repeated from its snapshot."""
+"""Flyte shell of the replay of a step from its snapshot."""
 
 import os
 from pathlib import Path
@@ -19,48 +19,49 @@ from tasks.store import location
 
 @shell("replay")
 def replay(model: str, phase: str, step: int, loss: str, store: str, file: str) -> list[str]:
-    """Recompute a step of RL from its snapshot, print what is equal, and measure another loss.
+    """Recompute an RL step from its snapshot, compare it byte by byte, and measure another loss.
 
     Args:
         model: 'models:/NAME@released' or 'models:/NAME/3'.
-        phase: 'rl/two'; '' takes the last one.
-        step: 0 takes the newest of which there is a snapshot.
-        loss: 'gspo', 'grpo' ...: measure it on the same step; '' = only compare.
-        store: folder or s3:// prefix the artifacts lie in.
-        file: a snapshot; read instead of looking for the model's.
+        phase: 'rl/two'; '' selects the last one.
+        step: 0 selects the newest one with a snapshot.
+        loss: 'gspo', 'grpo' ...: also measure this loss on the same step; '' only compares.
+        store: folder or s3:// prefix that holds the artifacts.
+        file: a snapshot file to read instead of the model's.
 
     Returns:
-        Names of all that was equal.
+        Names of all outputs that are equal.
 
     Raises:
-        TamperError: something is not what the step recorded.
+        TamperError: an output differs from the recorded one.
     """
-    kind = _kind(loss) if loss else None
-    snapshot = find.read(Path(file)) if file else _behind(model, phase, step, store)
+    kind = _parse_loss(loss) if loss else None
+    snapshot = find.read(Path(file)) if file else _find_snapshot(model, phase, step, store)
     rows = recompute.compare(snapshot)
     console = Console(highlight=False)
     console.print(compared_table(snapshot, rows))
     if kind is not None:
-        console.print(effects_table(*counterfactual.side_by_side(snapshot, kind)))
+        console.print(effects_table(*counterfactual.compare_losses(snapshot, kind)))
     shown = {row.name: row.difference or "equal" for row in rows}
     deck_of_facts(f"replay of step {snapshot.step}", shown)
     wrong = [f"{row.name}: {row.difference}" for row in rows if row.difference]
     if wrong:
         raise TamperError(
             f"step {snapshot.step} does not repeat: {'; '.join(wrong)}. The snapshot was changed, "
-            "or other code or another torch made it: check out the version its statement names."
+            "or other code or another version of torch wrote it: check out the version that its "
+            "statement names."
         )
     return [row.name for row in rows]
 
 
-def _behind(model: str, phase: str, step: int, store: str) -> StepSnapshot:
+def _find_snapshot(model: str, phase: str, step: int, store: str) -> StepSnapshot:
     uri = location.absolute_store(store)
     tracking = location.tracking_uri(uri, os.environ.get("MLFLOW_TRACKING_URI", ""))
     cache = workplace(StoreRef(uri=uri, id="replay", tracking_uri=tracking))
     return find.find_snapshot(model, tracking, uri, cache, phase=phase, step=step)
 
 
-def _kind(name: str) -> PolicyLoss:
+def _parse_loss(name: str) -> PolicyLoss:
     if name not in set(PolicyLoss):
         known = ", ".join(kind.value for kind in PolicyLoss)
         raise SettingsError(f"--loss {name!r} is none of: {known}")

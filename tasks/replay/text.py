@@ -1,4 +1,4 @@
-"""Terminal output of a replay: what is equal, and the result of another loss."""
+"""Terminal output of a replay: the byte comparison, and the result of another loss."""
 
 from collections.abc import Mapping, Sequence
 
@@ -10,11 +10,11 @@ from tasks.rl.durability.step_snapshot import StepSnapshot
 
 
 def compared_table(snapshot: StepSnapshot, rows: Sequence[Compared]) -> Table:
-    """One line per thing the step made."""
+    """One line per output of the step."""
     before, after = snapshot.weights_before[:12], snapshot.weights_after[:12]
     title = f"Step {snapshot.step}, repeated (weights {before} -> {after})"
     table = Table(title=title, title_justify="left", box=None)
-    for head in ("what", "recorded as", "bytes"):
+    for head in ("output", "recorded as", "bytes"):
         table.add_column(head, overflow="fold")
     for row in rows:
         table.add_row(row.name, row.shape, row.difference or "equal")
@@ -22,7 +22,7 @@ def compared_table(snapshot: StepSnapshot, rows: Sequence[Compared]) -> Table:
 
 
 def effects_table(own: Effect, other: Effect) -> Table:
-    """The step's own loss compared with another."""
+    """Compare the step's own loss with another one."""
     table = Table(
         title="The same step under another loss", title_justify="left", title_style="", box=None
     )

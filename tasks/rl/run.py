@@ -202,7 +202,7 @@ def with_group_size(settings: RLSettings, problems: Sequence[Problem]) -> RLSett
     if not sizes or not known:
         return settings
     options = [
-        group_size.expected(
+        group_size.predict_group_size(
             [record.solved for record in known],
             [record.judged for record in known],
             [record.mean_tokens for record in known],
@@ -212,7 +212,7 @@ def with_group_size(settings: RLSettings, problems: Sequence[Problem]) -> RLSett
     ]
     for option in options:
         logger.info("group size %d: %s", option.size, option)
-    size = group_size.choose(options).size
+    size = group_size.choose_group_size(options).size
     prompts = max(1, settings.prompts_per_step * settings.group_size // size)
     return settings.model_copy(update={"group_size": size, "prompts_per_step": prompts})
 

@@ -1,4 +1,4 @@
-"""Demonstrations to padded batches with loss on the response only."""
+"""Convert demonstrations to padded batches with loss on the response only."""
 
 from collections.abc import Iterator, Sequence
 
@@ -26,10 +26,10 @@ def encode(
 
 
 def split_validation(count: int, seed: int) -> tuple[list[int], list[int]]:
-    """Seeded (training, validation) row numbers; at least one row each if there are two."""
+    """Split rows into (training, validation) by seed; at least one row each if there are two."""
     order = np.random.default_rng(seed).permutation(count).tolist()
-    held = min(max(1, round(VALIDATION_SHARE * count)), count - 1)
-    return sorted(order[held:]), sorted(order[:held])
+    num_held = min(max(1, round(VALIDATION_SHARE * count)), count - 1)
+    return sorted(order[num_held:]), sorted(order[:num_held])
 
 
 def batches(
@@ -38,9 +38,9 @@ def batches(
     batch_tokens: int,
     seed: int,
 ) -> Iterator[TokenBatch]:
-    """Yield batches of like lengths, in seeded order.
+    """Yield batches of similar lengths, in seeded order.
 
-    Rows are shuffled before bucketing, so which rows of a length meet changes by epoch.
+    Rows are shuffled before bucketing, so the composition of batches changes between epochs.
     """
     generator = np.random.default_rng(seed)
     shuffled = [rows[index] for index in generator.permutation(len(rows))]

@@ -14,7 +14,7 @@ from tasks.sft import train
 
 
 class Tuned(NamedTuple):
-    """Outputs of a fine-tuning."""
+    """Outputs of fine-tuning."""
 
     model: CheckpointRef
     report: ReportRef
@@ -29,7 +29,7 @@ def sft(
     store: StoreRef,
     execution: Execution,
 ) -> Tuned:
-    """Teach the base model one parent's demonstrations and choose the checkpoint by entropy."""
+    """Fine-tune the base on one parent's demonstrations and choose the checkpoint by entropy."""
     name = f"sft/{parent.value}"
     with stage(name, settings, store, execution, code_digest("sft")) as record:
         rows, start = record.read("curated", curated), record.read("base", base)

@@ -1,8 +1,8 @@
 """Supervised fine-tuning of one parent, and the choice of its checkpoint.
 
-Every epoch's checkpoint is exported and measured: loss on held-back demonstrations, and
-the entropy of what it samples on a fixed set of prompts at temperature 1. Ring-lite's
-rule then picks the one RL should start from.
+Every epoch's checkpoint is exported and measured: the loss on held-out demonstrations, and
+the entropy of its samples on a fixed set of prompts at temperature 1. Ring-lite's rule then
+selects the checkpoint that RL starts from.
 """
 
 import json
@@ -34,7 +34,7 @@ WEIGHT_DECAY = 0.1
 
 
 class EpochReport(BaseModel):
-    """One epoch's checkpoint and what was measured on it."""
+    """Measurements of one epoch's checkpoint."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -53,7 +53,7 @@ class Course:
     rows: list[Demonstration]
     base: Path
     checkpoints: Path
-    """Scratch folder; one exported model per epoch."""
+    """Temporary folder with one exported model per epoch."""
 
 
 def epochs(course: Course) -> Iterator[EpochReport]:
@@ -78,7 +78,7 @@ def _epochs(course: Course, trainer: Trainer, engine: RolloutEngine) -> Iterator
     per_epoch = len(list(batches(encoded, train_rows, settings.batch_tokens, settings.seed)))
     done = 0
     for epoch in range(1, settings.epochs + 1):
-        # The engine has nothing to do until the epoch is measured.
+        # The rollout engine is idle until the epoch is measured.
         engine.sleep()
         seed = settings.seed * 1009 + epoch
         loss_sum = tokens = 0.0
@@ -109,7 +109,7 @@ def validation_loss(
     rows: Sequence[int],
     batch_tokens: int,
 ) -> float:
-    """Mean negative log-likelihood per response token on held-back demonstrations."""
+    """Mean negative log-likelihood per response token on held-out demonstrations."""
     total = tokens = 0.0
     for batch in batches(encoded, rows, batch_tokens, seed=0):
         scores = trainer.score(batch, temperature=1.0, record_routes=False)
@@ -121,12 +121,12 @@ def validation_loss(
 def sampled_entropy(
     engine: RolloutEngine, trainer: Trainer, prompts: Sequence, version: int
 ) -> float:
-    """Mean token entropy in nats of what the policy says at temperature 1.
+    """Mean token entropy in nats of the policy at temperature 1.
 
-    The mean of -log p over sampled tokens is an unbiased estimate of it.
+    Estimated, without bias, by the mean of -log p over sampled tokens.
     """
     engine.load_weights(trainer.weights(), version)
-    requests = [Request(str(place), prompt, 1) for place, prompt in enumerate(prompts)]
+    requests = [Request(str(index), prompt, 1) for index, prompt in enumerate(prompts)]
     sampling = Sampling(ENTROPY_MAX_NEW_TOKENS, 1.0, seed=0, record_routes=False)
     rollouts = list(engine.generate(requests, sampling))
     tokens = sum(len(rollout.logprobs) for rollout in rollouts)
@@ -141,9 +141,9 @@ def fine_tune(
     model_out: Path,
     report_out: Path,
 ) -> Iterator[EpochReport]:
-    """Yield every epoch's report; when exhausted, the chosen model and the report are written."""
-    found = read_table(curated / "demonstrations.parquet", Demonstration)
-    rows = demonstrations_of(parent, found)
+    """Yield every epoch's report; once exhausted, the chosen model and the report are written."""
+    demonstrations = read_table(curated / "demonstrations.parquet", Demonstration)
+    rows = demonstrations_of(parent, demonstrations)
     with tempfile.TemporaryDirectory(dir=model_out.parent, prefix=".epochs.") as scratch:
         reports: list[EpochReport] = []
         for report in epochs(Course(settings, rows, base, Path(scratch))):
@@ -175,7 +175,7 @@ def fine_tune(
 
 
 def facts(report_out: Path) -> dict[str, float | int | str]:
-    """Facts for the statement of a fine-tuning."""
+    """Return the facts for the statement of the stage."""
     marked = json.loads((report_out / "epochs.json").read_bytes())
     chosen = next(report for report in marked if report["chosen"])
     return {
@@ -189,12 +189,12 @@ def facts(report_out: Path) -> dict[str, float | int | str]:
 
 @dataclass(frozen=True, slots=True)
 class CrossEntropy:
-    """The loss of a batch with so many response tokens; picklable, so it crosses ranks."""
+    """Loss of a batch with `num_tokens` response tokens; picklable, to be sent to other ranks."""
 
     num_tokens: int
 
     def __call__(
         self, logprobs_NT: torch.Tensor, batch: TokenBatch
     ) -> tuple[torch.Tensor, dict[str, float]]:
-        """Return the loss of a micro-batch; those of a batch add up."""
+        """Return the loss of a micro-batch; the losses of a batch add up."""
         return response_cross_entropy(logprobs_NT, batch.response_NT, self.num_tokens), {}

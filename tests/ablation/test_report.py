@@ -3,7 +3,7 @@ import pytest
 from data_schemas.settings import EvaluationSettings
 from tasks.ablation.picture import picture
 from tasks.ablation.report import relative_fall, report_of
-from tasks.ablation.text import markdown, page, words
+from tasks.ablation.text import findings, markdown, page
 from tasks.ablation.variants import select_variants
 from tasks.errors import DataError
 
@@ -62,12 +62,12 @@ def test_an_interval_of_the_fall_widens_with_the_noise_of_the_steps():
     assert 0.25 == pytest.approx(noisy.mean)
 
 
-def test_the_words_name_what_is_certain_and_what_is_not(study):
-    said = "\n".join(words(study))
+def test_the_findings_name_certain_and_uncertain_differences(study):
+    said = "\n".join(findings(study))
 
-    assert "one sign): zv_off (-50.0 [-50.0, -50.0])." in said
-    assert "Of 2 intervals 0.1 are off 0 by chance alone." in said
-    assert "Nothing shows at this size: gspo." in said
+    assert "same sign for every seed): zv_off (-50.0 [-50.0, -50.0])." in said
+    assert "By chance alone 0.1 of 2 intervals exclude 0." in said
+    assert "No certain difference: gspo." in said
     assert "first draws: 40.0% with all stages off, 20.0% with all on: it falls by 50%" in said
     assert "the paper's 17% is exceeded for certain" in said
 
@@ -99,12 +99,12 @@ def test_a_problem_without_verdict_on_one_side_is_in_no_difference(make_cell):
 def test_a_cell_that_is_missing_is_named(make_cell):
     cells = [make_cell("full", 0), make_cell("full", 1), make_cell("gspo", 0)]
 
-    with pytest.raises(DataError, match=r"'gspo' has not the seeds \(0, 1\)"):
+    with pytest.raises(DataError, match=r"'gspo' does not have the seeds \(0, 1\)"):
         report_of(SETTINGS, select_variants("gspo"), cells, max_tokens=1)
 
 
 def test_evaluations_on_other_problems_are_not_compared(make_cell):
     cells = [make_cell("full", 0), make_cell("gspo", 0, solved=(ALL,))]
 
-    with pytest.raises(DataError, match="'gspo' used other problems"):
+    with pytest.raises(DataError, match="'gspo' used different problems"):
         report_of(SETTINGS, select_variants("gspo"), cells, max_tokens=1)

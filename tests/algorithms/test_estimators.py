@@ -60,9 +60,9 @@ def test_pass_at_k_of_no_problems_is_empty():
 @pytest.mark.parametrize(
     ("solved", "judged", "k", "message"),
     [
-        ([1], [2], 3, "k up to 3 with 2 judged"),
+        ([1], [2], 3, "k up to 3 with 2 scored"),
         ([1], [2], 0, "1 <= k"),
-        ([3], [2], 1, "solved <= judged"),
+        ([3], [2], 1, "solved <= scored"),
         ([-1], [2], 1, "0 <= solved"),
     ],
 )

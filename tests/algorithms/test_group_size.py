@@ -5,7 +5,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.algorithms.group_size import MAX_ZERO_VARIANCE, GroupSize, choose, expected
+from tasks.algorithms.group_size import (
+    MAX_ZERO_VARIANCE,
+    GroupSize,
+    choose_group_size,
+    predict_group_size,
+)
 from tasks.algorithms.zero_variance import zero_variance_probability
 from tasks.errors import DataError
 
@@ -16,7 +21,7 @@ def option(size, zero_variance, per_token):
 
 @pytest.mark.parametrize("size", [4, 8, 16])
 def test_a_long_record_gives_the_binomial_numbers(size):
-    found = expected([10_000], [100_000], [50], size)
+    found = predict_group_size([10_000], [100_000], [50], size)
 
     assert found.zero_variance == pytest.approx(zero_variance_probability(0.1, size), abs=1e-3)
     assert found.pass_at_n == pytest.approx(1 - 0.9**size, abs=1e-3)
@@ -30,7 +35,7 @@ def test_the_signal_is_the_mean_size_of_the_advantages():
         centred = np.array(rewards) - np.mean(rewards)
         sizes.append(np.abs(centred / spread).mean() if spread > 0 else 0.0)
 
-    found = expected([500_000], [1_000_000], [10], 3)
+    found = predict_group_size([500_000], [1_000_000], [10], 3)
 
     assert np.mean(sizes) == pytest.approx(found.signal, rel=1e-4)
     assert 1e3 * found.signal / 30 == pytest.approx(found.signal_per_kilotoken)
@@ -40,7 +45,9 @@ def test_the_signal_is_the_mean_size_of_the_advantages():
 def test_more_responses_have_zero_variance_less_often_and_earn_less_per_token(records):
     solved = [min(pair) for pair in records]
     judged = [max(pair) for pair in records]
-    small, large = (expected(solved, judged, [10] * len(records), size) for size in (4, 8))
+    small, large = (
+        predict_group_size(solved, judged, [10] * len(records), size) for size in (4, 8)
+    )
 
     assert large.zero_variance < small.zero_variance
     assert large.pass_at_n > small.pass_at_n
@@ -52,15 +59,15 @@ def test_the_cheapest_signal_under_the_ceiling_is_chosen():
     ceiling = MAX_ZERO_VARIANCE
     options = [option(4, ceiling + 0.1, 9.0), option(8, ceiling, 5.0), option(16, 0.1, 3.0)]
 
-    assert 8 == choose(options).size
+    assert 8 == choose_group_size(options).size
 
 
 def test_where_none_is_under_the_ceiling_the_lowest_zero_variance_rate_is_chosen():
-    assert 8 == choose([option(4, 0.9, 9.0), option(8, 0.8, 1.0)]).size
+    assert 8 == choose_group_size([option(4, 0.9, 9.0), option(8, 0.8, 1.0)]).size
 
 
 def test_without_prompts_or_options_there_is_nothing_to_choose():
     with pytest.raises(DataError, match="without recorded prompts"):
-        expected([], [], [], 8)
-    with pytest.raises(DataError, match="from nothing"):
-        choose([])
+        predict_group_size([], [], [], 8)
+    with pytest.raises(DataError, match="no group sizes to choose from"):
+        choose_group_size([])

@@ -21,9 +21,9 @@ def merged(density: float, weights: tuple[float, float], scale: float) -> torch.
 
 def two_pass_threshold(vectors: list[torch.Tensor], kept: int) -> ties.Threshold:
     uppers = sum(ties.magnitude_histogram(v, None) for v in vectors)
-    upper, rank = ties.locate(torch.as_tensor(uppers), kept)
+    upper, rank = ties.locate_bin(torch.as_tensor(uppers), kept)
     lowers = sum(ties.magnitude_histogram(v, upper) for v in vectors)
-    lower, rank = ties.locate(torch.as_tensor(lowers), rank)
+    lower, rank = ties.locate_bin(torch.as_tensor(lowers), rank)
     return ties.threshold_from_bins(upper, lower, rank)
 
 

@@ -123,7 +123,7 @@ def test_gpus_that_do_not_divide_are_refused():
     ("change", "message"),
     [
         ({"mlp_only_layers": [0]}, "mixes dense and expert layers"),
-        ({"vocab_size": "many"}, "no whole number vocab_size"),
+        ({"vocab_size": "many"}, "no integer vocab_size"),
     ],
 )
 def test_a_config_that_says_too_little_is_refused(tiny_moe, change, message):

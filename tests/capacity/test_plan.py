@@ -22,20 +22,20 @@ def test_the_layout_of_a_preset_fits_its_gpus(name):
 
 
 def test_a_preset_is_named_with_its_parameters_and_gpus():
-    title = plans.of_preset("full_scale").title()
+    title = plans.plan_of_preset("full_scale").title()
 
     assert title.startswith("full_scale: 245.3B parameters, 71.4B active, on 256 GPUs")
 
 
 def test_no_option_changes_nothing():
-    plan = plans.of_preset("single_node")
+    plan = plans.plan_of_preset("single_node")
 
-    assert plan == plans.with_work(plans.changed(plan, **KEEP), 0, 0, 0)
+    assert plan == plans.override_work(plans.override_layout(plan, **KEEP), 0, 0, 0)
 
 
 def test_options_change_what_a_preset_brings():
-    plan = plans.changed(
-        plans.of_preset("full_scale"),
+    plan = plans.override_layout(
+        plans.plan_of_preset("full_scale"),
         layout='{"expert": 8}',
         precision="bf16",
         gpus=128,
@@ -48,7 +48,7 @@ def test_options_change_what_a_preset_brings():
 
 
 def test_a_model_directory_is_measured_by_its_config(tiny_moe):
-    plan = plans.with_work(plans.of_model(tiny_moe), 32, 32, 4)
+    plan = plans.override_work(plans.plan_of_model(tiny_moe), 32, 32, 4)
 
     assert plan.title().startswith(f"{tiny_moe}: ")
     assert plan.budget().fits(HEADROOM)
@@ -59,19 +59,21 @@ def test_a_model_directory_is_measured_by_its_config(tiny_moe):
     [
         ({"layout": '{"tensors": 2}'}, "--layout: tensors is not a setting; did you mean `tensor`"),
         ({"layout": '{"tensor": 0}'}, "--layout: tensor is 0; it must be greater than or equal"),
-        ({"layout": "{"}, r"--layout \{ is no JSON"),
-        ({"layout": "[]"}, r"--layout \[\] is no JSON object"),
-        ({"precision": "fp64"}, "--precision 'fp64' is none of fp32, bf16, fp8"),
+        ({"layout": "{"}, r"--layout \{ is not JSON"),
+        ({"layout": "[]"}, r"--layout \[\] is not a JSON object"),
+        ({"precision": "fp64"}, "--precision 'fp64' is not one of fp32, bf16, fp8"),
     ],
     ids=lambda value: str(value),
 )
 def test_what_makes_no_sense_is_refused_with_the_reason(option, message):
     with pytest.raises(SettingsError, match=message):
-        plans.changed(plans.of_preset("full_scale"), **(KEEP | option))
+        plans.override_layout(plans.plan_of_preset("full_scale"), **(KEEP | option))
 
 
 def test_a_layout_that_does_not_divide_the_model_is_refused():
-    plan = plans.changed(plans.of_preset("full_scale"), **(KEEP | {"layout": '{"pipeline": 7}'}))
+    plan = plans.override_layout(
+        plans.plan_of_preset("full_scale"), **(KEEP | {"layout": '{"pipeline": 7}'})
+    )
 
     with pytest.raises(SettingsError, match="multiple"):
         plan.budget()
@@ -79,7 +81,7 @@ def test_a_layout_that_does_not_divide_the_model_is_refused():
 
 def test_an_unknown_preset_is_refused_with_the_likely_one():
     with pytest.raises(SettingsError, match="did you mean `single_node`"):
-        plans.of_preset("single_nod")
+        plans.plan_of_preset("single_nod")
 
 
 def test_the_sources_of_work_are_the_larger_phase():

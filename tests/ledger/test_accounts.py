@@ -113,11 +113,11 @@ def test_the_table_of_group_sizes_uses_what_was_recorded():
 def test_an_empty_ledger_and_a_stray_cost_are_refused():
     with pytest.raises(DataError, match="no prompt was drawn"):
         settle([], [])
-    with pytest.raises(DataError, match="1 prompts have costs and no ledger row: c"):
+    with pytest.raises(DataError, match="1 prompts have costs but no ledger row: c"):
         settle(ROWS, [cost("c")])
 
 
 def test_a_token_nobody_was_charged_for_is_found():
     check_conservation(ROWS, 300)
-    with pytest.raises(DataError, match="charges its prompts 300 tokens, the engine made 301"):
+    with pytest.raises(DataError, match="charges its prompts 300 tokens, the engine generated 301"):
         check_conservation(ROWS, 301)

@@ -205,7 +205,7 @@ def test_a_parent_with_another_vocabulary_is_refused(tmp_path):
     other = {"added_tokens": [], "model": {"vocab": {"b": 0, "a": 1}}}
     (two / "tokenizer.json").write_text(json.dumps(other))
 
-    with pytest.raises(DataError, match=r"two/tokenizer\.json has another vocabulary"):
+    with pytest.raises(DataError, match=r"two/tokenizer\.json has a different vocabulary"):
         merge(MergeSettings(), base, (one, two), tmp_path)
 
 

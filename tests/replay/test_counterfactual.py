@@ -4,12 +4,12 @@ import pytest
 import torch
 
 from data_schemas.rl_settings import LossSettings, PolicyLoss
-from tasks.replay.counterfactual import side_by_side, with_loss
+from tasks.replay.counterfactual import compare_losses, with_loss
 from tasks.replay.recompute import repeat
 
 
 def test_a_step_is_itself_under_its_own_loss(snapshot):
-    own, other = side_by_side(snapshot(), PolicyLoss.ESPO)
+    own, other = compare_losses(snapshot(), PolicyLoss.ESPO)
 
     assert own == other
     assert pytest.approx(1.0) == own.cosine
@@ -18,7 +18,7 @@ def test_a_step_is_itself_under_its_own_loss(snapshot):
 
 
 def test_another_loss_weighs_the_same_tokens_otherwise(snapshot):
-    own, other = side_by_side(snapshot(), PolicyLoss.GSPO)
+    own, other = compare_losses(snapshot(), PolicyLoss.GSPO)
 
     assert "gspo (-0.0003, +0.0004)" == other.loss
     assert own.domains.keys() == other.domains.keys()
@@ -29,9 +29,9 @@ def test_before_the_first_update_a_token_weighs_its_advantage_over_the_length(sn
     # One update per step: the policy is pi_old, every ratio is 1 and nothing is clipped.
     step = snapshot(num_mini_batches=1, loss=LossSettings(kind=PolicyLoss.GRPO))
     repeated = repeat(step, step.settings)
-    mask_NT = repeated.made.batch.tokens.response_NT
+    mask_NT = repeated.outputs.batch.tokens.response_NT
     length_N = mask_NT.sum(dim=1, keepdim=True)
-    expected_NT = repeated.made.advantages_NT / length_N / repeated.made.batch.num_sequences
+    expected_NT = repeated.outputs.advantages_NT / length_N / repeated.outputs.batch.num_sequences
 
     assert torch.allclose(expected_NT, repeated.gradient_NT, rtol=1e-3, atol=1e-7)
 

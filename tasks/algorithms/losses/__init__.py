@@ -1,1 +1,1 @@
-"""One file per policy loss: its formula and nothing else."""
+"""Policy losses, one file per formula."""

@@ -1,4 +1,4 @@
-"""CISPO: every token keeps its gradient, its importance weight is capped and detached.
+"""CISPO: every token keeps its gradient; its importance weight is capped and detached.
 
 Source: MiniMax-M1 (arXiv 2506.13585) eq. 4 and 5: sg[clip(r)] * A * log pi, one mean over
 all tokens of the batch. The paper sets no lower bound in effect, so there is none here
@@ -16,13 +16,13 @@ def plan(mask_NT: torch.Tensor, *, num_sequences: int, num_tokens: int, clip_hig
     """Make every token its own group; all tokens of the batch weigh the same.
 
     Args:
-        num_sequences: what the summed objective will be divided by.
+        num_sequences: divisor of the summed objective.
         num_tokens: response tokens of the whole batch, rows without gradient included.
     """
     inside_NT = mask_NT.float()
     return Plan(
         groups_NT=token_groups(mask_NT),
         weights_NT=batch_mean_weights(mask_NT, num_sequences=num_sequences, num_tokens=num_tokens),
-        clip_low_NT=inside_NT,  # a ratio is never below 1 - 1
+        clip_low_NT=inside_NT,  # no lower bound: ratios are at least 0
         clip_high_NT=clip_high * inside_NT,
     )

@@ -21,7 +21,7 @@ def plan(
     """Make every token its own group; all tokens of the batch weigh the same.
 
     Args:
-        num_sequences: what the summed objective will be divided by.
+        num_sequences: divisor of the summed objective.
         num_tokens: response tokens of the whole batch, rows without gradient included.
     """
     inside_NT = mask_NT.float()

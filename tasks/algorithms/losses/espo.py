@@ -1,9 +1,9 @@
 """ESPO: entropy groups within each sequence, entropy-adaptive clipping.
 
 Source: arXiv 2512.00499 v2, eq. 5 to 11; used in CompassMax-V3-Thinking.
-Differs: eq. 7's ranges are not printed; by default two groups by an entropy quantile, the
-share of the high group from the ablation (0.2), or ranges between given edges. Eq. 8 is
-read as alpha * mean entropy / ln|V| (a sum sign is missing in print).
+Differs: the paper does not give eq. 7's ranges. The default is two groups by an entropy quantile,
+with the share of the high group from the ablation (0.2); alternatively, ranges between given
+edges. Eq. 8 is read as alpha * mean entropy / ln|V| (the printed equation lacks a sum sign).
 Letters: N sequences, T tokens, K groups.
 """
 
@@ -21,7 +21,7 @@ def high_entropy_mask(
 ) -> torch.Tensor:
     """Mark each sequence's tokens at or above its own (1 - share) entropy quantile.
 
-    Linear interpolation over valid tokens only. The top token is always marked; where
+    Linear interpolation over valid tokens only. The top token is always marked; if
     all entropies are equal, or there is one token, every token is marked.
     """
     num_N1 = mask_NT.sum(dim=1, keepdim=True)
@@ -32,7 +32,7 @@ def high_entropy_mask(
     low_N1 = ordered_NT.gather(1, below_N1).double()
     high_N1 = ordered_NT.gather(1, above_N1).double()
     part_N1 = position_N1 - below_N1
-    # Interpolating between equal values would move them by rounding.
+    # Interpolating between equal values would change them by rounding.
     quantile_N1 = torch.where(low_N1 == high_N1, low_N1, low_N1 + part_N1 * (high_N1 - low_N1))
     return (entropy_NT.double() >= quantile_N1) & mask_NT
 
@@ -40,7 +40,7 @@ def high_entropy_mask(
 def entropy_groups(
     entropy_NT: torch.Tensor, mask_NT: torch.Tensor, *, share: float, edges: tuple[float, ...]
 ) -> torch.Tensor:
-    """Number every token's entropy range (eq. 7), 0 = lowest entropies. int64 [N, T]
+    """Assign every token its entropy range (eq. 7), 0 = lowest; int64 [N, T].
 
     Args:
         edges: ascending, nats; an entropy on an edge belongs above it. Empty: two groups
@@ -62,7 +62,7 @@ def plan(
     clip_floor: float = 0.0,
     drop_low: bool = False,
 ) -> Plan:
-    """Group, weigh and bound every token from pi_old's entropies.
+    """Compute groups, weights and clip ranges from pi_old's entropies.
 
     Every group of a sequence weighs the same (eq. 5), so with a 20/80 split a
     high-entropy token weighs four times a low one.
@@ -73,8 +73,8 @@ def plan(
         mask_NT: response tokens; a sequence without any gets no weight.
         clip_scale: alpha of eq. 8.
         clip_floor: smallest half-width; 0 freezes zero-entropy groups off-policy.
-        drop_low: leave the lowest range untrained; with edges, a sequence that has no
-            token above the first one then gets no weight.
+        drop_low: do not train the lowest range; with edges, a sequence without a token
+            above the first edge then gets no weight.
     """
     trained_NT = mask_NT & (groups_NT > LOW) if drop_low else mask_NT
     num_ranges = int(groups_NT.max()) + 1 if groups_NT.numel() else 1

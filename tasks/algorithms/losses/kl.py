@@ -1,9 +1,9 @@
-"""How far the policy may drift from a reference: KL as a penalty per token.
+"""KL penalty per token against a reference policy.
 
 Source: Schulman's k3, exp(d) - 1 - d with d = log ref - log pi; in the objective of GRPO
-and of Ring-lite eq. 2, where it is weighed like the token's surrogate.
+and of Ring-lite eq. 2, where it is weighted like the token's surrogate.
 Differs: k3 is multiplied by the importance ratio pi / pi_old. Its mean over samples of
-pi_old is then KL(pi || ref) and its gradient that of KL(pi || ref); without the ratio the
+pi_old is then KL(pi || ref), with the gradient of KL(pi || ref); without the ratio the
 gradient is that of KL(ref || pi). On-policy both have the same value.
 Letters: N sequences, T tokens.
 """
@@ -29,9 +29,9 @@ def kl_penalty(
 
     Args:
         logprobs_NT: under the policy in training, with gradient.
-        old_logprobs_NT: under the policy that sampled.
+        old_logprobs_NT: under the policy that generated the tokens.
         reference_NT: under the reference, at the same temperature.
-        weights_NT: the plan's token weights; nothing outside them is looked at.
+        weights_NT: the plan's token weights; tokens of weight 0 are ignored.
     """
     outside_NT = weights_NT <= 0
     ratio_NT = (logprobs_NT - old_logprobs_NT).masked_fill(outside_NT, 0.0)

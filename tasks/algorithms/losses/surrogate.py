@@ -1,24 +1,24 @@
 """The clipped surrogate that all policy losses share.
 
-Every one of them splits a sequence's tokens into groups, takes the geometric mean of the
-token ratios of a group, clips it to a range and weighs the tokens:
+Every loss splits a sequence's tokens into groups, takes the geometric mean of the token
+ratios of a group, clips it to a range and weights the tokens:
 
               group              range                   tokens are averaged over
     GRPO      the token          (0.2, 0.28)             the sequence
     Dr. GRPO  the token          (0.2, 0.28)             a constant length
     DAPO      the token          (0.2, 0.28)             the batch
-    CISPO     the token          capped, not cut         the batch
+    CISPO     the token          capped, detached        the batch
     GSPO      the sequence       (3e-4, 4e-4)            the sequence
-    ESPO      tokens of like     grows with the          the group, then the
+    ESPO      tokens of similar  grows with the          the group, then the
               entropy            group's entropy         groups of the sequence
 
-A loss file therefore only says groups, ranges and weights (a Plan, made once from
+A loss file therefore only defines groups, ranges and weights (a Plan, computed once from
 pi_old); this file holds the arithmetic. The objective is maximised; loss = -objective.
 
-How sums add up: the loss of an update is -(sum of its sequences' objectives) divided by
-(sequences of the step / updates of the step). Weights carry everything else, so means over
-the batch are weights times the number of sequences. Rows may be spread over micro-batches,
-and over ranks whose gradients are added, in any way.
+Reduction: the loss of an update is -(sum of its sequences' objectives) divided by
+(sequences of the step / updates of the step). Weights express everything else, so means
+over the batch are weights times the number of sequences. Rows may be distributed in any way
+over micro-batches, and over ranks whose gradients are summed.
 Letters: N sequences, T tokens.
 """
 
@@ -30,25 +30,25 @@ import torch
 from data_schemas.rl_settings import RatioMode
 
 MAX_LOG_RATIO = 10.0
-"""Combined log-ratios are cut here before exp, as in verl's GSPO."""
+"""Combined log-ratios are clamped to this before exp, as in verl's GSPO."""
 DETACHED: Literal["detached"] = "detached"
-"""CISPO's form: the clipped ratio is a constant, the gradient is the log-probability's."""
+"""CISPO's form: the clipped ratio is a constant; the gradient is that of the log-probability."""
 RatioForm = RatioMode | Literal["detached"]
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a loss decides before the first update; all [N, T], zero outside the mask."""
+    """Groups, weights and clip ranges of a step; all [N, T], zero outside the mask."""
 
     groups_NT: torch.Tensor
     """int64 group number within the sequence."""
     weights_NT: torch.Tensor
-    """Token weights >= 0; of a mean over the sequence they add up to 1 in a sequence."""
+    """Token weights >= 0; for a mean over the sequence they sum to 1 per sequence."""
     clip_low_NT: torch.Tensor
     clip_high_NT: torch.Tensor
 
     def columns(self) -> dict[str, torch.Tensor]:
-        """The same as columns of a TokenBatch."""
+        """Return the plan as columns of a TokenBatch."""
         return {
             "groups": self.groups_NT,
             "weights": self.weights_NT,
@@ -63,7 +63,7 @@ def token_groups(mask_NT: torch.Tensor) -> torch.Tensor:
 
 
 def sequence_mean_weights(mask_NT: torch.Tensor) -> torch.Tensor:
-    """1 / length on the tokens of a sequence; a sequence without tokens weighs nothing."""
+    """1 / length on the tokens of a sequence; a sequence without tokens has weight 0."""
     inside_NT = mask_NT.float()
     return inside_NT / inside_NT.sum(dim=1, keepdim=True).clamp(min=1.0)
 
@@ -71,14 +71,14 @@ def sequence_mean_weights(mask_NT: torch.Tensor) -> torch.Tensor:
 def batch_mean_weights(
     mask_NT: torch.Tensor, *, num_sequences: int, num_tokens: int
 ) -> torch.Tensor:
-    """Weigh all tokens the same: after division by `num_sequences` it is 1 / num_tokens."""
+    """Weight all tokens equally: 1 / num_tokens after division by `num_sequences`."""
     return mask_NT.float() * (num_sequences / max(1, num_tokens))
 
 
 def group_means(
     values_NT: torch.Tensor, groups_NT: torch.Tensor, mask_NT: torch.Tensor
 ) -> torch.Tensor:
-    """Give every token the mean of its group's values; zero outside the mask."""
+    """Replace every token's value by the mean of its group; zero outside the mask."""
     num_groups = int(groups_NT.max()) + 1 if groups_NT.numel() else 1
     sums = values_NT.new_zeros(values_NT.shape[0], num_groups)
     counts = torch.zeros_like(sums)
@@ -96,12 +96,12 @@ def clipped_objective(
     *,
     ratio_mode: RatioForm,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Per-sequence objective [N] and where the clip acted [N, T] (bool).
+    """Compute the objective per sequence [N] and the tokens that were clipped [N, T] (bool).
 
     Args:
         logprobs_NT: under the policy in training, with gradient.
-        old_logprobs_NT: under the policy that the plan was made for.
-        advantages_NT: may already carry a token's correction weight (corrections.py).
+        old_logprobs_NT: under pi_old, from which the plan was computed.
+        advantages_NT: may already include the correction weights (corrections.py).
         ratio_mode: `gspo_token`: value of the group ratio, gradient of the token
             (ESPO eq. 3); `literal_eq9`: group ratio times token ratio, as printed;
             `detached`: the clipped ratio as a constant times the log-probability.

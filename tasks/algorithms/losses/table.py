@@ -1,4 +1,4 @@
-"""From settings to a policy loss: the one place where a loss is chosen."""
+"""Select the policy loss from the settings."""
 
 from dataclasses import dataclass
 
@@ -7,26 +7,26 @@ import torch
 from data_schemas.rl_settings import LossSettings, PolicyLoss, RatioMode
 from tasks.algorithms.losses import cispo, dapo, dr_grpo, espo, grpo, gspo
 from tasks.algorithms.losses.surrogate import DETACHED, Plan, RatioForm
-from tasks.algorithms.token_budget import budgeted
+from tasks.algorithms.token_budget import apply_budget
 
 
 @dataclass(frozen=True, slots=True)
 class StepTotals:
-    """What a plan must know of the whole step; rows without gradient count here as well."""
+    """Totals of the whole step that a plan needs; rows without gradient are included."""
 
     num_sequences: int
     num_tokens: int
     """Response tokens."""
     max_new_tokens: int
-    """Longest response that may be sampled: Dr. GRPO's constant."""
+    """Longest response that may be sampled; Dr. GRPO's constant."""
     updates: tuple[torch.Tensor, ...]
-    """Rows of every update of this rank: each has C3PO's budget."""
+    """Rows of every update of this rank; each update has C3PO's budget."""
     seed: int
-    """Of C3PO's draw; another for every step."""
+    """Seed of C3PO's draw; different for every step."""
 
 
 def whole_step(mask_NT: torch.Tensor) -> StepTotals:
-    """Take these rows for the whole step, made in one update."""
+    """Treat these rows as the whole step, trained in one update."""
     lengths_N = mask_NT.sum(dim=1)
     return StepTotals(
         num_sequences=len(mask_NT),
@@ -45,18 +45,18 @@ def plan(
     vocabulary: int,
     step: StepTotals | None = None,
 ) -> Plan:
-    """Let the chosen loss group, bound and weigh the tokens of a step.
+    """Compute the plan of the selected loss for the tokens of a step.
 
     Args:
         entropy_NT: full-vocabulary entropy under pi_old, nats.
         mask_NT: response tokens.
-        step: None takes the rows for the whole step.
+        step: None treats the rows as the whole step.
     """
     step = whole_step(mask_NT) if step is None else step
     whole = _plan(settings, entropy_NT, mask_NT, vocabulary=vocabulary, step=step)
     if settings.token_budget == 0:
         return whole
-    return budgeted(
+    return apply_budget(
         whole,
         mask_NT,
         budget=settings.token_budget,
@@ -113,7 +113,7 @@ def _plan(
 
 
 def ratio_mode(settings: LossSettings) -> RatioForm:
-    """ESPO's reading of eq. 9, CISPO's detached weight; the others are gspo_token."""
+    """Return how ratios are formed: ESPO's setting, CISPO's detached weight, else gspo_token."""
     match settings.kind:
         case PolicyLoss.ESPO:
             return settings.ratio
@@ -124,5 +124,5 @@ def ratio_mode(settings: LossSettings) -> RatioForm:
 
 
 def scales_by_std(settings: LossSettings) -> bool:
-    """Tell whether advantages are divided by their group's spread: not in Dr. GRPO."""
+    """Return whether advantages are divided by the group's standard deviation (not in Dr. GRPO)."""
     return settings.kind is not PolicyLoss.DR_GRPO
