@@ -68,8 +68,8 @@ def test_the_findings_name_certain_and_uncertain_differences(study):
     assert "same sign for every seed): zv_off (-50.0 [-50.0, -50.0])." in said
     assert "By chance alone 0.1 of 2 intervals exclude 0." in said
     assert "No certain difference: gspo." in said
-    assert "first draws: 40.0% with all stages off, 20.0% with all on: it falls by 50%" in said
-    assert "the paper's 17% is exceeded for certain" in said
+    assert "first draws: 40.0% with all stages off, 20.0% with all on: a reduction by 50%" in said
+    assert "the paper's 17% is exceeded with certainty" in said
 
 
 def test_the_page_and_the_markdown_hold_every_variant(study):
