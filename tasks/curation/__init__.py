@@ -1,1 +1,1 @@
-"""Stage 1: raw rows to typed problems, demonstrations and held-out suites."""
+"""Stage 1: turn raw rows into typed problems, demonstrations and held-out suites."""

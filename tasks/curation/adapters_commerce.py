@@ -1,6 +1,6 @@
 """Adapters for e-commerce sets: AE-110k and OA-Mine attributes, PRDECT-ID categories.
 
-Their rows hold no reasoning, so the commerce demonstrations have an empty thought.
+Their rows contain no reasoning, so the commerce demonstrations have an empty thought.
 """
 
 import html
@@ -58,7 +58,7 @@ def oa_mine(row: RawRow) -> list[Item]:
 def prdect_id(row: RawRow) -> list[Item]:
     """Read a PRDECT-ID row: the category of an Indonesian product name, one of 29.
 
-    The sentiment of the review is not used: of two options one can be guessed.
+    The sentiment of the review is not used: with two options it is too easy to guess.
     """
     name = row.text("Product Name")
     category = row.text("Category")
@@ -111,11 +111,11 @@ def _attributes(source: str, row: RawRow) -> list[Item]:
 def _gold_fields(row: RawRow) -> dict[str, str]:
     scores = row.fields.get("target_scores")
     if not isinstance(scores, dict) or not scores:
-        raise BadRow("missing_field", "'target_scores' is not a filled object")
+        raise BadRow("missing_field", "'target_scores' is not a non-empty object")
     fields: dict[str, str] = {}
     for name, values in scores.items():
         if not isinstance(values, dict) or not values:
-            raise BadRow("missing_field", f"'target_scores.{name}' is not a filled object")
+            raise BadRow("missing_field", f"'target_scores.{name}' is not a non-empty object")
         if len(values) > 1:
             # Answers must be unique (Ring-lite's rule), and one of them is often "n/a".
             raise BadRow("several_values", f"'target_scores.{name}' has {sorted(values)}")

@@ -15,9 +15,9 @@ def ifeval(row: RawRow) -> list[Item]:
 
 
 def m_ifeval(row: RawRow) -> list[Item]:
-    """Read an M-IFEval row; the language is what its instruction ids start with.
+    """Read an M-IFEval row; the prefix of its instruction ids is the language.
 
-    A row is refused if the ids are not all of one of its three languages.
+    A row is refused unless all ids have the same one of the three languages.
     """
     languages = {str(name).partition(":")[0] for name in row.items("instruction_id_list")}
     language = languages.pop()
@@ -56,9 +56,9 @@ def _instructions(row: RawRow, source: str, language: str, prefix: str) -> list[
 
 
 def prompt_jsonl(row: RawRow) -> list[Item]:
-    """Read a row that has our Problem's fields; `answer` may also be a JSON object.
+    """Read a row that has the fields of Problem; `answer` may also be a JSON object.
 
-    `source` and `source_row` are always ours: where a row came from is not its own claim.
+    `source` and `source_row` are always overwritten: a row cannot declare its own origin.
     """
     fields = dict(row.fields)
     key = fields.get("id", row.key)

@@ -16,8 +16,8 @@ _FINAL_NUMBER = "Answer with the final number."
 def gsm8k(row: RawRow) -> list[Item]:
     """Read a GSM8K row: a problem, and its worked solution as a demonstration.
 
-    The solution's calculator annotations `<<48/2=24>>` are removed: they are not text
-    a person would write.
+    The calculator annotations `<<48/2=24>>` of the solution are removed: a person would
+    not write them.
     """
     question = row.text("question")
     steps, mark, final = row.text("answer").rpartition("####")
@@ -41,7 +41,7 @@ def gsm8k(row: RawRow) -> list[Item]:
 def math_train(row: RawRow) -> list[Item]:
     """Read a MATH row: problem, LaTeX answer, difficulty 1 to 5.
 
-    It asks for a box, so the verifier that reads nothing else judges it.
+    The prompt asks for a box, so the verifier that reads only boxes scores it.
     """
     question = row.text("problem")
     prompt = f"{question}\nPut the final answer in \\boxed{{}}."
@@ -69,7 +69,7 @@ def mbpp(row: RawRow) -> list[Item]:
     number = row.fields.get("task_id")
     setup, code = row.fields.get("test_setup_code"), row.fields.get("code")
     if not all(isinstance(test, str) and test.startswith("assert") for test in tests):
-        raise BadRow("bad_tests", f"'test_list' holds something that is no assertion: {tests}")
+        raise BadRow("bad_tests", f"'test_list' has an entry that is not an assertion: {tests}")
     prompt = "\n".join([task, "Your code must pass:", *(tidy(str(test)) for test in tests)])
     answer = {
         "mode": "asserts",

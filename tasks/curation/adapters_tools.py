@@ -18,10 +18,10 @@ _TOOL_CALLS = re.compile(r"<tool_call>(.*?)</tool_call>", re.DOTALL)
 
 
 def bfcl(row: RawRow) -> list[Item]:
-    """Read a single-turn BFCL row: which functions to call, or that none fits.
+    """Read a single-turn BFCL row: the functions to call, or none if no function fits.
 
-    Irrelevance sets have no gold: the right answer is no call. Relevance sets have none
-    either, but any call would do there, so they cannot be verified and are refused.
+    Irrelevance sets have no gold answer: the right answer is no call. Relevance sets have
+    none either, but accept any call, so they cannot be verified and are refused.
     """
     key = row.text("id")
     if key.startswith("multi_turn"):
@@ -50,7 +50,7 @@ def bfcl(row: RawRow) -> list[Item]:
 def toolrl_rlla(row: RawRow) -> list[Item]:
     """Read a ToolRL row: a demonstration with real thoughts, and its calls as a problem.
 
-    A row whose output only talks, without a call, is a demonstration and nothing more.
+    A row whose output contains no call becomes a demonstration only.
     """
     content = row.text("input")
     response = row.text("output")
@@ -122,7 +122,7 @@ def _plain_call(line: str) -> dict[str, object]:
     try:
         call = json.loads(line)
     except ValueError as error:
-        raise BadRow("bad_gold", f"a line in <tool_call> is no JSON: {error}") from error
+        raise BadRow("bad_gold", f"a line in <tool_call> is not JSON: {error}") from error
     if not isinstance(call, dict) or not isinstance(call.get("parameters"), dict):
-        raise BadRow("bad_gold", f"a call lacks its parameters: {line[:80]!r}")
+        raise BadRow("bad_gold", f"a call has no parameters object: {line[:80]!r}")
     return {"name": call.get("name"), "parameters": call["parameters"]}

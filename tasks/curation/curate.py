@@ -1,8 +1,8 @@
-"""Stage 1: raw rows to problems, demonstrations and held-out suites.
+"""Stage 1: turn raw rows into problems, demonstrations and held-out suites.
 
-Read, cleanse, remove duplicates, draw the held-out suites, remove from training what
-overlaps with them. Nothing disappears: per source, what was read is what was kept plus
-what was dropped plus what was quarantined.
+The steps are: read, cleanse, remove duplicates, draw the held-out suites, and remove
+overlapping items from training. No item is lost: for every source, the number of items read
+equals the number kept plus the number dropped plus the number quarantined.
 """
 
 import json
@@ -41,7 +41,7 @@ REPORT = "report.json"
 _ADVICE = {
     "prompt_too_long": "Raise curation.max_prompt_tokens.",
     "response_too_long": "Raise curation.max_response_tokens.",
-    "duplicate": "The source repeats itself; give more of it.",
+    "duplicate": "The source repeats itself; add more of its rows.",
     "near_duplicate": "Raise curation.near_duplicate_jaccard.",
     "contaminated": "Lower curation.held_out_per_suite or raise curation.contamination_ngram.",
     "not_json": "Is the file JSON lines, and the adapter the right one?",
@@ -69,8 +69,8 @@ def curate(
         raw: folder that `ingest` wrote.
         base_model: its tokenizer measures lengths.
         out: empty folder.
-        held_out_from: an earlier curated folder whose held-out suites stay in force; nothing
-            new is held out then.
+        held_out_from: an earlier curated folder whose held-out suites are reused; no new
+            problem is held out then.
 
     Raises:
         TamperError: a raw file changed since it was ingested.
@@ -94,7 +94,7 @@ def curate(
     refused += found
 
     report = {
-        source: _account(source, rows[source], read[source], items, held_out, refused)
+        source: _count_source(source, rows[source], read[source], items, held_out, refused)
         for source in sorted({file.adapter for file in listed})
     }
     problems = [item.record for item in items if isinstance(item.record, Problem)]
@@ -114,12 +114,12 @@ def curate(
         "dropped": sum(r.outcome is Outcome.DROPPED for r in refused),
         "quarantined": sum(r.outcome is Outcome.QUARANTINED for r in refused),
     }
-    whole = {
+    full_report = {
         "totals": totals,
         "sources": report,
         "families": _families(problems, held_out_problems),
     }
-    write_bytes(out / REPORT, json.dumps(whole, indent=2, sort_keys=True).encode())
+    write_bytes(out / REPORT, json.dumps(full_report, indent=2, sort_keys=True).encode())
     _LOG.info(
         "curated %d problems, %d demonstrations, %d held out; %d dropped, %d quarantined",
         *(len(problems), len(demonstrations), len(held_out_problems)),
@@ -154,7 +154,7 @@ def _read(
     return items, refused, rows
 
 
-def _account(
+def _count_source(
     source: str,
     num_rows: int,
     num_read: int,
@@ -162,7 +162,7 @@ def _account(
     held_out: Sequence[Item],
     refused: Sequence[Quarantined],
 ) -> dict[str, int | Counts]:
-    """Count what became of a source. A row that could not be read is one item."""
+    """Count the outcomes of the items of a source. A row that cannot be read is one item."""
     mine = [item.record for item in kept if item.record.source == source]
     counts = {
         "problems": sum(isinstance(record, Problem) for record in mine),
@@ -189,29 +189,29 @@ def _check_enough(
     refused: Sequence[Quarantined],
     num_read: int,
 ) -> None:
-    """Refuse to hand on a set that nothing can be learned from or measured on."""
+    """Refuse a set without training problems or without held-out problems."""
     if problems and held_out_problems:
         return
     if problems:
         raise DataError(
             f"{len(problems)} problems, but none can be held out: a source and language needs at "
-            "least two problems. Give more rows, or raise the source's limit."
+            "least two problems. Add rows, or raise the source's limit."
         )
     ranked = Counter(r.reason for r in refused).most_common(3)
     if not ranked:
-        raise DataError(f"curation read {num_read} items and no problem. Give other sources.")
+        raise DataError(f"curation read {num_read} items and no problem. Add other sources.")
     causes = ", ".join(f"{reason} {count}" for reason, count in ranked)
     advice = _ADVICE.get(ranked[0][0], f"See {QUARANTINE}: {refused[0].detail}")
     raise DataError(
-        f"curation kept none of {num_read} items as a problem to learn from. "
-        f"Most went to: {causes}. {advice}"
+        f"curation kept none of {num_read} items as a training problem. "
+        f"Most frequent reasons: {causes}. {advice}"
     )
 
 
 def _families(
     problems: Sequence[Problem], held_out_problems: Sequence[Problem]
 ) -> dict[str, dict[str, Counts]]:
-    """Count what is to be learned and what is held out, per domain and per language."""
+    """Count training and held-out problems, per domain and per language."""
     return {
         axis: {
             name: dict(sorted(Counter(str(of(problem)) for problem in chosen).items()))

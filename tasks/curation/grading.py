@@ -1,12 +1,12 @@
-"""Stage 1b: how well does the model that RL starts from do on each problem?
+"""Stage 1b: measure how often the start model of RL solves each problem.
 
 A seeded mixture of problems is answered several times each; the share of solved answers
-puts a problem into a difficulty band. Prompts a model always solves (or, if asked for,
-never solves) give no reward variance to learn from and are dropped.
+determines the difficulty band of a problem. Prompts that the model always solves (or,
+optionally, never solves) give zero-variance groups and are dropped.
 Source: CompassMax-V3-Thinking's rollout-stage elimination of zero-variance prompts, and
 Ring-lite's rule to drop all-correct prompts. The start model itself is graded; a smaller
 model may screen the problems before (CompassMax drops what smaller models consistently
-solve). Differs: thresholds are ours, the papers print none.
+solve). Differs: the thresholds are ours; the papers state none.
 """
 
 import json
@@ -38,7 +38,8 @@ _LOG = logging.getLogger(__name__)
 STAGE = "grade"
 SCREEN_SAMPLES = 8
 SCREEN_PASS_RATE = 0.9
-"""A smaller model that solves this share of so many responses does so consistently."""
+"""A smaller model with at least this pass rate on SCREEN_SAMPLES responses consistently solves
+the problem."""
 GRADED = "graded.parquet"
 QUARANTINE = "quarantine.parquet"
 REPORT = "report.json"
@@ -53,7 +54,7 @@ class Screen:
 
 
 Score = Callable[[Sequence[Problem], Sequence[str]], Sequence[Verdict]]
-"""Judge responses[i] as an answer to problems[i]."""
+"""Score responses[i] as an answer to problems[i]."""
 
 
 def grade(
@@ -65,32 +66,32 @@ def grade(
     out: Path,
     screen: Screen | None = None,
 ) -> dict[str, float | int | str]:
-    """Write graded.parquet, what was dropped and the report to `out`.
+    """Write the graded problems, the dropped ones and the report to `out`.
 
     Args:
-        settings: how many samples, what is too easy or too hard.
-        problems: offered; a seeded draw of them is graded.
-        engine: holds the start model.
+        settings: number of samples, and the bounds of too easy and too hard.
+        problems: candidates; a seeded draw of them is graded.
+        engine: serves the start model.
         tokenizer: of the start model.
-        score: judges responses.
+        score: scores responses.
         out: folder of the three files.
-        screen: a smaller model; what it consistently solves is dropped ungraded.
+        screen: a smaller model; problems that it consistently solves are dropped ungraded.
 
     Raises:
-        DataError: nothing is left; the message says which bound took it.
+        DataError: no problem is left; the message names the bound that removed most.
         EngineError: the engine did not answer every request.
     """
     chosen = draw(problems, settings.weights, settings.max_problems, settings.seed)
-    screened = _screened(settings, chosen, screen, score) if screen else []
+    screened = _screen_out(settings, chosen, screen, score) if screen else []
     mastered = {refusal.key for refusal in screened}
     chosen = [problem for problem in chosen if problem.id not in mastered]
-    graded = _measured(settings, chosen, engine, tokenizer, score)
-    unfit = [found for problem in graded if (found := _unfit(settings, problem)) is not None]
+    graded = _measure(settings, chosen, engine, tokenizer, score)
+    unfit = [found for problem in graded if (found := _check_bounds(settings, problem)) is not None]
     refused = [*screened, *unfit]
     lost = {refusal.key for refusal in refused}
     kept = [problem for problem in graded if problem.id not in lost]
     if not kept:
-        raise DataError(_nothing_left(settings, graded, refused))
+        raise DataError(_explain_nothing_left(settings, graded, refused))
     write_table(out / GRADED, GradedProblem, kept)
     write_table(out / QUARANTINE, Quarantined, refused)
     report = _report(graded, kept, refused)
@@ -121,14 +122,14 @@ def band_of(pass_rate: float | None) -> Band:
     return Band.EASY if pass_rate > 2 / 3 else Band.MEDIUM
 
 
-def _measured(
+def _measure(
     settings: GradingSettings,
     problems: Sequence[Problem],
     engine: RolloutEngine,
     tokenizer: PreTrainedTokenizerBase,
     score: Score,
 ) -> list[GradedProblem]:
-    """Answer every problem and give it its pass rate."""
+    """Answer every problem and measure its pass rate."""
     rollouts = _answer(settings, problems, engine, tokenizer)
     verdicts = iter(
         score(
@@ -141,17 +142,19 @@ def _measured(
         )
     )
     return [
-        _graded(problem, rollouts[problem.id], [next(verdicts) for _ in rollouts[problem.id]])
+        _with_pass_rate(
+            problem, rollouts[problem.id], [next(verdicts) for _ in rollouts[problem.id]]
+        )
         for problem in problems
     ]
 
 
-def _screened(
+def _screen_out(
     settings: GradingSettings, problems: Sequence[Problem], screen: Screen, score: Score
 ) -> list[Quarantined]:
-    """Refuse what a smaller model consistently solves."""
+    """Refuse the problems that a smaller model consistently solves."""
     enough = settings.model_copy(update={"samples": SCREEN_SAMPLES})
-    rated = _measured(enough, problems, screen.engine, screen.tokenizer, score)
+    rated = _measure(enough, problems, screen.engine, screen.tokenizer, score)
     return [
         refuse(
             Item(problem, problem.prompt_text),
@@ -171,7 +174,7 @@ def _answer(
     engine: RolloutEngine,
     tokenizer: PreTrainedTokenizerBase,
 ) -> dict[str, list[Rollout]]:
-    """Return each problem's rollouts in the order of their sample number."""
+    """Return the rollouts of each problem, ordered by sample number."""
     prompts = render_prompts(tokenizer, [problem.messages for problem in problems])
     requests = [
         Request(problem.id, prompt, settings.samples)
@@ -191,17 +194,17 @@ def _answer(
         found = sorted(rollout.sample for rollout in answers[problem.id])
         if found != list(range(settings.samples)):
             raise EngineError(
-                f"{problem.id}: asked for {settings.samples} samples, the engine gave {found}"
+                f"{problem.id}: requested {settings.samples} samples, the engine returned {found}"
             )
         answers[problem.id].sort(key=lambda rollout: rollout.sample)
     return answers
 
 
-def _graded(
+def _with_pass_rate(
     problem: Problem, rollouts: Sequence[Rollout], verdicts: Sequence[Verdict]
 ) -> GradedProblem:
-    judged = [verdict for verdict in verdicts if not verdict.abstained]
-    rate = sum(verdict.solved for verdict in judged) / len(judged) if judged else None
+    decided = [verdict for verdict in verdicts if not verdict.abstained]
+    rate = sum(verdict.solved for verdict in decided) / len(decided) if decided else None
     return GradedProblem(
         **dict(problem),
         pass_rate=rate,
@@ -210,7 +213,7 @@ def _graded(
     )
 
 
-def _unfit(settings: GradingSettings, problem: GradedProblem) -> Quarantined | None:
+def _check_bounds(settings: GradingSettings, problem: GradedProblem) -> Quarantined | None:
     rate = problem.pass_rate
     if rate is None:
         return None
@@ -225,24 +228,24 @@ def _unfit(settings: GradingSettings, problem: GradedProblem) -> Quarantined | N
     return refuse(item, STAGE, Outcome.DROPPED, reason, f"pass rate {rate:.2f}, bound {bound:.2f}")
 
 
-def _nothing_left(
+def _explain_nothing_left(
     settings: GradingSettings, graded: Sequence[GradedProblem], refused: Sequence[Quarantined]
 ) -> str:
     if not graded:
         return (
-            "there is no problem to grade in the domains of grading.weights "
+            "there is no problem to grade in the domains that grading.weights names "
             f"({', '.join(settings.weights) or 'any'}). Name a domain that has problems."
         )
     hard = sum(refusal.reason == "too_hard" for refusal in refused)
     easy = len(refused) - hard
     advice = (
-        f"Give harder problems or raise grading.drop_at_or_above ({settings.drop_at_or_above})."
+        f"Add harder problems or raise grading.drop_at_or_above ({settings.drop_at_or_above})."
         if easy >= hard
-        else f"Give easier ones or lower grading.drop_at_or_below ({settings.drop_at_or_below})."
+        else f"Add easier ones or lower grading.drop_at_or_below ({settings.drop_at_or_below})."
     )
     return (
-        f"nothing is worth learning: of {len(graded)} graded problems the start model finds "
-        f"{easy} too easy and {hard} too hard. {advice}"
+        f"no problem is left to train on: of {len(graded)} graded problems, {easy} are too easy "
+        f"for the start model and {hard} too hard. {advice}"
     )
 
 

@@ -1,8 +1,8 @@
-"""The first link of the lineage chain: which raw files there are, by content.
+"""List the raw files with their digests: the first link of the lineage chain.
 
-Ingestion runs every time, uncached: it looks at the outside world. What it writes is
-small, so a changed raw file changes the digest of its output and with it every cache key
-downstream.
+Ingestion is never cached, because it reads files outside of the store. Its output is the
+list of digests, so a changed raw file changes the digest of the output and with it every
+downstream cache key.
 """
 
 import json
@@ -26,7 +26,7 @@ GENERATED = "sample_world"
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _FoundFile:
     """A file to hash."""
 
     source: int
@@ -40,12 +40,12 @@ def ingest(sources: Sequence[Source], seed: int, out: Path) -> dict[str, float |
     """Find, hash and list every raw file; generate the sample world if it is a source.
 
     Args:
-        sources: in order of precedence: of two alike rows, the earlier source's is kept.
+        sources: in order of precedence: of two duplicate rows, that of the earlier source is kept.
         seed: of the sample world.
         out: empty folder; receives raw_files.json and the generated files.
 
     Raises:
-        SettingsError: a source names no adapter or no readable file; nothing was hashed yet.
+        SettingsError: a source has an unknown adapter or no readable file; raised before hashing.
     """
     outside = [_find(position, source) for position, source in enumerate(sources)]
     if any(files is None for files in outside):
@@ -53,7 +53,7 @@ def ingest(sources: Sequence[Source], seed: int, out: Path) -> dict[str, float |
     found = [
         file
         for position, files in enumerate(outside)
-        for file in (_generated(position, sources[position], out) if files is None else files)
+        for file in (_list_generated(position, sources[position], out) if files is None else files)
     ]
     entries = [
         RawFile(
@@ -88,7 +88,7 @@ def raw_files(raw: Path) -> list[RawFile]:
 
 
 def locate(raw: Path, file: RawFile) -> Path:
-    """Return where a listed file lies: relative ones beside the list."""
+    """Return the path of a listed file; relative ones are relative to the list's folder."""
     return raw / file.uri  # an absolute uri stays as it is
 
 
@@ -96,7 +96,7 @@ def check_raw_files(raw: Path) -> list[RawFile]:
     """Hash every listed file again and return the list.
 
     Raises:
-        TamperError: a file is gone or its content changed; the message names it.
+        TamperError: a file is missing or its content changed; the message names it.
     """
     listed = raw_files(raw)
     for file in progress(listed, "checking raw files"):
@@ -105,7 +105,7 @@ def check_raw_files(raw: Path) -> list[RawFile]:
             digest = sha256_file(path)
         except OSError as error:
             raise TamperError(
-                f"raw file {path} cannot be read any more: {error}. Restore it, or ingest again."
+                f"raw file {path} can no longer be read: {error}. Restore it, or ingest again."
             ) from error
         if digest != file.sha256:
             raise TamperError(
@@ -115,7 +115,7 @@ def check_raw_files(raw: Path) -> list[RawFile]:
     return listed
 
 
-def _find(position: int, source: Source) -> list[_Found] | None:
+def _find(position: int, source: Source) -> list[_FoundFile] | None:
     """Return the files of a source; None if it is generated."""
     field = f"curation.sources[{position}]"
     if source.adapter not in ADAPTERS:
@@ -127,7 +127,7 @@ def _find(position: int, source: Source) -> list[_Found] | None:
             return None
         raise SettingsError(
             f"{field}.path is empty; adapter {source.adapter!r} reads a file or a folder. "
-            f"Give its path. (Only {GENERATED!r} needs none.)"
+            f"Set its path. (Only {GENERATED!r} needs none.)"
         )
     path = Path(source.path).expanduser().resolve()
     if path.is_dir():
@@ -148,12 +148,12 @@ def _find(position: int, source: Source) -> list[_Found] | None:
             check_readable(file)
         except DataError as error:
             raise SettingsError(f"{field}.path: {error}") from error
-    return [_Found(position, source.adapter, source.limit, file, str(file)) for file in paths]
+    return [_FoundFile(position, source.adapter, source.limit, file, str(file)) for file in paths]
 
 
-def _generated(position: int, source: Source, out: Path) -> list[_Found]:
+def _list_generated(position: int, source: Source, out: Path) -> list[_FoundFile]:
     return [
-        _Found(
+        _FoundFile(
             position,
             source.adapter,
             source.limit,

@@ -1,7 +1,7 @@
-"""Records of curation: an item with its own text, and refusals.
+"""Records of curation: an item with the text of its row, and refusals.
 
-An adapter wraps every raw row in the same instructions. Two prompts are alike, or a
-held-out prompt is leaked, by what the row itself says: `Item.content`.
+An adapter wraps every raw row in the same instructions. Duplicates and leaks of held-out
+prompts are therefore detected on the text of the row itself: `Item.content`.
 """
 
 from dataclasses import dataclass
@@ -16,24 +16,24 @@ _DETAIL_CHARACTERS = 300
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A problem or demonstration on its way through the filters."""
+    """A problem or demonstration that passes through the filters."""
 
     record: Problem | Demonstration
     content: str
-    """The row's own words, without the adapter's instructions."""
+    """Text of the row, without the instructions of the adapter."""
     source: int = 0
-    """Position of its source in the settings: of two alike, the earlier source wins."""
+    """Position of its source in the settings: of two duplicates, the earlier source is kept."""
 
     @property
     def kind(self) -> ItemKind:
-        """Say which of the two it is."""
+        """Return whether the record is a problem or a demonstration."""
         if isinstance(self.record, Problem):
             return ItemKind.PROBLEM
         return ItemKind.DEMONSTRATION
 
     @property
     def answer_key(self) -> str:
-        """What the prompt is to be answered with: equal prompts with different answers differ."""
+        """The expected answer: equal prompts with different answers are not duplicates."""
         if isinstance(self.record, Problem):
             return f"{self.record.verifier}\n{self.record.answer}"
         return self.record.response.rpartition("</think>")[2]
@@ -44,7 +44,7 @@ Sieved = tuple[list[Item], list[Quarantined]]
 
 
 def refuse(item: Item, stage: str, outcome: Outcome, reason: str, detail: str = "") -> Quarantined:
-    """Write down why an item is left out."""
+    """Record why an item is left out."""
     return Quarantined(
         stage=stage,
         outcome=outcome,
@@ -58,7 +58,7 @@ def refuse(item: Item, stage: str, outcome: Outcome, reason: str, detail: str = 
 
 
 def refuse_row(source: str, key: str, source_row: str, reason: str, detail: str) -> Quarantined:
-    """Write down why a raw row yields nothing."""
+    """Record why a raw row yields no item."""
     return Quarantined(
         stage="read",
         outcome=Outcome.QUARANTINED,
@@ -72,5 +72,5 @@ def refuse_row(source: str, key: str, source_row: str, reason: str, detail: str)
 
 
 def ticket(draw: str, seed: int, key: str) -> str:
-    """Give an id its place in a seeded draw: by hash, whatever else is in the draw."""
+    """Return the sort key of an id in a seeded draw: a hash that no other id influences."""
     return sha256_bytes(f"{draw}/{seed}/{key}".encode())

@@ -1,7 +1,7 @@
-"""The seeded mixture: how many problems of each domain, and which.
+"""Draw a seeded mixture of problems over the domains.
 
-Which ones is decided by a hash of seed and id, so that one more problem in the set
-hardly changes the draw.
+Problems are selected by a hash of seed and id, so adding one problem to the set hardly
+changes the draw.
 """
 
 from collections import defaultdict
@@ -19,9 +19,9 @@ def draw(
     Args:
         problems: with unique ids.
         weights: share of each domain, in any unit. A domain without weight is left out;
-            no weights at all means: as they come.
-        count: how many.
-        seed: another seed draws other problems.
+            without any weights the draw ignores the domains.
+        count: maximum number of problems.
+        seed: determines which problems are drawn.
     """
     shuffled = sorted(problems, key=lambda problem: ticket("mixture", seed, problem.id))
     if weights:
@@ -39,9 +39,9 @@ def draw(
 def quotas(
     available: Mapping[Domain, int], weights: Mapping[Domain, float], count: int
 ) -> dict[Domain, int]:
-    """Share `count` places by weight; what a domain cannot fill goes to the others.
+    """Distribute `count` places by weight; places that a domain cannot fill go to the others.
 
-    Whole places by the largest remainder; ties go to the domain first in the alphabet.
+    Places are rounded by the largest remainder; ties go to the alphabetically first domain.
     """
     open_domains = [d for d in sorted(available) if available[d] and weights.get(d, 0.0) > 0.0]
     filled: dict[Domain, int] = {}
@@ -51,7 +51,7 @@ def quotas(
         shares = {domain: left * weights[domain] / total for domain in open_domains}
         short = [domain for domain in open_domains if available[domain] <= shares[domain]]
         if not short:
-            return filled | _whole(shares, left)
+            return filled | _round_shares(shares, left)
         for domain in short:
             filled[domain] = available[domain]
             left -= available[domain]
@@ -59,7 +59,7 @@ def quotas(
     return filled
 
 
-def _whole(shares: Mapping[Domain, float], places: int) -> dict[Domain, int]:
+def _round_shares(shares: Mapping[Domain, float], places: int) -> dict[Domain, int]:
     whole = {domain: int(share) for domain, share in shares.items()}
     by_remainder = sorted(shares, key=lambda domain: (whole[domain] - shares[domain], domain))
     for domain in by_remainder[: places - sum(whole.values())]:

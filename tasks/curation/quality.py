@@ -1,8 +1,9 @@
 """Cleansing: each item is kept, or refused for the first rule it breaks.
 
-What is broken is quarantined (its producer should look), what is only unfit is dropped.
-Source: the filters CompassMax-V3-Thinking names for its long-CoT data and Ring-lite's
-rules for RL prompts. Differs: neither prints thresholds; the constants here are ours.
+Broken items are quarantined, because their producer has to correct them; unsuitable items
+are dropped.
+Source: the filters that CompassMax-V3-Thinking lists for its long-CoT data and Ring-lite's
+rules for RL prompts. Differs: neither states thresholds; the constants here are ours.
 """
 
 import re
@@ -19,20 +20,20 @@ from data_schemas.settings import CurationSettings
 from tasks.algorithms.penalties import repetition_ratio
 from tasks.curation.items import Item, Sieved, refuse
 from tasks.curation.scripts import foreign_share
-from tasks.curation.wording import normalised, words
+from tasks.curation.wording import normalise, words
 from tasks.engines.chat import render_prompts, render_responses
 from tasks.rewards.protocol import THINK_CLOSE, THINK_OPEN, Verifier
 
 STAGE = "quality"
 MAX_REPETITION = 0.6
-"""Of a demonstration's word 3-grams: beyond it, the response loops. Words and not tokens,
-because every long text repeats the 3-grams of a small vocabulary. GSM8K's most
-repetitive solution has 0.40."""
+"""Largest share of repeated word 3-grams in a demonstration. Words instead of tokens, because
+every long text repeats the token 3-grams of a small vocabulary. The most repetitive solution
+of GSM8K has 0.40."""
 MAX_FOREIGN_SHARE = 0.3
-"""Of the letters of a prompt or response: beyond it, languages are mixed."""
+"""Largest share of the letters of a prompt or response that belong to another language."""
 
 _BATCH = 512
-# C0 and C1 controls but tab and newline, the replacement character, private use, non-characters.
+# C0 and C1 controls except tab and newline, the replacement character, private use, non-characters.
 _INVALID = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ufffd\ue000-\uf8ff\ufdd0-\ufdef\ufffe\uffff]")
 _THOUGHT = re.compile(
     rf"{THINK_OPEN}(?:(?!{THINK_OPEN}|{THINK_CLOSE}).)*{THINK_CLOSE}"
@@ -41,7 +42,7 @@ _THOUGHT = re.compile(
 )
 _MARKUP = re.compile(r"</?\w+>")
 _UNANSWERED = THINK_OPEN
-"""A response that never ends its thought: a verifier then reads the gold and nothing else."""
+"""A response that never ends its thought, so that a verifier only reads the gold answer."""
 
 _NOTHING = np.empty(0, dtype=np.int32)
 
@@ -73,13 +74,13 @@ def cleanse(
 
 
 def control_tokens(tokenizer: PreTrainedTokenizerBase) -> re.Pattern[str]:
-    """Match the tokens that structure a chat: text that holds them could speak for another role."""
+    """Match the tokens that structure a chat: text with them could imitate another role."""
     tokens = sorted(set(tokenizer.all_special_tokens) - {THINK_OPEN, THINK_CLOSE})
     return re.compile("|".join(map(re.escape, tokens)) or r"(?!)")
 
 
 def _text_fault(item: Item, control: re.Pattern[str]) -> Fault | None:
-    """Look at the characters only."""
+    """Check the characters."""
     broken = Outcome.QUARANTINED
     for message in item.record.messages:
         if not message.content.strip():
@@ -101,7 +102,7 @@ def _text_fault(item: Item, control: re.Pattern[str]) -> Fault | None:
 
 
 def _form_fault(item: Item, verifiers: Mapping[str, Verifier]) -> Fault | None:
-    """Look at the verifier's answer, or at the form of the response."""
+    """Check the gold answer of a problem, or the form of a response."""
     if isinstance(item.record, Problem):
         return _problem_fault(item.record, verifiers)
     return _response_fault(item.record)
@@ -132,9 +133,9 @@ def _response_fault(demonstration: Demonstration) -> Fault | None:
         )
     if not thought["answer"].strip():
         return Outcome.QUARANTINED, "empty_answer", "nothing follows </think>"
-    said = words(normalised(_MARKUP.sub(" ", demonstration.response)))
-    ids = {word: number for number, word in enumerate(dict.fromkeys(said))}
-    ratio = repetition_ratio([ids[word] for word in said])
+    spelled = words(normalise(_MARKUP.sub(" ", demonstration.response)))
+    ids = {word: number for number, word in enumerate(dict.fromkeys(spelled))}
+    ratio = repetition_ratio([ids[word] for word in spelled])
     if ratio > MAX_REPETITION:
         return Outcome.DROPPED, "repetitive_response", f"{ratio:.2f} of its 3-grams are repeats"
     return None
@@ -143,7 +144,7 @@ def _response_fault(demonstration: Demonstration) -> Fault | None:
 def _length_faults(
     items: Sequence[Item], tokenizer: PreTrainedTokenizerBase, settings: CurationSettings
 ) -> Iterator[Fault | None]:
-    """Count the tokens."""
+    """Check the numbers of tokens."""
     prompts = render_prompts(tokenizer, [item.record.messages for item in items])
     responses = iter(
         render_responses(

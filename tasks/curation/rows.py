@@ -1,7 +1,7 @@
-"""Raw files to raw rows, one at a time, each with the hash of its bytes.
+"""Stream the rows of raw files, each with the hash of its bytes.
 
-Reads JSON lines and parquet. A row that cannot be read comes out as a BadRow in its
-place, so that rows are never lost silently. Blank lines are not rows.
+Reads JSON lines and parquet. A row that cannot be read is returned as an UnreadableRow at
+its position, so that no row is lost silently. Blank lines are not rows.
 """
 
 import json
@@ -19,7 +19,7 @@ SUFFIXES = (".jsonl", ".parquet")
 
 
 class BadRow(DataError):
-    """This raw row yields nothing; `reason` is the code it is counted under."""
+    """This raw row yields no item; `reason` is the code it is counted under."""
 
     def __init__(self, reason: str, detail: str = "") -> None:
         super().__init__(reason, detail)
@@ -34,11 +34,11 @@ class RawRow:
     key: str
     """'<file name without suffix>-<row number from 1>'."""
     source_row: str
-    """sha256 of the line without its end, or of the parquet row as canonical JSON."""
+    """sha256 of the line without its line ending, or of the parquet row as canonical JSON."""
     fields: Mapping[str, object]
 
     def text(self, name: str) -> str:
-        """Return a string field with line ends as newlines and blanks at the ends removed.
+        """Return a string field with normalised line endings and surrounding blanks removed.
 
         Raises:
             BadRow: the field is missing, not a string or blank.
@@ -55,7 +55,7 @@ class RawRow:
         """Return a list field.
 
         Raises:
-            BadRow: the field is missing, not a list, or empty and must not be.
+            BadRow: the field is missing, not a list, or empty although it must not be.
         """
         value = self.fields.get(name)
         if not isinstance(value, list):
@@ -67,7 +67,7 @@ class RawRow:
 
 @dataclass(frozen=True, slots=True)
 class UnreadableRow:
-    """A raw row that is not even a JSON object."""
+    """A raw row that is not a JSON object."""
 
     key: str
     source_row: str
@@ -75,7 +75,7 @@ class UnreadableRow:
 
 
 def tidy(text: str) -> str:
-    """Write every line end as a newline and remove blanks at both ends."""
+    """Write every line ending as a newline and remove blanks at both ends."""
     return text.replace("\r\n", "\n").replace("\r", "\n").strip()
 
 
@@ -91,10 +91,10 @@ def read_rows(path: Path) -> Iterator[RawRow | UnreadableRow]:
 
 
 def check_readable(path: Path) -> None:
-    """Open a file far enough to know that its rows can be streamed.
+    """Check that the rows of a file can be streamed.
 
     Raises:
-        DataError: it is not of a known kind, or not what its suffix says.
+        DataError: the format is unknown, or differs from the suffix.
     """
     if path.suffix not in SUFFIXES:
         raise DataError(f"{path} is not one of {', '.join(SUFFIXES)}. Convert it first.")

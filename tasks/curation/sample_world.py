@@ -1,20 +1,21 @@
-"""The sample world: raw rows as a small marketplace company would have them.
+"""The sample world: generated raw rows like those of a small marketplace company.
 
-`problems.jsonl` holds questions with an answer to check against; `demonstrations.jsonl`
-holds responses written by three teachers: a careful one (explicit steps), a terse one
-(right, hardly a step) and a hasty one (often wrong). Nobody marked which rows are wrong:
-demonstrations carry no answer. Fine-tuning therefore copies all three manners, and
-reinforcement learning, which does see verdicts, has something to choose between.
+`problems.jsonl` contains questions with an answer to check against; `demonstrations.jsonl`
+contains responses of three teachers: a careful one (explicit steps), a terse one (right,
+hardly a step) and a hasty one (often wrong). Wrong rows are not marked: demonstrations have
+no answer to check against. Fine-tuning therefore imitates all three teachers, and
+reinforcement learning, which has verdicts, can prefer the right ones.
 
-The rows have the usual defects, so that curation has real work (counts per world):
+The rows have the usual defects for curation to remove (counts per world):
 
     problems        24 exact duplicates, 24 near duplicates (case, spaces), 12 without answer,
                     10 malformed lines, 10 over-long
     demonstrations  24 exact duplicates, 24 near duplicates, 12 without response,
                     10 malformed lines, 10 over-long, 40 that repeat a problem's question
 
-Problems and all other demonstrations share no question, whatever the seed
-(`tasks.marketplace.items.is_asked`), nor does the base model's pretraining corpus.
+Problems and all other demonstrations share no question for any seed
+(`tasks.marketplace.items.is_problem_prompt`); neither do problems and the pretraining corpus
+of the base model.
 """
 
 import json
@@ -54,7 +55,7 @@ DEMONSTRATIONS_PER_PARENT: dict[Parent, dict[Domain, int]] = {
         Domain.INSTRUCTION: 70,
     },
 }
-"""A little of the other parent's work keeps the two mergeable."""
+"""A small share of the domains of the other parent keeps the two mergeable."""
 
 TEACHERS = ("careful", "terse", "hasty")
 _TEACHER_SHARES = (0.5, 0.25, 0.25)
@@ -76,13 +77,13 @@ def generate(seed: int, folder: Path) -> None:
     problems = [
         _problem_row(item)
         for domain in Domain
-        for item in islice(draw_items(rng, domain, asked=True), PROBLEMS_PER_DOMAIN)
+        for item in islice(draw_items(rng, domain, problems=True), PROBLEMS_PER_DOMAIN)
     ]
     demonstrations = [
         _demonstration_row(rng, item, parent)
         for parent, amounts in DEMONSTRATIONS_PER_PARENT.items()
         for domain, amount in amounts.items()
-        for item in islice(draw_items(rng, domain, asked=False), amount)
+        for item in islice(draw_items(rng, domain, problems=False), amount)
     ]
     repeated = [
         {
@@ -212,12 +213,12 @@ def _with_defects(
 
 
 def _retyped(row: Mapping[str, object]) -> str:
-    """The same question typed again: lower case and double spaces."""
+    """Return the question in lower case and with double spaces."""
     return str(row["question"]).lower().replace(" ", "  ") + " "
 
 
 def _boilerplate(rng: random.Random) -> str:
-    """Shop text that somebody pasted behind a question."""
+    """Return shop text that is appended to a question."""
     return " ".join(
         rng.choice(("free", "shipping", "returns", "policy", "terms", "sale"))
         for _ in range(_OVERLONG_WORDS)
@@ -227,7 +228,7 @@ def _boilerplate(rng: random.Random) -> str:
 def _write(
     path: Path, rng: random.Random, prefix: str, rows: Iterable[Mapping[str, object]]
 ) -> None:
-    """Number and shuffle the rows, cut some lines short, write the file."""
+    """Number and shuffle the rows, truncate some lines, write the file."""
     lines = [
         json.dumps({"id": f"{prefix}{number:05d}", **row}, ensure_ascii=False)
         for number, row in enumerate(rows)

@@ -1,6 +1,6 @@
-"""Which writing systems a text uses: a cheap look at its language.
+"""Detect the writing systems of a text, as a cheap estimate of its language.
 
-Enough to tell a Thai answer in an English response; not enough to tell Malay from
+The estimate finds Thai text in an English response, but does not distinguish Malay from
 Indonesian. Latin and Greek letters belong to every language here: brands, units, maths.
 """
 
@@ -23,7 +23,7 @@ _OWN = {
     "fr": "",
     "de": "",
 }
-"""Letters a language has beside the ones used everywhere. A language not listed is not judged."""
+"""Letters of a language in addition to those used everywhere. Other languages are not checked."""
 SPACELESS = ("zh", "ja", "th")
 """Languages written without spaces between words."""
 
@@ -49,7 +49,7 @@ def foreign_share(text: str, language: str) -> float:
 
 
 def language_of(text: str) -> str:
-    """Guess by script alone: th, ja, ko, zh if a fifth of the letters say so, else en."""
+    """Guess from the script: th, ja, ko or zh if a fifth of the letters belong to it, else en."""
     if text.isascii():
         return "en"
     letters = len(_LETTER.findall(text))

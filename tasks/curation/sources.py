@@ -1,7 +1,7 @@
-"""The table of adapters, and the reading of one source.
+"""The table of adapters, and the function that reads one source.
 
 An adapter turns one raw row into problems and demonstrations, or refuses it with a
-reason. To add a source: write such a function, add one line to ADAPTERS.
+reason. To add a source, write such a function and add one line to ADAPTERS.
 """
 
 from collections.abc import Callable, Iterator
@@ -27,10 +27,10 @@ class Adapter:
     """Returns at least one item.
 
     Raises:
-        BadRow: nothing can be made of the row.
+        BadRow: the row yields no item.
     """
     files: tuple[str, ...] = ("*.jsonl", "*.parquet")
-    """Which files of a folder are its own."""
+    """Patterns of the files that it reads in a folder."""
 
 
 ADAPTERS: dict[str, Adapter] = {
@@ -51,7 +51,7 @@ ADAPTERS: dict[str, Adapter] = {
 
 
 def read_file(name: str, source: int, path: Path) -> Iterator[list[Item] | Quarantined]:
-    """Yield, for every raw row in order, its items or the reason why there are none."""
+    """Yield the items of every raw row in order, or the reason why there are none."""
     for row in read_rows(path):
         if isinstance(row, UnreadableRow):
             problem = row.problem
@@ -66,7 +66,7 @@ def read_file(name: str, source: int, path: Path) -> Iterator[list[Item] | Quara
             where = ".".join(str(part) for part in first["loc"]) or "row"
             yield refuse_row(name, row.key, row.source_row, "schema", f"{where}: {first['msg']}")
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            # A field deep inside the row is not of the shape that this public set has.
+            # A nested field does not have the shape that this public set documents.
             yield refuse_row(name, row.key, row.source_row, "malformed", repr(error))
         else:
             yield [replace(item, source=source) for item in items]

@@ -1,7 +1,7 @@
-"""Held-out suites: drawn once, before anything is trained on.
+"""Draw the held-out suites, before any training.
 
-Whether a problem is drawn depends on its id and the seed, through a hash, and not on
-where its row stands.
+Whether a problem is drawn depends on a hash of its id and the seed, and not on the position
+of its row.
 """
 
 from collections import defaultdict
@@ -17,8 +17,8 @@ Stratum = tuple[str, str]
 def hold_out(items: Sequence[Item], per_suite: int, seed: int) -> tuple[list[Item], list[Item]]:
     """Draw up to `per_suite` problems per domain, evenly over its sources and languages.
 
-    At most half of each source and language is drawn, so that something is left to learn
-    from. Demonstrations are never drawn.
+    At most half of each source and language is drawn, so that problems are left to train
+    on. Demonstrations are never drawn.
 
     Returns:
         (drawn problems, everything else), both in the order of `items`.

@@ -1,4 +1,4 @@
-"""Flyte shells of stage 1: list raw files, curate them, grade what is left."""
+"""Flyte tasks of stage 1: list raw files, curate them, grade the remaining problems."""
 
 from contextlib import ExitStack, closing
 from pathlib import Path
@@ -25,7 +25,7 @@ from tasks.store.objects import localise
 
 @shell("ingest")
 def ingest(settings: CurationSettings, store: StoreRef, execution: Execution) -> DatasetRef:
-    """Find, check and hash every raw file, before anything expensive."""
+    """Find, check and hash every raw file, before any expensive step."""
     with stage("ingest", settings, store, execution, code_digest("ingest")) as record:
         with record.output("raw") as out:
             facts = ingestion.ingest(settings.sources, settings.seed, out)
@@ -52,8 +52,8 @@ def curate(
         base: its tokenizer measures lengths.
         store: of the run.
         execution: of the workflow.
-        held_out_from: curated earlier; its held-out suites stay in force and nothing new is
-            held out.
+        held_out_from: an earlier curated set, whose held-out suites are reused; no new problem
+            is held out.
     """
     with stage("curate", settings, store, execution, code_digest("curate")) as record:
         raw_folder, base_folder = record.read("raw", raw), record.read("base", base)
@@ -71,7 +71,7 @@ def curate(
 def fit_settings(
     settings: PipelineSettings, curated: DatasetRef, store: StoreRef
 ) -> PipelineSettings:
-    """Leave out of both phases what there are no problems of; refuse what cannot be trained."""
+    """Remove domains without problems from both phases; refuse settings that cannot be trained."""
     folder = localise(curated.uri, curated.digest, workplace(store))
     problems = read_table(folder / curation.PROBLEMS, Problem)
     rows = read_table(folder / curation.DEMONSTRATIONS, Demonstration)
@@ -92,7 +92,7 @@ def grade(
     store: StoreRef,
     execution: Execution,
 ) -> DatasetRef:
-    """Measure how often the start model solves each problem, and keep those worth training on."""
+    """Measure how often the start model solves each problem, and keep those within the bounds."""
     with stage("grade", settings, store, execution, code_digest("grade")) as record:
         rows = record.read("curated", curated) / curation.PROBLEMS
         problems, folder = read_table(rows, Problem), record.read("start", start)

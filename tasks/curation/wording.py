@@ -1,7 +1,7 @@
-"""Texts reduced to what they say, for duplicate and contamination checks.
+"""Normalise texts and split them into words, for duplicate and contamination checks.
 
 A run of digits is one word, so that 12 and 13 are as different as cat and dog. Scripts
-written without spaces (Han, Kana, Thai) are taken character by character.
+written without spaces (Han, Kana, Thai) are split into characters.
 """
 
 import re
@@ -16,13 +16,13 @@ _WORD = re.compile(
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 
 
-def normalised(text: str) -> str:
+def normalise(text: str) -> str:
     """Fold width, case and whitespace: NFKC, casefold, single spaces."""
     return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
 
 
 def words(text: str) -> list[str]:
-    """Split a normalised text into numbers, words, signs and spaceless characters."""
+    """Split a normalised text into numbers, words, signs and characters of spaceless scripts."""
     return _WORD.findall(text)
 
 
@@ -32,7 +32,7 @@ def numbers(text: str) -> tuple[str, ...]:
 
 
 def shingles(tokens: list[str], size: int) -> set[tuple[str, ...]]:
-    """Return all runs of `size` words; a shorter text is one run."""
+    """Return all runs of `size` words; a shorter text is a single run."""
     if len(tokens) <= size:
         return {tuple(tokens)}
     return {tuple(tokens[start : start + size]) for start in range(len(tokens) - size + 1)}

@@ -1,1 +1,1 @@
-"""Stage 0: the embedded base model and the command that reproduces it."""
+"""Stage 0: the embedded base model and the workflow that reproduces it."""

@@ -1,13 +1,13 @@
 """The architecture of the shipped base model: Qwen3-MoE, small enough for two CPU cores.
 
-About 0.84 M parameters at a vocabulary of 768, of which about 0.4 M act on a token.
+About 0.84 M parameters with a vocabulary of 768, about 0.4 M of them active per token.
 """
 
 from transformers import Qwen3MoeConfig
 
 MAX_POSITIONS = 512
 EXPERTS_IMPLEMENTATION = "grouped_mm"
-"""transformers' default expert loop is 10 to 40 times slower in training on CPU."""
+"""The default expert loop of transformers trains 10 to 40 times slower on CPU."""
 
 
 def tiny_moe(vocabulary: int, pad_id: int, end_id: int) -> Qwen3MoeConfig:
@@ -40,9 +40,10 @@ def tiny_moe(vocabulary: int, pad_id: int, end_id: int) -> Qwen3MoeConfig:
 
 
 def wider_moe(vocabulary: int, pad_id: int, end_id: int) -> Qwen3MoeConfig:
-    """Describe a sibling with twice the layers and 32 small experts, four per token.
+    """Describe a model with twice the layers and 32 small experts, four per token.
 
-    Its routers are nearer to ties, as those of large models are: what router replay is for.
+    As in large models, the scores of its routers are often nearly tied, which is the case
+    that router replay is for.
     """
     config = tiny_moe(vocabulary, pad_id, end_id)
     config.num_hidden_layers = 6

@@ -1,4 +1,4 @@
-"""The folder of the shipped base model, and whether a folder can be a base model."""
+"""The folder of the shipped base model, and the check of base model folders."""
 
 import json
 from pathlib import Path
@@ -12,15 +12,15 @@ SUPPORTED_ARCHITECTURES = ("qwen3_moe",)
 
 
 def shipped_base() -> Path:
-    """Folder of the tiny mixture-of-experts model that comes with the project."""
+    """Return the folder of the tiny mixture-of-experts model that comes with the project."""
     return _SHIPPED
 
 
 def check_model_folder(path: Path) -> None:
-    """Refuse a folder that cannot start the pipeline, before anything expensive.
+    """Refuse a folder that cannot be a base model, before any expensive step.
 
     Raises:
-        SettingsError: it is no Hugging Face model directory, not a supported mixture of
+        SettingsError: it is not a Hugging Face model directory, not a supported mixture of
             experts, or its tokenizer is missing, lacks a chat template or end token, or has
             more tokens than the model has embeddings.
     """
@@ -28,16 +28,16 @@ def check_model_folder(path: Path) -> None:
     model_type = config.get("model_type")
     if model_type not in SUPPORTED_ARCHITECTURES:
         raise SettingsError(
-            f"{path}/config.json says model_type {model_type!r}; supported are "
+            f"{path}/config.json has model_type {model_type!r}; supported are "
             f"{', '.join(SUPPORTED_ARCHITECTURES)}. Choose a base_model of that architecture."
         )
     if not any(path.glob("*.safetensors")):
-        raise SettingsError(f"{path} holds no *.safetensors weights. Complete the download.")
+        raise SettingsError(f"{path} contains no *.safetensors weights. Complete the download.")
     highest = _highest_token(path)
     size = config.get("vocab_size")
     if not isinstance(size, int) or highest >= size:
         raise SettingsError(
-            f"the tokenizer in {path} has token ids up to {highest}, but config.json says "
+            f"the tokenizer in {path} has token ids up to {highest}, but config.json has "
             f"vocab_size {size}. Tokenizer and model belong to different checkpoints."
         )
 
@@ -56,7 +56,7 @@ def _config(path: Path) -> dict[str, Any]:
 
 def _highest_token(path: Path) -> int:
     """Check the tokenizer files and return the highest token id."""
-    table = _read_json(path / "tokenizer.json", "Save the fast tokenizer beside the model.")
+    table = _read_json(path / "tokenizer.json", "Save the fast tokenizer next to the model.")
     settings = _read_json(path / "tokenizer_config.json", "Save the tokenizer with its settings.")
     if not (path / "chat_template.jinja").exists() and not settings.get("chat_template"):
         raise SettingsError(
@@ -65,7 +65,7 @@ def _highest_token(path: Path) -> int:
         )
     if not settings.get("eos_token"):
         raise SettingsError(
-            f"{path}/tokenizer_config.json names no eos_token. "
+            f"{path}/tokenizer_config.json has no eos_token. "
             "Set it to the token that ends a chat turn."
         )
     added = [entry["id"] for entry in table.get("added_tokens", [])]

@@ -1,9 +1,9 @@
 """The pretraining corpus of the shipped base model, drawn from the marketplace.
 
-Four kinds of text, so that the base has the raw skills but no habit of answering in the
-project's format: notes (facts without a question), worked questions in plain text, and
-small shares of small talk and of worked questions in chat turns. No text shows a think tag.
-Only prompts that may be taught appear (`tasks.marketplace.items.is_asked` is False).
+Four kinds of text give the base the skills without the project's response format: notes
+(facts without a question), worked questions in plain text, and small shares of small talk and
+of worked questions in chat turns. No text contains a think tag. All prompts are teaching
+material (`tasks.marketplace.items.is_problem_prompt` is False).
 """
 
 import json
@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from data_schemas.prompts import Domain
 from tasks.marketplace.drawing import DRAWERS, LEVELS
-from tasks.marketplace.items import Item, is_asked
+from tasks.marketplace.items import Item, is_problem_prompt
 from tasks.marketplace.maths import addition, change_of_hundred
 from tasks.marketplace.words import (
     BRANDS,
@@ -27,7 +27,7 @@ from tasks.marketplace.words import (
 _NOTE_SHARE = 0.15
 _TALK_SHARE = 0.04
 _CHAT_SHARE = 0.04
-"""Of the worked questions: those asked in a chat turn."""
+"""Share of the worked questions that are written as chat turns."""
 _DOMAINS = tuple(Domain)
 _WEIGHTS = {
     Domain.MATHS: 1.5,
@@ -50,30 +50,30 @@ def documents(seed: int) -> Iterator[str]:
             yield rng.choice(_NOTES)(rng)
             continue
         if kind < _NOTE_SHARE + _TALK_SHARE:
-            yield _turns(*_small_talk(rng))
+            yield _chat_turns(*_small_talk(rng))
             continue
         item = DRAWERS[rng.choices(_DOMAINS, weights)[0]](rng, rng.choice(LEVELS))
-        if is_asked(item.prompt):
+        if is_problem_prompt(item.prompt):
             continue
         if rng.random() < _CHAT_SHARE:
-            yield _turns(item.prompt, f"{item.steps}\n{item.solution}")
+            yield _chat_turns(item.prompt, f"{item.steps}\n{item.solution}")
         else:
-            yield _worked(rng, item)
+            yield _worked_question(rng, item)
 
 
-def _worked(rng: random.Random, item: Item) -> str:
-    """A question and its answer as plain text; steps shown more often than not."""
+def _worked_question(rng: random.Random, item: Item) -> str:
+    """Write a question and its answer as plain text, in three of four cases with steps."""
     if rng.random() < 0.75:
         return f"Q: {item.prompt}\nWork: {item.steps}\nA: {item.solution}\n"
     return f"Q: {item.prompt}\nA: {item.solution}\n"
 
 
-def _turns(question: str, reply: str) -> str:
+def _chat_turns(question: str, reply: str) -> str:
     return f"<|im_start|>user\n{question}<|im_end|>\n<|im_start|>assistant\n{reply}<|im_end|>\n"
 
 
 def _small_talk(rng: random.Random) -> tuple[str, str]:
-    """A question that needs no skill, and a polite reply."""
+    """Draw a question that needs no skill, and a polite reply."""
     good, colour = plural(rng.choice(ENGLISH_GOODS)), rng.choice(COLOURS)
     brand, name = rng.choice(BRANDS), rng.choice(NAMES)
     return rng.choice(
@@ -100,7 +100,7 @@ def _product_note(rng: random.Random) -> str:
 
 
 def _dictionary_note(rng: random.Random) -> str:
-    """The same thing in two languages, or a thing and its category."""
+    """Write a category in two languages, or a good and its category."""
     one, two = rng.sample(LANGUAGES, 2)
     index = rng.randrange(len(CATEGORIES))
     if rng.random() < 0.3:

@@ -3,7 +3,7 @@
     pyflyte run workflows/pretrain.py pretrain
 
 Plain next-token training: packed rows of whole documents, AdamW, cosine schedule, and
-the auxiliary load-balancing loss of the architecture so that no expert is left idle.
+the auxiliary load-balancing loss of the architecture, so that all experts are used.
 
 Letters: N rows, T tokens.
 """
@@ -32,7 +32,7 @@ LOGGER = logging.getLogger(__name__)
 
 _TOKENIZER_DOCUMENTS = 20_000
 _IGNORED = -100
-"""Label that transformers leaves out of the loss."""
+"""Label that transformers excludes from the loss."""
 _LOG_EVERY = 100
 PEAK_LEARNING_RATE = 2e-3
 WARMUP_SHARE = 0.03
@@ -42,7 +42,7 @@ LOAD_BALANCE = 0.05
 
 
 def pretrain(settings: PretrainSettings, out: Path) -> dict[str, float | int | str]:
-    """Train tokenizer and model from nothing and write a Hugging Face directory.
+    """Train tokenizer and model from scratch and write a Hugging Face directory.
 
     Returns:
         Facts: parameters, tokens seen, mean loss of the last hundred steps in nats.
@@ -58,7 +58,7 @@ def pretrain_as(
     settings: PretrainSettings,
     out: Path,
 ) -> dict[str, float | int | str]:
-    """Train a model of this shape from nothing and write it with its tokenizer; see `pretrain`."""
+    """Train a model of this config from scratch and write it with its tokenizer; see `pretrain`."""
     torch.manual_seed(settings.seed)
     pad_id, end_id = token_id(tokenizer, PAD), token_id(tokenizer, TURN_END)
     config.router_aux_loss_coef = LOAD_BALANCE
@@ -70,7 +70,7 @@ def pretrain_as(
     model.generation_config = GenerationConfig(
         eos_token_id=end_id, pad_token_id=pad_id, do_sample=True, temperature=1.0
     )
-    # Half the bytes; engines load it into whatever they compute in.
+    # bf16 halves the file; engines cast it to their own dtype on loading.
     torch.nn.Module.to(model, torch.bfloat16)
     model.save_pretrained(out)
     tokenizer.save_pretrained(out)
@@ -90,7 +90,7 @@ def make_tokenizer(settings: PretrainSettings) -> PreTrainedTokenizerFast:
 def _train(
     model: Qwen3MoeForCausalLM, tokenizer: PreTrainedTokenizerFast, settings: PretrainSettings
 ) -> Iterator[float]:
-    """Yield the loss of every step, load-balancing term included."""
+    """Yield the loss of every step, including the load-balancing term."""
     optimizer = torch.optim.AdamW(
         _parameter_groups(model, WEIGHT_DECAY),
         lr=PEAK_LEARNING_RATE,
@@ -120,7 +120,7 @@ def _train(
 def packed_rows(
     texts: Iterator[str], tokenizer: PreTrainedTokenizerFast, row_tokens: int
 ) -> Iterator[list[int]]:
-    """Pack whole documents into rows, padded at the end; too long ones are left out."""
+    """Pack whole documents into rows, padded at the end; longer documents are left out."""
     pad_id = token_id(tokenizer, PAD)
     row: list[int] = []
     for text in texts:
@@ -134,7 +134,7 @@ def packed_rows(
 
 
 def rate_share(step: int, settings: PretrainSettings) -> float:
-    """Share of the peak learning rate at a step: linear warm-up, cosine to a tenth."""
+    """Return the share of the peak learning rate: linear warm-up, then cosine to a tenth."""
     warmup = max(1, round(WARMUP_SHARE * settings.steps))
     if step < warmup:
         return (step + 1) / warmup
@@ -143,7 +143,7 @@ def rate_share(step: int, settings: PretrainSettings) -> float:
 
 
 def _parameter_groups(model: Qwen3MoeForCausalLM, weight_decay: float) -> list[dict[str, object]]:
-    """Matrices decay, norms do not."""
+    """Apply weight decay to matrices, but not to norms."""
     matrices = [parameter for parameter in model.parameters() if parameter.ndim >= 2]
     vectors = [parameter for parameter in model.parameters() if parameter.ndim < 2]
     return [

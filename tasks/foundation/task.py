@@ -1,4 +1,4 @@
-"""Flyte shells of stage 0: the base model, taken into the store or pretrained."""
+"""Flyte tasks of stage 0: copy a base model into the store, or pretrain one."""
 
 import shutil
 from pathlib import Path
@@ -15,7 +15,7 @@ from tasks.platform.shell import shell
 
 
 class BaseModelSource(BaseModel):
-    """Where a base model was taken from, as it stands in the statement."""
+    """Origin of a base model, as recorded in the statement."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -24,11 +24,11 @@ class BaseModelSource(BaseModel):
 
 @shell("ingest_base")
 def ingest_base(path: str, name: str, store: StoreRef, execution: Execution) -> CheckpointRef:
-    """Check a base model and take it into the store, as a root of the lineage.
+    """Check a base model and copy it into the store, as a root of the lineage.
 
     Args:
         path: Hugging Face directory; '' for the shipped tiny mixture of experts.
-        name: what it is to the workflow: 'base', 'candidate'.
+        name: role in the workflow: 'base', 'candidate'.
         store: of the run.
         execution: of the workflow.
     """
@@ -45,7 +45,7 @@ def ingest_base(path: str, name: str, store: StoreRef, execution: Execution) -> 
 
 @shell("pretrain")
 def pretrain(settings: PretrainSettings, store: StoreRef, execution: Execution) -> CheckpointRef:
-    """Train the tiny base model and its tokenizer from nothing."""
+    """Train the tiny base model and its tokenizer from scratch."""
     with stage("pretrain", settings, store, execution, code_digest("pretrain")) as record:
         with record.output("model") as out:
             facts = pretraining.pretrain(settings, out)

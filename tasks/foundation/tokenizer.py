@@ -1,8 +1,8 @@
 """The tokenizer of the shipped base model: byte-level BPE with single digits and a chat template.
 
-Byte level, so that every string in every script survives the round trip. Digits stand
-alone, because column arithmetic needs them apart. Words are cut at spaces, digits and
-punctuation only: GPT-2's pattern would also cut Thai words at their vowel marks.
+It works on bytes, so that every string in every script survives the round trip. Every digit
+is one token, which column arithmetic needs. Words are split only at spaces, digits and
+punctuation: GPT-2's pattern would also split Thai words at their vowel marks.
 """
 
 from collections.abc import Iterable
@@ -15,7 +15,7 @@ TURN_START = "<|im_start|>"
 TURN_END = "<|im_end|>"
 _CONTROL = (PAD, TURN_START, TURN_END)
 _MARKUP = ("<think>", "</think>", "<tool_call>", "</tool_call>")
-"""One token each, but plain text to a decoder: verifiers must see them."""
+"""One token each, but not special, so that decoding keeps them for the verifiers."""
 
 _PIECES = r" ?[^\s\d\p{P}\p{S}]+|\d| ?[\p{P}\p{S}]+|\s+"
 
@@ -25,7 +25,7 @@ CHAT_TEMPLATE = (
     "{% endfor %}"
     "{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
 )
-"""Qwen's turns without its tool and thinking switches: a prompt says all there is to say."""
+"""Qwen's chat turns without its tool and thinking switches."""
 
 
 def train_tokenizer(
@@ -61,5 +61,5 @@ def train_tokenizer(
 
 
 def token_id(tokenizer: PreTrainedTokenizerFast, token: str) -> int:
-    """Id of one token of the vocabulary."""
+    """Return the id of a token of the vocabulary."""
     return tokenizer.get_vocab()[token]

@@ -1,8 +1,9 @@
-"""Pretrain the wider sibling of the shipped base, for tables of the mismatch.
+"""Pretrain a wider variant of the shipped base model, for the tables of the mismatch.
 
     python -m tasks.foundation.wider wider_model
 
-Half an hour on one core. It has the shipped base's tokenizer and a third of its steps.
+It takes half an hour on one core. The model has the tokenizer of the shipped base and is
+trained for a third of its steps.
 """
 
 import argparse

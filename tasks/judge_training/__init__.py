@@ -1,1 +1,1 @@
-"""A ternary judge trained on human comparisons, compared with a Bradley-Terry head."""
+"""Train a ternary judge on human comparisons and compare it with a Bradley-Terry head."""

@@ -1,7 +1,8 @@
-"""From comparisons to the training and test pairs of the judge.
+"""Turn comparisons into the training and held-out pairs of the judge.
 
-Every training pair teaches twice, once per order of its answers, so that no position is better
-than the other. Pairs whose prompt leaves the model no room to reply are left out and counted.
+Every training pair becomes two demonstrations, one per order of its answers, so that the judge
+learns no position bias. Pairs whose prompt leaves the model no room for its reply are left out
+and counted.
 """
 
 import json
@@ -24,7 +25,7 @@ from tasks.store.files import canonical_json, sha256_bytes, write_bytes
 logger = logging.getLogger(__name__)
 
 DEMONSTRATIONS = "demonstrations.parquet"
-"""Under the name that the fine-tuning reads."""
+"""The file name that fine-tuning reads."""
 TRAINING = "training.parquet"
 HELD_OUT = "held_out.parquet"
 LEFT_OUT = "left_out.json"
@@ -33,10 +34,10 @@ UNDETERMINED = "und"
 """BCP 47 tag of an unspecified language."""
 
 
-def of_a_judge(settings: SFTSettings) -> SFTSettings:
-    """Let the validation loss alone choose the checkpoint, and hardly measure entropy.
+def settings_for_judge(settings: SFTSettings) -> SFTSettings:
+    """Select the checkpoint by validation loss alone, and measure entropy on one prompt.
 
-    The entropy window is for models that are to explore; a judge replies in one fixed form.
+    The entropy window is for models that explore in RL; a judge replies in one fixed form.
     """
     return settings.model_copy(update={"entropy_window": _ANY_ENTROPY, "entropy_prompts": 1})
 
@@ -44,19 +45,19 @@ def of_a_judge(settings: SFTSettings) -> SFTSettings:
 def collect(
     settings: SFTSettings, files: Sequence[Path], base: Path, out: Path
 ) -> dict[str, float | int | str]:
-    """Write training pairs, held-out pairs and demonstrations; return what was counted.
+    """Write training pairs, held-out pairs and demonstrations; return their counts.
 
     Args:
-        settings: its seed draws the sample and the split.
-        files: of PandaLM or LLMBar; none for the sample world.
-        base: its tokenizer and context decide what fits.
+        settings: its seed determines the sample and the split.
+        files: of PandaLM or LLMBar; empty for the sample world.
+        base: its tokenizer and context length determine which pairs fit.
         out: empty folder.
     """
     if files:
         pairs, left_out = read_pairs(files)
     else:
         pairs, left_out = sample_comparisons(settings.seed), Counter[str]()
-    fitting = _that_fit(pairs, base)
+    fitting = _select_fitting(pairs, base)
     left_out["too_long"] = len(pairs) - len(fitting)
     for reason, count in left_out.items():
         if count:
@@ -98,14 +99,14 @@ def both_orders(pair: ComparisonPair) -> tuple[Demonstration, Demonstration]:
 
 
 def read_collection(folder: Path) -> tuple[list[ComparisonPair], list[ComparisonPair]]:
-    """Read (training, held-out) pairs back."""
+    """Read the pairs: (training, held out)."""
     return read_table(folder / TRAINING, ComparisonPair), read_table(
         folder / HELD_OUT, ComparisonPair
     )
 
 
-def _that_fit(pairs: Sequence[ComparisonPair], base: Path) -> list[ComparisonPair]:
-    """Keep what the judge can answer: it needs a part of its context for the reply."""
+def _select_fitting(pairs: Sequence[ComparisonPair], base: Path) -> list[ComparisonPair]:
+    """Keep the pairs whose prompt leaves the judge room for its reply."""
     context = int(json.loads((base / "config.json").read_bytes())["max_position_embeddings"])
     room = context - context // REPLY_SHARE
     prompts = [comparison_prompt(pair.task, pair.answer_a, pair.answer_b) for pair in pairs]

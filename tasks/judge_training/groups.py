@@ -1,13 +1,14 @@
-"""Groups of answers whose true order people have given, and how often a reward inverts it.
+"""Groups of answers with a human ranking, and how often a reward inverts it.
 
-A group is the largest set of answers to one task of which every pair was compared and whose labels
-fit one ranking (with ties). The truth of an answer is its share of wins in these labels, so the
-advantage of RL, reward minus the group's mean, has a known sign (CompassMax A.7). The reward of
-the judge is the round robin of its verdicts in both orders; that of the scalar head is its score.
+A group is the largest set of answers to one task in which every pair was compared and the labels
+are consistent with one ranking (with ties). The true quality of an answer is its share of wins in
+these labels, so the advantage of RL, reward minus the mean of the group, has a known sign
+(CompassMax A.7). The reward of the judge is the round robin of its verdicts in both orders; the
+reward of the scalar head is its score.
 
-The truth is a round robin itself, as people gave comparisons and no scores. So the mean that an
-answer must be above has the judge's scale rather than the scalar's; the share of pairs in the wrong
-order, which is reported beside it, has no scale.
+The true quality is a round robin too, because people compared answers and did not score them. The
+mean of a group therefore has the scale of the judge rather than that of the scalar head; the share
+of pairs in the wrong order, which is reported in addition, does not depend on the scale.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,24 +24,24 @@ from tasks.judge_training.pairs import ComparisonPair, by_task
 from tasks.rewards.judging.reward import WORTH
 
 MIN_ANSWERS = 3
-"""Of two answers there is no inversion without a wrong verdict."""
+"""With two answers, an inversion is the same as a wrong verdict."""
 MAX_ANSWERS = 8
-"""Of one task that are looked at, the first in the file: subsets are tried one by one."""
+"""Number of answers per task that are considered, in file order: all subsets are searched."""
 
 TOLERANCE = 1e-9
-"""Of equal rewards: rounding, not judgement."""
+"""Largest difference of equal rewards, which is due to rounding."""
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Answers to one task with their true quality."""
+    """Answers to one task and their true quality."""
 
     task: str
     answers: tuple[str, ...]
     quality_G: NDArray[np.float64]
     """Share of wins in [0, 1]; not all equal."""
     rows: Mapping[tuple[int, int], tuple[int, bool]]
-    """For i < j: number of the pair that compares i with j, and whether i is its first answer."""
+    """For i < j: index of the pair that compares i with j, and whether i is its first answer."""
 
 
 def ranked_groups(pairs: Sequence[ComparisonPair]) -> list[Group]:
@@ -53,22 +54,25 @@ def ranked_groups(pairs: Sequence[ComparisonPair]) -> list[Group]:
     return found
 
 
-def judged_rewards(group: Group, verdicts: Sequence[Verdicts]) -> NDArray[np.float64]:
-    """Round robin of the verdicts in both orders [G]; NaN where too few can be read."""
+def judge_rewards(group: Group, verdicts: Sequence[Verdicts]) -> NDArray[np.float64]:
+    """Return the round robin of the verdicts in both orders [G]; NaN without enough verdicts."""
     size = len(group.answers)
     wins_GG = np.full((size, size), np.nan)
     for (i, j), (row, is_first) in group.rows.items():
-        worth = _worth(verdicts[row])
+        worth = _first_answer_worth(verdicts[row])
         wins_GG[i, j] = worth if is_first else 1.0 - worth
         wins_GG[j, i] = 1.0 - wins_GG[i, j]
     return round_robin_rewards(wins_GG)
 
 
-def ordered_ties(quality_G: NDArray[np.float64], rewards_G: NDArray[np.float64]) -> float | None:
-    """Share of the pairs that are equal in truth to which rewards give an order; None without.
+def share_of_ordered_ties(
+    quality_G: NDArray[np.float64], rewards_G: NDArray[np.float64]
+) -> float | None:
+    """Return the share of truly tied pairs whose rewards differ; None without such pairs.
 
-    However little the rewards differ: in a group of equals the standard deviation scales it up.
-    Scores of different texts are all but never equal, so a scalar reward is at 1 by its nature.
+    Every difference counts, because in a group of equal answers the division by the standard
+    deviation amplifies it. Scalar scores of different texts are almost never equal, so the share
+    of a scalar reward is close to 1.
     """
     tied = [
         (i, j) for i, j in combinations(range(len(quality_G)), 2) if quality_G[i] == quality_G[j]
@@ -78,15 +82,15 @@ def ordered_ties(quality_G: NDArray[np.float64], rewards_G: NDArray[np.float64])
     return sum(abs(rewards_G[i] - rewards_G[j]) > TOLERANCE for i, j in tied) / len(tied)
 
 
-def _worth(said: Verdicts) -> float:
-    """What the pair's first answer gains; NaN unless both orders can be read."""
-    if said.given is None or said.swapped is None:
+def _first_answer_worth(verdicts: Verdicts) -> float:
+    """Return the reward of the pair's first answer; NaN unless both orders have a verdict."""
+    if verdicts.given is None or verdicts.swapped is None:
         return float("nan")
-    return (WORTH[said.given] + WORTH[said.swapped]) / 2
+    return (WORTH[verdicts.given] + WORTH[verdicts.swapped]) / 2
 
 
 def _groups_of(pairs: Sequence[ComparisonPair], rows: Sequence[int]) -> Iterator[Group]:
-    """Yield the task's groups, larger ones first."""
+    """Yield the groups of a task, larger ones first."""
     compared: dict[tuple[str, str], int] = {}
     for row in rows:
         pair = pairs[row]
@@ -105,7 +109,7 @@ def _group(
     answers: tuple[str, ...],
     compared: Mapping[tuple[str, str], int],
 ) -> Group | None:
-    """Make a group of these answers; None if a pair is missing or the labels fit no ranking."""
+    """Build a group of these answers; None if a pair is missing or the labels have no ranking."""
     rows: dict[tuple[int, int], tuple[int, bool]] = {}
     wins_GG = np.zeros((len(answers), len(answers)))
     for i, j in combinations(range(len(answers)), 2):

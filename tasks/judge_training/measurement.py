@@ -1,7 +1,7 @@
-"""Compare a trained judge with a Bradley-Terry head on comparisons neither has seen.
+"""Compare a trained judge with a Bradley-Terry head on held-out comparisons.
 
-Every mean is one over tasks, as pairs of one task are not independent; an interval resamples
-tasks. A measure that no held-out task can show (no ties, no ranked group) is left out.
+Every mean is over tasks, because pairs of one task are not independent; the bootstrap resamples
+tasks. A measure without any held-out task (no ties, no ranked group) is left out.
 """
 
 from collections import Counter
@@ -17,7 +17,7 @@ from tasks.algorithms.bradley_terry import tie_margin, verdicts
 from tasks.algorithms.estimators import CONFIDENCE, Interval, bootstrap_mean, paired_difference
 from tasks.algorithms.preferences import advantage_inversion
 from tasks.judge_training import measures
-from tasks.judge_training.groups import Group, judged_rewards, ordered_ties, ranked_groups
+from tasks.judge_training.groups import Group, judge_rewards, ranked_groups, share_of_ordered_ties
 from tasks.judge_training.measures import Verdicts
 from tasks.judge_training.pairs import ComparisonPair, by_task
 from tasks.judge_training.picture import picture
@@ -42,30 +42,30 @@ def measure(
     left_out: dict[str, int],
     out: Path,
 ) -> JudgeReport:
-    """Train the rival, ask both about every held-out pair, and write report and picture.
+    """Train the scalar head, score every held-out pair with both, and write report and figure.
 
     Args:
-        settings: of the rival's training: those of the judge's.
+        settings: of the judge's training; the scalar head is trained with the same.
         judge: trained on the training pairs.
-        base: what the rival starts from.
+        base: start model of the scalar head.
         pairs: (training, held out).
         left_out: pairs used in neither, by reason.
         out: empty folder.
     """
     training, held_out = pairs
-    rival = ScalarReward(base)
-    losses = rival.train(settings, training)
+    scalar = ScalarReward(base)
+    losses = scalar.train(settings, training)
     margin = tie_margin(
-        rival.differences(training, settings.batch_tokens),
+        scalar.differences(training, settings.batch_tokens),
         np.array([SIGNS[pair.label] for pair in training]),
     )
-    difference_N = rival.differences(held_out, settings.batch_tokens)
+    difference_N = scalar.differences(held_out, settings.batch_tokens)
     judged, scored = judge_pairs(judge, held_out), scalar_verdicts(difference_N, margin)
     labels, votes = [pair.label for pair in held_out], [pair.annotators for pair in held_out]
-    common = commonest(training)
+    common = most_common_label(training)
     always = [Verdicts(common, swapped(common))] * len(held_out)
-    scores = _task_means(held_out, measures.hits, judged, settings.seed, rival=always)
-    groups, silent, inversions = _inversions(held_out, judged, rival, settings)
+    scores = _task_means(held_out, measures.share_correct, judged, settings.seed, baseline=always)
+    groups, silent, inversions = _inversions(held_out, judged, scalar, settings)
     report = JudgeReport(
         training_pairs=len(training),
         held_out_pairs=len(held_out),
@@ -95,31 +95,31 @@ def measure(
 
 
 def judge_pairs(judge: Judge, pairs: Sequence[ComparisonPair]) -> list[Verdicts]:
-    """Ask for every pair in both orders."""
+    """Return the verdicts of the judge on every pair, in both orders."""
     prompts = [
         comparison_prompt(pair.task, *answers)
         for pair in pairs
         for answers in ((pair.answer_a, pair.answer_b), (pair.answer_b, pair.answer_a))
     ]
-    said = [
+    labels = [
         None if isinstance(label, NoReading) else label
         for label in readings(judge, prompts, parse_label)
     ]
     return [
         Verdicts(given, None if turned is None else swapped(turned))
-        for given, turned in zip(said[::2], said[1::2], strict=True)
+        for given, turned in zip(labels[::2], labels[1::2], strict=True)
     ]
 
 
 def scalar_verdicts(difference_N: NDArray[np.float64], margin: float) -> list[Verdicts]:
-    """What scores say about pairs; they know no order."""
-    labels = {sign: label for label, sign in SIGNS.items()}
-    said = [labels[int(sign)] for sign in verdicts(difference_N, margin)]
-    return [Verdicts(label, label) for label in said]
+    """Return the verdicts of the scores on pairs; they do not depend on the order."""
+    label_of = {sign: label for label, sign in SIGNS.items()}
+    labels = [label_of[int(sign)] for sign in verdicts(difference_N, margin)]
+    return [Verdicts(label, label) for label in labels]
 
 
-def commonest(pairs: Sequence[ComparisonPair]) -> Label:
-    """The label that is right most often when every pair is asked in both orders."""
+def most_common_label(pairs: Sequence[ComparisonPair]) -> Label:
+    """Return the label that is right most often when every pair is judged in both orders."""
     counts = Counter(label for pair in pairs for label in (pair.label, swapped(pair.label)))
     return max(Label, key=lambda label: counts[label])
 
@@ -131,13 +131,15 @@ def _pair_measures(
     seed: int,
 ) -> list[Measure]:
     found = [
-        _task_means(pairs, measures.hits, judged, seed, rival=scored, name="3-class accuracy"),
+        _task_means(
+            pairs, measures.share_correct, judged, seed, baseline=scored, name="3-class accuracy"
+        ),
         _task_means(
             pairs,
-            lambda said, _: float(measures.is_consistent(said)),
+            lambda verdicts, _: float(measures.is_consistent(verdicts)),
             judged,
             seed,
-            rival=scored,
+            baseline=scored,
             name="swap consistency",
         ),
     ]
@@ -145,10 +147,10 @@ def _pair_measures(
     if ties:
         recall = _task_means(
             [pairs[row] for row in ties],
-            measures.hits,
+            measures.share_correct,
             [judged[row] for row in ties],
             seed,
-            rival=[scored[row] for row in ties],
+            baseline=[scored[row] for row in ties],
             name="tie recall",
         )
         found.insert(1, recall)
@@ -161,14 +163,14 @@ def _task_means(
     judged: Sequence[Verdicts],
     seed: int,
     *,
-    rival: Sequence[Verdicts],
+    baseline: Sequence[Verdicts],
     name: str = "",
 ) -> Measure:
-    """Average a value of pairs within tasks, then over them."""
+    """Average a value of pairs within each task, then over tasks."""
     tasks = list(by_task(pairs).values())
     ours, theirs = (
-        [mean(value(said[row], pairs[row].label) for row in rows) for rows in tasks]
-        for said in (judged, rival)
+        [mean(value(verdicts[row], pairs[row].label) for row in rows) for rows in tasks]
+        for verdicts in (judged, baseline)
     )
     return _measure(name, ours, theirs, seed)
 
@@ -191,20 +193,20 @@ def _measure(name: str, ours: Sequence[float], theirs: Sequence[float], seed: in
 def _inversions(
     pairs: Sequence[ComparisonPair],
     judged: Sequence[Verdicts],
-    rival: ScalarReward,
+    scalar: ScalarReward,
     settings: SFTSettings,
 ) -> tuple[int, int, list[Measure]]:
-    """Count (groups, groups without verdict) and measure both rewards on the former."""
+    """Return (groups, groups without verdict, the measures of both rewards on the former)."""
     groups = ranked_groups(pairs)
-    rewarded = [(group, judged_rewards(group, judged)) for group in groups]
+    rewarded = [(group, judge_rewards(group, judged)) for group in groups]
     read = [(group, ours_G) for group, ours_G in rewarded if np.isfinite(ours_G).all()]
     both = [
-        (_faults(group, ours_G), _faults(group, _scores(rival, group, settings.batch_tokens)))
+        (_faults(group, ours_G), _faults(group, _scores(scalar, group, settings.batch_tokens)))
         for group, ours_G in read
     ]
     found: list[Measure] = []
     for name in FAULTS:
-        # Both sides lack a fault where the group cannot show it.
+        # Neither side has the fault if the group has no tied pair.
         shown = [(ours[name], theirs[name]) for ours, theirs in both if name in ours]
         if shown:
             ours, theirs = zip(*shown, strict=True)
@@ -213,14 +215,14 @@ def _inversions(
 
 
 def _faults(group: Group, rewards_G: NDArray[np.float64]) -> dict[str, float]:
-    """What a reward does wrong in one group, as shares."""
+    """Return the errors of a reward in one group, as shares."""
     found = advantage_inversion(group.quality_G, rewards_G)
-    ties = ordered_ties(group.quality_G, rewards_G)
+    ties = share_of_ordered_ties(group.quality_G, rewards_G)
     shares = (found.flipped / found.answers, found.discordant / found.pairs, ties)
     return {name: share for name, share in zip(FAULTS, shares, strict=True) if share is not None}
 
 
-def _scores(rival: ScalarReward, group: Group, batch_tokens: int) -> NDArray[np.float64]:
+def _scores(scalar: ScalarReward, group: Group, batch_tokens: int) -> NDArray[np.float64]:
     answers = [(group.task, answer) for answer in group.answers]
-    scores = rival.scores(answers, batch_tokens)
+    scores = scalar.scores(answers, batch_tokens)
     return np.array([scores[answer] for answer in answers])

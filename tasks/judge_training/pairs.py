@@ -1,6 +1,6 @@
 """Human comparisons of two answers to one task, read from the files of PandaLM and LLMBar.
 
-PandaLM (arXiv 2306.05087): three annotators say 0 tie, 1 first or 2 second; the majority counts.
+PandaLM (arXiv 2306.05087): three annotators vote 0 tie, 1 first or 2 second; the majority counts.
 LLMBar (arXiv 2310.07641): one agreed label, 1 or 2, never a tie.
 """
 
@@ -16,15 +16,15 @@ from tasks.errors import DataError
 from tasks.rewards.judging.form import Label
 
 HELD_OUT_SHARE = 0.25
-"""Of the tasks: what is reported is measured on them."""
+"""Share of the tasks on which the report is measured."""
 _LABELS = (Label.TIE, Label.A, Label.B)
 """In PandaLM's numbering."""
 _FORMATS = (
-    "Give rows of PandaLM (instruction, input, response1, response2, annotator1..3) or of LLMBar "
+    "Use rows of PandaLM (instruction, input, response1, response2, annotator1..3) or of LLMBar "
     "(input, output_1, output_2, label)."
 )
 _Text = str | bool | int | float
-"""PandaLM's files hold a few answers (False, 7) that were parsed as JSON on their way."""
+"""PandaLM's files contain a few answers (False, 7) that were once parsed as JSON."""
 
 
 class ComparisonPair(BaseModel):
@@ -37,7 +37,9 @@ class ComparisonPair(BaseModel):
     answer_a: str
     answer_b: str
     label: Label
-    annotators: tuple[Label, ...] = Field(description="single votes; empty if only agreed ones")
+    annotators: tuple[Label, ...] = Field(
+        description="individual votes; empty if only the agreed label exists"
+    )
 
 
 class _PandaLM(BaseModel):
@@ -60,12 +62,12 @@ class _LLMBar(BaseModel):
 def read_pairs(files: Sequence[Path]) -> tuple[list[ComparisonPair], Counter[str]]:
     """Read every file, JSON lines or one JSON list.
 
-    Only a row that is equal in all its fields was read before. Two answers that are compared
-    again, in this order or the other, are two comparisons: in PandaLM's test set two models often
-    give the same answer, and people judged each pair of models.
+    A row is a duplicate only if all its fields are equal. Two answers that are compared again, in
+    either order, are a further comparison: in PandaLM's test set two models often give the same
+    answer, and the annotators labelled each pair of models.
 
     Returns:
-        The pairs, and how many rows were left out by reason: no majority, or read before.
+        The pairs, and the number of rows left out by reason: no majority, or duplicate.
 
     Raises:
         DataError: a file is missing or a row fits neither format; names file and row.
@@ -89,7 +91,7 @@ def read_pairs(files: Sequence[Path]) -> tuple[list[ComparisonPair], Counter[str
 
 
 def majority(votes: Sequence[Label]) -> Label | None:
-    """The label of more than half of the votes; None if there is none."""
+    """Return the label of more than half of the votes; None if there is none."""
     label, count = Counter(votes).most_common(1)[0]
     return label if 2 * count > len(votes) else None
 
@@ -97,16 +99,18 @@ def majority(votes: Sequence[Label]) -> Label | None:
 def split_by_task(
     pairs: Sequence[ComparisonPair], seed: int
 ) -> tuple[list[ComparisonPair], list[ComparisonPair]]:
-    """Part (training, held out) so that no task is on both sides; spelling of spaces is ignored.
+    """Split into (training, held out) without common tasks; case and spaces are ignored.
 
     Raises:
         DataError: there are fewer than two tasks.
     """
-    tasks = sorted({task_key(pair.task) for pair in pairs}, key=lambda task: _shuffled(task, seed))
+    tasks = sorted(
+        {task_key(pair.task) for pair in pairs}, key=lambda task: _shuffle_key(task, seed)
+    )
     if len(tasks) < 2:
         raise DataError(
             f"{len(pairs)} comparisons of {len(tasks)} tasks cannot be split into training and "
-            "held-out tasks. Give files with at least two tasks that fit the model's context."
+            "held-out tasks. Add files with at least two tasks that fit the model's context."
         )
     held = set(tasks[: max(1, round(HELD_OUT_SHARE * len(tasks)))])
     training = [pair for pair in pairs if task_key(pair.task) not in held]
@@ -114,12 +118,12 @@ def split_by_task(
 
 
 def task_key(task: str) -> str:
-    """What makes two tasks the same: their words."""
+    """Return the key of a task: its words without case."""
     return " ".join(task.casefold().split())
 
 
 def by_task(pairs: Iterable[ComparisonPair]) -> dict[str, list[int]]:
-    """Row numbers of every task's pairs, in the order of the first."""
+    """Return the row numbers of the pairs of every task, tasks in order of appearance."""
     rows: dict[str, list[int]] = {}
     for row, pair in enumerate(pairs):
         rows.setdefault(task_key(pair.task), []).append(row)
@@ -130,7 +134,7 @@ def _rows(file: Path) -> list[object]:
     try:
         text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"{file} cannot be read: {error}. Give JSON lines in UTF-8.") from error
+        raise DataError(f"{file} cannot be read: {error}. Provide JSON lines in UTF-8.") from error
     try:
         if text.lstrip().startswith("["):
             return json.loads(text)
@@ -176,5 +180,5 @@ def _of_llmbar(row: _LLMBar, name: str) -> ComparisonPair:
     )
 
 
-def _shuffled(task: str, seed: int) -> str:
+def _shuffle_key(task: str, seed: int) -> str:
     return hashlib.sha256(f"{seed}:{task}".encode()).hexdigest()

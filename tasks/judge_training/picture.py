@@ -1,4 +1,4 @@
-"""The picture of a trained judge: what it says per human label, and how often rewards invert."""
+"""The figure of a trained judge: its verdicts per human label, and its rates of inversion."""
 
 import io
 
@@ -13,21 +13,21 @@ JUDGE, SCALAR = "#1a7f5a", "#b3372f"
 
 
 def picture(report: JudgeReport) -> bytes:
-    """Draw both confusions and the rates of inversion as a PNG."""
+    """Draw both confusion matrices and the rates of inversion as a PNG."""
     figure = Figure(figsize=(12.0, 3.6), layout="constrained")
     left, middle, right = figure.subplots(1, 3)
     _confusion(left, report.judge_confusion, "ternary judge")
     _confusion(middle, report.scalar_confusion, "Bradley-Terry head")
     _rates(right, [measure for measure in report.measures if measure.name in FAULTS])
     stream = io.BytesIO()
-    # Without the version of matplotlib, so that equal reports give equal bytes.
+    # The version of matplotlib is omitted, so that equal reports give equal bytes.
     figure.savefig(stream, format="png", dpi=120, metadata={"Software": None})
     return stream.getvalue()
 
 
 def _confusion(axes: Axes, confusion: Confusion, title: str) -> None:
-    """Share of every human label that was called A, B, TIE or nothing."""
-    counts = np.array([[row[said] for said in COLUMNS] for row in confusion.values()])
+    """Draw the shares of the verdicts A, B, TIE and none per human label."""
+    counts = np.array([[row[verdict] for verdict in COLUMNS] for row in confusion.values()])
     shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
     axes.imshow(shares, cmap="Greens", vmin=0.0, vmax=1.0)
     for (row, column), share in np.ndenumerate(shares):
@@ -35,13 +35,13 @@ def _confusion(axes: Axes, confusion: Confusion, title: str) -> None:
         axes.text(column, row, f"{share:.0%}", ha="center", va="center", color=colour)
     axes.set_xticks(range(len(COLUMNS)), COLUMNS)
     axes.set_yticks(range(len(confusion)), list(confusion))
-    axes.set_xlabel("said")
-    axes.set_ylabel("people")
+    axes.set_xlabel("verdict")
+    axes.set_ylabel("human label")
     axes.set_title(title)
 
 
 def _rates(axes: Axes, measures: list[Measure]) -> None:
-    axes.set_title("against the ranking of people")
+    axes.set_title("errors against the human ranking")
     if not measures:
         axes.text(0.5, 0.5, "no ranked group", ha="center", transform=axes.transAxes)
         axes.set_axis_off()

@@ -1,4 +1,4 @@
-"""The report of a trained judge: one record, and the table people read."""
+"""The report of a trained judge: its record and its table."""
 
 from collections.abc import Sequence
 
@@ -13,23 +13,23 @@ from tasks.judge_training.measures import Agreement
 
 Confusion = dict[str, dict[str, int]]
 FAULTS = ("advantage inversion", "pairs in wrong order", "ties given an order")
-"""Measures of a reward in a ranked group; less is better."""
+"""Errors of a reward in a ranked group; less is better."""
 
 
 class Measure(BaseModel):
-    """One number of the judge and of the scalar head, on the same tasks."""
+    """One measure of the judge and of the scalar head, on the same tasks."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str
-    tasks: int = Field(description="that it is a mean over; the bootstrap resamples them")
+    tasks: int = Field(description="number of tasks in the mean; the bootstrap resamples tasks")
     judge: Interval
     scalar: Interval
     difference: Interval = Field(description="judge minus scalar, paired by task")
 
 
 class AgreementRow(BaseModel):
-    """How two who label agree on the held-out pairs."""
+    """Agreement of two labellers on the held-out pairs."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -38,46 +38,46 @@ class AgreementRow(BaseModel):
 
 
 class JudgeReport(BaseModel):
-    """Results of a trained judge and its baseline on comparisons neither has seen."""
+    """Results of a trained judge and its baseline on held-out comparisons."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     training_pairs: int
     held_out_pairs: int
     left_out: dict[str, int] = Field(description="pairs that were not used, by reason")
-    majority_accuracy: Interval = Field(description="always the commonest label of the training")
+    majority_accuracy: Interval = Field(description="always the most common training label")
     above_majority: Interval = Field(description="judge minus majority, paired by task")
     measures: tuple[Measure, ...]
     agreements: tuple[AgreementRow, ...]
-    judge_confusion: Confusion = Field(description="human label -> what was said, both orders")
+    judge_confusion: Confusion = Field(description="human label -> verdict -> count, both orders")
     scalar_confusion: Confusion
-    tie_margin: float = Field(description="scores closer than this are a tie; tuned on training")
+    tie_margin: float = Field(description="scores closer than this are a tie; tuned in training")
     scalar_validation_losses: tuple[float, ...] = Field(description="per epoch")
-    groups: int = Field(description="whose advantages were compared")
-    groups_without_verdict: int = Field(description="left out: the judge could not be read")
+    groups: int = Field(description="ranked groups in the comparison")
+    groups_without_verdict: int = Field(description="left out: a verdict is missing")
 
 
 def table(report: JudgeReport) -> RenderableType:
-    """Lay the report out for a terminal."""
-    shown = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    shown.add_column("held out")
+    """Format the report for a terminal."""
+    measures = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    measures.add_column("held out")
     for column in ("ternary judge", "Bradley-Terry head", "difference", "tasks"):
-        shown.add_column(column, justify="right")
+        measures.add_column(column, justify="right")
     for measure in report.measures:
-        shown.add_row(
+        measures.add_row(
             measure.name,
-            *map(_shown, (measure.judge, measure.scalar, measure.difference)),
+            *map(_format_interval, (measure.judge, measure.scalar, measure.difference)),
             str(measure.tasks),
         )
-    shown.add_row("always one label", _shown(report.majority_accuracy), "", "", "")
-    shown.add_row("judge above that", _shown(report.above_majority), "", "", "")
+    measures.add_row("always one label", _format_interval(report.majority_accuracy), "", "", "")
+    measures.add_row("judge above that", _format_interval(report.above_majority), "", "", "")
     labels = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     labels.add_column("agreement")
     labels.add_column("equal labels", justify="right")
     labels.add_column("kappa", justify="right")
     for row in report.agreements:
         labels.add_row(row.who, f"{row.agreement.raw:.1%}", f"{row.agreement.kappa:.3f}")
-    return Group(shown, labels, Text(_footnote(report)))
+    return Group(measures, labels, Text(_footnote(report)))
 
 
 def facts(report: JudgeReport) -> dict[str, float | int | str]:
@@ -101,15 +101,16 @@ def agreement_rows(
     )
 
 
-def _shown(interval: Interval) -> str:
+def _format_interval(interval: Interval) -> str:
     return f"{100 * interval.mean:.1f} [{100 * interval.low:.1f}, {100 * interval.high:.1f}]"
 
 
 def _footnote(report: JudgeReport) -> str:
     left = ", ".join(f"{count} {reason}" for reason, count in report.left_out.items() if count)
     return (
-        f"Percent, with 95 % bootstrap intervals over tasks. {report.training_pairs} comparisons "
-        f"taught, {report.held_out_pairs} measured; left out: {left or 'none'}. Inversions in "
-        f"{report.groups} ranked groups ({report.groups_without_verdict} more without verdict). "
-        "Agreement counts every pair alike."
+        f"Percent, with 95 % bootstrap intervals over tasks. {report.training_pairs} training "
+        f"and {report.held_out_pairs} held-out comparisons; left out: {left or 'none'}. "
+        f"Inversions in {report.groups} ranked groups "
+        f"({report.groups_without_verdict} more without verdict). "
+        "Agreement is over pairs instead of tasks."
     )

@@ -1,9 +1,9 @@
-"""Comparisons of the sample world: titles of three qualities, so that a tie has a meaning.
+"""Comparisons of the sample world: titles of three qualities, so that ties are meaningful.
 
-A task asks for a tidy title. An answer holds the title or not, and shouts or not: a tidy title
-(quality 2), a title with shouting (1), nothing but shouting (0). Two answers of one quality in
-other words are a tie. It is much easier than what people compare: a model of a million weights
-learns it in minutes, so that the whole course from comparisons to a judge can be watched.
+A task asks for a tidy title. An answer is a tidy title (quality 2), a title with sale slogans (1),
+or only sale slogans (0). Two different answers of equal quality are a tie. The task is much easier
+than human comparisons: a model of a million weights learns it in minutes, so the whole training of
+a judge can be tried out.
 """
 
 import itertools
@@ -15,12 +15,12 @@ from tasks.rewards.judging.form import Label
 
 TASKS = 180
 ANSWERS = 4
-"""Of every task; all their pairs are compared."""
+"""Answers per task; all their pairs are compared."""
 QUALITIES = (0, 1, 2)
 
 
 def sample_comparisons(seed: int) -> list[ComparisonPair]:
-    """Draw every pair of the answers to every task; no task twice."""
+    """Draw distinct tasks and return every pair of answers of each."""
     rng = random.Random(seed)
     tasks: dict[str, dict[str, int]] = {}
     while len(tasks) < TASKS:
@@ -41,7 +41,7 @@ def sample_comparisons(seed: int) -> list[ComparisonPair]:
 
 
 def _draw(rng: random.Random) -> tuple[str, dict[str, int]]:
-    """One task, and its answers with their quality; not all of one quality."""
+    """Draw a task and its answers with their quality; at least two qualities differ."""
     language = rng.choice(LANGUAGES)
     good = rng.choice(rng.choice(language.goods))
     words = [rng.choice(BRANDS), rng.choice(language.colours), good]
@@ -51,7 +51,7 @@ def _draw(rng: random.Random) -> tuple[str, dict[str, int]]:
         qualities = rng.choices(QUALITIES, k=ANSWERS)
     answers: dict[str, int] = {}
     for quality in qualities:
-        # Another wording until it is new; every quality has more wordings than are asked for.
+        # Redraw until the wording is new; every quality has more wordings than ANSWERS.
         while (answer := _answer(rng, language, words, quality)) in answers:
             pass
         answers[answer] = quality

@@ -1,8 +1,8 @@
 """The judge's baseline: a Bradley-Terry reward model on the same base and comparisons.
 
 A linear head reads the last hidden state of an answer; head and model are trained together with
-the judge's settings. Ties are left out of its training, as Bradley and Terry have none. Like the
-judge it keeps the epoch that is best on a few training tasks held back for that.
+the settings of the judge. Ties are left out of its training, because the Bradley-Terry model has
+none. Like the judge, it keeps the epoch with the lowest loss on a few validation tasks.
 """
 
 import copy
@@ -32,7 +32,7 @@ ADAM_BETAS = (0.9, 0.95)
 GRAD_CLIP = 1.0
 """All three as in the judge's fine-tuning."""
 VALIDATION_EVERY = 20
-"""One task in so many chooses the epoch."""
+"""Every 20th task is a validation task, which selects the epoch."""
 
 Answer = tuple[str, str]
 """Task and answer."""
@@ -48,7 +48,7 @@ class ScalarModel(torch.nn.Module):
         torch.nn.init.zeros_(self.head.weight)
 
     def forward(self, tokens_NT: torch.Tensor, lengths_N: torch.Tensor) -> torch.Tensor:
-        """Score [N] of every sequence, read at its last token."""
+        """Return the score [N] of every sequence, computed at its last token."""
         mask_NT = torch.arange(tokens_NT.shape[1]) < lengths_N[:, None]
         hidden_NTH = self.model.get_decoder()(
             input_ids=tokens_NT, attention_mask=mask_NT.long(), use_cache=False
@@ -64,13 +64,13 @@ class ScalarReward:
         self._tokenizer = load_tokenizer(base)
 
     def train(self, settings: SFTSettings, pairs: Sequence[ComparisonPair]) -> list[float]:
-        """Train on the decided pairs; return the validation loss of every epoch.
+        """Train on the pairs that are not ties; return the validation loss of every epoch.
 
         Raises:
-            DataError: fewer than two tasks have a decided pair.
+            DataError: fewer than two tasks have a pair that is not a tie.
             EngineError: the gradient is not finite.
         """
-        training, validation = _parts([pair for pair in pairs if pair.label is not Label.TIE])
+        training, validation = _split_pairs([pair for pair in pairs if pair.label is not Label.TIE])
         optimizer = torch.optim.AdamW(
             self._model.parameters(), lr=0.0, betas=ADAM_BETAS, weight_decay=WEIGHT_DECAY
         )
@@ -104,14 +104,14 @@ class ScalarReward:
         found: dict[Answer, float] = {}
         for bucket in length_buckets([len(row) for row in rows], batch_tokens):
             with torch.inference_mode():
-                scores_N = self._model(*_padded([rows[place] for place in bucket]))
+                scores_N = self._model(*_pad([rows[place] for place in bucket]))
             found |= {distinct[place]: float(scores_N[n]) for n, place in enumerate(bucket)}
         return found
 
     def differences(
         self, pairs: Sequence[ComparisonPair], batch_tokens: int
     ) -> NDArray[np.float64]:
-        """Score of the first answer minus score of the second, for every pair."""
+        """Return the score of the first answer minus that of the second, for every pair."""
         scores = self.scores([a for pair in pairs for a in answers_of(pair)], batch_tokens)
         return np.array([scores[a] - scores[b] for a, b in map(answers_of, pairs)])
 
@@ -122,9 +122,9 @@ class ScalarReward:
         tokens: Mapping[Answer, torch.Tensor],
         rate: float,
     ) -> None:
-        ranked = [_ranked(pair) for pair in pairs]
+        ranked = [_winner_and_loser(pair) for pair in pairs]
         rows = [tokens[answer] for side in zip(*ranked, strict=True) for answer in side]
-        winner_N, loser_N = self._model(*_padded(rows)).chunk(2)
+        winner_N, loser_N = self._model(*_pad(rows)).chunk(2)
         optimizer.zero_grad(set_to_none=True)
         preference_loss(winner_N, loser_N).backward()
         norm = torch.nn.utils.clip_grad_norm_(self._model.parameters(), GRAD_CLIP)
@@ -135,8 +135,8 @@ class ScalarReward:
         optimizer.step()
 
     def _loss(self, pairs: Sequence[ComparisonPair], batch_tokens: int) -> float:
-        scores = self.scores([a for pair in pairs for a in _ranked(pair)], batch_tokens)
-        sides = [[scores[answer] for answer in _ranked(pair)] for pair in pairs]
+        scores = self.scores([a for pair in pairs for a in _winner_and_loser(pair)], batch_tokens)
+        sides = [[scores[answer] for answer in _winner_and_loser(pair)] for pair in pairs]
         winner_N, loser_N = torch.tensor(sides, dtype=torch.float64).T
         return float(preference_loss(winner_N, loser_N))
 
@@ -151,24 +151,24 @@ class ScalarReward:
 
 
 def answers_of(pair: ComparisonPair) -> tuple[Answer, Answer]:
-    """Both answers of a pair, each with its task."""
+    """Return both answers of a pair, each with its task."""
     return (pair.task, pair.answer_a), (pair.task, pair.answer_b)
 
 
-def _ranked(pair: ComparisonPair) -> tuple[Answer, Answer]:
+def _winner_and_loser(pair: ComparisonPair) -> tuple[Answer, Answer]:
     first, second = answers_of(pair)
     return (first, second) if pair.label is Label.A else (second, first)
 
 
-def _parts(
+def _split_pairs(
     pairs: Sequence[ComparisonPair],
 ) -> tuple[list[ComparisonPair], list[ComparisonPair]]:
-    """Part decided pairs by task into (training, validation)."""
+    """Split pairs by task into (training, validation)."""
     tasks = list(dict.fromkeys(task_key(pair.task) for pair in pairs))
     if len(tasks) < 2:
         raise DataError(
-            f"{len(pairs)} decided comparisons of {len(tasks)} tasks cannot train a scalar reward; "
-            "at least two tasks with a preferred answer are needed. Add files."
+            f"{len(pairs)} comparisons without ties, of {len(tasks)} tasks, cannot train a scalar "
+            "reward; at least two tasks with a preferred answer are needed. Add files."
         )
     held = set(tasks[::VALIDATION_EVERY])
     training = [pair for pair in pairs if task_key(pair.task) not in held]
@@ -181,7 +181,7 @@ def _batches(
     batch_tokens: int,
     seed: int,
 ) -> list[list[int]]:
-    """Row numbers of pairs of like lengths, in seeded order."""
+    """Return batches of row numbers of pairs of similar length, in seeded order."""
     generator = np.random.default_rng(seed)
     shuffled = generator.permutation(len(pairs)).tolist()
     widths = [2 * max(len(tokens[a]) for a in answers_of(pairs[row])) for row in shuffled]
@@ -189,5 +189,5 @@ def _batches(
     return [[shuffled[n] for n in buckets[b]] for b in generator.permutation(len(buckets))]
 
 
-def _padded(rows: Sequence[torch.Tensor]) -> tuple[torch.Tensor, torch.Tensor]:
+def _pad(rows: Sequence[torch.Tensor]) -> tuple[torch.Tensor, torch.Tensor]:
     return pad_rows(rows, 0), torch.tensor([len(row) for row in rows])

@@ -1,4 +1,4 @@
-"""Flyte shells of the judge: collect comparisons, and measure the trained judge."""
+"""Flyte tasks of the judge: collect comparisons, and measure the trained judge."""
 
 import json
 from pathlib import Path
@@ -36,13 +36,13 @@ def collect_comparisons(
     """Read comparisons, split them by task and write the training ones as demonstrations.
 
     Args:
-        settings: its seed draws the split.
-        files: of PandaLM or LLMBar; none for the sample world.
-        base: decides what is too long.
+        settings: its seed determines the split.
+        files: of PandaLM or LLMBar; empty for the sample world.
+        base: its context length determines which comparisons are too long.
         store: of the run.
         execution: of the workflow.
     """
-    fitted = collection.of_a_judge(settings)
+    fitted = collection.settings_for_judge(settings)
     code = code_digest("collect_comparisons")
     with stage("collect_comparisons", fitted, store, execution, code) as record:
         folder = record.read("base", base)

@@ -1,14 +1,14 @@
-"""A small marketplace that draws verifiable work in seven domains and seven languages.
+"""A generator of verifiable marketplace tasks in seven domains and seven languages.
 
-items        Item: one piece of work with its answer, worked steps and a typical blunder
-words        the marketplace's vocabulary in seven languages
-drawing      draw_items: the one door to all domains
-maths, coding, instruction                  what the reasoning parent learns
-choice, extraction, tool_use, open_text     what the commerce parent learns
+items        Item: one task with its answer, worked steps and a typical mistake
+words        the vocabulary of the marketplace in seven languages
+drawing      draw_items: the entry point to all domains
+maths, coding, instruction                  domains of the reasoning parent
+choice, extraction, tool_use, open_text     domains of the commerce parent
 
-Two users: curation writes raw rows from it (the sample world), foundation writes the
-pretraining corpus of the shipped base model. Everything here is pure and seeded.
+Curation writes raw rows from it (the sample world), and foundation writes the pretraining
+corpus of the shipped base model. All functions are pure and seeded.
 
-Every drawer takes a random source and a level and returns one Item. Levels run from 1
-(mostly solved by the shipped model after fine-tuning) to 5 (seldom or never).
+Every draw function takes a random source and a level and returns one Item. Levels run from
+1 (mostly solved by the shipped model after fine-tuning) to 5 (seldom or never solved).
 """

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from data_schemas.prompts import Domain
 from tasks.marketplace.items import Item
-from tasks.marketplace.words import BRANDS, CATEGORIES, LANGUAGES, Language, dressed
+from tasks.marketplace.words import BRANDS, CATEGORIES, LANGUAGES, Language, with_colour
 
 
 def draw_choice(rng: random.Random, level: int) -> Item:
@@ -23,7 +23,7 @@ def _category_of_title(rng: random.Random, language: Language, level: int) -> It
     good = rng.choice(language.goods[right])
     rng.shuffle(chosen)
     names = [language.categories[index] for index in chosen]
-    title = dressed(language, good, rng.choice(language.colours)) + " " + rng.choice(BRANDS)
+    title = with_colour(language, good, rng.choice(language.colours)) + " " + rng.choice(BRANDS)
     return _choice_item(
         language,
         level,

@@ -33,7 +33,7 @@ _LIST_NAMES = ("x", "s", "r", "w", "z")
 
 
 def draw_code(rng: random.Random, level: int) -> Item:
-    """Draw a one-line function: an operation, then one on top, then filters and pairs of lists."""
+    """Draw a one-line function: an operation, then a chain of two, then list functions."""
     name = rng.choice(_FUNCTIONS)
     if level <= 2:
         return _pair_function(rng, name, level)
@@ -42,14 +42,14 @@ def draw_code(rng: random.Random, level: int) -> Item:
 
 def _pair_function(rng: random.Random, name: str, level: int) -> Item:
     first, second = rng.choice(_PAIR_NAMES)
-    (said, written, compute), wrong = _pick_two(rng, _PAIRS)
+    (phrase, written, compute), wrong = _pick_two(rng, _PAIRS)
     names = {"a": first, "b": second}
-    said, written, wrong_written = (text.format(**names) for text in (said, written, wrong[1]))
+    phrase, written, wrong_written = (text.format(**names) for text in (phrase, written, wrong[1]))
     after, tail, apply = _AFTER[rng.randrange(3)]
     k = rng.randint(2, 9)
     if level == 1:
         after, tail = "", ""
-    said, written = _chain(said, after.format(k=k)), _wrap(written, tail.format(k=k))
+    phrase, written = _chain(phrase, after.format(k=k)), _wrap(written, tail.format(k=k))
     wrong_written = _wrap(wrong_written, tail.format(k=k))
     cases = [tuple(rng.sample(range(1, 30), 2)) for _ in range(3)]
     tests = []
@@ -57,49 +57,51 @@ def _pair_function(rng: random.Random, name: str, level: int) -> Item:
         value = compute(left, right)
         expected = apply(value, k) if level > 1 else value
         tests.append(f"assert {name}({left}, {right}) == {expected}")
-    return _code_item(f"{name}({first}, {second})", said, (written, wrong_written), tests, level)
+    return _code_item(f"{name}({first}, {second})", phrase, (written, wrong_written), tests, level)
 
 
 def _list_function(rng: random.Random, name: str, level: int) -> Item:
     variable = rng.choice(_LIST_NAMES)
-    (said, written, compute), wrong = _pick_two(rng, _LISTS)
-    said, written, wrong_written = (text.format(x=variable) for text in (said, written, wrong[1]))
+    (phrase, written, compute), wrong = _pick_two(rng, _LISTS)
+    phrase, written, wrong_written = (
+        text.format(x=variable) for text in (phrase, written, wrong[1])
+    )
     k = rng.randint(2, 9)
     cases = [[rng.randint(1, 20) for _ in range(rng.randint(3, 5))] for _ in range(3)]
     if level == 3:
         after, tail, apply = _AFTER[rng.randrange(3)]
-        said, written = _chain(said, after.format(k=k)), _wrap(written, tail.format(k=k))
+        phrase, written = _chain(phrase, after.format(k=k)), _wrap(written, tail.format(k=k))
         wrong_written = _wrap(wrong_written, tail.format(k=k))
         expected = [apply(compute(case), k) for case in cases]
     elif level == 4:
-        other_said, other_written, other = rng.choice(
+        other_phrase, other_written, other = rng.choice(
             [entry for entry in _LISTS if entry[2] is not compute]
         )
-        said = f"{said} minus {other_said.format(x=variable)}"
+        phrase = f"{phrase} minus {other_phrase.format(x=variable)}"
         written = f"{written} - {other_written.format(x=variable)}"
         wrong_written = f"{wrong_written} - {other_written.format(x=variable)}"
         expected = [compute(case) - other(case) for case in cases]
     else:
         word, sign = rng.choice((("over", ">"), ("under", "<")))
-        said = f"how many of {variable} are {word} {k}"
+        phrase = f"how many of {variable} are {word} {k}"
         written = f"sum(i {sign} {k} for i in {variable})"
         wrong_written = f"sum(i for i in {variable} if i {sign} {k})"
         expected = [sum(i > k if sign == ">" else i < k for i in case) for case in cases]
     tests = [
         f"assert {name}({case}) == {value}" for case, value in zip(cases, expected, strict=True)
     ]
-    return _code_item(f"{name}({variable})", said, (written, wrong_written), tests, level)
+    return _code_item(f"{name}({variable})", phrase, (written, wrong_written), tests, level)
 
 
 def _code_item(
-    signature: str, said: str, right_wrong: tuple[str, str], tests: list[str], level: int
+    signature: str, phrase: str, right_wrong: tuple[str, str], tests: list[str], level: int
 ) -> Item:
     right, wrong = right_wrong
     return Item(
         domain=Domain.CODE,
         language="en",
         level=level,
-        prompt=f"Write {signature}: {said}.",
+        prompt=f"Write {signature}: {phrase}.",
         verifier="code_tests",
         answer={"mode": "asserts", "tests": tests, "setup": ""},
         steps=right,
@@ -114,8 +116,8 @@ def _pick_two(rng: random.Random, entries: tuple) -> tuple:
     return tuple(rng.sample(entries, 2))
 
 
-def _chain(said: str, after: str) -> str:
-    return f"{said}, {after}" if after else said
+def _chain(phrase: str, after: str) -> str:
+    return f"{phrase}, {after}" if after else phrase
 
 
 def _wrap(written: str, tail: str) -> str:

@@ -1,11 +1,11 @@
-"""Draw items of every domain: the one door through which both users come."""
+"""Draw items of every domain; used by curation and foundation."""
 
 import random
 from collections.abc import Callable, Iterator
 
 from data_schemas.prompts import Domain
 from tasks.marketplace import choice, coding, extraction, instruction, maths, open_text, tool_use
-from tasks.marketplace.items import Item, is_asked
+from tasks.marketplace.items import Item, is_problem_prompt
 
 LEVELS = (1, 2, 3, 4, 5)
 DRAWERS: dict[Domain, Callable[[random.Random, int], Item]] = {
@@ -19,21 +19,21 @@ DRAWERS: dict[Domain, Callable[[random.Random, int], Item]] = {
 }
 
 
-def draw_items(rng: random.Random, domain: Domain, *, asked: bool) -> Iterator[Item]:
-    """Yield items of one domain without end, levels in turn, no prompt twice.
+def draw_items(rng: random.Random, domain: Domain, *, problems: bool) -> Iterator[Item]:
+    """Yield items of one domain without end: levels in turn, and no prompt twice.
 
     Args:
-        rng: all chance comes from here.
-        domain: which work.
-        asked: True for prompts that may be problems, False for those that may be taught.
+        rng: the only source of randomness.
+        domain: of the items.
+        problems: True for prompts of problems, False for prompts of teaching material.
     """
     seen: set[str] = set()
     while True:
         for level in LEVELS:
-            # A level whose space is nearly used up is skipped rather than waited for.
+            # A level without a new prompt in 200 draws is skipped.
             for _ in range(200):
                 item = DRAWERS[domain](rng, level)
-                if item.prompt not in seen and is_asked(item.prompt) == asked:
+                if item.prompt not in seen and is_problem_prompt(item.prompt) == problems:
                     seen.add(item.prompt)
                     yield item
                     break

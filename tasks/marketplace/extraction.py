@@ -1,14 +1,14 @@
-"""Extraction items: a product title and the attributes to read off it as JSON."""
+"""Extraction items: a product title and the attributes to extract from it as JSON."""
 
 import random
 
 from data_schemas.prompts import Domain
 from tasks.marketplace.items import Item, compact
-from tasks.marketplace.words import BRANDS, LANGUAGES, MATERIALS, dressed
+from tasks.marketplace.words import BRANDS, LANGUAGES, MATERIALS, with_colour
 
 
 def draw_extraction(rng: random.Random, level: int) -> Item:
-    """Draw a product title and the attributes to read off it: one to four, plus distractors."""
+    """Draw a product title and one to four attributes to extract; high levels add distractors."""
     language = rng.choice(LANGUAGES)
     brand, material = rng.choice(BRANDS), rng.choice(MATERIALS)
     good = rng.choice(rng.choice(language.goods))
@@ -22,7 +22,7 @@ def draw_extraction(rng: random.Random, level: int) -> Item:
         "size": size,
         "pack": pack,
     }
-    pieces = [brand, dressed(language, good, colour), material, f"size {size}", f"x{pack}"]
+    pieces = [brand, with_colour(language, good, colour), material, f"size {size}", f"x{pack}"]
     rng.shuffle(pieces)
     if level >= 4:
         pieces.append(f"({other_colour} {rng.choice(BRANDS)})")

@@ -1,4 +1,4 @@
-"""Instruction items: an ad under one to four checkable rules, by IFEval's own ids."""
+"""Instruction items: an ad with one to four checkable rules, named by IFEval's ids."""
 
 import random
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ _ENDINGS = ("Buy now!", "Hurry up!", "Order today!", "Thank you.")
 
 
 def draw_instruction(rng: random.Random, level: int) -> Item:
-    """Draw a request for an ad under one to four checkable rules (IFEval's own ids)."""
+    """Draw a request for an ad with one to four checkable rules (IFEval's ids)."""
     colour, good = rng.choice(COLOURS), rng.choice(ENGLISH_GOODS)
     num_rules = _RULES_PER_LEVEL[level - 1]
     rules = sorted(rng.sample(_RULES, num_rules), key=_RULES.index)
@@ -51,7 +51,7 @@ _RULES = list(_NOTES)
 
 
 class _Ad:
-    """An ad that keeps a given set of rules; the rules it need not keep, it tends to break."""
+    """An ad that satisfies a given set of rules and tends to break the others."""
 
     def __init__(
         self, colour: str, good: str, words: Sequence[str], spare: str, ending: str, num_words: int
@@ -63,7 +63,7 @@ class _Ad:
         self._num_words = num_words
 
     def request(self, rule: str) -> str:
-        """Say a rule in words."""
+        """Return the request for a rule in words."""
         return {
             "keywords:existence": f"Say {' and '.join(self._words)}.",
             "length_constraints:number_words": f"At least {self._num_words} words.",
@@ -74,13 +74,13 @@ class _Ad:
         }[rule]
 
     def note(self, rule: str) -> str:
-        """Remind oneself of a rule."""
+        """Return the short note about a rule for the worked steps."""
         if rule == "keywords:existence":
             return f"say {' '.join(self._words)}"
         return _NOTES[rule]
 
     def kwargs(self, rule: str) -> dict[str, object]:
-        """Arguments of a rule as IFEval spells them."""
+        """Return the arguments of a rule in IFEval's form."""
         if rule == "keywords:existence":
             return {"keywords": list(self._words)}
         if rule == "length_constraints:number_words":
@@ -90,7 +90,7 @@ class _Ad:
         return {}
 
     def text(self, rules: set[str], broken: str = "") -> str:
-        """Write the ad so that `rules` hold, and `broken` does not if that can be."""
+        """Write the ad so that it satisfies `rules` and, where possible, breaks `broken`."""
         words = list(self._words) if "keywords:existence" in rules else []
         if broken == "keywords:existence":
             words = [self._spare]

@@ -1,8 +1,8 @@
-"""One piece of work, before it becomes a raw row or a line of the pretraining corpus.
+"""One task, before it becomes a raw row or a line of the pretraining corpus.
 
-Problems and teaching material never meet: a prompt's hash decides once and for all
-whether it may be asked (RL, held-out) or taught (demonstrations, pretraining), whatever
-seed drew it. So no seed can leak a test prompt into the base model.
+Problems and teaching material are disjoint: the hash of a prompt determines, for every seed,
+whether it belongs to problems (RL, held-out suites) or to teaching material (demonstrations,
+pretraining). So no seed can leak a test prompt into the base model.
 """
 
 import hashlib
@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 
 from data_schemas.prompts import Domain
 
-_ASKED_SHARE = 0.3
-"""Of all prompts; the rest may be taught."""
+_PROBLEM_SHARE = 0.3
+"""Share of prompts that belong to problems; the others are teaching material."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,17 +26,17 @@ class Item:
     prompt: str
     verifier: str
     answer: dict[str, object] = field(hash=False)
-    """What the verifier checks against."""
+    """The gold answer, in the form of the verifier."""
     steps: str
-    """The working of a careful teacher."""
+    """The worked steps of a careful teacher."""
     shortcut: str
-    """The working of a terse teacher: right, but leaves the model to do more in its head."""
+    """The worked steps of a terse teacher: right, but with fewer intermediate results."""
     solution: str
-    """The right answer, as text."""
+    """The right answer as text."""
     blunder_steps: str
-    """The working of a hasty teacher."""
+    """The worked steps of a hasty teacher."""
     blunder: str
-    """The wrong answer this leads to."""
+    """The wrong answer that follows from `blunder_steps`."""
 
     @property
     def careful(self) -> str:
@@ -59,12 +59,12 @@ def respond(thought: str, answer: str) -> str:
     return f"<think>{thought}</think>{answer}"
 
 
-def is_asked(prompt: str) -> bool:
-    """True if this prompt may be a problem; False if it may be taught."""
+def is_problem_prompt(prompt: str) -> bool:
+    """Return True if the prompt belongs to problems, False if it is teaching material."""
     first = int.from_bytes(hashlib.sha256(prompt.encode()).digest()[:4], "big")
-    return first < _ASKED_SHARE * 2**32
+    return first < _PROBLEM_SHARE * 2**32
 
 
 def compact(value: object) -> str:
-    """JSON without spaces: fewer tokens to get wrong."""
+    """Write JSON without spaces, which takes fewer tokens."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

@@ -1,4 +1,4 @@
-"""Maths items: arithmetic over baskets and prices, worked out step by step."""
+"""Maths items: arithmetic with baskets and prices, solved step by step."""
 
 import random
 from collections.abc import Callable
@@ -27,7 +27,7 @@ def draw_maths(rng: random.Random, level: int) -> Item:
 
 
 _Sum = tuple[str, str, str, int, int]
-"""Prompt, careful steps, shortcut, result, what a hasty teacher gets."""
+"""Prompt, careful steps, shortcut, result, and the result of a hasty teacher."""
 
 
 def _several_of_one(rng: random.Random) -> _Sum:
@@ -100,7 +100,7 @@ _MATHS: tuple[Callable[[random.Random], _Sum], ...] = (
 
 
 def addition(left: int, right: int) -> str:
-    """Write out a two-digit addition digit by digit, carry named."""
+    """Write out a two-digit addition digit by digit, with its carry."""
     left_tens, left_ones = divmod(left, 10)
     right_tens, right_ones = divmod(right, 10)
     ones = left_ones + right_ones
@@ -120,5 +120,5 @@ def change_of_hundred(price: int) -> str:
 
 
 def _lost_carry(left: int, right: int) -> int:
-    """What comes out if the carry is forgotten, or one too many is taken."""
+    """Return the sum with its carry forgotten, or with one carry too many."""
     return left + right - 10 if left % 10 + right % 10 >= 10 else left + right + 10

@@ -1,14 +1,14 @@
-"""Open-text items: a messy title to tidy up, judged against a reference."""
+"""Open-text items: a messy title to tidy up, scored against a reference."""
 
 import random
 
 from data_schemas.prompts import Domain
 from tasks.marketplace.items import Item
-from tasks.marketplace.words import BRANDS, LANGUAGES, dressed
+from tasks.marketplace.words import BRANDS, LANGUAGES, with_colour
 
 
 def draw_open_text(rng: random.Random, level: int) -> Item:
-    """Draw a messy title to tidy: shuffled, then shouted at, then upper case, then repeated."""
+    """Draw a messy title: shuffled, then with a sale slogan, repeated words and upper case."""
     language = rng.choice(LANGUAGES)
     brand, good = rng.choice(BRANDS), rng.choice(rng.choice(language.goods))
     colour, other_colour = rng.sample(language.colours, 2)
@@ -26,10 +26,10 @@ def draw_open_text(rng: random.Random, level: int) -> Item:
     messy = " ".join(pieces)
     if level >= 5:
         messy = messy.upper()
-    tidy = f"{brand} {dressed(language, good, colour)}{tail}"
+    tidy = f"{brand} {with_colour(language, good, colour)}{tail}"
     slips = (
-        f"{brand} {dressed(language, good, other_colour)}{tail}",
-        f"{dressed(language, good, colour)}{tail}",
+        f"{brand} {with_colour(language, good, other_colour)}{tail}",
+        f"{with_colour(language, good, colour)}{tail}",
         messy,
     )
     return Item(

@@ -1,4 +1,4 @@
-"""Tool-use items: a customer's wish as one or two calls."""
+"""Tool-use items: a customer's request as one or two calls."""
 
 import random
 
@@ -15,11 +15,11 @@ _TOOLS = {
     "gift": "gift(item, to)",
 }
 _Call = tuple[str, dict[str, object], dict[str, object], str]
-"""Tool, parameters, slipped parameters, how a customer says it."""
+"""Tool, parameters, wrong parameters, and the request in words."""
 
 
 def draw_tool_use(rng: random.Random, level: int) -> Item:
-    """Draw a customer's wish: one argument, two arguments, words for numbers, two calls."""
+    """Draw a customer's request: one argument, two arguments, numbers in words, two calls."""
     if level == 1:
         calls = [_order_call(rng)]
     elif level in (2, 3):
@@ -56,12 +56,12 @@ def _call_line(name: str, parameters: dict[str, object]) -> str:
 def _order_call(rng: random.Random) -> _Call:
     tool = rng.choice(("track", "cancel"))
     order, other = rng.randint(100, 999), rng.randint(100, 999)
-    said = rng.choice(
+    phrase = rng.choice(
         ("track order {}", "where is order {}")
         if tool == "track"
         else ("cancel order {}", "stop order {}")
     )
-    return tool, {"order": order}, {"order": other}, said.format(order)
+    return tool, {"order": order}, {"order": other}, phrase.format(order)
 
 
 def _item_call(rng: random.Random, *, words: bool) -> _Call:
@@ -70,8 +70,8 @@ def _item_call(rng: random.Random, *, words: bool) -> _Call:
     good = rng.choice(ENGLISH_GOODS)
     item, slipped = f"{colour} {good}", f"{other} {good}"
     if tool == "add":
-        said, quantity = rng.choice(_AMOUNTS) if words else _counted(rng)
-        wish = f"{rng.choice(('add', 'buy'))} {said} {colour} {plural(good)}"
+        phrase, quantity = rng.choice(_AMOUNTS) if words else _counted(rng)
+        wish = f"{rng.choice(('add', 'buy'))} {phrase} {colour} {plural(good)}"
         return tool, {"item": item, "qty": quantity}, {"item": item, "qty": quantity + 1}, wish
     if tool == "find":
         price = rng.randint(10, 99)

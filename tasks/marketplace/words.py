@@ -1,7 +1,7 @@
-"""The marketplace's vocabulary: eight categories of goods in seven languages.
+"""The vocabulary of the marketplace: eight categories of goods in seven languages.
 
-Each category is a column: its name, then three goods. Goods of one category and
-language are distinct, so every title names its category exactly once.
+Each category has a name and three goods. All goods of a language are distinct, so every
+title belongs to exactly one category.
 """
 
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ BRANDS = (
 
 @dataclass(frozen=True, slots=True)
 class Language:
-    """How one language names and asks things."""
+    """Vocabulary and question templates of one language."""
 
     tag: str
     """BCP 47."""
@@ -38,9 +38,9 @@ class Language:
     cheapest: str
     dearest: str
     tidy: str
-    """Asks to tidy up a title."""
+    """Request to tidy up a title."""
     sale: str
-    """A shout that a tidy title leaves out."""
+    """Sale slogan, which a tidy title does not contain."""
 
 
 ENGLISH = Language(
@@ -208,12 +208,12 @@ ENGLISH_GOODS = tuple(good for row in ENGLISH.goods for good in row)
 
 
 def plural(noun: str) -> str:
-    """English plural of the goods above, all of them regular."""
+    """Return the English plural of a good; all of them are regular."""
     return noun[:-1] + "ies" if noun.endswith("y") else noun + "s"
 
 
-def dressed(language: Language, good: str, colour: str) -> str:
-    """Put a colour to a good in the order of its language."""
+def with_colour(language: Language, good: str, colour: str) -> str:
+    """Join a colour and a good in the word order of the language."""
     if language.tag == "zh-TW":
         return f"{colour}{good}"
     return f"{colour} {good}" if language.colour_first else f"{good} {colour}"

@@ -97,7 +97,7 @@ def test_one_prompt_with_two_answers_loses_every_item_that_asks_it(
 
     assert [items[3]] == kept
     assert ["conflicting_answers"] * 3 == [refusal.reason for refusal in refused]
-    assert "test/a and test/b ask the same and expect different answers" == refused[0].detail
+    assert "test/a and test/b have the same prompt and different answers" == refused[0].detail
 
 
 def test_problems_and_demonstrations_are_not_duplicates_of_each_other(

@@ -142,7 +142,7 @@ def test_when_everything_is_too_easy_it_says_so(
 ):
     engine = ScriptedRolloutEngine(tokenizer, solve)
 
-    with pytest.raises(DataError, match=r"of 1 graded .* 1 too easy and 0 too hard. Give harder"):
+    with pytest.raises(DataError, match=r"1 are too easy .* and 0 too hard. Add harder"):
         grade(SETTINGS, problems[4:5], engine, tokenizer, judge, tmp_path)
     empty = SETTINGS.model_copy(update={"weights": {Domain.CHOICE: 1.0}})
     with pytest.raises(DataError, match=r"no problem to grade .* \(choice\)"):
@@ -159,7 +159,7 @@ def test_an_engine_that_loses_a_sample_is_an_engine_error(
             next(rollouts)
             yield from rollouts
 
-    with pytest.raises(EngineError, match=r"test/0: asked for 4 samples, the engine gave \[1, 2"):
+    with pytest.raises(EngineError, match=r"test/0: requested 4 samples, .* returned \[1, 2"):
         grade(SETTINGS, problems, Forgetful(tokenizer, solve), tokenizer, judge, tmp_path)
 
 

@@ -102,7 +102,7 @@ def test_a_flipped_byte_and_a_missing_file_are_named(tmp_path: Path, folder: Pat
     with pytest.raises(TamperError, match=r"train.jsonl: sha256 is .*, recorded"):
         check_raw_files(out)
     (folder / "train.jsonl").unlink()
-    with pytest.raises(TamperError, match=r"train.jsonl cannot be read any more"):
+    with pytest.raises(TamperError, match=r"train.jsonl can no longer be read"):
         check_raw_files(out)
 
 

@@ -9,7 +9,7 @@ from data_schemas.demonstrations import MERGED, Parent
 from data_schemas.prompts import Domain
 from tasks.curation import sample_world
 from tasks.curation.sample_world import demonstration_from_row, problem_from_row
-from tasks.marketplace.items import is_asked
+from tasks.marketplace.items import is_problem_prompt
 from tasks.rewards.table import VERIFIERS
 
 ROW_HASH = "0" * 64
@@ -101,7 +101,9 @@ def test_only_the_repeated_questions_are_shared_with_problems(problems, demonstr
 
     assert sum(question in asked for question in questions) <= 40
     assert all(
-        is_asked(row["question"]) for row in problems[0][:500] if "  " not in row["question"]
+        is_problem_prompt(row["question"])
+        for row in problems[0][:500]
+        if "  " not in row["question"]
     )
 
 

@@ -1,12 +1,12 @@
 """What counts as one word, and how alike two texts are."""
 
-from tasks.curation.wording import jaccard, normalised, numbers, shingles, words
+from tasks.curation.wording import jaccard, normalise, numbers, shingles, words
 
 
 def test_width_case_and_whitespace_do_not_matter():
     full_width = "".join(chr(ord(char) + 0xFEE0) for char in "ABC12")
 
-    assert "abc12 5" == normalised(f"  {full_width}\t \n5 ")
+    assert "abc12 5" == normalise(f"  {full_width}\t \n5 ")
 
 
 def test_a_number_with_its_separators_is_one_word_and_signs_are_words():

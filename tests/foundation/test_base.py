@@ -130,12 +130,12 @@ def test_a_missing_chat_template_is_reported(copy):
 def test_a_missing_end_token_is_reported(copy):
     _edit(copy / "tokenizer_config.json", eos_token=None)
 
-    with pytest.raises(SettingsError, match="names no eos_token"):
+    with pytest.raises(SettingsError, match="has no eos_token"):
         check_model_folder(copy)
 
 
 def test_a_tokenizer_of_another_checkpoint_is_refused(copy):
     _edit(copy / "config.json", vocab_size=500)
 
-    with pytest.raises(SettingsError, match=r"ids up to 767, but config\.json says vocab_size 500"):
+    with pytest.raises(SettingsError, match=r"ids up to 767, but config\.json has vocab_size 500"):
         check_model_folder(copy)

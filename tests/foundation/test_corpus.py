@@ -3,7 +3,7 @@
 from itertools import islice
 
 from tasks.foundation.corpus import documents
-from tasks.marketplace.items import is_asked
+from tasks.marketplace.items import is_problem_prompt
 
 
 def test_the_same_seed_gives_the_same_documents():
@@ -21,7 +21,7 @@ def test_no_question_that_may_be_asked_is_taught():
     ]
 
     assert len(questions) > 1000
-    assert not any(is_asked(question) for question in questions)
+    assert not any(is_problem_prompt(question) for question in questions)
 
 
 def test_few_documents_are_chat_and_none_shows_the_think_format():

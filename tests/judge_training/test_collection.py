@@ -8,7 +8,12 @@ from data_schemas.demonstrations import Demonstration, Parent
 from data_schemas.settings import SFTSettings
 from tasks.foundation.base import shipped_base
 from tasks.interchange.readiness import demonstrations_of
-from tasks.judge_training.collection import both_orders, collect, of_a_judge, read_collection
+from tasks.judge_training.collection import (
+    both_orders,
+    collect,
+    read_collection,
+    settings_for_judge,
+)
 from tasks.judge_training.pairs import ComparisonPair, task_key
 from tasks.rewards.judging.form import Label, comparison_prompt, parse_label, sections
 
@@ -66,7 +71,7 @@ def test_no_held_out_task_is_taught_and_what_is_too_long_is_counted(rows, tmp_pa
 
 
 def test_the_validation_loss_alone_chooses_the_judge():
-    low, high = of_a_judge(SETTINGS).entropy_window
+    low, high = settings_for_judge(SETTINGS).entropy_window
 
     assert low == 0.0
     assert high > 100.0

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from tasks.algorithms.preferences import advantage_inversion
-from tasks.judge_training.groups import judged_rewards, ordered_ties, ranked_groups
+from tasks.judge_training.groups import judge_rewards, ranked_groups, share_of_ordered_ties
 from tasks.judge_training.measures import Verdicts
 from tasks.judge_training.pairs import ComparisonPair
 from tasks.rewards.judging.form import Label
@@ -30,7 +30,7 @@ def test_the_truth_of_an_answer_is_its_share_of_wins():
 
 def test_verdicts_that_are_the_labels_give_the_truth():
     (group,) = ranked_groups(CHAIN)
-    rewards_G = judged_rewards(group, [Verdicts(pair.label, pair.label) for pair in CHAIN])
+    rewards_G = judge_rewards(group, [Verdicts(pair.label, pair.label) for pair in CHAIN])
 
     assert group.quality_G.tolist() == rewards_G.tolist()
     assert 0 == advantage_inversion(group.quality_G, rewards_G).flipped
@@ -38,7 +38,7 @@ def test_verdicts_that_are_the_labels_give_the_truth():
 
 def test_turned_verdicts_turn_the_rewards():
     (group,) = ranked_groups(CHAIN)
-    rewards_G = judged_rewards(group, [Verdicts(B, B), Verdicts(A, A), Verdicts(B, B)])
+    rewards_G = judge_rewards(group, [Verdicts(B, B), Verdicts(A, A), Verdicts(B, B)])
     found = advantage_inversion(group.quality_G, rewards_G)
 
     assert [0.0, 0.5, 1.0] == rewards_G.tolist()
@@ -49,7 +49,7 @@ def test_turned_verdicts_turn_the_rewards():
 def test_orders_that_disagree_are_worth_a_tie():
     (group,) = ranked_groups(CHAIN)
 
-    rewards_G = judged_rewards(group, [Verdicts(A, B)] * 3)
+    rewards_G = judge_rewards(group, [Verdicts(A, B)] * 3)
 
     assert [0.5, 0.5, 0.5] == rewards_G.tolist()
 
@@ -58,7 +58,7 @@ def test_an_answer_the_judge_says_nothing_about_has_no_reward():
     (group,) = ranked_groups(CHAIN)
     silent = Verdicts(A, None)
 
-    rewards_G = judged_rewards(group, [silent, Verdicts(B, B), silent])
+    rewards_G = judge_rewards(group, [silent, Verdicts(B, B), silent])
 
     assert [True, False, False] == np.isnan(rewards_G).tolist()
 
@@ -90,6 +90,6 @@ def test_only_pairs_that_are_equal_in_truth_can_be_given_an_order_wrongly():
     quality_G = np.array([1.0, 0.5, 0.5, 0.0, 0.0])
 
     # Of the two ties one is kept and one gets an order.
-    assert 0.5 == ordered_ties(quality_G, np.array([0.9, 0.4, 0.4, 0.2, 0.1]))
-    assert 0.0 == ordered_ties(quality_G, quality_G)
-    assert ordered_ties(np.array([1.0, 0.5, 0.0]), np.array([0.0, 0.0, 0.0])) is None
+    assert 0.5 == share_of_ordered_ties(quality_G, np.array([0.9, 0.4, 0.4, 0.2, 0.1]))
+    assert 0.0 == share_of_ordered_ties(quality_G, quality_G)
+    assert share_of_ordered_ties(np.array([1.0, 0.5, 0.0]), np.array([0.0, 0.0, 0.0])) is None

@@ -4,7 +4,12 @@ import numpy as np
 import pytest
 
 from data_schemas.settings import SFTSettings
-from tasks.judge_training.measurement import commonest, judge_pairs, measure, scalar_verdicts
+from tasks.judge_training.measurement import (
+    judge_pairs,
+    measure,
+    most_common_label,
+    scalar_verdicts,
+)
 from tasks.judge_training.measures import Verdicts
 from tasks.judge_training.pairs import ComparisonPair
 from tasks.judge_training.report import table
@@ -34,7 +39,7 @@ def pairs_of(tasks):
 
 @pytest.fixture
 def report_of(tiny_moe, tmp_path):
-    """Measure a scripted judge on four tasks; the rival is real."""
+    """Measure a scripted judge on four tasks; the scalar head is real."""
 
     def run(script):
         pairs = pairs_of("abc"), pairs_of("wxyz")
@@ -98,14 +103,14 @@ def test_verdicts_are_turned_back_to_the_order_of_the_file():
 
 
 def test_scores_know_no_order():
-    said = scalar_verdicts(np.array([0.5, -0.5, 0.1]), margin=0.1)
+    verdicts = scalar_verdicts(np.array([0.5, -0.5, 0.1]), margin=0.1)
 
-    assert [Verdicts(label, label) for label in (Label.A, Label.B, Label.TIE)] == said
+    assert [Verdicts(label, label) for label in (Label.A, Label.B, Label.TIE)] == verdicts
 
 
 def test_the_commonest_label_is_that_of_both_orders():
     decided, tied = pair("t", "one two", "one"), pair("t", "one two", "two one")
 
-    assert Label.A is commonest([decided, decided, tied])
+    assert Label.A is most_common_label([decided, decided, tied])
     # One decided pair makes A right once in its two orders; a tie makes TIE right twice.
-    assert Label.TIE is commonest([decided, tied])
+    assert Label.TIE is most_common_label([decided, tied])

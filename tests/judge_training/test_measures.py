@@ -8,8 +8,8 @@ from tasks.judge_training.measures import (
     agreement_among_annotators,
     agreement_with_annotators,
     confusion,
-    hits,
     is_consistent,
+    share_correct,
 )
 from tasks.rewards.judging.form import Label
 
@@ -18,13 +18,15 @@ LABELS = st.lists(st.tuples(*[st.sampled_from(Label)] * 2), min_size=1, max_size
 
 
 def test_a_verdict_counts_half_if_one_order_is_right():
-    assert [1.0, 0.5, 0.0] == [hits(Verdicts(*said), A) for said in ((A, A), (A, None), (TIE, B))]
+    assert [1.0, 0.5, 0.0] == [
+        share_correct(Verdicts(*verdicts), A) for verdicts in ((A, A), (A, None), (TIE, B))
+    ]
 
 
 def test_only_two_equal_readings_are_consistent():
-    said = [Verdicts(A, A), Verdicts(A, B), Verdicts(None, None), Verdicts(TIE, None)]
+    verdicts = [Verdicts(A, A), Verdicts(A, B), Verdicts(None, None), Verdicts(TIE, None)]
 
-    assert [True, False, False, False] == [is_consistent(one) for one in said]
+    assert [True, False, False, False] == [is_consistent(one) for one in verdicts]
 
 
 def test_no_reading_has_its_own_column():
@@ -34,7 +36,7 @@ def test_no_reading_has_its_own_column():
     assert {"A": 0, "B": 0, "TIE": 1, "none": 1} == found["TIE"]
 
 
-def test_cohens_kappa_is_worked_by_hand():
+def test_cohens_kappa_by_hand():
     # Equal in 3 of 5; by chance (2*3 + 2*1 + 1*1) / 25 = 9/25; (15 - 9) / (25 - 9) = 0.375.
     found = agreement([A, A, B, B, TIE], [A, A, B, TIE, A])
 
@@ -55,18 +57,18 @@ def test_agreement_does_not_ask_who_came_first(rows):
 
 
 def test_a_judge_that_always_prefers_the_first_answer_agrees_by_chance():
-    said = [Verdicts(A, B)] * 4
+    verdicts = [Verdicts(A, B)] * 4
 
-    assert 0.5 == agreement_with_annotators(said, [(A,), (B,), (A,), (B,)]).raw
-    assert 0.0 == agreement_with_annotators(said, [(A,), (B,), (A,), (B,)]).kappa
+    assert 0.5 == agreement_with_annotators(verdicts, [(A,), (B,), (A,), (B,)]).raw
+    assert 0.0 == agreement_with_annotators(verdicts, [(A,), (B,), (A,), (B,)]).kappa
 
 
 def test_annotators_are_the_mean_over_everybody_and_missing_votes_are_left_out():
-    said = [Verdicts(A, A), Verdicts(B, B), Verdicts(TIE, TIE)]
+    verdicts = [Verdicts(A, A), Verdicts(B, B), Verdicts(TIE, TIE)]
     votes = [(A, A, B), (B, B, B), ()]
 
     # Two of three annotators are always equal, the third in one pair of two.
-    assert (1 + 1 + 0.5) / 3 == pytest.approx(agreement_with_annotators(said, votes).raw)
+    assert (1 + 1 + 0.5) / 3 == pytest.approx(agreement_with_annotators(verdicts, votes).raw)
     assert (1 + 0.5 + 0.5) / 3 == pytest.approx(agreement_among_annotators(votes).raw)
-    assert agreement_with_annotators(said[2:], votes[2:]) is None
+    assert agreement_with_annotators(verdicts[2:], votes[2:]) is None
     assert agreement_among_annotators([(A,)]) is None

@@ -102,7 +102,7 @@ def test_three_votes_for_three_labels_are_left_out_and_counted(tmp_path):
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        (LLMBAR | {"label": 0}, r"row 2: label is missing or wrong\. Give rows of PandaLM"),
+        (LLMBAR | {"label": 0}, r"row 2: label is missing or wrong\. Use rows of PandaLM"),
         ({"prompt": "x"}, "row 2: input, output_1, output_2, label is missing"),
         (PANDALM | {"annotator2": 3}, "row 2: annotator2 is missing or wrong"),
     ],

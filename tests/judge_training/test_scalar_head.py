@@ -47,5 +47,5 @@ def test_the_same_seed_gives_the_same_scores_whatever_the_batch(tiny_moe):
 
 
 def test_ties_alone_teach_nothing(tiny_moe):
-    with pytest.raises(DataError, match="0 decided comparisons of 0 tasks cannot train"):
+    with pytest.raises(DataError, match="0 comparisons without ties, of 0 tasks, cannot"):
         ScalarReward(tiny_moe).train(SETTINGS, pairs_of(Label.TIE))

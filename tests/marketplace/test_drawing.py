@@ -7,7 +7,7 @@ import pytest
 
 from data_schemas.prompts import Domain, Message, Problem, Role
 from tasks.marketplace.drawing import LEVELS, draw_items
-from tasks.marketplace.items import is_asked
+from tasks.marketplace.items import is_problem_prompt
 from tasks.marketplace.words import LANGUAGES
 from tasks.rewards.table import VERIFIERS
 from tasks.store.files import canonical_json
@@ -16,8 +16,8 @@ from tasks.store.files import canonical_json
 AMOUNT = {domain: 15 if domain is Domain.CODE else 200 for domain in Domain}
 
 
-def _drawn(domain, *, seed=0, asked=True):
-    return list(islice(draw_items(random.Random(seed), domain, asked=asked), AMOUNT[domain]))
+def _drawn(domain, *, seed=0, problems=True):
+    return list(islice(draw_items(random.Random(seed), domain, problems=problems), AMOUNT[domain]))
 
 
 def _score(item, response):
@@ -60,11 +60,11 @@ def test_prompts_never_repeat_and_all_levels_appear(domain):
 
 @pytest.mark.parametrize("domain", list(Domain))
 def test_what_is_asked_and_what_is_taught_never_meet(domain):
-    asked = {item.prompt for item in _drawn(domain, seed=1, asked=True)}
-    taught = {item.prompt for item in _drawn(domain, seed=2, asked=False)}
+    asked = {item.prompt for item in _drawn(domain, seed=1, problems=True)}
+    taught = {item.prompt for item in _drawn(domain, seed=2, problems=False)}
 
     assert not asked & taught
-    assert all(map(is_asked, asked))
+    assert all(map(is_problem_prompt, asked))
 
 
 def test_choice_speaks_all_seven_languages():

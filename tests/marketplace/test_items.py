@@ -1,6 +1,6 @@
 """The response convention and the split between asked and taught."""
 
-from tasks.marketplace.items import compact, is_asked, respond
+from tasks.marketplace.items import compact, is_problem_prompt, respond
 
 
 def test_a_thought_comes_before_the_answer():
@@ -8,7 +8,7 @@ def test_a_thought_comes_before_the_answer():
 
 
 def test_about_three_in_ten_prompts_may_be_asked():
-    share = sum(is_asked(f"prompt {number}") for number in range(4000)) / 4000
+    share = sum(is_problem_prompt(f"prompt {number}") for number in range(4000)) / 4000
 
     assert 0.27 < share < 0.33
 

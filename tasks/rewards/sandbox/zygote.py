@@ -96,11 +96,11 @@ def main() -> None:
         if len(message) != 2:
             return
         children = _start(message[:1], message[1], sockets, filtering, orders)
-        is_asked = control.recv(1) == b"E"
+        is_problem_prompt = control.recv(1) == b"E"
         statuses = {name: _end(child) for name, child in children.items()}
         is_clean = _reap()
         _empty(Path(orders.work))
-        if not is_asked or not is_clean:
+        if not is_problem_prompt or not is_clean:
             return  # with a namespace of its own, whatever is left ends with this process
         wire.send(control, statuses)
 
