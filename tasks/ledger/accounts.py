@@ -1,10 +1,9 @@
 """Aggregate ledger rows per prompt and per group outcome."""
 
-import csv
-import io
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
+
+import pandas as pd
 
 from data_schemas.ledger import SKIPPED, GroupOutcome, LedgerRow, PromptCost
 from data_schemas.prompts import Domain
@@ -29,6 +28,11 @@ STAGES = {
     "later": (GroupOutcome.IN_FLIGHT,),
 }
 """Group outcomes by the step of zero-variance elimination that decides them (CompassMax A.4)."""
+_TOKENS = ["generated_tokens", "trained_tokens", "saved_tokens"]
+_OUTCOME_SUMS = ["draws", *_TOKENS, "advantage_mass"]
+_PROMPT_SUMS = [*_OUTCOME_SUMS, "skips", "rollouts", "judged", "solved", "pass_rate_change"]
+_COST_SUMS = ["engine_seconds", "verifier_seconds", "judge_calls"]
+_PHASE_SUMS = ["draws", "rollouts", "solved", *_TOKENS, "advantage_mass", *_COST_SUMS]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,34 +96,22 @@ def settle(rows: Sequence[LedgerRow], costs: Sequence[PromptCost]) -> Ledger:
     """
     if not rows:
         raise DataError("the ledger is empty: no prompt was drawn")
-    rows_of: dict[str, list[LedgerRow]] = defaultdict(list)
-    costs_of: dict[str, list[PromptCost]] = defaultdict(list)
-    for row in rows:
-        rows_of[row.problem_id].append(row)
-    for cost in costs:
-        costs_of[cost.problem_id].append(cost)
-    unmatched = costs_of.keys() - rows_of.keys()
+    drawn = pd.DataFrame([row.model_dump() for row in rows]).assign(draws=1)
+    drawn["skips"] = drawn["outcome"].isin(SKIPPED).astype(int)
+    drawn["judged"] = drawn["rollouts"] - drawn["abstained"]
+    spent = pd.DataFrame([cost.model_dump() for cost in costs], columns=[*PromptCost.model_fields])
+    unmatched = set(spent["problem_id"]) - set(drawn["problem_id"])
     if unmatched:
         raise DataError(f"{len(unmatched)} prompts have costs but no ledger row: {min(unmatched)}")
-    prompts = [_account_of_prompt(mine, costs_of.get(name, [])) for name, mine in rows_of.items()]
-    prompts.sort(key=lambda p: (-p.earned_per_kilotoken, p.generated_tokens, p.problem_id))
-    outcomes = [
-        _account_of_outcome(stage, outcome, [row for row in rows if row.outcome is outcome])
-        for stage, members in STAGES.items()
-        for outcome in members
-    ]
-    return Ledger(prompts, outcomes, _predict_sizes(prompts), _sum_totals(prompts))
+    prompts = _sum_prompts(drawn, spent)
+    return Ledger(prompts, _sum_outcomes(drawn), _predict_sizes(prompts), _sum_totals(prompts))
 
 
 def to_csv(prompts: Sequence[PromptAccount]) -> bytes:
     """Write one line per prompt, in order."""
-    text = io.StringIO()
-    names = [field.name for field in fields(PromptAccount)]
-    writer = csv.DictWriter(text, [*names, "earned_per_kilotoken"], lineterminator="\n")
-    writer.writeheader()
-    for prompt in prompts:
-        writer.writerow(asdict(prompt) | {"earned_per_kilotoken": prompt.earned_per_kilotoken})
-    return text.getvalue().encode()
+    earned = [prompt.earned_per_kilotoken for prompt in prompts]
+    table = pd.DataFrame(prompts).assign(earned_per_kilotoken=earned)
+    return table.to_csv(index=False, lineterminator="\n").encode()
 
 
 def check_conservation(rows: Iterable[LedgerRow], generated_tokens: int) -> None:
@@ -136,38 +128,32 @@ def check_conservation(rows: Iterable[LedgerRow], generated_tokens: int) -> None
         )
 
 
-def _account_of_prompt(rows: Sequence[LedgerRow], costs: Sequence[PromptCost]) -> PromptAccount:
-    return PromptAccount(
-        problem_id=rows[0].problem_id,
-        domain=rows[0].domain,
-        draws=len(rows),
-        skips=sum(row.outcome in SKIPPED for row in rows),
-        rollouts=sum(row.rollouts for row in rows),
-        judged=sum(row.rollouts - row.abstained for row in rows),
-        solved=sum(row.solved for row in rows),
-        generated_tokens=sum(row.generated_tokens for row in rows),
-        saved_tokens=sum(row.saved_tokens for row in rows),
-        trained_tokens=sum(row.trained_tokens for row in rows),
-        advantage_mass=sum(row.advantage_mass for row in rows),
-        pass_rate_change=sum(row.pass_rate_change for row in rows),
-        engine_seconds=sum(cost.engine_seconds for cost in costs),
-        verifier_seconds=sum(cost.verifier_seconds for cost in costs),
-        judge_calls=sum(cost.judge_calls for cost in costs),
-    )
+def _sum_by(table: pd.DataFrame, key: str, names: Sequence[str]) -> pd.DataFrame:
+    # The builtin sum adds floats in row order; the sum of pandas differs in the last digits.
+    return table.groupby(key, sort=False).agg(dict.fromkeys(names, sum))
 
 
-def _account_of_outcome(
-    stage: str, outcome: GroupOutcome, rows: Sequence[LedgerRow]
-) -> OutcomeAccount:
-    return OutcomeAccount(
-        stage=stage,
-        outcome=outcome,
-        draws=len(rows),
-        generated_tokens=sum(row.generated_tokens for row in rows),
-        trained_tokens=sum(row.trained_tokens for row in rows),
-        saved_tokens=sum(row.saved_tokens for row in rows),
-        advantage_mass=sum(row.advantage_mass for row in rows),
-    )
+def _sum_prompts(drawn: pd.DataFrame, spent: pd.DataFrame) -> list[PromptAccount]:
+    sums = _sum_by(drawn, "problem_id", _PROMPT_SUMS)
+    costs = _sum_by(spent, "problem_id", _COST_SUMS).reindex(sums.index, fill_value=0)
+    domains = drawn.groupby("problem_id", sort=False)["domain"].first()
+    records = sums.join(costs).reset_index().to_dict("records")
+    prompts = [
+        PromptAccount(domain=Domain(domain), **record)
+        for domain, record in zip(domains, records, strict=True)
+    ]
+    prompts.sort(key=lambda p: (-p.earned_per_kilotoken, p.generated_tokens, p.problem_id))
+    return prompts
+
+
+def _sum_outcomes(drawn: pd.DataFrame) -> list[OutcomeAccount]:
+    sums = _sum_by(drawn, "outcome", _OUTCOME_SUMS).reindex([*GroupOutcome], fill_value=0)
+    records = sums.to_dict("index")
+    return [
+        OutcomeAccount(stage=stage, outcome=outcome, **records[outcome])
+        for stage, members in STAGES.items()
+        for outcome in members
+    ]
 
 
 def _predict_sizes(prompts: Sequence[PromptAccount]) -> list[GroupSize]:
@@ -181,16 +167,5 @@ def _predict_sizes(prompts: Sequence[PromptAccount]) -> list[GroupSize]:
 
 
 def _sum_totals(prompts: Sequence[PromptAccount]) -> dict[str, float]:
-    return {
-        "prompts": float(len(prompts)),
-        "draws": float(sum(prompt.draws for prompt in prompts)),
-        "rollouts": float(sum(prompt.rollouts for prompt in prompts)),
-        "solved": float(sum(prompt.solved for prompt in prompts)),
-        "generated_tokens": float(sum(prompt.generated_tokens for prompt in prompts)),
-        "trained_tokens": float(sum(prompt.trained_tokens for prompt in prompts)),
-        "saved_tokens": float(sum(prompt.saved_tokens for prompt in prompts)),
-        "advantage_mass": sum(prompt.advantage_mass for prompt in prompts),
-        "engine_seconds": sum(prompt.engine_seconds for prompt in prompts),
-        "verifier_seconds": sum(prompt.verifier_seconds for prompt in prompts),
-        "judge_calls": float(sum(prompt.judge_calls for prompt in prompts)),
-    }
+    sums = pd.DataFrame(prompts)[_PHASE_SUMS].agg(sum)
+    return {"prompts": float(len(prompts)), **sums.astype(float).to_dict()}

@@ -1,6 +1,8 @@
+import random
+
 import pytest
 
-from data_schemas.ledger import GroupOutcome, LedgerRow, PromptCost
+from data_schemas.ledger import SKIPPED, GroupOutcome, LedgerRow, PromptCost
 from data_schemas.prompts import Domain
 from tasks.errors import DataError
 from tasks.ledger.accounts import STAGES, check_conservation, settle, to_csv
@@ -87,6 +89,55 @@ def test_the_stages_add_up_to_all_draws():
     assert account.totals["generated_tokens"] == sum(f.generated_tokens for f in account.outcomes)
     assert 40 == account.totals["saved_tokens"] == sum(f.saved_tokens for f in account.outcomes)
     assert (2, 0) == (draws[GroupOutcome.NON_ZERO_VARIANCE], draws[GroupOutcome.UNSCORED])
+
+
+def test_every_sum_is_what_adding_the_rows_one_by_one_gives():
+    draw = random.Random(0)
+    rows = [
+        row(
+            f"p{draw.randrange(20)}",
+            draw.choice([*GroupOutcome]),
+            generated_tokens=draw.randrange(10**6),
+            abstained=draw.randrange(3),
+            advantage_mass=1e3 * draw.random(),
+            pass_rate_change=draw.uniform(-1, 1),
+        )
+        for _ in range(500)
+    ]
+    costs = [
+        cost(f"p{draw.randrange(19)}").model_copy(update={"engine_seconds": draw.random()})
+        for _ in range(500)
+    ]
+
+    account = settle([*rows, skipped("without a cost")], costs)
+
+    assert 21 == len(account.prompts)
+    for prompt in account.prompts[:-1]:
+        mine = [row for row in rows if row.problem_id == prompt.problem_id]
+        spent = [cost for cost in costs if cost.problem_id == prompt.problem_id]
+        assert prompt.domain is Domain.MATHS
+        assert (len(mine), sum(row.outcome in SKIPPED for row in mine)) == (
+            prompt.draws,
+            prompt.skips,
+        )
+        assert sum(row.generated_tokens for row in mine) == prompt.generated_tokens
+        assert sum(row.rollouts - row.abstained for row in mine) == prompt.judged
+        assert sum(row.advantage_mass for row in mine) == prompt.advantage_mass
+        assert sum(row.pass_rate_change for row in mine) == prompt.pass_rate_change
+        assert sum(cost.engine_seconds for cost in spent) == prompt.engine_seconds
+        assert sum(cost.judge_calls for cost in spent) == prompt.judge_calls
+    assert (0, 0, 40) == (
+        account.prompts[-1].engine_seconds,
+        account.prompts[-1].judge_calls,
+        account.prompts[-1].saved_tokens,
+    )
+    ended = {outcome: [row for row in rows if row.outcome is outcome] for outcome in GroupOutcome}
+    for one in account.outcomes:
+        assert sum(row.advantage_mass for row in ended[one.outcome]) == one.advantage_mass
+        assert sum(row.generated_tokens for row in ended[one.outcome]) == one.generated_tokens
+    earned = sum(prompt.advantage_mass for prompt in account.prompts)
+    assert earned == account.totals["advantage_mass"]
+    assert float(sum(row.generated_tokens for row in rows)) == account.totals["generated_tokens"]
 
 
 def test_the_file_has_a_line_per_prompt():
