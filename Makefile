@@ -1,6 +1,6 @@
 # One environment (.venv), built from lock_cpu.txt once and reused until the lock changes; with
 # ENGINES=real another one (.venv-engines), from lock_engines.txt.
-# Everything a target runs is shown, so that each line also works by hand.
+# Commands are printed, so that each line can also be run by hand.
 
 SHELL := /bin/sh
 VENV := .venv
@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 ENGINES_VENV := .venv-engines
 TORCH := 2.13.0
 UV := 0.13.8
-# Of the trainer image; megatron-core 0.16.1 asks for 2.9 or newer, below 2.12.
+# Version in the trainer image; megatron-core 0.16.1 asks for 2.9 or newer, below 2.12.
 TRANSFORMER_ENGINE := 2.11.0
 STAMP := $(VENV)/.ready-torch-$(TORCH)-lock-$(firstword $(shell cksum lock_cpu.txt))
 ENGINES_STAMP := $(ENGINES_VENV)/.ready-torch-$(TORCH)-lock-$(firstword $(shell cksum lock_engines.txt))
@@ -17,7 +17,7 @@ REAL_ENGINES := $(filter real,$(ENGINES))
 CHOSEN_BIN := $(if $(REAL_ENGINES),$(ENGINES_VENV)/bin,$(BIN))
 CHOSEN_STAMP := $(if $(REAL_ENGINES),$(ENGINES_STAMP),$(STAMP))
 
-# The first of these that is 3.11 or 3.12; or say which: make run PYTHON=/path/to/python3.11
+# The first of these that is 3.11 or 3.12; to choose another: make run PYTHON=/path/to/python3.11
 SUPPORTED := import sys; sys.exit(sys.version_info[:2] not in ((3, 11), (3, 12)))
 PYTHON ?= $(shell for python in python3.11 python3.12 python3 python; do \
 	if $$python -c '$(SUPPORTED)' >/dev/null 2>&1; then echo $$python; break; fi; done)
@@ -27,13 +27,13 @@ PYTHON_FOUND = $(shell $(or $(PYTHON),python3) -c 'import sys; print(sys.version
 COMPILE := $(BIN)/uv pip compile pyproject.toml --python-version 3.11 --no-header --no-annotate --quiet
 CLUSTER := x86_64-manylinux_2_28
 
-# What is passed on to the pipeline: make run ARGS="--sources gsm8k=train.jsonl --store elsewhere"
+# Arguments passed to the pipeline: make run ARGS="--sources gsm8k=train.jsonl --store elsewhere"
 ARGS ?=
 
-# The source tree wins over any installed package called tasks or workflows.
+# The source tree takes precedence over any installed package called tasks or workflows.
 export PYTHONPATH := $(CURDIR)
-# One thread: on a machine with other work, threads that wait for each other cost more than they
-# bring; and results do not depend on how many cores there are.
+# One thread: on a busy machine several threads are slower, and results must not depend on the
+# number of cores.
 export OMP_NUM_THREADS ?= 1
 export TOKENIZERS_PARALLELISM := false
 export HF_HUB_OFFLINE := 1
@@ -56,7 +56,7 @@ REAL := {"curation": {"max_prompt_tokens": 448, "max_response_tokens": 192, "sou
 	"rl_two": {"steps": 6, "prompts_per_step": 12, "domains": {"choice": 1, "extraction": 1, "tool_use": 1}}}
 
 # The same pipeline on real engines: each stage in two processes that share every layer's experts.
-# Warnings of libraries are off: what they miss on a CPU (Apex, Transformer Engine) fills the screen.
+# Warnings of libraries are off: missing GPU packages (Apex, Transformer Engine) fill the screen.
 TWO := "engines": {"rollout": "vllm", "trainer": "megatron", "layout": {"expert": 2}}
 ON_TWO := {"sft": {$(TWO)}, "grading": {$(TWO)}, "evaluation": {$(TWO)}, \
 	"rl_one": {"steps": 10, $(TWO)}, "rl_two": {"steps": 10, $(TWO)}}
@@ -73,7 +73,7 @@ run: $(CHOSEN_STAMP) ## the whole pipeline, from raw rows to a released model; E
 test: lint ## style, types, import contracts and the test suite
 	$(BIN)/python -m pytest
 
-test-engines: $(ENGINES_STAMP) ## what needs vLLM and Megatron-core, in an environment of their own
+test-engines: $(ENGINES_STAMP) ## what needs vLLM and Megatron-core, in a separate environment
 	$(ENGINES_VENV)/bin/python -m pytest -m engines $(ARGS)
 
 lint: $(STAMP) ## style, types and import contracts only
@@ -82,32 +82,32 @@ lint: $(STAMP) ## style, types and import contracts only
 	$(BIN)/basedpyright --pythonpath $(BIN)/python
 	$(BIN)/lint-imports
 
-seeds: $(STAMP) ## the pipeline with three seeds, and what each step of the checkpoint progression gained
+seeds: $(STAMP) ## the pipeline with three seeds, and the gain of each step of the checkpoint progression
 	$(BIN)/pyflyte run workflows/seeds.py seeds $(ARGS)
 
 real: $(STAMP) ## the pipeline on six public data sets: make real DATA=folder
 	$(BIN)/pyflyte run workflows/post_training.py post_training --settings '$(REAL)' $(ARGS)
 
-bench-rewards: $(STAMP) ## verdicts per second, and what rewards add to a step
+bench-rewards: $(STAMP) ## verdicts per second, and time that rewards add to a step
 	$(BIN)/python -m tasks.benchmarks.rewards $(ARGS)
 
 # Answers whose verdict is known, from the data sets in DATA: make examine DATA=folder CASES=5000
-# BFCL's and lm-evaluation-harness's own code judges too where an environment has it (its
-# dependencies are never ours: tasks/benchmarks/examination/command.py says how it is made):
+# BFCL's and lm-evaluation-harness's own code verifies too if an environment has it (its
+# dependencies are kept separate: tasks/benchmarks/examination/command.py describes how to create it):
 #     make examine DATA=folder ARGS="--python .venv-examiner/bin/python"
 CASES ?= 100000
 
 examine: $(STAMP) ## every verifier on answers known to be right or wrong; ARGS=--classes
 	$(BIN)/python -m tasks.benchmarks.examination.command $(DATA) --cases $(CASES) $(ARGS)
 
-bench-rl: $(STAMP) ## one step of RL beside TRL's GRPOTrainer, on the same model and prompts
+bench-rl: $(STAMP) ## one RL step against TRL's GRPOTrainer, on the same model and prompts
 	$(BIN)/python -m tasks.benchmarks.rl_step $(ARGS)
 
-# Seeds and variants shape what runs: make ablation SEEDS=1 VARIANTS=gspo,zv_off
+# SEEDS and VARIANTS select the runs: make ablation SEEDS=1 VARIANTS=gspo,zv_off
 SEEDS ?= 3
 VARIANTS ?=
 
-ablation: $(STAMP) ## what each feature of RL is worth, on equal tokens: about 30 minutes of CPU
+ablation: $(STAMP) ## effect of each RL feature on equal tokens: about 30 minutes of CPU
 	EACHPROMPT_SEEDS=$(SEEDS) EACHPROMPT_VARIANTS=$(VARIANTS) \
 		$(BIN)/pyflyte run workflows/ablation.py ablation $(ARGS)
 
@@ -117,23 +117,23 @@ audit: $(STAMP) ## walk back from the released model to the raw files, re-hashin
 # make budget TARGET=single_node, or a model directory: make budget TARGET=my/model ARGS="--gpus 8"
 TARGET ?= full_scale
 
-budget: $(STAMP) ## does a layout fit its GPUs? memory of one GPU, part by part
+budget: $(STAMP) ## GPU memory of a layout: one GPU, by part
 	$(BIN)/pyflyte run workflows/capacity.py capacity \
 		--$(if $(wildcard $(TARGET)/.),model,preset) $(TARGET) $(ARGS)
 
 mismatch: $(CHOSEN_STAMP) ## rollout engine against trainer, router replay off, R2 and R3; ENGINES=real
 	COLUMNS=170 $(CHOSEN_BIN)/pyflyte run workflows/mismatch.py mismatch --engines $(or $(ENGINES),embedded) $(ARGS)
 
-drift: $(CHOSEN_STAMP) ## the same over 50 steps of RL, as a table and a picture; ENGINES=real
+drift: $(CHOSEN_STAMP) ## the same over 50 steps of RL, as a table and a figure; ENGINES=real
 	$(CHOSEN_BIN)/python -m tasks.mismatch.drift --engines $(or $(ENGINES),embedded) $(ARGS)
 
-bench-engines: $(STAMP) ## vLLM, Megatron-core, the embedded engines and generate, side by side
+bench-engines: $(STAMP) ## vLLM, Megatron-core, the embedded engines and generate compared
 	$(if $(wildcard $(ENGINES_VENV)/bin/python),$(ENGINES_VENV)/bin,$(BIN))/python -m tasks.benchmarks.engines $(ARGS)
 
 settings: $(STAMP) ## every setting with its value, limits, unit and source; PRESET=single_node
 	$(BIN)/python -m tasks.intake.listing $(PRESET)
 
-# trl asks for torch, which stands apart: the override leaves it, and its CUDA packages, out.
+# trl requires torch, which is installed separately: the override excludes it and its CUDA packages.
 lock: $(STAMP) ## resolve the lock files anew from pyproject.toml, keeping pins that still fit
 	echo 'torch; python_version < "3"' | $(COMPILE) --overrides /dev/stdin --extra dev --universal --output-file lock_cpu.txt
 	printf '%s; python_version < "3"\n' torch torchvision torchaudio torchcodec triton \
@@ -147,8 +147,8 @@ clean: ## remove the environments and the tools' caches; runs/ stays
 	rm -rf $(VENV) $(ENGINES_VENV) .pytest_cache .ruff_cache .import_linter_cache .hypothesis
 
 # torch goes first, by pip, so that the index you configured decides between CPU and CUDA.
-# --clear: an environment whose making was interrupted has no stamp and is made anew. The stamp's
-# name has the lock's checksum, so its date is of no account.
+# --clear: an environment whose creation was interrupted has no stamp and is created again. The
+# stamp's name contains the checksum of the lock, so its date is ignored.
 define made_from
 	$(if $(PYTHON_FITS),,$(error EachPrompt needs Python 3.11 or 3.12, found $(or $(PYTHON_FOUND),none). \
 		Install one, or name it: make PYTHON=/path/to/python3.11))

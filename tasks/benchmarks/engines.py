@@ -1,4 +1,4 @@
-"""Engines side by side: `python -m tasks.benchmarks.engines --help`.
+"""Comparison of engines: `python -m tasks.benchmarks.engines --help`.
 
 One model, the same prompts, and the same number of tokens for all: the copy of the model that is
 measured ends a response with its padding token, which no training ever made likely, so every answer
@@ -7,8 +7,8 @@ round, so that whatever else the machine does falls on all of them; ratios are t
 round, without a GPU of the CPU seconds of this process, which other work hardly touches: no side
 has a process of its own. The first round is not counted: it allocates and compiles.
 
-What a rollout engine does beside drawing tokens is part of it: log-probs and recorded routes. Plain
-`generate` does neither. An update is one optimizer step with the routes replayed.
+The work of a rollout engine in addition to sampling is included: log-probs and recorded routes.
+Plain `generate` does neither. An update is one optimizer step with the routes replayed.
 """
 
 import argparse
@@ -106,7 +106,7 @@ def take_turns(sides: Mapping[str, Turn], rounds: int) -> dict[str, list[Pace]]:
     return paces
 
 
-def compared(paces: Mapping[str, Sequence[Pace]], base: str, *, by_clock: bool) -> list[Speed]:
+def compare_paces(paces: Mapping[str, Sequence[Pace]], base: str, *, by_clock: bool) -> list[Speed]:
     """Divide every side by the base, round by round.
 
     Args:
@@ -272,7 +272,9 @@ def rollout_speeds(model: Path, precision: Precision, load: Load, rounds: int) -
                 engine = opened.enter_context(closing(open_rollout(engines, model)))
                 sides[name] = engine_turn(engine, requests, load)
         sides["generate"] = generate_turn(model, precision, requests, load)
-        return compared(take_turns(sides, rounds), EMBEDDED, by_clock=torch.cuda.is_available())
+        return compare_paces(
+            take_turns(sides, rounds), EMBEDDED, by_clock=torch.cuda.is_available()
+        )
 
 
 def update_speeds(model: Path, load: Load, rounds: int) -> list[Speed]:
@@ -291,7 +293,9 @@ def update_speeds(model: Path, load: Load, rounds: int) -> list[Speed]:
             if _is_here(engines):
                 trainer = opened.enter_context(closing(open_trainer(engines, model)))
                 sides[name] = trainer_turn(trainer, batch)
-        return compared(take_turns(sides, rounds), EMBEDDED, by_clock=torch.cuda.is_available())
+        return compare_paces(
+            take_turns(sides, rounds), EMBEDDED, by_clock=torch.cuda.is_available()
+        )
 
 
 def speeds_table(title: str, speeds: Sequence[Speed]) -> Table:

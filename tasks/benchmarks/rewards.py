@@ -1,4 +1,4 @@
-"""How fast verdicts come, and what they add to a step: `python -m tasks.benchmarks.rewards`.
+"""Verdicts per second, and the time they add to a step: `python -m tasks.benchmarks.rewards`.
 
 Rates: every verifier called one by one in this process, and through the scoring service with 1, 2,
 4 ... workers, in the same run; for algebra also math-verify, called in this process as reward
@@ -93,7 +93,7 @@ def finish_times(lengths: Sequence[float], slots: int, tokens_per_s: float) -> l
     return ends
 
 
-def added(work: Sequence[Case], ends: Sequence[float]) -> Added:
+def measure_added(work: Sequence[Case], ends: Sequence[float]) -> Added:
     """Score a step's responses in three ways; `ends` says when each is there."""
     source = random.Random(0)
     pool = [pair for case in work for pair in zip(case.problems, case.responses, strict=True)]
@@ -123,17 +123,17 @@ def added(work: Sequence[Case], ends: Sequence[float]) -> Added:
 
 def main(arguments: Sequence[str]) -> None:
     """Measure and print; see --help."""
-    asked = _arguments(arguments)
+    options = _arguments(arguments)
     console = Console(width=110)
     workers = [count for count in (1, 2, 4, 8, 16, 32) if count <= max(1, os.cpu_count() or 1)]
-    work = cases(asked.count)
+    work = cases(options.count)
     measured = rates(work, workers)
     console.print(_rates_table(measured, workers))
-    lengths = _lengths(asked.trace, asked.responses)
-    step = added(work, finish_times(lengths, asked.slots, asked.rate))
+    lengths = _lengths(options.trace, options.responses)
+    step = measure_added(work, finish_times(lengths, options.slots, options.rate))
     console.print(_added_table(step, len(lengths)))
-    if asked.plot:
-        _plot(asked.plot, measured, workers, step)
+    if options.plot:
+        _plot(options.plot, measured, workers, step)
 
 
 def _arguments(arguments: Sequence[str]) -> argparse.Namespace:
@@ -209,7 +209,7 @@ def _added_table(step: Added, responses: int) -> Table:
 
 
 def _plot(path: Path, measured: Sequence[Rates], workers: Sequence[int], step: Added) -> None:
-    from matplotlib.figure import Figure  # only where a picture is asked for
+    from matplotlib.figure import Figure  # only where a picture is options for
 
     figure = Figure(figsize=(11, 4), layout="constrained")
     speed, time_axis = figure.subplots(1, 2)

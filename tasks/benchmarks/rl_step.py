@@ -62,7 +62,7 @@ def reward(text: str) -> float:
 
 
 class InlineScorer:
-    """The Scorer of the benchmark: judges here, as TRL does."""
+    """The Scorer of the benchmark: scores in this process, as TRL does."""
 
     def __init__(self, folder: Path) -> None:
         self._tokenizer = load_tokenizer(folder)
@@ -73,7 +73,7 @@ class InlineScorer:
         self._waiting.append(item)
 
     def gather(self) -> dict[tuple[str, int], Scored]:
-        """Judge everything."""
+        """Score all responses."""
         items, self._waiting = self._waiting, []
         texts = [response_text(self._tokenizer, item.tokens.tolist()) for item in items]
         return {
@@ -172,7 +172,7 @@ def alternate(steps: int, folder: Path) -> tuple[list[Turn], list[Turn]]:
     settings, drawn = settings_of(steps), problems(256)
     lengths: list[int] = []
 
-    def judged(
+    def score(
         completions: Sequence[Sequence[dict[str, str]]],
         completion_ids: Sequence[Sequence[int]],
         **_: object,
@@ -208,7 +208,7 @@ def alternate(steps: int, folder: Path) -> tuple[list[Turn], list[Turn]]:
     turns = Alternation(settings.num_mini_batches, lambda: sum(lengths), lambda: our_turn(records))
     trainer = GRPOTrainer(
         model=load_model(MODEL),
-        reward_funcs=judged,
+        reward_funcs=score,
         args=config,
         train_dataset=Dataset.from_list(rows),
         processing_class=load_tokenizer(MODEL),

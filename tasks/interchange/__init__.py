@@ -1,1 +1,1 @@
-"""What one stage leaves behind and several others read, so that they need not import each other."""
+"""Files that one stage writes and several others read, so that stages do not import each other."""

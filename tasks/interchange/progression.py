@@ -1,4 +1,4 @@
-"""What evaluations leave behind, read by everybody who has to judge a model by it.
+"""Files that evaluations write and that stages read to compare models.
 
 A folder of one model holds report.json and samples.parquet. A checkpoint progression holds
 progression.json, the reports of all models in training order, and comparisons.json, the last of

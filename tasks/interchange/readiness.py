@@ -1,4 +1,4 @@
-"""Is what was curated enough for what the settings ask? Asked before anything is trained."""
+"""Check before training that the curated data is sufficient for the settings."""
 
 import logging
 from collections.abc import Sequence

@@ -1,1 +1,1 @@
-"""Who made what from what: statements on disk, and their catalogue in MLflow."""
+"""Lineage: statements on disk, and their catalogue in MLflow."""

@@ -1,11 +1,11 @@
-"""MLflow as a catalogue of what the statements prove.
+"""MLflow as a catalogue of the statements.
 
 One MLflow run per stage and execution; datasets and models are linked as its inputs and
 outputs. MLflow can be edited by any client, so nothing here is evidence: the audit checks
-it against the statements. Only MlflowClient is used, and no global state but where
+it against the statements. Only MlflowClient is used, without global state except where
 MLflow itself reads it (`_version_of`).
 
-What MLflow 3.17 makes us do: dataset digests end at 36 characters, the full sha256 is a
+Limits of MLflow 3.17: dataset digests end at 36 characters, the full sha256 is a
 tag; metric names refuse `@`; linking an output twice is an error; a model version's
 `model_id` is lost, its `source` is not; a run has no dataset outputs, so these are inputs
 with the context `output/<role>`.
@@ -76,7 +76,7 @@ _REFUSALS = {
 
 
 def connect(tracking_uri: str) -> "MlflowClient":
-    """Open a client with little patience; the first use of a new sqlite file takes seconds."""
+    """Open a client with short timeouts; the first use of a new sqlite file takes seconds."""
     for name, value in _PATIENCE.items():
         os.environ.setdefault(name, value)
     from mlflow import MlflowClient
@@ -91,7 +91,7 @@ def connect(tracking_uri: str) -> "MlflowClient":
 
 
 def sqlite_path(tracking_uri: str) -> Path | None:
-    """Say which file a `sqlite:///` uri means."""
+    """Return the file of a `sqlite:///` uri."""
     scheme = "sqlite:///"
     return Path(tracking_uri.removeprefix(scheme)) if tracking_uri.startswith(scheme) else None
 
@@ -128,7 +128,7 @@ class Catalogue:
                         pass
 
     def run_id(self, run: str) -> str:
-        """Return the MLflow run with this key, '' if there is none or nobody answers."""
+        """Return the MLflow run with this key, '' if there is none or MLflow does not answer."""
         try:
             with boundary():
                 return self._runs.get(run) or self._find_run(run) or ""
@@ -151,7 +151,7 @@ class Catalogue:
                 EXPERIMENT, _artifact_location(self._tracking_uri)
             )
         except MlflowException:
-            # Another stage was faster.
+            # Another stage created it at the same time.
             experiment = self._client.get_experiment_by_name(EXPERIMENT)
             if experiment is None:
                 raise
@@ -330,25 +330,25 @@ def _global_tracking(uri: str) -> Iterator[None]:
     """Let the SQL registry find the model: it looks in the global tracking store.
 
     MLflow writes that store into the environment as well, where the next run of this process
-    would take it for the user's word.
+    would read it as the user's setting.
     """
     import mlflow
 
-    said = os.environ.get(_TRACKING_URI)
+    user_value = os.environ.get(_TRACKING_URI)
     before = mlflow.get_tracking_uri()
     mlflow.set_tracking_uri(uri)
     try:
         yield
     finally:
         mlflow.set_tracking_uri(before)
-        if said is None:
+        if user_value is None:
             os.environ.pop(_TRACKING_URI, None)
         else:
-            os.environ[_TRACKING_URI] = said
+            os.environ[_TRACKING_URI] = user_value
 
 
 def metric_name(name: str) -> str:
-    """Say a metric's name in the characters MLflow takes: 'pass@4' is 'pass_at_4'."""
+    """Convert a metric's name to the characters MLflow accepts: 'pass@4' is 'pass_at_4'."""
     return re.sub(r"[^\w\-. :/]", "_", name.replace("@", "_at_"))[:250]
 
 
@@ -386,7 +386,7 @@ def _milliseconds(event: Event) -> int:
 
 @contextmanager
 def boundary() -> Iterator[None]:
-    """Turn whatever MLflow throws into ours: refused for good, or not there now."""
+    """Convert errors of MLflow: DataError if refused, EngineError if unavailable."""
     try:
         yield
     except PipelineError:

@@ -1,6 +1,6 @@
-"""Reading MLflow back: versions, models and runs as plain records.
+"""Read versions, models and runs from MLflow as plain records.
 
-What stands here can have been edited by anybody with a client; `tasks.audit` checks it
+These records can be edited by anybody with a client; `tasks.audit` checks it
 against the statements.
 """
 
@@ -71,7 +71,7 @@ class StageRun:
 
 
 class Lookup:
-    """Questions to one tracking store.
+    """Queries to one tracking store.
 
     Every method raises EngineError when it does not answer.
 

@@ -1,4 +1,4 @@
-"""What a stage has to tell MLflow, on disk first.
+"""Events for MLflow, written to disk before they are sent.
 
 Every event is one JSON line, appended and fsynced before anything is sent, so neither an
 outage of the tracking server nor the death of the process loses one. A file is shipped
@@ -106,7 +106,7 @@ class Spool:
         )
 
     def close(self, *, shipped: bool) -> None:
-        """Let go of the file; a shipped one is filed away."""
+        """Close the file; a shipped one is moved to `shipped/`."""
         if shipped:
             done = self.path.parent / "shipped"
             done.mkdir(exist_ok=True)
@@ -124,14 +124,14 @@ def new_spool(folder: Path, run: str) -> Spool:
 
 
 def ship_left_over(folder: Path, receiver: Receiver) -> list[Path]:
-    """Ship every spool nobody holds; returns what stays because nobody answers.
+    """Ship every unlocked spool; return those that remain because MLflow does not answer.
 
     A spool without end belongs to a process that was killed: its run is marked so.
     """
     left: list[Path] = []
     # Producers end before their consumers start, and must arrive first.
     for path in sorted(folder.glob("*.jsonl"), key=lambda path: path.stat().st_mtime):
-        with _held(path) as spool:
+        with _lock(path) as spool:
             if spool is None:
                 continue
             if not spool.finished:
@@ -144,8 +144,8 @@ def ship_left_over(folder: Path, receiver: Receiver) -> list[Path]:
 
 
 @contextmanager
-def _held(path: Path) -> Iterator[Spool | None]:
-    """Yield the spool, or nothing if a living process holds it or has filed it away."""
+def _lock(path: Path) -> Iterator[Spool | None]:
+    """Yield the spool, or None if a running process holds it or has moved it."""
     try:
         spool = Spool(path)
     except (BlockingIOError, FileNotFoundError):

@@ -1,4 +1,4 @@
-"""One stage on record: what it read, what it made, what it counted.
+"""Record of one stage: its inputs, outputs, facts and metrics.
 
     with stage("curate", settings, store, execution, code) as record:
         with record.output("curated") as out:
@@ -6,8 +6,8 @@
         return record.ref("curated", DatasetRef)
 
 The first `ref` closes the statement: a reference carries the statement's digest, so
-everything the statement says must be known by then. Metrics, rows and `register` may
-still follow. MLflow being away stops nothing and loses nothing (see `spool`).
+the statement must be complete by then. Metrics, rows and `register` may
+still follow. An outage of MLflow stops nothing and loses nothing (see `spool`).
 """
 
 import logging
@@ -64,7 +64,7 @@ class StageRecord:
         self._spool = spool
         self._catalogue = Catalogue(store.tracking_uri)
         self._shipped = time.monotonic()
-        self._beside: threading.Thread | None = None
+        self._sender: threading.Thread | None = None
         self._inputs: list[Input] = []
         self._outputs: dict[str, Output] = {}
         self._linked: set[str] = set()
@@ -83,7 +83,7 @@ class StageRecord:
         path = localise(ref.uri, ref.digest, workplace(self._store))
         item = Input(role=role, uri=ref.uri, digest=ref.digest, statement=ref.statement)
         self._inputs.append(item)
-        self._tell_link("input", type(ref).__name__, item, name=role)
+        self._append_link("input", type(ref).__name__, item, name=role)
         return path
 
     def source(self, role: str, path: Path) -> Path:
@@ -97,7 +97,7 @@ class StageRecord:
             role=role, uri=path.resolve().as_uri(), digest=source_digest(path), statement=""
         )
         self._inputs.append(item)
-        self._tell_link("input", "source", item, name=role)
+        self._append_link("input", "source", item, name=role)
         return path
 
     @contextmanager
@@ -123,26 +123,26 @@ class StageRecord:
         self._facts.update(facts)
 
     def rows(self, rows_in: int, rows_out: int) -> None:
-        """Say how many rows went in and came out, for the stage table."""
+        """Record the numbers of input and output rows, for the stage table."""
         self._rows = (rows_in, rows_out)
 
     def metrics(self, step: int, values: Mapping[str, float]) -> None:
         """Put the metrics of one step on the spool; MLflow gets them within seconds.
 
-        A thread sends them: a server that takes the connection and says nothing holds nobody up.
+        A thread sends them, so a server that accepts the connection but hangs blocks nothing.
         """
         self._spool.append(MetricsLogged(step=step, values=dict(values)))
-        sending = self._beside is not None and self._beside.is_alive()
+        sending = self._sender is not None and self._sender.is_alive()
         if time.monotonic() - self._shipped > _SHIP_EVERY_S and not sending:
-            self._beside = threading.Thread(target=self._send, name="to-mlflow", daemon=True)
-            self._beside.start()
+            self._sender = threading.Thread(target=self._send, name="to-mlflow", daemon=True)
+            self._sender.start()
 
     def ref(self, role: str, kind: type[Ref]) -> Ref:
         """Return the reference to an output and close the statement."""
         assert role in self._outputs, f"{self._name} has no output {role!r}"
         self._close()
         output = self._outputs[role]
-        self._tell_output(output, kind.__name__)
+        self._append_output(output, kind.__name__)
         return kind(uri=output.uri, digest=output.digest, statement=self._statement)
 
     def register(self, role: str, name: str, *, released: bool, tags: Mapping[str, str]) -> None:
@@ -160,7 +160,7 @@ class StageRecord:
         )
 
     def start(self, execution: Execution, *, reachable: bool) -> None:
-        """Show the run in MLflow, unless it was away a moment ago."""
+        """Show the run in MLflow, unless it was unreachable a moment ago."""
         self._spool.append(
             StageStarted(
                 stage=self._name,
@@ -180,7 +180,7 @@ class StageRecord:
         """Close the statement, file the execution record and end the MLflow run."""
         self._close()
         for output in self._outputs.values():
-            self._tell_output(output, DatasetRef.__name__)
+            self._append_output(output, DatasetRef.__name__)
         self._spool.append(FactsCounted(values=self._facts))
         reachable = self._ship()
         record = ExecutionRecord(
@@ -204,8 +204,8 @@ class StageRecord:
             self._end("FAILED", {"eachprompt.error": reason[:500]}, reachable=True)
 
     def _ship(self) -> bool:
-        if self._beside is not None:
-            self._beside.join()
+        if self._sender is not None:
+            self._sender.join()
         return self._send()
 
     def _send(self) -> bool:
@@ -217,7 +217,7 @@ class StageRecord:
     def _end(
         self, status: Literal["FINISHED", "FAILED"], tags: Mapping[str, str], *, reachable: bool
     ) -> None:
-        """End the run and let go of the spool, which stays if nobody answered."""
+        """End the run and close the spool, which remains if MLflow did not answer."""
         self._spool.append(StageFinished(status=status, tags=dict(tags)))
         shipped = reachable and self._ship()
         place = store_at(self._store.uri)
@@ -247,13 +247,13 @@ class StageRecord:
             ),
         )
 
-    def _tell_output(self, output: Output, kind: str) -> None:
+    def _append_output(self, output: Output, kind: str) -> None:
         if output.role not in self._linked:
             self._linked.add(output.role)
             item = Input(**output.model_dump(), statement=self._statement)
-            self._tell_link("output", kind, item, name=self._name)
+            self._append_link("output", kind, item, name=self._name)
 
-    def _tell_link(
+    def _append_link(
         self, way: Literal["input", "output"], kind: str, item: Input, *, name: str
     ) -> None:
         parents = [parent.digest for parent in self._inputs] if way == "output" else []
@@ -299,7 +299,7 @@ def stage(
 
 
 def sync(store: StoreRef) -> bool:
-    """Send MLflow what earlier stages could not; True if nothing is left."""
+    """Send the events that earlier stages could not send; True if none are left."""
     folder = workplace(store) / "spool"
     place = store_at(f"{store.uri}/spool")
     away = {}

@@ -1,9 +1,9 @@
-"""Statements on disk: the chain of who made what from what.
+"""Statements on disk: the chain of inputs and outputs.
 
 A statement lies at `<store>/statements/<digest>.json` and is named by the sha256 of
 its bytes, which contain the digests of its inputs' statements: nobody can change a
-link without changing every name after it. `<store>/executions/<execution>/` says when
-and where; it is for people and proves nothing.
+link without changing every name after it. `<store>/executions/<execution>/` records
+when and where; it is informative and no evidence.
 """
 
 import functools
@@ -31,7 +31,7 @@ def environment_digest() -> str:
 
 
 def statement_uri(store: str, digest: str) -> str:
-    """Say where a statement lies."""
+    """Return the uri of a statement."""
     return f"{store}/statements/{digest}.json"
 
 

@@ -2,9 +2,9 @@
 
     python -m tasks.mismatch.drift --engines real --steps 50 --out drift
 
-One phase per way of replay, from the same model, problems and seed: the first step's answers are
-the same, later ones are those of policies that were trained differently. What is drawn is what the
-gate recorded, before the update of each step. A run that was stopped goes on where it was.
+One phase per replay mode, from the same model, problems and seed: the first step's answers are
+the same, later ones are those of policies that were trained differently. The plot shows the
+values that the gate recorded before the update of each step. A stopped run continues.
 """
 
 import argparse
@@ -25,7 +25,7 @@ from data_schemas.mismatch import GateRecord
 from data_schemas.prompts import Domain, Problem
 from data_schemas.rl_settings import EngineSettings, RewardSettings, RLSettings, RouterReplay
 from tasks.foundation.base import check_model_folder, shipped_base
-from tasks.mismatch.numerics import EMBEDDED, real, sample_problems
+from tasks.mismatch.numerics import EMBEDDED, real_engines, sample_problems
 from tasks.platform.command_line import positive, run
 from tasks.platform.progress import progress
 from tasks.rewards.scoring.service import ScoringService
@@ -36,7 +36,7 @@ from tasks.store.files import write_bytes
 DOMAINS = (Domain.MATHS, Domain.CHOICE, Domain.EXTRACTION, Domain.TOOL_USE)
 """Verified by rules alone: no sandbox, no judge."""
 MAX_ABSTAINED = 0.5
-"""More than by default: a step that stops a phase would leave a hole in the picture."""
+"""More than by default: a phase that stops early would be missing from the figure."""
 NO_CANARIES = 1_000_000
 """Steps between two checks of all verifiers, including those not used here."""
 NUM_PROBLEMS = 400
@@ -45,7 +45,7 @@ SCREEN_WIDTH = 100
 PICTURE_FILE, RECORDS_FILE, MODEL = "drift.png", "drift.json", "model"
 
 Course = Mapping[RouterReplay, Sequence[GateRecord]]
-"""The gate's record of every step, by way of replay."""
+"""The gate's record of every step, by replay mode."""
 
 
 def settings_of(
@@ -104,7 +104,7 @@ def drift_table(course: Course) -> Table:
 
 
 def picture(course: Course, title: str) -> bytes:
-    """Draw k3 of every step on a logarithmic scale, one line per way of replay."""
+    """Draw k3 of every step on a logarithmic scale, one line per replay mode."""
     figure = Figure(figsize=(7.0, 3.2), layout="constrained")
     axes = figure.subplots()
     for replay, gates in course.items():
@@ -125,7 +125,7 @@ def picture(course: Course, title: str) -> bytes:
     return stream.getvalue()
 
 
-def _ways(text: str) -> list[RouterReplay]:
+def _parse_modes(text: str) -> list[RouterReplay]:
     try:
         return [RouterReplay(way.strip()) for way in text.split(",")]
     except ValueError as error:
@@ -144,7 +144,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--model", default="", help="directory to start from; the shipped one")
     parser.add_argument("--rollout", choices=precisions, default="bf16", help="precision")
     parser.add_argument("--trainer", choices=precisions, default="fp32", help="if real: precision")
-    parser.add_argument("--replay", type=_ways, default="off,r3", help="ways, of off, r2 and r3")
+    parser.add_argument("--replay", type=_parse_modes, default="off,r3", help="modes: off, r2, r3")
     parser.add_argument("--steps", type=positive, default=50)
     parser.add_argument("--prompts", type=positive, default=12, help="of a step, 8 answers each")
     parser.add_argument("--tokens", type=positive, default=64, help="of an answer")
@@ -163,7 +163,7 @@ def main(arguments: Sequence[str]) -> None:
     rollout, trainer = Precision(options.rollout), Precision(options.trainer)
     engines = EMBEDDED[0].model_copy(update={"precision": rollout})
     if options.engines == "real":
-        engines = real(rollout, trainer)
+        engines = real_engines(rollout, trainer)
     out, course = Path(options.out), {}
     model = Path(options.model) if options.model else shipped_base()
     check_model_folder(model)

@@ -3,7 +3,7 @@
 Prompts are answered once per rollout engine and precision; every trainer, with the same weights,
 scores the answers with its own routes, and with those the rollout recorded (R3). R2 replays the
 trainer's own routes of its first pass: before an update its log-probs are those without replay, but
-for rounding, so its row says what R2 leaves of the mismatch, which is all.
+for rounding, so its row shows that R2 leaves the mismatch unchanged.
 Letters: N sequences, T tokens, L MoE layers, K experts per token.
 """
 
@@ -41,7 +41,7 @@ WIDE_NATS = 0.1
 """A token whose log-probs differ by more has a probability about a tenth off."""
 
 
-def real(rollout: Precision, trainer: Precision) -> MachineSettings:
+def real_engines(rollout: Precision, trainer: Precision) -> MachineSettings:
     """vLLM in one precision against Megatron in another."""
     return MachineSettings(
         rollout=RolloutKind.VLLM,
@@ -53,9 +53,9 @@ def real(rollout: Precision, trainer: Precision) -> MachineSettings:
 
 EMBEDDED = (MachineSettings(precision=Precision.BF16), MachineSettings(precision=Precision.FP32))
 REAL = (
-    real(Precision.BF16, Precision.BF16),
-    real(Precision.BF16, Precision.FP32),
-    real(Precision.FP32, Precision.FP32),
+    real_engines(Precision.BF16, Precision.BF16),
+    real_engines(Precision.BF16, Precision.FP32),
+    real_engines(Precision.FP32, Precision.FP32),
 )
 PAIRS = {"embedded": EMBEDDED, "real": REAL}
 """By name: pairs of engines that one table compares."""
@@ -63,7 +63,7 @@ PAIRS = {"embedded": EMBEDDED, "real": REAL}
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """Trainer against rollout engine, one pair under one way of replay."""
+    """Trainer against rollout engine, one pair under one replay mode."""
 
     engines: MachineSettings
     replay: RouterReplay
@@ -125,11 +125,13 @@ def gaps(
     for pair in pairs:
         rollouts = answered[pair.rollout, pair.precision]
         with closing(open_trainer(pair, model)) as trainer:
-            found.extend(_measured(pair, trainer, rollouts))
+            found.extend(_measure_pair(pair, trainer, rollouts))
     return found
 
 
-def _measured(pair: MachineSettings, trainer: Trainer, rollouts: Sequence[Rollout]) -> list[Gap]:
+def _measure_pair(
+    pair: MachineSettings, trainer: Trainer, rollouts: Sequence[Rollout]
+) -> list[Gap]:
     batch = token_batch(
         [ScoredRollout(rollout, "", abstain("not_asked"), 0.0) for rollout in rollouts],
         use_routes=True,

@@ -1,4 +1,4 @@
-"""What a person sees of an error at a prompt: one line on standard error, and the exit code.
+"""Errors on the command line: one line on standard error, and the exit code.
 
 2 = what was typed is wrong (a setting, a path, an option); 1 = everything else that has a name in
 `tasks.errors`. Errors without one are bugs and keep their traceback, as all errors do in a pod and
@@ -22,7 +22,7 @@ FAILED = 1
 
 
 def exit_code(error: PipelineError) -> int:
-    """Say what a process ends with because of an error."""
+    """Return the exit code of an error."""
     return WRONG_INPUT if isinstance(error, SettingsError) else FAILED
 
 
@@ -33,7 +33,7 @@ def is_typed_by_hand() -> bool:
 
 
 @contextmanager
-def one_line() -> Iterator[None]:
+def print_errors_on_one_line() -> Iterator[None]:
     """Print an error of ours as one line where a person typed the command; else let it pass.
 
     Raises:

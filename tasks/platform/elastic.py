@@ -74,7 +74,7 @@ def team(grace_s: int) -> Team:
 
 
 class TeamTask(PytorchElasticFunctionTask):
-    """The plugin's task, with errors told apart."""
+    """The plugin's task, with errors mapped to this project's classes."""
 
     def __init__(self, task_config: Team, task_function: Callable[..., Any], **kwargs: Any) -> None:
         super().__init__(task_config, task_function, **kwargs)

@@ -1,6 +1,6 @@
 """The decorator of the workflows that people start, `pyflyte run workflows/NAME.py NAME`.
 
-Beside what Flyte's `workflow` does it
+In addition to Flyte's `workflow` it
 
 - checks what was typed against the signature, whose types may carry limits (`Annotated`),
 - prints an error of ours as one line, with the exit code of `tasks.platform.command_line`,
@@ -75,7 +75,7 @@ class EntryPoint(PythonFunctionWorkflow):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Check the inputs, then run as a workflow does."""
-        with command_line.one_line():
+        with command_line.print_errors_on_one_line():
             if command_line.is_typed_by_hand():
                 command_line.refuse_repeated(sys.argv, list(self._kinds))
             return super().__call__(*args, **self._checked(kwargs))
@@ -132,7 +132,7 @@ def _reader(name: str, model: type[BaseModel]) -> type[BaseModel]:
     """A type through which pyflyte reads JSON as a model; its faults are one line."""
 
     def read(_: type[BaseModel], json_data: str | bytes | bytearray, **options: Any) -> BaseModel:
-        with command_line.one_line():
+        with command_line.print_errors_on_one_line():
             try:
                 return model.model_validate_json(json_data, **options)
             except ValidationError as error:

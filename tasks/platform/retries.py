@@ -22,7 +22,7 @@ def recoverable(function: Callable[Args, Result]) -> Callable[Args, Result]:
     @functools.wraps(function)
     def run(*args: Args.args, **kwargs: Args.kwargs) -> Result:
         if _is_local_run():  # where nothing is tried again
-            with command_line.one_line():
+            with command_line.print_errors_on_one_line():
                 return function(*args, **kwargs)
         try:
             return function(*args, **kwargs)

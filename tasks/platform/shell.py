@@ -37,7 +37,7 @@ temporary.tidy()
 def shell(
     name: str,
 ) -> Callable[[Callable[Args, Result]], Callable[Args, Result]]:
-    """Make a function the Flyte task of one stage of the table; its errors are told apart."""
+    """Make a function the Flyte task of one stage of the table; errors are mapped for retries."""
 
     def make(function: Callable[Args, Result]) -> Callable[Args, Result]:
         arguments = task_arguments(name)

@@ -1,1 +1,1 @@
-"""New data in, a promoted model out, or the reason why not."""
+"""Retraining on new data, up to a promoted model or the reason for a refusal."""

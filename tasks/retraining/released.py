@@ -1,4 +1,4 @@
-"""What the released model is, and what it was trained and examined on."""
+"""The released model, and the data it was trained and evaluated on."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Flyte shells of retraining: what is released, what is new, is it worth it, and the watermark."""
+"""Flyte shells of retraining: released model, new files, learning value, watermark."""
 
 from typing import NamedTuple
 
@@ -25,7 +25,7 @@ GRADED = "graded.parquet"
 
 
 class Start(NamedTuple):
-    """What a retraining goes out from."""
+    """Start of a retraining."""
 
     model: CheckpointRef
     known: list[DatasetRef]
@@ -33,7 +33,7 @@ class Start(NamedTuple):
 
 
 class News(NamedTuple):
-    """What lay in the inbox."""
+    """New files of the inbox."""
 
     raw: DatasetRef
     files: list[InboxFile]
@@ -42,7 +42,7 @@ class News(NamedTuple):
 
 
 class Assessed(NamedTuple):
-    """What there is to learn from it, if anything."""
+    """Assessment of the learning value."""
 
     assessment: Assessment
     is_worth: bool
@@ -72,7 +72,7 @@ def scan_inbox(
         keys = intake.content_keys(row for table in tables for row in read_table(table, Problem))
         with record.output("raw") as out:
             report = intake.take_in(settings.inbox, files, keys, out)
-        decision = worth.worth_grading(settings, report)
+        decision = worth.decide_grading(settings, report)
         facts = {"rows": report.rows, "valid": report.valid, "fresh": report.fresh}
         record.facts(facts)
         record.rows(report.rows, report.fresh)
@@ -83,7 +83,7 @@ def scan_inbox(
 
 @shell("skip_grading")
 def skip_grading(decision: Decision) -> Assessed:
-    """Go on without looking closer: there is too little for it to be worth a model's time."""
+    """Continue without grading: there are too few new rows."""
     return Assessed(Assessment(decision=decision, lesson=None), is_worth=False)
 
 
@@ -94,7 +94,7 @@ def assess_learning_value(
     """Decide by what the released model already solves, and fit the phase to what is there."""
     folder = localise(graded.uri, graded.digest, workplace(store))
     problems = read_table(folder / GRADED, GradedProblem)
-    decision = worth.worth_learning(settings, [problem.pass_rate for problem in problems])
+    decision = worth.decide_learning(settings, [problem.pass_rate for problem in problems])
     lesson = None
     if decision.outcome is Outcome.LEARN:
         phase = fit_phase(settings.rl, problems, "rl")
@@ -106,16 +106,16 @@ def assess_learning_value(
 def record_skip(
     settings: RetrainSettings, decision: Decision, files: list[InboxFile], store: StoreRef
 ) -> str:
-    """Say why nothing is trained; files that teach nothing are not looked at again."""
+    """Report why nothing is trained; files without learning value are not read again."""
     if decision.outcome is Outcome.SKIP:
         watermark.advance(store.uri, settings.inbox, files)
-    said = f"Not retrained: {decision.reason}."
-    Console(soft_wrap=True, highlight=False).print(said, markup=False)
-    return said
+    message = f"Not retrained: {decision.reason}."
+    Console(soft_wrap=True, highlight=False).print(message, markup=False)
+    return message
 
 
 @shell("conclude")
 def conclude(settings: RetrainSettings, page: str, files: list[InboxFile], store: StoreRef) -> str:
-    """Mark the files as dealt with, now that everything made of them is safe."""
+    """Mark the files as processed, now that all results are stored."""
     watermark.advance(store.uri, settings.inbox, files)
     return page

@@ -2,8 +2,8 @@
 
 The mark is the arrival of the newest processed file. Files do not always show up in the
 order of their times: S3 dates a multipart upload by its beginning, its clock ticks in
-seconds, and a corrected file comes again under its old name. So near the mark files are
-told apart by name and fingerprint and not by time.
+seconds, and a corrected file comes again under its old name. Near the mark, files
+are therefore distinguished by name and fingerprint, not by time.
 
 Limit: a file that shows up more than LOOKBACK_S later than its own date says is not seen.
 """
@@ -56,9 +56,9 @@ def new_files(watermark: Watermark, files: Sequence[InboxFile]) -> list[InboxFil
 
 
 def advance(store: str, inbox: str, processed: Sequence[InboxFile]) -> Watermark:
-    """Store that these files are dealt with; call it after everything made of them is safe.
+    """Record that these files are processed; call it after all results are stored.
 
-    The mark never goes back, and advancing twice is advancing once.
+    The mark never moves back; advancing is idempotent.
     """
     before = load(store, inbox)
     known = {file.key: file for file in [*before.recent, *processed]}

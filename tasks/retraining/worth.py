@@ -1,4 +1,4 @@
-"""Is there anything to learn from the new files? Two questions, the cheap one first."""
+"""Decide whether new files are worth grading and worth training on, the cheap check first."""
 
 from collections.abc import Sequence
 
@@ -6,7 +6,7 @@ from data_schemas.intake import Decision, Intake, Outcome
 from data_schemas.settings import RetrainSettings
 
 
-def worth_grading(settings: RetrainSettings, intake: Intake) -> Decision:
+def decide_grading(settings: RetrainSettings, intake: Intake) -> Decision:
     """Decide from the counts alone, before any model is loaded."""
     if not intake.files:
         return Decision(
@@ -24,7 +24,7 @@ def worth_grading(settings: RetrainSettings, intake: Intake) -> Decision:
         return Decision(
             outcome=Outcome.SKIP,
             reason=f"{found}: all {intake.valid} valid ones are duplicates of what the released "
-            "model was trained or examined on",
+            "model was trained or evaluated on",
         )
     if intake.fresh < settings.min_rows:
         return Decision(
@@ -35,7 +35,7 @@ def worth_grading(settings: RetrainSettings, intake: Intake) -> Decision:
     return Decision(outcome=Outcome.LEARN, reason=f"{found}, {intake.fresh} of them fresh")
 
 
-def worth_learning(settings: RetrainSettings, pass_rates: Sequence[float | None]) -> Decision:
+def decide_learning(settings: RetrainSettings, pass_rates: Sequence[float | None]) -> Decision:
     """Decide from what the released model already solves.
 
     Args:

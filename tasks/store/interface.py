@@ -1,4 +1,4 @@
-"""What is asked of a place that keeps artifacts, and which one a uri means."""
+"""Interface of an artifact store, and the choice of the store for a uri."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Where the store of a run and its MLflow are, from what people say."""
+"""Locations of the store and of MLflow, from the options of a run."""
 
 from tasks.errors import SettingsError
 from tasks.store.interface import store_at

@@ -14,7 +14,7 @@ from data_schemas.machine_settings import MachineSettings, Precision
 from tasks.benchmarks.engines import (
     Load,
     Pace,
-    compared,
+    compare_paces,
     endless_copy,
     engine_turn,
     generate_turn,
@@ -57,8 +57,8 @@ def test_ratios_are_taken_round_by_round():
         "other": [Pace(50.0, 3000.0), Pace(2000.0, 2000.0), Pace(100.0, 4000.0)],
     }
 
-    base, clock = compared(paces, "embedded", by_clock=True)
-    _, busy = compared(paces, "embedded", by_clock=False)
+    base, clock = compare_paces(paces, "embedded", by_clock=True)
+    _, busy = compare_paces(paces, "embedded", by_clock=False)
 
     assert (1.0, 1.0, 1.0) == (base.ratio, base.low, base.high)
     assert (100.0, 1.0, 0.5, 2.0) == (clock.tokens_s, clock.ratio, clock.low, clock.high)

@@ -4,7 +4,7 @@ import pytest
 
 from data_schemas.intake import Intake, Outcome, TakenFile
 from data_schemas.settings import RetrainSettings
-from tasks.retraining.worth import worth_grading, worth_learning
+from tasks.retraining.worth import decide_grading, decide_learning
 
 SETTINGS = RetrainSettings(min_rows=10, min_unsolved_share=0.2)
 
@@ -36,7 +36,7 @@ def _intake(rows, valid, fresh, quarantined=None):
             _intake(12, 12, 0),
             Outcome.SKIP,
             "12 new rows in 1 files: all 12 valid ones are duplicates of what the released model "
-            "was trained or examined on",
+            "was trained or evaluated on",
         ),
         (
             _intake(12, 12, 9),
@@ -48,7 +48,7 @@ def _intake(rows, valid, fresh, quarantined=None):
     ],
 )
 def test_counts_alone_can_stop_it(intake, outcome, reason):
-    decision = worth_grading(SETTINGS, intake)
+    decision = decide_grading(SETTINGS, intake)
 
     assert (outcome, reason) == (decision.outcome, decision.reason)
 
@@ -69,7 +69,7 @@ def test_counts_alone_can_stop_it(intake, outcome, reason):
     ],
 )
 def test_what_the_model_already_solves_can_stop_it(pass_rates, outcome, reason):
-    decision = worth_learning(SETTINGS, pass_rates)
+    decision = decide_learning(SETTINGS, pass_rates)
 
     assert outcome is decision.outcome
     assert reason in decision.reason
@@ -78,5 +78,5 @@ def test_what_the_model_already_solves_can_stop_it(pass_rates, outcome, reason):
 def test_a_share_of_zero_still_needs_one_unsolved_problem():
     settings = SETTINGS.model_copy(update={"min_unsolved_share": 0.0})
 
-    assert Outcome.SKIP is worth_learning(settings, [1.0, 1.0]).outcome
-    assert Outcome.LEARN is worth_learning(settings, [1.0] * 99 + [0.5]).outcome
+    assert Outcome.SKIP is decide_learning(settings, [1.0, 1.0]).outcome
+    assert Outcome.LEARN is decide_learning(settings, [1.0] * 99 + [0.5]).outcome
