@@ -1,4 +1,4 @@
-"""The candidate against every model below it in the checkpoint progression, from their samples."""
+"""Compare the candidate with every earlier model of the checkpoint progression, by samples."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,19 +14,19 @@ from tasks.interchange.progression import read_evaluation, write_progression
 def against_all(
     settings: EvaluationSettings, candidate: Path, parents: Sequence[Path], out: Path
 ) -> dict[str, float | int | str]:
-    """Compare one evaluated model with others and write the checkpoint progression of all of them.
+    """Compare an evaluated model with earlier ones and write their checkpoint progression.
 
     Args:
         settings: of the bootstrap.
         candidate: folder of its evaluation.
-        parents: folders of the others' evaluations, in the order the models were made.
+        parents: folders of the evaluations of the other models, in training order.
         out: empty folder.
 
     Returns:
-        The gain over each of them on all problems.
+        The gain over each of the other models on all problems.
 
     Raises:
-        DataError: they answered different problems.
+        DataError: the models answered different problems.
     """
     ours = read_table(candidate / SAMPLES_FILE, SampleResult)
     comparisons = [

@@ -1,8 +1,8 @@
-"""Two verifiers of final answers on the same graded responses: where they part, and who is right.
+"""Compare two verifiers of final answers on the same graded responses.
 
-Reads JSON lines or parquet with a gold, a response and, if recorded, somebody's verdict. Computes
-the counts, the table people read and the CSV with every row. No verifier is called here but
-through the table of rewards.
+Reads JSON lines or parquet with a gold answer, a response and, optionally, a recorded verdict.
+Computes the counts, a table of the disputed rows and a CSV with every row. Verifiers are only
+called through the verifier table of rewards.
 """
 
 import csv
@@ -35,7 +35,7 @@ ScoreBatch = Callable[[Sequence[Problem], Sequence[str]], Sequence[Verdict]]
 
 @dataclass(frozen=True, slots=True)
 class Graded:
-    """One response with its gold, and the recorded verdict if there is one."""
+    """One response with its gold answer, and the recorded verdict if there is one."""
 
     id: str
     gold: str
@@ -45,7 +45,7 @@ class Graded:
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """What both verifiers say of one response."""
+    """The verdicts of both verifiers on one response."""
 
     graded: Graded
     final: Verdict
@@ -53,31 +53,31 @@ class Compared:
 
     @property
     def agree(self) -> bool:
-        """True if both say the same, be it nothing."""
+        """Return True if both verdicts are equal, or both verifiers abstain."""
         return signed(self.final) == signed(self.rule)
 
 
 def read_graded(name: str, payload: bytes) -> list[Graded]:
-    """Read a file of graded responses; columns are recognised by their names.
+    """Read a file of graded responses; columns are identified by their names.
 
     Args:
         name: of the file; `.parquet` is read as parquet, anything else as JSON lines.
         payload: its bytes.
 
     Raises:
-        DataError: a row has no gold or no response, or there is no row.
+        DataError: a row has no gold answer or no response, or there is no row.
     """
     if name.endswith(".parquet"):
         rows = pq.read_table(pa.BufferReader(payload)).to_pylist()
     else:
         rows = [_json_row(name, i, line) for i, line in enumerate(payload.splitlines()) if line]
     if not rows:
-        raise DataError(f"{name} has no row. Give graded responses, one JSON object per line.")
-    return [_graded(name, place, row) for place, row in enumerate(rows)]
+        raise DataError(f"{name} has no row. Provide graded responses, one JSON object per line.")
+    return [_parse_row(name, place, row) for place, row in enumerate(rows)]
 
 
 def compare_all(rows: Sequence[Graded], score_batch: ScoreBatch) -> list[Compared]:
-    """Have both verifiers judge every response."""
+    """Score every response with both verifiers."""
     verdicts = [
         score_batch([_problem(row, verifier) for row in rows], [row.response for row in rows])
         for verifier in VERIFIERS
@@ -86,7 +86,7 @@ def compare_all(rows: Sequence[Graded], score_batch: ScoreBatch) -> list[Compare
 
 
 def facts(compared: Sequence[Compared]) -> dict[str, int]:
-    """Count agreements, disagreements, abstentions per reason, and agreement with the records."""
+    """Count agreements, disagreements, abstentions by reason, and agreement with the records."""
     marks = Counter((signed(row.final), signed(row.rule)) for row in compared)
     counted = {
         "responses": len(compared),
@@ -111,8 +111,8 @@ def facts(compared: Sequence[Compared]) -> dict[str, int]:
     return counted
 
 
-def disputed(compared: Sequence[Compared]) -> list[Compared]:
-    """Return the responses on which the two, or one of them and the record, differ."""
+def select_disputed(compared: Sequence[Compared]) -> list[Compared]:
+    """Return the responses whose two verdicts differ from each other or from the record."""
     return [
         row
         for row in compared
@@ -121,7 +121,7 @@ def disputed(compared: Sequence[Compared]) -> list[Compared]:
 
 
 def counts_table(title: str, counted: Mapping[str, int]) -> Table:
-    """Lay out the counts."""
+    """Format the counts as a table."""
     table = Table(title=Text(title))
     table.add_column("")
     table.add_column("rows", justify="right")
@@ -131,7 +131,7 @@ def counts_table(title: str, counted: Mapping[str, int]) -> Table:
 
 
 def rows_table(rows: Sequence[Compared], shown: int) -> Table:
-    """Lay out the first disputed rows side by side."""
+    """Format the first disputed rows as a table."""
     table = Table(title=f"Disputed: {min(shown, len(rows))} of {len(rows)}")
     for column in ("id", "gold", "response ends", "recorded", *VERIFIERS):
         table.add_column(column, overflow="fold")
@@ -141,10 +141,10 @@ def rows_table(rows: Sequence[Compared], shown: int) -> Table:
             row.graded.gold[:SHOWN_CHARACTERS],
             row.graded.response.strip()[-SHOWN_CHARACTERS:],
             {None: "", True: "right", False: "wrong"}[row.graded.label],
-            _mark(row.final),
-            _mark(row.rule),
+            _format_verdict(row.final),
+            _format_verdict(row.rule),
         )
-        table.add_row(*map(Text, cells))  # [x, 1] is no markup
+        table.add_row(*map(Text, cells))  # Text, because [x, 1] is not markup
     return table
 
 
@@ -171,7 +171,7 @@ def _by_verifier(compared: Sequence[Compared]) -> dict[str, list[Verdict]]:
     )
 
 
-def _mark(verdict: Verdict) -> str:
+def _format_verdict(verdict: Verdict) -> str:
     reward = signed(verdict)
     return f"{'?' if reward is None else f'{reward:+d}'} {verdict.reason}"
 
@@ -182,11 +182,11 @@ def _json_row(name: str, place: int, line: bytes) -> dict[str, Any]:
     except ValueError as error:
         raise DataError(f"{name}, line {place + 1}: {error}") from error
     if not isinstance(row, dict):
-        raise DataError(f"{name}, line {place + 1} is no JSON object: {line[:60]!r}")
+        raise DataError(f"{name}, line {place + 1} is not a JSON object: {line[:60]!r}")
     return row
 
 
-def _graded(name: str, place: int, row: Mapping[str, Any]) -> Graded:
+def _parse_row(name: str, place: int, row: Mapping[str, Any]) -> Graded:
     columns = {
         part: next((key for key in keys if row.get(key) is not None), None)
         for part, keys in (("gold", GOLD), ("response", RESPONSE), ("label", LABEL))

@@ -1,4 +1,4 @@
-"""Candidate against parent on the same problems, paired by problem id."""
+"""Compare candidate and parent on the same problems, paired by problem id."""
 
 import logging
 from collections.abc import Sequence
@@ -19,10 +19,10 @@ def compare(
     parent_name: str,
     settings: EvaluationSettings,
 ) -> list[Comparison]:
-    """Give candidate minus parent for 'all' and for every domain.
+    """Return candidate minus parent for 'all' and for every domain.
 
-    A problem counts where both models have at least one verdict. A suite where that leaves
-    nothing is not compared, which the release gate takes for a failure.
+    Only problems with at least one verdict for both models are included. A suite without such
+    problems is not compared, which fails the release gate.
 
     Raises:
         DataError: the two sides answered different problems.
@@ -40,17 +40,17 @@ def compare(
     comparisons = []
     for suite in wanted:
         pairs = [(ours[id_], theirs[id_]) for id_ in ours if suite in ours[id_].suites]
-        judged = [pair for pair in pairs if pair[0].judged and pair[1].judged]
-        if len(judged) < len(pairs):
+        decided = [pair for pair in pairs if pair[0].decided and pair[1].decided]
+        if len(decided) < len(pairs):
             logger.warning(
                 "%s against %s: %d of %d problems left out, one side has no verdict",
                 suite,
                 parent_name,
-                len(pairs) - len(judged),
+                len(pairs) - len(decided),
                 len(pairs),
             )
-        if judged:
-            comparisons.append(_compare_suite(suite, parent_name, judged, settings))
+        if decided:
+            comparisons.append(_compare_suite(suite, parent_name, decided, settings))
     return comparisons
 
 

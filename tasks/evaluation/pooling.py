@@ -1,4 +1,4 @@
-"""Evaluations of the same checkpoint in several runs, taken as one."""
+"""Pool the evaluations of the same checkpoint over several runs."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,15 +14,15 @@ from tasks.store.files import canonical_json, write_bytes
 def pool(
     settings: EvaluationSettings, name: str, parts: Sequence[Path], out: Path
 ) -> dict[str, float | int | str]:
-    """Write one evaluation whose problems are those of all parts.
+    """Write one evaluation over the problems of all parts.
 
-    Problems of different parts stay different problems even under one id: each run answered
-    its own with its own model.
+    Problems of different parts stay different problems even if their ids are equal, because
+    each run answered its own problems with its own model.
 
     Args:
         settings: of the bootstrap.
         name: in the checkpoint progression.
-        parts: evaluation folders, in an order that is the same for every checkpoint.
+        parts: evaluation folders, in the same order for every checkpoint.
         out: empty folder.
     """
     samples = [

@@ -38,7 +38,7 @@ class Candidate:
     """The model under test."""
 
     name: str
-    """On the checkpoint progression: base, sft/reasoning, merged, rl/one ..."""
+    """Name in the checkpoint progression: base, sft/reasoning, merged, rl/one ..."""
     checkpoint: str
     """Artifact digest."""
     engine: RolloutEngine
@@ -54,12 +54,12 @@ def evaluate(
 ) -> EvaluationReport:
     """Answer every problem `settings.samples` times and report every suite.
 
-    Responses are judged while others are still generated.
+    Responses are scored while others are still being generated.
 
     Raises:
-        DataError: there is no problem, or two share an id.
+        DataError: there is no problem, or two problems share an id.
         EngineError: the engine did not return every response exactly once.
-        JudgeError: no response at all has a verdict.
+        JudgeError: no response has a verdict.
     """
     _check_problems(problems)
     by_id = {problem.id: problem for problem in problems}
@@ -80,14 +80,14 @@ def summarise(
 ) -> EvaluationReport:
     """Report a model from its samples.
 
-    `mean_entropy_nats` is total surprisal over total tokens. At a position, minus the
-    log-probability of the token drawn there has the entropy of the sampling distribution
-    as its expectation, so the surprisal of a response is an unbiased estimate of the sum of
-    its entropies and the ratio a consistent one of entropy per token. Greedy decoding
-    (temperature 0) draws nothing: there it is the surprisal of the most likely tokens.
+    `mean_entropy_nats` is total surprisal divided by total tokens. The expectation of the
+    surprisal of a drawn token is the entropy of the sampling distribution at its position, so
+    the surprisal of a response is an unbiased estimate of the sum of its entropies, and the
+    ratio is a consistent estimate of the entropy per token. Greedy decoding (temperature 0)
+    does not sample: there it is the mean surprisal of the most likely tokens.
 
     Raises:
-        JudgeError: no response at all has a verdict.
+        JudgeError: no response has a verdict.
     """
     if not any(sample.judged for sample in samples):
         reasons = Counter(sample.reason for sample in samples).most_common(3)
@@ -123,7 +123,7 @@ def _sample(
     problems: Mapping[str, Problem],
     scorer: Scorer,
 ) -> list[Rollout]:
-    """Generate all responses, ordered by problem and sample whatever order they finish in."""
+    """Generate all responses and return them ordered by problem and sample."""
     turns = [problem.messages for problem in problems.values()]
     requests = [
         Request(problem_id=name, prompt_tokens=prompt, num_samples=settings.samples)
@@ -138,9 +138,9 @@ def _sample(
     total = len(problems) * settings.samples
     stream = candidate.engine.generate(requests, sampling)
     finished: dict[tuple[str, int], Rollout] = {}
-    came = 0
+    received = 0
     for rollout in progress(stream, f"evaluate {candidate.name}", total):
-        came += 1
+        received += 1
         key = (rollout.problem_id, rollout.sample)
         if key not in finished:
             scorer.submit(
@@ -155,9 +155,9 @@ def _sample(
         finished[key] = rollout
     expected = [(name, sample) for name in problems for sample in range(settings.samples)]
     lost = [key for key in expected if key not in finished]
-    if lost or came != total:
+    if lost or received != total:
         raise EngineError(
-            f"the rollout engine returned {came} responses where {total} were asked for; "
+            f"the rollout engine returned {received} responses to {total} requested samples; "
             f"first missing: {lost[0] if lost else 'none'}"
         )
     return [finished[key] for key in expected]

@@ -1,10 +1,10 @@
-"""From sampled responses to suites: 'all', every domain, every language, every source.
+"""Aggregate sampled responses to suites: 'all', every domain, every language, every source.
 
-The problem is the unit: a problem's accuracy is the share of its judged responses that
-solved it, a suite's accuracy the mean over problems, its interval a bootstrap over problems.
-An abstained response has no verdict; it is left out of every mean and counted. A problem
-without any verdict is left out whole. A suite where that leaves nothing has `problems` 0: its
-means are 0 and say nothing.
+The problem is the unit: the accuracy of a problem is the share of its responses with a verdict
+that solve it, the accuracy of a suite is the mean over problems, and its interval is a bootstrap
+over problems. An abstained response has no verdict; it is excluded from every mean and counted.
+A problem without any verdict is excluded. A suite without any remaining problem has `problems` 0,
+and its means of 0 are to be ignored.
 """
 
 import logging
@@ -28,16 +28,17 @@ class ProblemScore:
 
     problem_id: str
     suites: tuple[str, ...]
-    judged: int
+    decided: int
+    """Responses with a verdict."""
     abstained: int
     solved: int
     score: float
-    """Sum of the verdict scores of the judged responses."""
+    """Sum of the verdict scores."""
 
     @property
     def accuracy(self) -> float:
-        """Share of judged responses that solved it; asked only where something was judged."""
-        return self.solved / self.judged
+        """Share of the responses with a verdict that solve it; undefined without a verdict."""
+        return self.solved / self.decided
 
 
 def per_problem(samples: Iterable[SampleResult]) -> list[ProblemScore]:
@@ -49,7 +50,7 @@ def per_problem(samples: Iterable[SampleResult]) -> list[ProblemScore]:
         ProblemScore(
             problem_id=problem_id,
             suites=_suites_of(rows[0]),
-            judged=sum(row.judged for row in rows),
+            decided=sum(row.judged for row in rows),
             abstained=sum(not row.judged for row in rows),
             solved=sum(row.solved for row in rows),
             score=sum(row.score for row in rows if row.score is not None),
@@ -89,9 +90,9 @@ def _suites_of(row: SampleResult) -> tuple[str, ...]:
 def _suite_score(
     suite: str, members: Sequence[ProblemScore], settings: EvaluationSettings
 ) -> SuiteScore:
-    judged = [problem for problem in members if problem.judged]
+    decided = [problem for problem in members if problem.decided]
     abstained = sum(problem.abstained for problem in members)
-    if not judged:
+    if not decided:
         logger.warning("%s: no verdict on any of %d responses", suite, abstained)
         return SuiteScore(
             suite=suite,
@@ -105,23 +106,23 @@ def _suite_score(
             abstained=abstained,
         )
     interval = bootstrap_mean(
-        [problem.accuracy for problem in judged],
+        [problem.accuracy for problem in decided],
         resamples=settings.resamples,
         confidence=CONFIDENCE,
         seed=settings.seed,
     )
-    solved_P = [problem.solved for problem in judged]
-    judged_P = [problem.judged for problem in judged]
-    # A problem that lost samples to abstention has fewer than k draws; its pass@judged is a
-    # lower bound of its pass@k.
+    solved_P = [problem.solved for problem in decided]
+    decided_P = [problem.decided for problem in decided]
+    # A problem with abstained samples has fewer than k verdicts; its pass rate at that smaller
+    # number is a lower bound of its pass@k.
     return SuiteScore(
         suite=suite,
-        problems=len(judged),
+        problems=len(decided),
         samples=settings.samples,
         accuracy=interval.mean,
         low=interval.low,
         high=interval.high,
-        score=float(np.mean([problem.score / problem.judged for problem in judged])),
-        pass_at_k=float(pass_at_k(solved_P, judged_P, judged_P).mean()),
+        score=float(np.mean([problem.score / problem.decided for problem in decided])),
+        pass_at_k=float(pass_at_k(solved_P, decided_P, decided_P).mean()),
         abstained=abstained,
     )

@@ -1,5 +1,5 @@
-"""Flyte shells of stage 6: one model on the held-out suites, several runs of
-one as a whole, the last model against all before it; and two verifiers against each other."""
+"""Flyte tasks of stage 6: evaluate a model on the held-out suites, pool several runs, and compare
+the last model with all earlier ones; also compare two verifiers."""
 
 from contextlib import closing
 
@@ -16,10 +16,10 @@ from tasks.evaluation import against, pooling, runner
 from tasks.evaluation.agreement import (
     compare_all,
     counts_table,
-    disputed,
     facts,
     read_graded,
     rows_table,
+    select_disputed,
     to_csv,
 )
 from tasks.lineage.stage import stage
@@ -71,7 +71,7 @@ def compare(
     store: StoreRef,
     execution: Execution,
 ) -> ReportRef:
-    """Compare the candidate's answers with those of every model it was made from."""
+    """Compare the answers of the candidate with those of every model that it was trained from."""
     with stage("compare", settings, store, execution, code_digest("compare")) as record:
         ours = record.read("candidate", candidate)
         theirs = [record.read(f"parent/{place}", ref) for place, ref in enumerate(parents, start=1)]
@@ -90,7 +90,7 @@ def pool(
     store: StoreRef,
     execution: Execution,
 ) -> ReportRef:
-    """Take the same checkpoint of several runs as one: every problem of every run counts."""
+    """Pool the evaluations of the same checkpoint over the problems of several runs."""
     stage_name = f"evaluate/pooled/{name}"
     with stage(stage_name, settings, store, execution, code_digest("pool")) as record:
         folders = [record.read(f"part/{place}", ref) for place, ref in enumerate(parts, start=1)]
@@ -103,7 +103,7 @@ def pool(
 
 @shell("agreement")
 def agreement(file: str, out: str, show: int) -> str:
-    """Have both verifiers of final answers judge graded responses, and print where they differ."""
+    """Score graded responses with both verifiers of final answers and print the differences."""
     source = location.existing_file(file, "--file")
     rows = read_graded(file, store_at(source).read_bytes())
     with ScoringService(None, RewardSettings()) as scorer:
@@ -114,5 +114,5 @@ def agreement(file: str, out: str, show: int) -> str:
     deck_of_facts("agreement", counted)
     console = Console(highlight=False)
     console.print(counts_table(file, counted))
-    console.print(rows_table(disputed(compared), show))
+    console.print(rows_table(select_disputed(compared), show))
     return target

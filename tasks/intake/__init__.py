@@ -1,1 +1,1 @@
-"""Where every workflow begins: its store, its execution, and what the command line overrides."""
+"""The first tasks of every workflow: its store, its execution, and command line overrides."""

@@ -1,4 +1,4 @@
-"""All settings of a preset as a table: name, value, what is allowed, unit and source.
+"""All settings of a preset as a table: name, value, allowed values, unit and source.
 
 python -m tasks.intake.listing full_scale
 """
@@ -20,7 +20,7 @@ from data_schemas import presets
 from tasks.platform.command_line import run
 
 NARROWEST = 120
-"""Columns: below, descriptions would be a word to a line."""
+"""Smallest width in columns at which descriptions are readable."""
 PRESETS: dict[str, BaseModel] = {
     name.lower(): value
     for name, value in vars(presets).items()
@@ -46,37 +46,41 @@ def rows_of(settings: BaseModel, prefix: str = "") -> Iterator[Row]:
         if isinstance(value, BaseModel):
             yield from rows_of(value, f"{prefix}{name}.")
         else:
-            yield Row(f"{prefix}{name}", shown(value), allowed(field), meaning(field))
+            yield Row(
+                f"{prefix}{name}", format_value(value), describe_limits(field), describe(field)
+            )
 
 
-def meaning(field: FieldInfo) -> str:
-    """The description of a setting, or of the choice that it is."""
+def describe(field: FieldInfo) -> str:
+    """Return the description of a setting, or that of its enumeration."""
     kind = field.annotation
     if field.description or not (isinstance(kind, type) and issubclass(kind, StrEnum)):
         return field.description or ""
     return (inspect.getdoc(kind) or "").splitlines()[0]
 
 
-def shown(value: object) -> str:
-    """A value as it is written in JSON settings."""
+def format_value(value: object) -> str:
+    """Format a value as it is written in JSON settings."""
     match value:
         case StrEnum():
             return value.value
         case BaseModel():
             given = {name: getattr(value, name) for name in type(value).model_fields}
-            return ", ".join(f"{name} {shown(one)}" for name, one in given.items() if one)
+            return ", ".join(f"{name} {format_value(one)}" for name, one in given.items() if one)
         case dict():
-            return ", ".join(f"{shown(key)} {shown(one)}" for key, one in value.items())
+            return ", ".join(
+                f"{format_value(key)} {format_value(one)}" for key, one in value.items()
+            )
         case tuple():
-            return f"[{', '.join(map(shown, value))}]"
+            return f"[{', '.join(map(format_value, value))}]"
         case str():
             return f"'{value}'"
         case _:
             return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def allowed(field: FieldInfo) -> str:
-    """The limits of a setting, or the names it can have; '' if its type says it all."""
+def describe_limits(field: FieldInfo) -> str:
+    """Return the limits or the choices of a setting; '' if only its type limits it."""
     kind = field.annotation
     if isinstance(kind, type) and issubclass(kind, StrEnum):
         return " | ".join(kind)
@@ -99,16 +103,16 @@ def allowed(field: FieldInfo) -> str:
 
 
 def table_of(name: str, settings: BaseModel) -> Table:
-    """One section per stage."""
+    """Build the table, with one section per group of settings."""
     table = Table(title=f"settings of {name}", title_justify="left", box=None)
     table.add_column("setting", no_wrap=True)
     for head in ("value", "allowed", "unit, source"):
         table.add_column(head, overflow="fold")
-    stage = ""
+    section = ""
     for row in rows_of(settings):
         group, dot, _ = row.name.partition(".")
-        if dot and group != stage:
-            stage = group
+        if dot and group != section:
+            section = group
             about = inspect.getdoc(type(getattr(settings, group))) or ""
             table.add_section()
             table.add_row(f"[bold]{group}[/bold]", "", "", f"[bold]{about.splitlines()[0]}[/bold]")

@@ -1,4 +1,4 @@
-"""What people type on the command line, turned into settings."""
+"""Convert command line options to settings."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,10 +13,10 @@ EXAMPLE = "--sources gsm8k=data/train.jsonl,ae110k=data/ae110k"
 
 
 def parse_sources(text: str) -> tuple[Source, ...]:
-    """Read 'adapter=path,adapter=path'; a bare 'sample_world' is the generated one.
+    """Parse 'adapter=path,adapter=path'; 'sample_world' needs no path.
 
     Raises:
-        SettingsError: an entry is not of that form.
+        SettingsError: an entry does not have that form.
     """
     sources: list[Source] = []
     for entry in text.split(","):
@@ -38,14 +38,14 @@ def with_sources(settings: PipelineSettings, sources: str) -> PipelineSettings:
 
 
 def require_folders(settings: PipelineSettings) -> None:
-    """Refuse models that are not there, before hours are spent on the stages before them.
+    """Refuse settings whose model folders are missing, before any stage runs.
 
     Raises:
-        SettingsError: names the setting.
+        SettingsError: a folder is missing; the message names the setting.
     """
     for name, path in _model_folders(settings):
         if not Path(path).expanduser().is_dir():
-            raise SettingsError(f"{name}: {path} is not a folder. Give a model directory.")
+            raise SettingsError(f"{name}: {path} is not a folder. Set it to a model directory.")
 
 
 def _model_folders(settings: PipelineSettings) -> Iterator[tuple[str, str]]:
@@ -62,7 +62,7 @@ def _model_folders(settings: PipelineSettings) -> Iterator[tuple[str, str]]:
 
 
 def with_seed(settings: PipelineSettings, seed: int) -> PipelineSettings:
-    """Give every stage that draws something this seed."""
+    """Set the seed of every stage that has one."""
     seeded = {
         name: stage.model_copy(update={"seed": seed})
         for name, stage in settings

@@ -1,4 +1,4 @@
-"""Flyte shells every workflow begins with: the command line, the store, the execution."""
+"""Flyte tasks at the start of every workflow: the command line, the store, the execution."""
 
 import os
 import time
@@ -18,19 +18,19 @@ from tasks.store.interface import store_at
 
 
 def _check(group: str, engines: MachineSettings, stage: str) -> None:
-    """Refuse the engines of a group of settings if its stage cannot have them.
+    """Refuse the engines of a group of settings if its stage cannot run them.
 
     Raises:
-        SettingsError: names the setting.
+        SettingsError: the message names the setting.
     """
-    if not in_pod():  # whose image is not that of the stage
+    if not in_pod():  # the image of this pod differs from that of the stage
         require(engines)
     nodes, processes = resources.NODES, resources.PROCESSES
-    gpus, apart = resources.STAGES[stage].machine.gpus, engines.layout.dedicated_rollout_gpus
-    if processes + apart > gpus:
+    gpus, dedicated = resources.STAGES[stage].machine.gpus, engines.layout.dedicated_rollout_gpus
+    if processes + dedicated > gpus:
         raise SettingsError(
-            f"{group}.engines.layout.dedicated_rollout_gpus is {apart}; with {processes} processes "
-            f"(EACHPROMPT_PROCESSES) that is more than the {gpus} GPUs of a node"
+            f"{group}.engines.layout.dedicated_rollout_gpus is {dedicated}; with {processes} "
+            f"processes (EACHPROMPT_PROCESSES) that is more than the {gpus} GPUs of a node"
         )
     try:
         require_fit(engines, nodes=nodes, processes=processes)
@@ -39,7 +39,7 @@ def _check(group: str, engines: MachineSettings, stage: str) -> None:
 
 
 class Opened(NamedTuple):
-    """What every later stage is given."""
+    """Inputs of every later stage."""
 
     store: StoreRef
     execution: Execution
@@ -47,42 +47,42 @@ class Opened(NamedTuple):
 
 @shell("check_settings")
 def check_settings(settings: PipelineSettings, sources: str) -> PipelineSettings:
-    """Take the command line's sources into the settings, and refuse what cannot be had.
+    """Add the sources of the command line to the settings, and refuse settings that cannot run.
 
-    Engines must be installed, the processes of the stages must form their layouts, and folders of
-    models must be there.
+    Engines must be installed, the number of processes must fit the layout of every stage, and
+    model folders must exist.
 
     Args:
         settings: of the workflow.
-        sources: 'adapter=path,adapter=path', or '' to keep the settings' own.
+        sources: 'adapter=path,adapter=path', or '' to keep those of the settings.
     """
     _check("sft", settings.sft.engines, "sft")
     _check("grading", settings.grading.engines, "grade")
     _check("rl_one", settings.rl_one.engines, "rl")
     _check("rl_two", settings.rl_two.engines, "rl")
     _check("evaluation", settings.evaluation.engines, "evaluate")
-    if not in_pod():  # which need not have the volumes of the other stages
+    if not in_pod():  # this pod may not have the volumes of the other stages
         options.require_folders(settings)
     return options.with_sources(settings, sources)
 
 
 @shell("with_seed")
 def with_seed(settings: PipelineSettings, seed: int) -> PipelineSettings:
-    """Give every stage that draws something the same seed."""
+    """Set the seed of every stage that has one."""
     return options.with_seed(settings, seed)
 
 
 @shell("open_store")
 def open_store(store: str, workflow: str) -> Opened:
-    """Create the store if it is not there and give this run of the workflow a name.
+    """Create the store if it does not exist, and name this execution of the workflow.
 
     Args:
         store: folder or s3:// prefix.
-        workflow: what is running: 'post_training', 'retrain' ...
+        workflow: its name: 'post_training', 'retrain' ...
     """
     uri = location.absolute_store(store)
     tracking = location.tracking_uri(uri, os.environ.get("MLFLOW_TRACKING_URI", ""))
-    # On a cluster Flyte's own name of the execution; on a laptop there is none.
+    # On a cluster, Flyte names the execution; locally there is no name.
     name = os.environ.get("FLYTE_INTERNAL_EXECUTION_ID") or time.strftime("%Y%m%d-%H%M%S")
     return Opened(
         store=StoreRef(uri=uri, id=store_at(uri).open(), tracking_uri=tracking),

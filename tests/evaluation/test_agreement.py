@@ -16,10 +16,10 @@ from tasks.evaluation.agreement import (
     Graded,
     compare_all,
     counts_table,
-    disputed,
     facts,
     read_graded,
     rows_table,
+    select_disputed,
     to_csv,
 )
 from tasks.evaluation.task import agreement
@@ -66,7 +66,7 @@ def test_parquet_is_read_and_a_missing_label_is_none() -> None:
         (b"", "a.jsonl has no row"),
         (b'{"gold": "1"}', "row 0: needs one of gold, answer, value and one of response"),
         (b'{"gold"', "line 1: Expecting"),
-        (b"[1]", "line 1 is no JSON object"),
+        (b"[1]", "line 1 is not a JSON object"),
     ],
 )
 def test_a_file_that_cannot_be_judged_is_refused_by_name(payload: bytes, message: str) -> None:
@@ -92,13 +92,13 @@ def test_every_response_is_counted_once() -> None:
 
 
 def test_disputed_is_what_differs_from_the_other_or_from_the_record() -> None:
-    assert ROWS[1:] == disputed(ROWS)
+    assert ROWS[1:] == select_disputed(ROWS)
 
 
 def test_the_tables_show_text_as_it_is_and_the_csv_has_every_row() -> None:
     console = Console(file=io.StringIO(), width=160)
     console.print(counts_table("[a].jsonl", facts(ROWS)))
-    console.print(rows_table(disputed(ROWS), 2))
+    console.print(rows_table(select_disputed(ROWS), 2))
     lines = list(csv.DictReader(io.StringIO(to_csv(ROWS).decode())))
 
     assert "[a].jsonl" in console.file.getvalue()

@@ -116,8 +116,8 @@ def test_the_order_rollouts_finish_in_does_not_matter(run, make_problem, tmp_pat
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda rollouts: rollouts[:-1], r"5 responses where 6 were asked for.*\('c', 1\)"),
-        (lambda rollouts: [*rollouts, rollouts[0]], "7 responses where 6 were asked for"),
+        (lambda rollouts: rollouts[:-1], r"5 responses to 6 requested samples.*\('c', 1\)"),
+        (lambda rollouts: [*rollouts, rollouts[0]], "7 responses to 6 requested samples"),
         (lambda rollouts: [*rollouts[:-1], rollouts[0]], r"first missing: \('c', 1\)"),
     ],
 )
