@@ -18,7 +18,7 @@ from data_schemas.settings import SFTSettings
 from tasks.engines.chat import load_tokenizer, render_prompts
 from tasks.judge_training.pairs import ComparisonPair, read_pairs, split_by_task, task_key
 from tasks.judge_training.sample_comparisons import sample_comparisons
-from tasks.rewards.judging.form import comparison_prompt, completion, swapped
+from tasks.rewards.judging.form import comparison_prompt, completion, swap_label
 from tasks.rewards.judging.model_judge import REPLY_SHARE
 from tasks.store.files import canonical_json, sha256_bytes, write_bytes
 
@@ -80,7 +80,7 @@ def collect(
 def both_orders(pair: ComparisonPair) -> tuple[Demonstration, Demonstration]:
     """Write a pair as two demonstrations, one per order of its answers."""
     a, b = pair.answer_a, pair.answer_b
-    orders = ((a, b, pair.label), (b, a, swapped(pair.label)))
+    orders = ((a, b, pair.label), (b, a, swap_label(pair.label)))
     row = sha256_bytes(canonical_json(pair))
     first, second = (
         Demonstration(

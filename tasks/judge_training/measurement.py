@@ -24,7 +24,7 @@ from tasks.judge_training.picture import picture
 from tasks.judge_training.report import FAULTS, JudgeReport, Measure, agreement_rows
 from tasks.judge_training.scalar_head import ScalarReward
 from tasks.rewards.judging.asking import NoReading, readings
-from tasks.rewards.judging.form import Label, comparison_prompt, parse_label, swapped
+from tasks.rewards.judging.form import Label, comparison_prompt, parse_label, swap_label
 from tasks.rewards.judging.protocol import Judge
 from tasks.store.files import canonical_json, write_bytes
 
@@ -63,7 +63,7 @@ def measure(
     judged, scored = judge_pairs(judge, held_out), scalar_verdicts(difference_N, margin)
     labels, votes = [pair.label for pair in held_out], [pair.annotators for pair in held_out]
     common = most_common_label(training)
-    always = [Verdicts(common, swapped(common))] * len(held_out)
+    always = [Verdicts(common, swap_label(common))] * len(held_out)
     scores = _task_means(held_out, measures.share_correct, judged, settings.seed, baseline=always)
     groups, silent, inversions = _inversions(held_out, judged, scalar, settings)
     report = JudgeReport(
@@ -106,7 +106,7 @@ def judge_pairs(judge: Judge, pairs: Sequence[ComparisonPair]) -> list[Verdicts]
         for label in readings(judge, prompts, parse_label)
     ]
     return [
-        Verdicts(given, None if turned is None else swapped(turned))
+        Verdicts(given, None if turned is None else swap_label(turned))
         for given, turned in zip(labels[::2], labels[1::2], strict=True)
     ]
 
@@ -120,7 +120,7 @@ def scalar_verdicts(difference_N: NDArray[np.float64], margin: float) -> list[Ve
 
 def most_common_label(pairs: Sequence[ComparisonPair]) -> Label:
     """Return the label that is right most often when every pair is judged in both orders."""
-    counts = Counter(label for pair in pairs for label in (pair.label, swapped(pair.label)))
+    counts = Counter(label for pair in pairs for label in (pair.label, swap_label(pair.label)))
     return max(Label, key=lambda label: counts[label])
 
 

@@ -1,1 +1,1 @@
-"""Compass-Gym: one verifier per file, each usable alone as `verify(problem, response)`."""
+"""Compass-Gym: one verifier per file, each usable by itself as `verify(problem, response)`."""

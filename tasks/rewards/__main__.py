@@ -3,9 +3,9 @@
 python -m tasks.rewards score responses.jsonl --out verdicts.jsonl
 python -m tasks.rewards serve --port 8787
 
-A row has verifier, answer, response and, if wanted, id, prompt and language; what answer holds is
-in the docstring of each verifier. A stopped `score` goes on where it was when it is started again.
-With EACHPROMPT_REWARDS_TOKEN set, `serve` asks for it as a bearer token.
+A row has the fields verifier, answer and response, and optionally id, prompt and language. The
+docstring of each verifier describes its answer. An interrupted `score` resumes where it stopped.
+If EACHPROMPT_REWARDS_TOKEN is set, `serve` requires it as a bearer token.
 """
 
 import argparse
@@ -29,7 +29,7 @@ from tasks.rewards.serving.offline import score_file
 TOKEN = "EACHPROMPT_REWARDS_TOKEN"
 
 
-def asked(arguments: Sequence[str]) -> argparse.Namespace:
+def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(
         prog="python -m tasks.rewards",
@@ -42,7 +42,7 @@ def asked(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--host", default="127.0.0.1", help="serve: default 127.0.0.1")
     parser.add_argument("--port", default=8787, type=int, help="serve: default 8787; 0 for any")
     parser.add_argument("--settings", default="{}", help="RewardSettings as JSON: a judge, ...")
-    parser.add_argument("--workers", default=0, type=int, help="default: cores less one")
+    parser.add_argument("--workers", default=0, type=int, help="default: all cores but one")
     found = parser.parse_args(arguments)
     if found.command == "score" and not (found.file and found.out):
         parser.error("score needs a file and --out")
@@ -50,12 +50,12 @@ def asked(arguments: Sequence[str]) -> argparse.Namespace:
 
 
 def run(arguments: Sequence[str], console: Console) -> None:
-    """Do what is asked.
+    """Run the command that the arguments name.
 
     Raises:
-        PipelineError: with what to do about it.
+        PipelineError: the command failed; the message states what to do.
     """
-    found = asked(arguments)
+    found = parse_arguments(arguments)
     try:
         settings = RewardSettings.model_validate_json(found.settings)
     except ValidationError as error:
@@ -81,7 +81,7 @@ def _stop(*_: object) -> None:
 
 
 def main() -> int:
-    """Run the command line; what the user can repair is one line."""
+    """Run the command line; an error the user can fix is printed as one line."""
     try:
         run(sys.argv[1:], Console())
     except PipelineError as error:

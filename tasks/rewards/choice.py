@@ -1,10 +1,10 @@
-"""Did the response pick the right option, in any of seven languages?
+"""Score whether the response picks the right option, in any of seven languages.
 
 Gold: {"correct": [aliases], "others": [[aliases of a competing option], ...]}.
-Only the text after the first final-answer marker counts; a line before it that is nothing but an
-option counts too, so that a second answer cannot repair a wrong first one. An option that is
-denied ("not X", "X is wrong") is not asserted; the right one must not be denied anywhere, nor be
-a guess ("maybe X", "X or something else").
+Only the text after the first final-answer marker counts. A line before it that consists of an
+option alone counts too, so that a second answer cannot repair a wrong first one. An option that is
+denied ("not X", "X is wrong") is not asserted. The right option must not be denied anywhere and
+must not be a guess ("maybe X", "X or something else").
 """
 
 import re
@@ -25,10 +25,10 @@ from tasks.rewards.choice_words import (
     HEDGED_AFTER,
     HEDGED_BEFORE,
 )
-from tasks.rewards.protocol import Gold, judge
+from tasks.rewards.protocol import Gold, verify_answer
 
 MAX_MENTIONS = 500
-"""Of options; a response with more floods."""
+"""Mentions of options; a response with more counts as flooded."""
 _MARKER = re.compile(
     unicodedata.normalize(
         "NFKC",
@@ -39,18 +39,18 @@ _MARKER = re.compile(
 )
 _SIGNS = dict.fromkeys(".!,;:…。、()\n", " | ") | {"?": " ? ", "&": " & "}
 _WINDOW = 120
-"""Characters before and behind an option in which it may be taken back."""
+"""Characters before and after an option that are searched for a denial."""
 _AND = "|".join(AND_WORDS)
 _SPACELESS_AND = re.compile(r"(?<=\S)(?:และ|[和與与及])(?=\S)")
 _WORD_LETTERS = frozenset("aeiouy")
-"""Options of one letter that are words, too: "a" is an article."""
+"""Options of one letter that are also words: "a" is an article."""
 _SPACELESS = ("CJK", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR")
 _Span = tuple[int, int]
 
 
 def _visible(text: str) -> str:
     if not fold(text):
-        raise ValueError(f"{text!r} has nothing to look for")
+        raise ValueError(f"{text!r} has no visible characters to search for")
     return text
 
 
@@ -58,7 +58,7 @@ Alias = Annotated[str, AfterValidator(_visible)]
 
 
 class Choice(Gold):
-    """Names of the right option, and names of every competing one."""
+    """Names of the right option and of every competing option."""
 
     correct: tuple[Alias, ...] = Field(min_length=1, strict=False)
     others: tuple[tuple[Alias, ...], ...] = Field(default=(), strict=False)
@@ -66,13 +66,13 @@ class Choice(Gold):
 
 def verify(problem: Problem, response: str) -> Verdict:
     """Score 1 if the right option is asserted and no competing one is, else 0."""
-    return judge(problem, response, Choice, _check)
+    return verify_answer(problem, response, Choice, _check)
 
 
 def fold(text: str) -> str:
-    """Bring text to the form in which options are compared: NFKC, case, no invisible characters.
+    """Normalise text for the comparison of options: NFKC, case folding, no invisible characters.
 
-    Punctuation becomes a space. Combining marks stay: Thai vowels are among them.
+    Punctuation becomes a space. Combining marks stay, because Thai vowels are among them.
     """
     text = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
     kept = (
@@ -98,17 +98,17 @@ def _check(gold: Choice, answer: str) -> Verdict:
     ]
     right = [span for span in named if not _inside(span, [rival for _, rival in rivals])]
     for name, span in rivals:
-        # Denied at once, that is: a wrong answer cannot be taken back by what follows it.
+        # Only an adjacent denial counts: later text cannot withdraw a wrong answer.
         if not DENIED_BEFORE.search(_around(asserted, span)[0]):
             return scored(0.0, "several_answers" if right else "wrong", f"asserts {name!r}")
     if not right:
         return scored(0.0, "wrong", f"none of {list(gold.correct)[:4]!r} in {asserted[:80]!r}")
-    if any(_denied(asserted, span) for span in right):
+    if any(_is_denied(asserted, span) for span in right):
         return scored(0.0, "wrong", f"denied in {asserted[:80]!r}")
     asks = any(
         unicodedata.normalize("NFKC", alias).rstrip().endswith("?") for alias in gold.correct
     )
-    if any(_hedged(asserted, span, asks=asks) for span in right):
+    if any(_is_hedged(asserted, span, asks=asks) for span in right):
         return scored(0.0, "hedged", asserted[:80])
     return scored(1.0, "correct", asserted[:80])
 
@@ -129,7 +129,7 @@ def _asserted(gold: Choice, answer: str) -> str:
 
 
 def _clauses(text: str) -> str:
-    """Fold a text, but keep `&`, and write `|` where a clause ends, `?` where a question does."""
+    """Fold a text but keep `&`; write `|` at the end of a clause and `?` at that of a question."""
     text = unicodedata.normalize("NFKC", text).casefold().replace("&amp;", "&")
     words = "".join(_SIGNS.get(char, char) for char in text).split()
     folded = " ".join(word if word in ("|", "?", "&") else fold(word) for word in words)
@@ -153,12 +153,12 @@ def _inside(span: _Span, longer: Sequence[_Span]) -> bool:
     return any(start <= span[0] and span[1] <= end for start, end in longer if span != (start, end))
 
 
-def _denied(text: str, span: _Span) -> bool:
+def _is_denied(text: str, span: _Span) -> bool:
     before, after = _around(text, span)
     return bool(DENIED_BEFORE.search(before) or DENIED_AFTER.match(after))
 
 
-def _hedged(text: str, span: _Span, *, asks: bool) -> bool:
+def _is_hedged(text: str, span: _Span, *, asks: bool) -> bool:
     """Say whether an option is a guess; one that is a question itself keeps its mark."""
     before, after = _around(text, span)
     if asks:

@@ -1,9 +1,9 @@
-"""Words around an option that take its assertion back: not X, X is wrong, maybe X, X or Y.
+"""Words around an option that withdraw its assertion: not X, X is wrong, maybe X, X or Y.
 
-For en, zh, id, ms, pt, th, vi and es, fr, de, it. Patterns run on text folded by `choice`: words
-apart by one blank, `|` where a clause ends, `?` where a question does, an apostrophe as a blank
-(isn't = isn t). A negation reaches an option over FILLERS alone, so that "not bags, shoes" and
-"not electronic, so it is shoes" assert shoes.
+Covers en, zh, id, ms, pt, th, vi, es, fr, de and it. Patterns run on text folded by `choice`: words
+are separated by one space, `|` ends a clause, `?` ends a question, and an apostrophe is a space
+(isn't = isn t). Only FILLERS may stand between a negation and the option it negates, so that
+"not bags, shoes" and "not electronic, so it is shoes" assert shoes.
 """
 
 import re
@@ -26,7 +26,7 @@ AND_WORDS = [
     "跟",
     "暨",
 ]
-"""What may stand for `&` in the name of an option."""
+"""Words that may replace `&` in the name of an option."""
 
 _NEGATIONS = (
     "not no never neither nor cannot without except excluding nothing bukan bukanlah tidak tak "
@@ -102,20 +102,20 @@ _MAYBE_SPACELESS = (
 DENIED_BEFORE = _folded(
     rf"(?:{_NOT}{_FILL} ?|(?:{_NOT_ZH}) ?{_FILL_ZH} ?|(?:{_NOT_TH}) ?{_FILL_TH})$"
 )
-"""On what stands before an option: it is said not to be the answer."""
+"""Applied to the text before an option: the option is denied."""
 DENIED_AFTER = _folded(
     rf"{_FILL} (?:(?:{_any(_WRONG)})(?!\w)|(?:{_any(_NEGATIONS)}|{_NEGATING_PHRASES})"
     rf"(?:{_FILL} (?:{_any(_RIGHT)})(?!\w)| ?(?:$|[|?])))|"
     r" ?(?:選項|选项|這個|这个|是|的)*(?:不是(?:正|答|對|对|$| ?[|?])|不[對对正]|[錯错]|被?排除)|"
     r" ?(?:นั้น|เป็น|คือ)*(?:ไม่ใช่(?:คำตอบ|ครับ|ค่ะ|$| )|ไม่ถูก|ไม่ตรง|ผิด)"
 )
-"""On what stands behind an option."""
+"""Applied to the text after an option: the option is denied."""
 HEDGED_BEFORE = _folded(
     rf"(?:{_MAYBE}{_FILL}(?: ?\|)?{_FILL} ?|(?:{_MAYBE_SPACELESS}) ?(?:{_FILL_ZH} ?|{_FILL_TH}))$"
 )
-"""On what stands before an option: it is a guess."""
+"""Applied to the text before an option: the option is a guess."""
 HEDGED_AFTER = _folded(
     rf" ?\?| ?\|? ?(?:{_any(_HEDGES)}|{_HEDGING_PHRASES})(?: ?$| ?[|?])|"
     r" (?:or|atau|ou|o|u|oder|hoặc|hay)(?!\w)| ?(?:หรือ|或|还是|還是)"
 )
-"""On what stands behind an option: a question, a guess, or one alternative of several."""
+"""Applied to the text after an option: a question, a guess, or one alternative of several."""

@@ -1,7 +1,7 @@
-"""Share of its tests that a program in Python, C++ or Java passes.
+"""Score the share of tests that a program in Python, C++ or Java passes.
 
     CompassMax: the share passed (`CodeReward.PASS_RATE`)
-    Ring-lite: 1 if every test passes, else 0 (`CodeReward.ALL_TESTS`); the first failure ends it
+    Ring-lite: 1 if every test passes, else 0 (`CodeReward.ALL_TESTS`); stops at the first failure
 
 Gold, by mode:
 
@@ -10,19 +10,20 @@ Gold, by mode:
     {"mode": "stdio", "cases": [{"stdin": "1 2", "expected": "3"}]}
     {"mode": "harness", "harness": "int main() {...}", "cases": [{"stdin": "", "expected": ""}]}
 
-all but the first with "language": "python" (default), "cpp" or "java". A harness is a source that
-is compiled together with the program, calls its functions and prints what they return: unit tests
-for C++ (`main`) and Java (`class Harness`). Its program is judged by what is printed, as in
-`stdio`, not by an exit code that the program could set itself. `program_text` says which part of an
-answer is the program; an assert's setup runs after it has loaded, as MBPP defines it.
+All modes but the first accept "language": "python" (default), "cpp" or "java". A harness is a
+source that is compiled together with the program, calls its functions and prints what they return:
+unit tests for C++ (`main`) and Java (`class Harness`). The program is scored by the printed output,
+as in `stdio`, not by an exit code that the program could set itself. `program_text` selects the
+part of an answer that is the program. The setup of asserts runs after the program has loaded, as
+MBPP defines it.
 
-"reference", in all of them, is a program that passes. A program that runs out of time is not judged
-by the sandbox's limits alone then: the reference is timed once, in the same sandbox, and the limit
-is `REFERENCE_FACTOR` times its CPU time, not below the sandbox's and not above `MAX_CPU_S`.
+Every mode accepts "reference", a program that passes. If a program then exceeds the sandbox's time
+limit, the reference is timed once in the same sandbox, and the limit becomes `REFERENCE_FACTOR`
+times its CPU time, at least the sandbox's limit and at most `MAX_CPU_S`.
 
 Expected values never enter the program's process. A program that hangs or dies in one test is
-started afresh for the next one, so a share counts every test; only a program that cannot be
-compiled or loaded, or has used up its time for all tests, fails the rest unseen.
+restarted for the next one, so that the share covers every test. Remaining tests fail without being
+run only if the program cannot be compiled or loaded, or has used up its time for all tests.
 """
 
 import functools
@@ -38,7 +39,7 @@ from data_schemas.rl_settings import CodeReward
 from data_schemas.verdicts import Verdict, abstain, scored
 from tasks.errors import EngineError, JudgeError
 from tasks.rewards.program_text import MAX_PROGRAM_CHARACTERS, Wanted, find_program
-from tasks.rewards.protocol import Gold, judge
+from tasks.rewards.protocol import Gold, verify_answer
 from tasks.rewards.sandbox.budget import Budget
 from tasks.rewards.sandbox.call_drivers import call_harness, judge_printed
 from tasks.rewards.sandbox.comparison import same_text
@@ -49,12 +50,12 @@ from tasks.rewards.sandbox.session import Run
 from tasks.rewards.sandbox.toolchains import Language, build
 
 REFERENCE_FACTOR = 5
-"""Contests grant two to five times the time of their own solution."""
+"""Programming contests grant two to five times the time of their own solution."""
 MAX_CPU_S = 30
-"""For tests or one run; what a reference needs more for is no task for a reward."""
+"""Upper limit for all tests together or for one run; slower tasks are unsuitable as a reward."""
 MAX_INPUT_CHARACTERS = 4_000_000
 Result = tuple[list[bool], str, str]
-"""Which tests passed (missing: not run), how the first failure ended, why."""
+"""Which tests passed (missing: not run), how the first failure ended, and its cause."""
 _CALLED = re.compile(r"\b([A-Za-z_]\w*)\s*[(.]")
 _REASONS = {
     "done": "tests_failed", "load": "not_loaded", "gone": "crashed", "timeout": "timeout",
@@ -65,7 +66,7 @@ _NO_VERDICT = {"unsupported": "unsupported_test", "starved": "starved"}
 
 
 class Case(BaseModel):
-    """One function call or one input, and what has to come of it."""
+    """One function call or one input, with its expected result."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
@@ -114,18 +115,18 @@ def verify(
     """Score the share of tests passed, or whether all are; abstain if the program is not at fault.
 
     Raises:
-        SettingsError: no sandbox that is good enough works here.
+        SettingsError: no sandbox of the required level works on this machine.
     """
-    return judge(
+    return verify_answer(
         problem,
         response,
         CodeTests,
-        lambda gold, answer: _judge_answer(gold, answer, reward),
+        lambda gold, answer: _score_answer(gold, answer, reward),
     )
 
 
 def close() -> None:
-    """End the sandbox's processes; the next program starts them again."""
+    """Stop the sandbox's processes; the next program starts them again."""
     shared_sandbox().close()
 
 
@@ -151,18 +152,18 @@ def score_program(
     return _verdict(*result, num_tests=len(gold.tests or gold.cases), early=early)
 
 
-def _judge_answer(gold: CodeTests, answer: str, reward: CodeReward) -> Verdict:
+def _score_answer(gold: CodeTests, answer: str, reward: CodeReward) -> Verdict:
     try:
-        wanted = _wanted(gold)
+        wanted = _find_wanted(gold)
     except (SyntaxError, ValueError) as error:
         return abstain("bad_gold", f"tests: {error}")
     if gold.mode == "asserts" and not wanted.names:
-        return abstain("bad_gold", "the tests do not say which function they test")
+        return abstain("bad_gold", "the tests do not show which function they test")
     return score_program(gold, find_program(answer, wanted), shared_sandbox(), reward)
 
 
-def _wanted(gold: CodeTests) -> Wanted:
-    """Say how the program is recognised."""
+def _find_wanted(gold: CodeTests) -> Wanted:
+    """Return how the program is recognised in an answer."""
     is_python = gold.language is Language.PYTHON
     match gold.mode:
         case "asserts":
@@ -178,7 +179,7 @@ def _wanted(gold: CodeTests) -> Wanted:
 
 
 def _limits_by_reference(gold: CodeTests, sandbox: Sandbox) -> Limits | None:
-    """Return the limits that the reference's time gives; None if it does not pass."""
+    """Derive limits from the reference's time; None if the reference does not pass."""
     used = _reference_time(gold.model_dump_json(), sandbox)
     if used is None:
         return None
@@ -194,7 +195,7 @@ def _limits_by_reference(gold: CodeTests, sandbox: Sandbox) -> Limits | None:
 
 @functools.lru_cache(maxsize=1024)
 def _reference_time(answer: str, sandbox: Sandbox) -> tuple[float, float] | None:
-    """Time a gold's reference, its longest run and all of them; None if it does not pass.
+    """Measure a gold's reference: its longest run and all runs; None if it does not pass.
 
     Raises:
         EngineError: the machine had no CPU time for it.
@@ -212,12 +213,14 @@ def _reference_time(answer: str, sandbox: Sandbox) -> tuple[float, float] | None
 
 def _run(gold: CodeTests, source: str, sandbox: Sandbox, budget: Budget, *, early: bool) -> Result:
     if gold.mode == "asserts" or (gold.mode, gold.language) == ("function", Language.PYTHON):
-        return _tested(gold, source, sandbox, budget, early)
-    return _executed(gold, source, sandbox, budget, early)
+        return _run_tests(gold, source, sandbox, budget, early)
+    return _run_inputs(gold, source, sandbox, budget, early)
 
 
-def _tested(gold: CodeTests, source: str, sandbox: Sandbox, budget: Budget, early: bool) -> Result:
-    """Run Python tests or calls; after a hang or crash the next one has a fresh program."""
+def _run_tests(
+    gold: CodeTests, source: str, sandbox: Sandbox, budget: Budget, early: bool
+) -> Result:
+    """Run Python tests or calls; after a hang or crash the program is restarted."""
     passed, ended, whys = list[bool](), list[str](), list[str]()
     cases = [case.model_dump() for case in gold.cases]
     num_tests = len(gold.tests or cases)
@@ -239,10 +242,10 @@ def _tested(gold: CodeTests, source: str, sandbox: Sandbox, budget: Budget, earl
     return passed, next(iter(ended), "done"), next(filter(None, whys), "")
 
 
-def _executed(
+def _run_inputs(
     gold: CodeTests, source: str, sandbox: Sandbox, budget: Budget, early: bool
 ) -> Result:
-    """Compile the program and run it on every input; outputs are compared here."""
+    """Compile the program, run it on every input and compare the outputs in this process."""
     harness, inputs = gold.harness, [case.stdin for case in gold.cases]
     if gold.mode == "function":
         calls = [case.args for case in gold.cases]

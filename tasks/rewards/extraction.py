@@ -1,8 +1,9 @@
-"""Share of the asked fields that a JSON answer has right.
+"""Score the share of requested fields that a JSON answer gives correctly.
 
-Gold: {"fields": {...}, "schema": JSON schema, "tolerance": relative, for numbers}; the last two may
-be missing.
-Differs: texts are compared after NFKC, case and whitespace folding: shops write "XL" and "xl".
+Gold: {"fields": {...}, "schema": JSON schema, "tolerance": relative, for numbers}; the last two are
+optional.
+Differs: texts are compared after NFKC, case and whitespace folding, because shops write both "XL"
+and "xl".
 """
 
 import json
@@ -18,21 +19,21 @@ from pydantic import Field
 
 from data_schemas.prompts import Problem
 from data_schemas.verdicts import Verdict, abstain, response_fault, scored
-from tasks.rewards.protocol import Gold, judge
+from tasks.rewards.protocol import Gold, verify_answer
 from tasks.rewards.reference_text import normalised
 
 MAX_READ_AGAIN = 2_000_000
-"""Characters read behind braces that open no object; then the rest of the text is not searched."""
+"""Characters read after braces that open no object; beyond it the text is no longer searched."""
 FAILURE_COST = 2000
-"""Characters that one such brace counts besides: the decoder looks for its line number."""
+"""Extra characters charged per such brace, because the decoder computes its line number."""
 MAX_ANSWERS = 100
-"""Objects about the fields asked for; a response with more floods."""
+"""Objects with the requested fields; a response with more counts as flooded."""
 MAX_ITEMS = 200
-"""Of a list that is compared without order; a longer one must be equal as it stands."""
+"""Length of a list that is compared without order; a longer list must match in order."""
 
 
 class Extraction(Gold):
-    """The true fields, and how exactly they must be met."""
+    """The expected fields and the tolerance for numbers."""
 
     fields: dict[str, Any]
     schema_: dict[str, Any] | None = Field(default=None, alias="schema")
@@ -40,12 +41,12 @@ class Extraction(Gold):
 
 
 def verify(problem: Problem, response: str) -> Verdict:
-    """Score the last JSON object: share of right fields, less 1/(n+1) per field not asked for."""
-    return judge(problem, response, Extraction, _check)
+    """Score the last JSON object: share of right fields minus 1/(n+1) per unrequested field."""
+    return verify_answer(problem, response, Extraction, _check)
 
 
 def same_field(gold: Any, value: Any, tolerance: float) -> bool:
-    """Compare with types: true is not 1, "1" is not 1, 1 is 1.0; lists are order-free."""
+    """Compare with types: true is not 1, "1" is not 1, 1 is 1.0; the order of lists is ignored."""
     match gold, value:
         case (bool(), _) | (_, bool()):
             return gold is value
@@ -71,7 +72,7 @@ def _near(gold: float, value: float, tolerance: float) -> bool:
 
 
 def _same_list(gold: list[Any], value: list[Any], tolerance: float) -> bool:
-    """Match one to one; with a tolerance the first match need not be the right one."""
+    """Match one to one by assignment: with a tolerance, a greedy match may be wrong."""
     if len(gold) != len(value) or len(gold) > MAX_ITEMS:
         return gold == value
     rows = [[same_field(a, b, tolerance) for b in value] for a in gold]
@@ -85,12 +86,12 @@ def _check(gold: Extraction, answer: str) -> Verdict:
     objects = list(json_objects(answer))
     if not objects:
         return scored(0.0, "no_json", "the answer holds no JSON object")
-    # An earlier block about the same fields is an answer too: the worst of them counts.
+    # An earlier block with the same fields is also an answer: the worst of them counts.
     rivals = [(found, once) for found, once in objects[:-1] if found.keys() & gold.fields.keys()]
     if len(rivals) >= MAX_ANSWERS:
         return response_fault("flooded", f"{len(rivals) + 1} objects about the same fields")
     verdicts = [
-        _judge_object(gold, found) if once else scored(0.0, "repeated_key", f"{found}"[:200])
+        _score_object(gold, found) if once else scored(0.0, "repeated_key", f"{found}"[:200])
         for found, once in (*rivals, objects[-1])
     ]
     worst = min(verdicts, key=lambda verdict: -1.0 if verdict.score is None else verdict.score)
@@ -99,7 +100,7 @@ def _check(gold: Extraction, answer: str) -> Verdict:
     return worst.model_copy(update={"reason": "several_answers"})
 
 
-def _judge_object(gold: Extraction, found: dict[str, Any]) -> Verdict:
+def _score_object(gold: Extraction, found: dict[str, Any]) -> Verdict:
     if gold.schema_ is not None:
         try:
             error = next(
@@ -134,7 +135,7 @@ def _validator(schema: str) -> Validator:
 
 
 def json_objects(text: str) -> Iterator[tuple[dict[str, Any], bool]]:
-    """Yield the outermost objects in order, and whether no key at any depth of it stands twice."""
+    """Yield the outermost objects in order, each with whether its keys are unique at all depths."""
     repeated: list[str] = []
 
     def pairs_read(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -1,12 +1,13 @@
-"""Which part of a response is the program.
+"""Select the part of a response that is the program.
 
-Fences are read as CommonMark has them (markdown-it-py). What models write beyond that is read only
-if that reading shows no program: a fence at the end of a line, and a list item whose code is not
-indented with it. Of all blocks the last one is taken that defines what the problem asks for, or
-that is a program where one is asked for; one marked as something else only if there is no other.
-Without such a block it is the last one, and without any block the whole answer.
+Fences are parsed as CommonMark (markdown-it-py). Two deviations that models write are parsed only
+if CommonMark yields no program: a fence at the end of a line, and a list item whose code is not
+indented with it. The last block that defines the requested names is selected, or, where a whole
+program is requested, the last block that is one. A block marked as another language is selected
+only if there is no other. Without such a block the last block is selected, and without any block
+the whole answer.
 
-Whatever a policy writes, this returns some text, in time linear in the answer.
+The result is a text for every response, in time linear in its length.
 """
 
 import ast
@@ -32,23 +33,23 @@ _FLAT = MarkdownIt("zero").enable(["fence"])
 _LABEL = re.compile(r"[\w+#]+")
 _BARE = re.compile(r"[\w+#.-]*")
 _UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
-"""What `ast` raises on text that is no program, or is nested too deeply to be compiled."""
+"""Errors of `ast` on text that is not a program or is nested too deeply to compile."""
 _READS = re.compile(r"\binput\b|\bstdin\b|\bopen\s*\(\s*0|\bfileinput\b|\bos\.read\b")
 _COMMENTS_AND_STRINGS = re.compile(
     r"//[^\n]*|/\*(?:.*?\*/|.*)|\"(?:\\.|[^\"\\\n])*\"?|'(?:\\.|[^'\\\n]){1,4}'", re.DOTALL
 )
-# With bounds, so that the time is linear.
+# Bounded repetitions keep the time linear.
 _TYPE = r"\b(?:class|struct|union|interface|enum|record)\s{{1,9}}{0}\b"
 _FUNCTION = r"\b{0}\s{{0,9}}\([^;{{}}]{{0,500}}\)[^;{{}}()=]{{0,100}}\{{"
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """How the program asked for is recognised."""
+    """How the requested program is recognised."""
 
     language: Language
     names: frozenset[str] = frozenset()
-    """It defines these, or the most of them; none: it runs by itself."""
+    """Names the program defines, all or most of them; empty for a program that runs by itself."""
     reads_input: bool = False
 
 
@@ -56,14 +57,14 @@ class Wanted:
 class _Block:
     text: str
     is_foreign: bool
-    """Marked as another language, or as something that is no program."""
+    """Marked as another language, or as something other than a program."""
 
 
 def find_program(answer: str, wanted: Wanted) -> str:
-    """Return the program in an answer; the module says which text that is."""
+    """Return the program in an answer, by the rules in the module's docstring."""
     text = answer.replace("\r\n", "\n").replace("\r", "\n")
     if wanted.language is Language.PYTHON and _fit(text, wanted):
-        return text  # its fences, if it has any, stand in strings
+        return text  # any fences in it are inside string literals
     blocks = _blocks(text, _NESTED, wanted.language)
     chosen = _choose(blocks, wanted) or _choose(
         _blocks(_on_own_lines(text), _FLAT, wanted.language), wanted
@@ -100,7 +101,7 @@ def _blocks(text: str, reader: MarkdownIt, language: Language, depth: int = 0) -
 
 
 def _on_own_lines(text: str) -> str:
-    """Put fences that follow something on their line on a line of their own."""
+    """Move a fence that follows other text on its line to a separate line."""
     lines: list[str] = []
     for line in text.split("\n"):
         head, fence, label = line.partition("```")
@@ -112,7 +113,7 @@ def _on_own_lines(text: str) -> str:
 
 
 def _fit(text: str, wanted: Wanted) -> int:
-    """Return how many of the names a text defines; without names 1 if it is a program."""
+    """Count the requested names that a text defines; without names, 1 if it is a program."""
     signs = wanted.names or ("(",)
     if len(text) > MAX_PROGRAM_CHARACTERS or not any(sign in text for sign in signs):
         return 0
@@ -135,7 +136,7 @@ def _declares(code: str, name: str) -> bool:
 
 
 def _defined(tree: ast.Module) -> Iterator[str]:
-    """Yield the names that a module binds, outside of its functions and classes."""
+    """Yield the names that a module binds at its top level."""
     found: list[ast.AST] = [tree]
     while found:
         match found.pop():

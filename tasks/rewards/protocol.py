@@ -1,8 +1,8 @@
-"""What a verifier promises, and what is the same for all of them.
+"""The contract of verifiers and the code they share.
 
-A verdict is a score in [0, 1] with its reason, or an abstention with its reason. A score of 0 says
-that the response is wrong, or that it made its own judgement impossible (`response_fault`); it
-never says that our side was unable to judge.
+A verdict is a score in [0, 1] with its reason, or an abstention with its reason. A score of 0 means
+that the response is wrong or made its own verification impossible (`response_fault`). A failure on
+our side is an abstention, not a score of 0.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,18 +17,18 @@ from data_schemas.verdicts import Verdict, abstain, response_fault, scored
 from tasks.errors import EngineError, SettingsError
 
 JUDGED = ("generative_judge", "rubric")
-"""Verifiers that need a judge; equal scores of theirs say 'alike', not 'right' or 'wrong'."""
+"""Verifiers that need a judge; their equal scores mean 'alike', not 'right' or 'wrong'."""
 THINK_OPEN = "<think>"
 THINK_CLOSE = "</think>"
 CONTROL = "0"
-"""A response that breaks nothing: a verifier that fails on a response, but not on this one to the
-same problem, was broken by the response."""
+"""A harmless response. If a verifier fails on a response but not on this one to the same problem,
+the response caused the failure."""
 MAX_ANSWER_CHARACTERS = 200_000
-"""About 50 000 tokens after the thinking: nothing that a verifier should have to read."""
+"""About 50,000 tokens after the thinking; verifiers do not read longer answers."""
 
 
 class Gold(BaseModel):
-    """What `Problem.answer` holds; every verifier has its own subclass."""
+    """Content of `Problem.answer`; every verifier has its own subclass."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
@@ -37,27 +37,27 @@ GoldT = TypeVar("GoldT", bound=Gold)
 
 
 class Verifier(Protocol):
-    """Judges one response to one problem.
+    """Scores one response to one problem.
 
-    Contract: the same arguments give the same verdict; nothing but `Problem.answer`,
-    `Problem.language` and the text after the thinking is looked at; a malformed `Problem.answer`
-    is an abstention.
+    Contract: the same arguments give the same verdict; the verifier reads only `Problem.answer`,
+    `Problem.language` and the text after the thinking; a malformed `Problem.answer` is an
+    abstention.
     """
 
     def __call__(self, problem: Problem, response: str) -> Verdict: ...
 
 
 class GroupVerifier(Protocol):
-    """Judges all responses to one problem relative to each other, one verdict each, in order."""
+    """Scores all responses to one problem relative to each other, one verdict each, in order."""
 
     def __call__(self, problem: Problem, responses: Sequence[str]) -> list[Verdict]: ...
 
 
 class Scorer(Protocol):
-    """Judges responses as they finish; `rewards.scoring.service.ScoringService` in production."""
+    """Scores responses as they finish; `rewards.scoring.service.ScoringService` in production."""
 
     def submit(self, item: Finished) -> None:
-        """Take one finished response; may block while too many wait."""
+        """Accept one finished response; may block while too many are waiting."""
         ...
 
     def gather(self) -> dict[tuple[str, int], Scored]:
@@ -65,7 +65,7 @@ class Scorer(Protocol):
         ...
 
     def check_canaries(self) -> None:
-        """Judge answers whose verdict is known; a surprise is an EngineError."""
+        """Score answers with known verdicts; an unexpected verdict raises EngineError."""
         ...
 
 
@@ -75,32 +75,32 @@ class Entry:
 
     verify: Verifier
     timeout_s: float = 10.0
-    """For one response; a verifier that needs longer gives no verdict on it. CPU seconds of a
-    worker, seconds on the clock of a thread."""
+    """Time limit for one response, beyond which there is no verdict: CPU seconds in a worker,
+    wall-clock seconds in a thread."""
     in_worker: bool = True
-    """In a process that can be killed. False for what has processes or a network of its own: it
-    runs in a thread, which can only be given up."""
+    """Run in a process that can be killed. False for verifiers that use processes or the network
+    themselves: they run in a thread, which can only be abandoned."""
     verify_group: GroupVerifier | None = None
-    """Instead, where all responses of a group are at hand."""
+    """Used instead of `verify` when all responses of a group are available."""
     calls: Callable[[], int] | None = None
-    """How many prompts this thread has handed to the judge; None for what needs no judge."""
+    """Number of prompts this thread has sent to the judge; None for verifiers without a judge."""
 
 
-def failed(name: str, error: str, message: str, *, by_response: bool = False) -> Verdict:
-    """What a verifier's failure is worth: no verdict, or 0 if the response brought it about."""
+def failure_verdict(name: str, error: str, message: str, *, by_response: bool = False) -> Verdict:
+    """Return the verdict for a verifier's failure: none, or 0 if the response caused it."""
     give = response_fault if by_response else abstain
     return give(f"verifier_error:{name}:{error}", message[:200])
 
 
 def may_be_by_response(error: type[BaseException]) -> bool:
-    """True unless the error says that this machine or this installation is at fault."""
+    """True unless the error points to this machine or installation."""
     return not issubclass(error, EngineError | SettingsError | OSError | ImportError)
 
 
 def answer_part(response: str) -> str | None:
     """Return the text after the last `</think>`; None if thinking never ended or nothing follows.
 
-    A response without any think tag is all answer.
+    A response without a think tag is returned as a whole.
     """
     _, _, answer = response.rpartition(THINK_CLOSE)
     if THINK_OPEN in answer or not answer.strip():
@@ -108,10 +108,10 @@ def answer_part(response: str) -> str | None:
     return answer.strip()
 
 
-def judge(
+def verify_answer(
     problem: Problem, response: str, gold_type: type[GoldT], check: Callable[[GoldT, str], Verdict]
 ) -> Verdict:
-    """Read the gold, cut out the answer, check one against the other.
+    """Read the gold, extract the answer and check the answer against the gold.
 
     Abstains with `bad_gold` if `Problem.answer` cannot be read; scores 0 with `no_answer` if the
     response has no answer part.

@@ -1,8 +1,7 @@
-"""How close is free text to a reference? A deterministic stand-in for a generative judge.
+"""Similarity of free text to a reference: a deterministic substitute for a generative judge.
 
 chrF (Popovic 2015): F-score with beta 2 over character n-grams of 1 to 6, on normalised text
-without spaces. It rewards overlap, not quality; a generative reward model can take its place in
-the table.
+without spaces. It rewards overlap, not quality; `generative_judge` can replace it.
 
 Gold: {"reference": "..."}.
 """
@@ -14,12 +13,12 @@ from pydantic import Field
 
 from data_schemas.prompts import Problem
 from data_schemas.verdicts import Verdict, abstain, scored
-from tasks.rewards.protocol import Gold, judge
+from tasks.rewards.protocol import Gold, verify_answer
 
 MAX_ORDER = 6
 BETA = 2.0
 BELOW_EQUAL = 0.99
-"""Largest score of a text that is not the reference: n-grams cannot see every reordering."""
+"""Largest score of a text other than the reference: n-grams miss some reorderings."""
 
 
 class Reference(Gold):
@@ -30,7 +29,7 @@ class Reference(Gold):
 
 def verify(problem: Problem, response: str) -> Verdict:
     """Score the n-gram overlap with the reference; 1 only if the normalised texts are equal."""
-    return judge(problem, response, Reference, _check)
+    return verify_answer(problem, response, Reference, _check)
 
 
 def normalised(text: str) -> str:

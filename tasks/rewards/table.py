@@ -1,7 +1,7 @@
-"""Name to verifier, and the boundary between verifiers and whoever asks.
+"""Table of verifiers by name, and the boundary between verifiers and their callers.
 
-Nothing that happens in a verifier turns into a score of 0: an unexpected error becomes an
-abstention named after it.
+An unexpected error in a verifier becomes an abstention named after the error, not a score of 0,
+unless the response caused it (`response_fault`).
 """
 
 import logging
@@ -25,7 +25,7 @@ from tasks.rewards.protocol import (
     JUDGED,
     Entry,
     Verifier,
-    failed,
+    failure_verdict,
     may_be_by_response,
 )
 from tasks.rewards.tools import bfcl_calls, tool_calls
@@ -34,7 +34,7 @@ _LOG = logging.getLogger(__name__)
 ResultT = TypeVar("ResultT")
 
 QUESTIONS = 8
-"""Time-outs of a judge that a response or its group may take: two orders, asked twice, in waves."""
+"""Judge timeouts that one response or group may take: two orders, two attempts each, in waves."""
 
 _ENTRIES = {
     "final_answer": Entry(final_answer.verify, verdict.MAX_CANDIDATES * verdict.TIMEOUT_S),
@@ -44,7 +44,7 @@ _ENTRIES = {
     "tool_calls": Entry(tool_calls.verify),
     "bfcl_calls": Entry(bfcl_calls.verify),
     "instruction_rules": Entry(rules.verify),
-    # The sandbox keeps time itself: compilation and all runs, at worst twice.
+    # The sandbox enforces its own limits on compilation and all runs, at worst twice.
     "code_tests": Entry(code_tests.verify, timeout_s=300.0, in_worker=False),
     "reference_text": Entry(reference_text.verify),
 }
@@ -56,11 +56,11 @@ VERIFIERS: dict[str, Verifier] = {
     "generative_judge": generative_judge.verifier(NoJudge()),
     "rubric": rubric.verifier(NoJudge(), _PLAIN),
 }
-"""With default settings; what a problem may name."""
+"""Every verifier that a problem may name, with default settings."""
 
 
 def entries(settings: RewardSettings) -> dict[str, Entry]:
-    """Bind every verifier to the settings; those that need a judge only where there is one.
+    """Bind every verifier to the settings; those that need a judge only if one is set.
 
     Raises:
         SettingsError: the judge cannot be opened.
@@ -73,11 +73,11 @@ def entries(settings: RewardSettings) -> dict[str, Entry]:
     bound = {**_ENTRIES, "code_tests": code}
     if settings.judge.kind is JudgeKind.NONE:
         return bound
-    return bound | _judged(MeteredJudge(open_judge(settings.judge)), settings.judge.timeout_s)
+    return bound | _bind_judge(MeteredJudge(open_judge(settings.judge)), settings.judge.timeout_s)
 
 
-def _judged(judge: MeteredJudge, timeout_s: float) -> dict[str, Entry]:
-    """Bind a judge; a response costs several questions, some of them twice."""
+def _bind_judge(judge: MeteredJudge, timeout_s: float) -> dict[str, Entry]:
+    """Bind the verifiers that need a judge; a response costs several prompts, some repeated."""
     patience = QUESTIONS * timeout_s
     return {
         "generative_judge": Entry(
@@ -98,11 +98,11 @@ def verifiers(settings: RewardSettings) -> Mapping[str, Verifier]:
     return {name: entry.verify for name, entry in entries(settings).items()}
 
 
-def found(table: Mapping[str, ResultT], problem: Problem) -> ResultT:
-    """Look up what judges a problem.
+def find_by_verifier(table: Mapping[str, ResultT], problem: Problem) -> ResultT:
+    """Look up the entry of the verifier that a problem names.
 
     Raises:
-        SettingsError: nothing of that name exists, or it needs a judge and there is none.
+        SettingsError: there is no such verifier, or it needs a judge and none is set.
     """
     if problem.verifier in JUDGED and problem.verifier not in table:
         raise SettingsError(
@@ -118,51 +118,51 @@ def found(table: Mapping[str, ResultT], problem: Problem) -> ResultT:
 
 
 def score_batch(problems: Sequence[Problem], responses: Sequence[str]) -> list[Verdict]:
-    """Judge `responses[i]` as an answer to `problems[i]`, in order, in this process.
+    """Score `responses[i]` as an answer to `problems[i]`, in order, in this process.
 
     Raises:
         SettingsError: a problem names a verifier that does not exist, or the user has to act
-            before anything can be judged.
+            before anything can be scored.
     """
     for problem in problems:
-        found(VERIFIERS, problem)
+        find_by_verifier(VERIFIERS, problem)
     return [
-        _guarded(VERIFIERS[problem.verifier], problem, response)
+        _verify_guarded(VERIFIERS[problem.verifier], problem, response)
         for problem, response in zip(problems, responses, strict=True)
     ]
 
 
-def counts(verdicts: Sequence[Verdict]) -> dict[str, int]:
+def count_reasons(verdicts: Sequence[Verdict]) -> dict[str, int]:
     """Count verdicts per reason; abstentions carry the prefix `abstained:`."""
     reasons = Counter(f"abstained:{v.reason}" if v.abstained else v.reason for v in verdicts)
     return dict(sorted(reasons.items()))
 
 
 def close() -> None:
-    """End every process the verifiers have started; the next verdict that needs one starts it."""
+    """Stop every process that verifiers have started; they are started again when needed."""
     code_tests.close()
     final_answer.close()
 
 
-def _guarded(verify: Verifier, problem: Problem, response: str) -> Verdict:
+def _verify_guarded(verify: Verifier, problem: Problem, response: str) -> Verdict:
     try:
         return verify(problem, response)
     except SettingsError:
         raise
     except Exception as error:  # noqa: BLE001 - the one boundary: our failure is not the model's
         _LOG.warning("verifier %s failed on %s", problem.verifier, problem.id, exc_info=error)
-        at_fault = may_be_by_response(type(error)) and _judges(verify, problem)
+        at_fault = may_be_by_response(type(error)) and _scores_control(verify, problem)
         name = type(error).__name__
-        return failed(problem.verifier, name, str(error), by_response=at_fault)
+        return failure_verdict(problem.verifier, name, str(error), by_response=at_fault)
 
 
-def _judges(verify: Verifier, problem: Problem) -> bool:
-    """True if nothing but the response can have made a verifier fail."""
+def _scores_control(verify: Verifier, problem: Problem) -> bool:
+    """True if the verifier scores CONTROL, so that only the response can have made it fail."""
     entry = _ENTRIES.get(problem.verifier)
     if entry is None or not entry.in_worker:
         return False
     try:
         verify(problem, CONTROL)
-    except Exception:  # noqa: BLE001 - it fails on any response: the boundary above says so
+    except Exception:  # noqa: BLE001 - it fails on any response; the caller logs the error
         return False
     return True

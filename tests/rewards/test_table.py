@@ -82,7 +82,7 @@ def test_abstentions_are_counted_separately(problem) -> None:
     one = problem("final_answer", {"value": "1"})
     verdicts = table.score_batch([one, one, one, problem("final_answer", {})], ["1", "2", "1", "1"])
 
-    assert {"abstained:bad_gold": 1, "correct": 2, "wrong": 1} == table.counts(verdicts)
+    assert {"abstained:bad_gold": 1, "correct": 2, "wrong": 1} == table.count_reasons(verdicts)
 
 
 def test_every_verifier_has_a_canary_and_all_sing() -> None:
@@ -95,7 +95,7 @@ def test_a_verifier_with_one_verdict_for_everything_is_caught(
     score: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(canaries.VERIFIERS, "extraction", lambda p, r: scored(score, "same"))
-    with pytest.raises(EngineError, match=r"verifier extraction judged .* must"):
+    with pytest.raises(EngineError, match=r"verifier extraction scored .* must"):
         check_canaries()
 
 

@@ -21,7 +21,7 @@ from tasks.rewards.instructions.checks import CHECKS
 from tasks.rewards.instructions.european import EUROPEAN
 from tasks.rewards.instructions.japanese import JAPANESE
 from tasks.rewards.instructions.southeast_asian import SEA
-from tasks.rewards.protocol import Gold, judge
+from tasks.rewards.protocol import Gold, verify_answer
 
 KINDS: dict[str, Kind] = {**CHECKS, **EUROPEAN, **JAPANESE, **SEA}
 """Every instruction id with its arguments and its meaning."""
@@ -36,7 +36,7 @@ class Instructions(Gold):
 
 def verify(problem: Problem, response: str) -> Verdict:
     """Score the share of instructions followed; abstain if one is unknown or cannot be decided."""
-    return judge(problem, response, Instructions, _check)
+    return verify_answer(problem, response, Instructions, _check)
 
 
 def read_kind(name: str, arguments: Mapping[str, object]) -> tuple[Kind, Arguments]:

@@ -1,1 +1,1 @@
-"""Judges of open text: who is asked, what is asked, how a reply is read and what it is worth."""
+"""Judges of open text: backends, prompts, parsing of replies and conversion to rewards."""

@@ -1,23 +1,23 @@
-"""Ask a judge so that every prompt ends in a reading or in the reason why there is none."""
+"""Ask a judge and parse its replies; a prompt without a readable reply gets a reason."""
 
 from collections.abc import Callable, Sequence
 from enum import StrEnum
 from typing import TypeVar
 
 from data_schemas.prompts import Message
-from tasks.rewards.judging.form import asked_again
+from tasks.rewards.judging.form import retry_prompt
 from tasks.rewards.judging.protocol import Judge
 
 ReadT = TypeVar("ReadT")
 
 
 class NoReading(StrEnum):
-    """Why a prompt has no verdict: reasons of abstention."""
+    """Reasons for an abstention: why a prompt has no verdict."""
 
     UNAVAILABLE = "judge_unavailable"
-    """The judge gave no text: down, too slow, or it refused."""
+    """The judge returned no text: it is down, too slow, or refused."""
     UNPARSABLE = "judge_unparsable"
-    """It gave text twice, and neither can be read."""
+    """The judge returned text twice, and neither reply could be parsed."""
 
 
 def readings(
@@ -25,14 +25,14 @@ def readings(
     prompts: Sequence[Sequence[Message]],
     read: Callable[[str], ReadT | None],
 ) -> list[ReadT | NoReading]:
-    """Ask every prompt, and once more where the reply cannot be read.
+    """Ask every prompt, and ask once more if the reply cannot be parsed.
 
-    A judge without any text is not asked again here: it has already tried as long as it may.
+    A prompt without any reply is not repeated here: the judge has already retried it.
     """
     found = _ask(judge, prompts, read)
     unread = [place for place, value in enumerate(found) if value is NoReading.UNPARSABLE]
     if unread:
-        second = _ask(judge, [asked_again(prompts[place]) for place in unread], read)
+        second = _ask(judge, [retry_prompt(prompts[place]) for place in unread], read)
         for place, value in zip(unread, second, strict=True):
             found[place] = value
     return found

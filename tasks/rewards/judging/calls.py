@@ -1,4 +1,4 @@
-"""Count what a judge is asked, and answer the same question once."""
+"""Count the prompts sent to a judge and cache its replies."""
 
 import threading
 from collections import OrderedDict
@@ -8,11 +8,11 @@ from data_schemas.prompts import Message
 from tasks.rewards.judging.protocol import Judge, JudgeCalls
 
 CACHED_REPLIES = 4096
-"""A reply is at most some tens of kilobytes, so this is well under a gigabyte."""
+"""Replies have at most some tens of kilobytes, so the cache stays well under a gigabyte."""
 
 
 class Calls:
-    """A counter that several threads may add to."""
+    """A thread-safe counter of a judge's calls."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -31,15 +31,15 @@ class Calls:
 
     @property
     def snapshot(self) -> JudgeCalls:
-        """The counts so far."""
+        """Return the counts so far."""
         return self._counts
 
 
 class CachedJudge:
-    """A Judge that asks another one, and repeats what it said to equal prompts.
+    """A Judge that caches the replies of another one by prompt.
 
-    A greedy judge would say the same again. Silence is not remembered: a judge that was down may
-    be up. Two threads that ask the same at the same moment both ask.
+    A greedy judge would repeat its reply. A missing reply is not cached, because a judge that was
+    down may be up again. Two threads that ask the same prompt at the same time both send it.
     """
 
     def __init__(self, judge: Judge, max_replies: int = CACHED_REPLIES) -> None:
@@ -51,16 +51,16 @@ class CachedJudge:
 
     @property
     def name(self) -> str:
-        """Name of the judge behind."""
+        """Return the name of the wrapped judge."""
         return self._judge.name
 
     @property
     def calls(self) -> JudgeCalls:
-        """What the judge behind was asked, and how often memory answered."""
+        """Return the calls of the wrapped judge and the number of cache hits."""
         return self._judge.calls.model_copy(update={"cached": self._hits.snapshot.cached})
 
     def ask(self, prompts: Sequence[Sequence[Message]]) -> list[str | None]:
-        """Ask what is not remembered, every distinct prompt once."""
+        """Ask every distinct prompt that is not cached once."""
         keys = [tuple(prompt) for prompt in prompts]
         replies: dict[tuple[Message, ...], str | None] = dict(self._remembered(keys))
         new = [key for key in dict.fromkeys(keys) if key not in replies]

@@ -1,6 +1,6 @@
-"""Does an answer meet one criterion of a rubric? The question, and how the reply is read.
+"""Ask a judge whether an answer meets one criterion of a rubric, and parse the reply.
 
-The reply is one JSON object {explanation, criteria_met}, as in RuscaRL. Quotation is that of
+The reply is one JSON object {explanation, criteria_met}, as in RuscaRL. Texts are quoted as in
 comparisons.
 """
 
@@ -20,14 +20,14 @@ _TAIL = (
 
 
 def criterion_prompt(task: str, answer: str, criterion: str) -> tuple[Message, ...]:
-    """Ask about one criterion alone."""
+    """Build the prompt for one criterion."""
     sections = (("Task", task), ("Answer", answer), ("Criterion", criterion))
     quoted = [f"{title}\n{quotation(text)}" for title, text in sections]
     return (Message(role=Role.USER, content="\n".join([_HEAD, *quoted, _TAIL])),)
 
 
 def parse_met(text: str) -> bool | None:
-    """Read the decision, the last field of the object; None if there is none to be read."""
+    """Read the decision, the last field of the object; None if it cannot be read."""
     reply = answer_part(text)
     if reply is None or len(reply) > MAX_ANSWER_CHARACTERS:
         return None

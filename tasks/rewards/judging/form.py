@@ -1,12 +1,12 @@
-"""The form of a comparison: what a judge reads, and how its label is read (CompassMax A.7).
+"""The comparison prompt of a judge, and parsing of the label in its reply (CompassMax A.7).
 
 The paper names structured fields and a final label A, B or TIE; its prompt is not public. Here the
-reply is one JSON object {requirements, analysis_a, analysis_b, comparison, label}, the label last,
-so that a model that writes from left to right reasons before it decides.
+reply is one JSON object {requirements, analysis_a, analysis_b, comparison, label}. The label comes
+last, so that the model reasons before it decides.
 
-Task and answers are quoted line by line: every line of theirs begins with "| ", so no text can end
-its own quotation, and what looks like a control token of a chat template is broken by a space.
-This stops forged structure. It cannot stop a model from being persuaded by what it reads.
+Task and answers are quoted line by line: every line begins with "| ", so that no text can end its
+own quotation, and control tokens of chat templates are broken by a space. This prevents forged
+structure. It cannot prevent a text from persuading the model that reads it.
 """
 
 import json
@@ -63,9 +63,9 @@ class Label(StrEnum):
 def comparison_prompt(
     task: str, answer_a: str, answer_b: str, reference: str = ""
 ) -> tuple[Message, ...]:
-    """Ask which of two answers is better; a reference is shown if there is one.
+    """Build the prompt that asks which of two answers is better, given any reference.
 
-    It is one user turn, because not every chat template knows a system turn.
+    It is one user turn, because not every chat template supports a system turn.
     """
     sections = [("Task", task), ("Answer A", answer_a), ("Answer B", answer_b)]
     if reference:
@@ -75,20 +75,20 @@ def comparison_prompt(
 
 
 def task_text(messages: Sequence[Message]) -> str:
-    """Write a dialogue as one text; a single turn stands without the name of its speaker."""
+    """Write a dialogue as one text; a single turn is written without the name of its speaker."""
     if len(messages) == 1:
         return messages[0].content
     return "\n".join(f"{message.role.value}: {message.content}" for message in messages)
 
 
 def quotation(text: str) -> str:
-    """Mark every line of a text as quoted and break whatever looks like a control token."""
+    """Mark every line of a text as quoted and break every sequence like a control token."""
     lines = _CONTROL_TOKEN.sub(r"\g<0> ", text).splitlines() or [""]
     return "\n".join(QUOTE + line for line in lines)
 
 
 def sections(prompt: str) -> dict[str, str]:
-    """Read the quoted texts of a prompt back, under their titles."""
+    """Return the quoted texts of a prompt by section title."""
     found: dict[str, list[str]] = {}
     title = ""
     for line in prompt.splitlines():
@@ -99,21 +99,21 @@ def sections(prompt: str) -> dict[str, str]:
     return {title: "\n".join(lines) for title, lines in found.items()}
 
 
-def asked_again(prompt: Sequence[Message]) -> tuple[Message, ...]:
-    """Ask the same once more after an unreadable reply.
+def retry_prompt(prompt: Sequence[Message]) -> tuple[Message, ...]:
+    """Build the second prompt after a reply that could not be parsed.
 
-    The words differ from the first time: a greedy judge repeats itself on equal words.
+    The wording differs from the first prompt: a greedy judge repeats its reply to an equal prompt.
     """
     *before, last = prompt
     return (*before, Message(role=last.role, content=f"{last.content}\n{_AGAIN}"))
 
 
 def parse_label(text: str) -> Label | None:
-    """Read the label of a reply; None if there is none, or more than one reading.
+    """Read the label of a reply; None if there is none, or if it is ambiguous.
 
-    Thinking before the reply is ignored; a reply that writes think tags itself is not read. Prose
-    and a code fence may stand around the JSON object, whose last field must be the label. Without
-    any brace, a final line `label: A` is enough.
+    Thinking before the reply is ignored; a reply that contains think tags itself is rejected. Prose
+    and a code fence may surround the JSON object, whose last field must be the label. In a reply
+    without braces, a final line `label: A` is enough.
     """
     reply = answer_part(text)
     if reply is None or len(reply) > MAX_ANSWER_CHARACTERS:
@@ -129,10 +129,10 @@ def parse_label(text: str) -> Label | None:
 
 
 def parse_object(reply: str) -> dict[str, object] | None:
-    """Read the one JSON object in a reply; None if it is broken, not alone or names a field twice.
+    """Read the only JSON object in a reply; None if it is broken, not unique or repeats a field.
 
-    Everything from the first to the last brace must be the object: a smaller one inside a broken
-    one may be something the judge quotes from an answer.
+    The text from the first to the last brace must be the object: a smaller object inside a broken
+    one may be a quotation from an answer.
     """
     start, end = reply.find("{"), reply.rfind("}")
     if not 0 <= start < end or reply[end + 1 :].strip("` \n\r\t"):
@@ -152,7 +152,7 @@ def completion(
     analysis_b: str = "",
     comparison: str = "",
 ) -> str:
-    """Write what a judge should reply: a training target; its analysis may stay empty."""
+    """Write the reply expected of a judge, as a training target; the analysis may be empty."""
     fields = {
         "requirements": requirements,
         "analysis_a": analysis_a,
@@ -163,8 +163,8 @@ def completion(
     return json.dumps(fields, ensure_ascii=False)
 
 
-def swapped(label: Label) -> Label:
-    """The same verdict with the answers in the other order."""
+def swap_label(label: Label) -> Label:
+    """Return the same label for the answers in the other order."""
     return {Label.A: Label.B, Label.B: Label.A, Label.TIE: Label.TIE}[label]
 
 
@@ -179,5 +179,5 @@ def _label_of(fields: dict[str, object]) -> Label | None:
 def _fields_once(pairs: list[tuple[str, object]]) -> dict[str, object]:
     fields = dict(pairs)
     if len(fields) != len(pairs):
-        raise ValueError("a field stands twice")
+        raise ValueError("a field occurs twice")
     return fields

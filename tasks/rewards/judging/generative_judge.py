@@ -1,13 +1,13 @@
-"""Which of two texts is better? Open text, compared by a generative reward model (CompassMax A.7).
+"""Comparison of open text by a generative reward model (CompassMax A.7).
 
-Gold: {"mode": "reference", "reference": "..."}: every answer against a good one, win 1, tie 0.5,
-loss 0, the mean of both presentation orders. {"mode": "round_robin"}: every answer against every
-other of its group. {"mode": "anchor"}: against the first of the group that is an answer. In the
-last two a reference, if there is one, is shown to the judge beside the answers.
+Gold: {"mode": "reference", "reference": "..."} compares every answer with a reference: win 1, tie
+0.5, loss 0, averaged over both presentation orders. {"mode": "round_robin"} compares every answer
+with every other of its group. {"mode": "anchor"} compares with the first response of the group that
+has an answer. In the last two modes a reference, if given, is shown to the judge in addition.
 
-Equal texts tie and a missing answer loses without a question. What the judge cannot say, because
-it is down or cannot be read twice, is an abstention. Completions asked for a group of G different
-answers: 2 G, G (G - 1), 2 (G - 1); one more for each reply that cannot be read.
+Equal texts tie and a missing answer loses without a prompt. If the judge is down, or its reply
+cannot be parsed twice, the verdict is an abstention. Completions for a group of G different
+answers: 2 G, G (G - 1), 2 (G - 1), and one more for each reply that cannot be parsed.
 
 Differs: the paper compares with a reference only.
 """
@@ -27,7 +27,7 @@ from tasks.algorithms.preferences import TIE, round_robin_rewards
 from tasks.rewards.judging.form import task_text
 from tasks.rewards.judging.protocol import Judge
 from tasks.rewards.judging.reward import Pair, compare
-from tasks.rewards.protocol import Gold, GroupVerifier, Verifier, judge
+from tasks.rewards.protocol import Gold, GroupVerifier, Verifier, verify_answer
 
 
 class Mode(StrEnum):
@@ -51,23 +51,23 @@ class Comparison(Gold):
         return self
 
 
-def verifier(asked: Judge) -> Verifier:
-    """Bind the judge, for answers on their own; abstains where the mode needs their group."""
+def verifier(judge: Judge) -> Verifier:
+    """Bind the judge, for single answers; abstains if the mode needs the whole group."""
 
     def verify(problem: Problem, response: str) -> Verdict:
         match _read(problem, response):
             case Verdict() as early:
                 return early
             case gold, answer if gold.mode is Mode.REFERENCE:
-                return _against_reference(asked, _Field(problem, gold, [answer], 1))[0]
+                return _against_reference(judge, _Field(problem, gold, [answer], 1))[0]
             case gold, _:
                 return abstain("needs_group", f"mode {gold.mode.value} compares inside a group")
 
     return verify
 
 
-def group_verifier(asked: Judge) -> GroupVerifier:
-    """Bind the judge, for all modes; a group's comparisons are one question to the judge."""
+def group_verifier(judge: Judge) -> GroupVerifier:
+    """Bind the judge, for all modes; all comparisons of a group are one call to the judge."""
 
     def verify(problem: Problem, responses: Sequence[str]) -> list[Verdict]:
         read = [_read(problem, response) for response in responses]
@@ -77,7 +77,7 @@ def group_verifier(asked: Judge) -> GroupVerifier:
             gold = next(iter(entrants.values()))[0]
             answers = [answer for _, answer in entrants.values()]
             field = _Field(problem, gold, answers, len(responses))
-            found = dict(zip(entrants, _BY_MODE[gold.mode](asked, field), strict=True))
+            found = dict(zip(entrants, _BY_MODE[gold.mode](judge, field), strict=True))
         return [found[i] if isinstance(one, tuple) else one for i, one in enumerate(read)]
 
     return verify
@@ -85,7 +85,7 @@ def group_verifier(asked: Judge) -> GroupVerifier:
 
 @dataclass(frozen=True, slots=True)
 class _Field:
-    """What there is of a group: its answers, without the responses that have none."""
+    """The answers of a group, without the responses that have none."""
 
     problem: Problem
     gold: Comparison
@@ -93,44 +93,44 @@ class _Field:
     group_size: int
 
     def pair(self, first: str, second: str) -> Pair:
-        """Two answers as the judge sees them."""
+        """Return two answers as the judge reads them."""
         return Pair(task_text(self.problem.messages), first, second, self.gold.reference)
 
 
 def _read(problem: Problem, response: str) -> Verdict | tuple[Comparison, str]:
-    """Return gold and answer, or the verdict that needs no judge."""
+    """Return gold and answer, or a verdict if no judge is needed."""
     kept: list[tuple[Comparison, str]] = []
 
     def keep(gold: Comparison, answer: str) -> Verdict:
         kept.append((gold, answer))
         return abstain("unjudged")
 
-    early = judge(problem, response, Comparison, keep)
+    early = verify_answer(problem, response, Comparison, keep)
     return kept[0] if kept else early
 
 
-def _against_reference(asked: Judge, field: _Field) -> list[Verdict]:
+def _against_reference(judge: Judge, field: _Field) -> list[Verdict]:
     task, reference = task_text(field.problem.messages), field.gold.reference.strip()
-    # The reference is one of the two texts; to show it a second time would tell which.
-    return compare(asked, [Pair(task, answer, reference) for answer in field.answers])
+    # The reference is one of the two texts; showing it again would reveal which one.
+    return compare(judge, [Pair(task, answer, reference) for answer in field.answers])
 
 
-def _against_anchor(asked: Judge, field: _Field) -> list[Verdict]:
+def _against_anchor(judge: Judge, field: _Field) -> list[Verdict]:
     if field.group_size < 2:
-        return [_alone()]
+        return [_abstain_alone()]
     anchor, *others = field.answers
     return [
         scored(TIE, "anchor", "the others are compared with this answer"),
-        *compare(asked, [field.pair(answer, anchor) for answer in others]),
+        *compare(judge, [field.pair(answer, anchor) for answer in others]),
     ]
 
 
-def _against_each_other(asked: Judge, field: _Field) -> list[Verdict]:
+def _against_each_other(judge: Judge, field: _Field) -> list[Verdict]:
     if field.group_size < 2:
-        return [_alone()]
+        return [_abstain_alone()]
     num_answers = len(field.answers)
     places = list(combinations(range(num_answers), 2))
-    found = compare(asked, [field.pair(field.answers[i], field.answers[j]) for i, j in places])
+    found = compare(judge, [field.pair(field.answers[i], field.answers[j]) for i, j in places])
     wins_GG = np.zeros((field.group_size, field.group_size))
     wins_GG[:num_answers, num_answers:] = 1.0  # an answer beats a response that has none
     for (i, j), verdict in zip(places, found, strict=True):
@@ -148,7 +148,7 @@ def _against_each_other(asked: Judge, field: _Field) -> list[Verdict]:
     ]
 
 
-def _alone() -> Verdict:
+def _abstain_alone() -> Verdict:
     return abstain("needs_group", "a group of one has nothing to compare")
 
 

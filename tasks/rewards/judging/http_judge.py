@@ -1,8 +1,8 @@
 """A judge behind an OpenAI-compatible endpoint, such as `vllm serve`.
 
-Every prompt is one POST to {base}/chat/completions at temperature 0. What may pass (connection
-errors, 429, 5xx, overrun time) is tried again with growing, jittered pauses until the prompt's
-deadline; what stays ends in None, never in an exception. Only what the user has to repair is
+Every prompt is one POST to {base}/chat/completions at temperature 0. Transient failures (connection
+errors, 429, 5xx, timeouts) are retried with exponential backoff and jitter until the prompt's
+deadline. A prompt that still fails returns None. Only errors that the user has to repair are
 raised.
 """
 
@@ -28,9 +28,9 @@ _LOG = logging.getLogger(__name__)
 
 MAX_CONCURRENT = 16
 MAX_REPLY_TOKENS = 4096
-"""A distilled reasoning judge thinks one to three thousand tokens before its JSON."""
+"""A distilled reasoning judge generates 1,000 to 3,000 thinking tokens before its JSON."""
 MAX_BODY_BYTES = 2**19
-"""Eight times what so many tokens take."""
+"""Eight times the time that so many tokens take."""
 DEADLINE_CALLS = 2.0
 """A prompt may take this many times the time of one call, pauses included."""
 FIRST_PAUSE_S = 0.5
@@ -45,19 +45,19 @@ _USER_ACTS = {
 
 
 class _Again(Exception):
-    """This attempt failed, another may not."""
+    """This attempt failed and may be retried."""
 
 
 class _Refused(Exception):
-    """This prompt will not be answered."""
+    """The endpoint rejected this prompt; a retry is useless."""
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where requests go."""
+    """Address that requests are sent to."""
 
     address: str
-    """As given, up to /v1, without slash at the end."""
+    """As given, up to /v1, without a trailing slash."""
     secure: bool
     host: str
     port: int | None
@@ -65,10 +65,10 @@ class Endpoint:
 
 
 def read_address(address: str) -> Endpoint:
-    """Take a base URL apart.
+    """Parse a base URL.
 
     Raises:
-        SettingsError: it is no http URL.
+        SettingsError: it is not an http URL.
     """
     trimmed = address.strip().rstrip("/")
     try:
@@ -77,13 +77,15 @@ def read_address(address: str) -> Endpoint:
     except ValueError:
         parts, port = urlsplit(""), None
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.query:
-        raise SettingsError(f"judge.address {address!r} is no base URL; write http://host:8000/v1")
+        raise SettingsError(
+            f"judge.address {address!r} is not a base URL; write http://host:8000/v1"
+        )
     path = f"{parts.path}/chat/completions"
     return Endpoint(trimmed, parts.scheme == "https", parts.hostname, port, path)
 
 
 class HttpJudge:
-    """A Judge that asks at most `max_concurrent` prompts at a time, over all threads."""
+    """A Judge that sends at most `max_concurrent` prompts at a time, over all threads."""
 
     def __init__(
         self,
@@ -96,7 +98,7 @@ class HttpJudge:
         first_pause_s: float = FIRST_PAUSE_S,
     ) -> None:
         if not (api_key.isascii() and api_key.isprintable()):
-            raise SettingsError("EACHPROMPT_JUDGE_API_KEY holds a line break or a strange letter")
+            raise SettingsError("EACHPROMPT_JUDGE_API_KEY has a line break or non-ASCII letter")
         self._endpoint = read_address(address)
         self._model = model
         self._api_key = api_key
@@ -108,19 +110,19 @@ class HttpJudge:
 
     @property
     def name(self) -> str:
-        """Model and address."""
+        """Return the model and the address."""
         return f"{self._model} at {self._endpoint.address}"
 
     @property
     def calls(self) -> JudgeCalls:
-        """What it was asked so far."""
+        """Return the calls so far."""
         return self._calls.snapshot
 
     def ask(self, prompts: Sequence[Sequence[Message]]) -> list[str | None]:
-        """Ask all prompts side by side.
+        """Send all prompts concurrently.
 
-        When as many in a row as run side by side got nothing, the judge is down: the rest of this
-        call is given up, not waited for one deadline after another.
+        If as many prompts in a row as run concurrently get no reply, the judge counts as down: the
+        rest of this call is abandoned without waiting for each deadline.
 
         Raises:
             SettingsError: the endpoint refuses the key, the address or the model.
@@ -137,7 +139,7 @@ class HttpJudge:
         return replies
 
     def close(self) -> None:
-        """End the threads; what is under way ends first."""
+        """Stop the threads after the requests in progress have ended."""
         self._pool.shutdown()
 
     def _answer(self, prompt: Sequence[Message], losses: "_Losses") -> str | None:
@@ -193,7 +195,7 @@ class HttpJudge:
 
 
 class _Losses:
-    """Prompts of one call that ended without a text, in a row."""
+    """Consecutive prompts of one call that ended without a text."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -208,7 +210,7 @@ class _Losses:
         self._in_a_row = 0
 
     def refused(self, cause: str) -> None:
-        # The endpoint is up: it has something against this prompt.
+        # The endpoint is up: it rejected this one prompt.
         self._in_a_row, self.cause = 0, cause
 
     def lost(self, cause: str) -> None:
@@ -217,10 +219,9 @@ class _Losses:
 
 @contextmanager
 def _connection(endpoint: Endpoint, timeout_s: float) -> Iterator[http.client.HTTPConnection]:
-    """Open a connection that is cut when its time is over.
+    """Open a connection that is cut at its deadline.
 
-    A socket's own timeout starts anew with every byte, so a server that drips would hold a prompt
-    for hours.
+    A socket's own timeout restarts with every byte, so a slow server could hold a prompt for hours.
     """
     timeout_s = max(timeout_s, 0.001)
     kind = http.client.HTTPSConnection if endpoint.secure else http.client.HTTPConnection
@@ -236,8 +237,8 @@ def _connection(endpoint: Endpoint, timeout_s: float) -> Iterator[http.client.HT
             yield connection
         finally:
             watch.cancel()
-        if time.monotonic() - start >= timeout_s:  # a body that was cut looks like one that ended
-            raise TimeoutError(f"no whole reply in {timeout_s:.1f} s")
+        if time.monotonic() - start >= timeout_s:  # a body cut at the deadline looks complete
+            raise TimeoutError(f"no complete reply in {timeout_s:.1f} s")
     finally:
         connection.close()
 
@@ -250,13 +251,13 @@ def _cut(sock: socket.socket) -> None:
 
 
 def _text_of(content: bytes) -> str:
-    """Read the reply out of a response body."""
+    """Extract the reply from a response body."""
     if len(content) > MAX_BODY_BYTES:
         raise _Refused(f"more than {MAX_BODY_BYTES} bytes")
     try:
         text = json.loads(content)["choices"][0]["message"]["content"]
     except (ValueError, LookupError, TypeError, RecursionError) as error:
-        raise _Refused(f"no chat completion: {content[:200]!r}") from error
+        raise _Refused(f"not a chat completion: {content[:200]!r}") from error
     if not isinstance(text, str):
         raise _Refused("the completion has no text")
     return text

@@ -1,4 +1,4 @@
-"""How often each thread asks the judge, so that a call is charged to the response it was for."""
+"""Count the judge's prompts per thread, so that each is charged to the response it was for."""
 
 import threading
 from collections.abc import Sequence
@@ -8,10 +8,10 @@ from tasks.rewards.judging.protocol import Judge, JudgeCalls
 
 
 class MeteredJudge:
-    """A Judge that hands on to another.
+    """A Judge that forwards to another one and counts prompts.
 
-    Prompts that the judge behind answers from memory count too: what a response is charged does
-    not depend on who was judged before it.
+    Prompts answered from the cache count too, so that the charge of a response does not depend on
+    the responses scored before it.
     """
 
     def __init__(self, judge: Judge) -> None:
@@ -20,19 +20,19 @@ class MeteredJudge:
 
     @property
     def name(self) -> str:
-        """Name of the judge behind."""
+        """Return the name of the wrapped judge."""
         return self._judge.name
 
     @property
     def calls(self) -> JudgeCalls:
-        """What the judge behind was asked, by all threads."""
+        """Return the calls of the wrapped judge, by all threads."""
         return self._judge.calls
 
     def ask(self, prompts: Sequence[Sequence[Message]]) -> list[str | None]:
-        """Ask the judge behind."""
+        """Ask the wrapped judge."""
         self._mine.asked = self.asked_here() + len(prompts)
         return self._judge.ask(prompts)
 
     def asked_here(self) -> int:
-        """How many prompts came from the calling thread so far."""
+        """Return the number of prompts from the calling thread so far."""
         return self._mine.__dict__.get("asked", 0)

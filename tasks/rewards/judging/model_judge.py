@@ -1,4 +1,4 @@
-"""A judge in this process: a Hugging Face directory on the embedded rollout engine, greedily."""
+"""A judge in this process: a Hugging Face model on the embedded rollout engine, greedy decoding."""
 
 import json
 import logging
@@ -18,8 +18,8 @@ _LOG = logging.getLogger(__name__)
 
 MAX_REPLY_TOKENS = 4096
 REPLY_SHARE = 4
-"""A reply may take a quarter of the context: the same room for every prompt, so that a reply does
-not depend on what else is asked."""
+"""Share of the context reserved for the reply, equal for every prompt, so that a reply does not
+depend on the other prompts."""
 
 
 class ModelJudge:
@@ -37,12 +37,12 @@ class ModelJudge:
 
     @property
     def name(self) -> str:
-        """Name of the folder."""
+        """Return the name of the folder."""
         return self._name
 
     @property
     def calls(self) -> JudgeCalls:
-        """What it was asked so far; it never tries twice."""
+        """Return the calls so far; nothing is retried."""
         return self._calls.snapshot
 
     def ask(self, prompts: Sequence[Sequence[Message]]) -> list[str | None]:
@@ -73,10 +73,10 @@ class ModelJudge:
 
 
 def _context(folder: Path) -> int:
-    """Positions the model was made for.
+    """Return the number of positions the model supports.
 
     Raises:
-        SettingsError: this is no model directory, or not one the embedded engine runs.
+        SettingsError: not a model directory, or a model that the embedded engine cannot run.
     """
     try:
         config = json.loads((folder / "config.json").read_text())

@@ -1,4 +1,4 @@
-"""From settings to a judge. The environment is read here and nowhere else."""
+"""Open the judge that the settings name. Environment variables are read in this module only."""
 
 import os
 from collections.abc import Sequence
@@ -21,10 +21,10 @@ _NO_JUDGE = (
 
 
 def open_judge(settings: JudgeSettings) -> Judge:
-    """Open the judge the settings name, with a memory for equal prompts.
+    """Open the judge that the settings name, with a cache for equal prompts.
 
     Raises:
-        SettingsError: there is none, or it cannot be opened.
+        SettingsError: no judge is set, or it cannot be opened.
     """
     match settings.kind:
         case JudgeKind.HTTP:
@@ -43,20 +43,20 @@ def open_judge(settings: JudgeSettings) -> Judge:
 
 
 class NoJudge:
-    """Stands where no judge is set, so that only problems that need one are refused."""
+    """Placeholder if no judge is set, so that only problems that need one are refused."""
 
     @property
     def name(self) -> str:
-        """It judges nothing."""
+        """Return the name of the placeholder."""
         return "none"
 
     @property
     def calls(self) -> JudgeCalls:
-        """Nothing was asked."""
+        """Return zero calls."""
         return JudgeCalls()
 
     def ask(self, prompts: Sequence[Sequence[Message]]) -> list[str | None]:
-        """Refuse.
+        """Refuse every prompt.
 
         Raises:
             SettingsError: always.

@@ -1,4 +1,4 @@
-"""What a judge promises, and the record of how often it was asked."""
+"""The contract of judges, and the record of their calls."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -9,7 +9,7 @@ from data_schemas.prompts import Message
 
 
 class JudgeCalls(BaseModel):
-    """What a judge has done so far; a ledger charges the difference of two of these."""
+    """Calls of a judge so far; a ledger charges the difference of two snapshots."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -19,7 +19,7 @@ class JudgeCalls(BaseModel):
     cached: int = Field(default=0, ge=0, description="prompts answered from memory")
 
     def since(self, earlier: "JudgeCalls") -> "JudgeCalls":
-        """What was done after `earlier`, a snapshot of the same judge."""
+        """Return the calls made after `earlier`, a snapshot of the same judge."""
         return JudgeCalls(
             asked=self.asked - earlier.asked,
             failed=self.failed - earlier.failed,
@@ -31,20 +31,20 @@ class JudgeCalls(BaseModel):
 class Judge(Protocol):
     """Any text model that answers a chat.
 
-    Contract: one reply per prompt, in order; None where the judge gave no text (down, too slow,
-    refused); it never raises for that; safe to use from several threads.
+    Contract: one reply per prompt, in order; None if the judge returned no text (down, too slow,
+    refused), without raising; safe to use from several threads.
     """
 
     @property
     def name(self) -> str:
-        """Which model judges: it belongs to every verdict's origin."""
+        """Return the name of the model, which is recorded with every verdict."""
         ...
 
     @property
     def calls(self) -> JudgeCalls:
-        """What has been asked of it so far."""
+        """Return the calls so far."""
         ...
 
     def ask(self, prompts: Sequence[Sequence[Message]]) -> list[str | None]:
-        """Answer every prompt, greedily."""
+        """Answer every prompt with greedy decoding."""
         ...

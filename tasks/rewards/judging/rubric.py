@@ -1,16 +1,16 @@
-"""How many points of a rubric does a text earn? Every criterion is one question to a judge.
+"""Score the points of a rubric that a text earns; every criterion is one prompt to a judge.
 
 Gold: {"criteria": [{"criterion": "...", "points": 5, ...}], "aggregation": "ruscarl"|"rubicon"}.
-A criterion with "verifier" (a name of the table) and "answer" (that verifier's gold) is checked by
-it instead of the judge. "veto": true makes a rubicon criterion critical: below half of it, the
-whole answer earns nothing.
+A criterion with "verifier" (a name of the table) and "answer" (that verifier's gold) is scored by
+that verifier instead of the judge. "veto": true makes a rubicon criterion critical: if less than
+half of it is met, the whole answer scores 0.
 
 ruscarl: points of met criteria / positive points (arXiv 2508.16949); points may be negative.
 rubicon: veto and saturation (2508.12790), points are weights.
 
-Differs: a criterion whose reply cannot be read twice, or that nobody judges, is an abstention on
-the whole answer; RuscaRL asks ten times and then says "not met".
-Differs: a verdict is a share, so a negative ruscarl score counts 0; the detail keeps it.
+Differs: a criterion whose reply cannot be parsed twice, or that gets no reply, makes the verdict on
+the whole answer an abstention; RuscaRL asks ten times and then assumes "not met".
+Differs: scores lie in [0, 1], so a negative ruscarl score becomes 0; the detail keeps it.
 """
 
 from collections.abc import Mapping
@@ -26,15 +26,15 @@ from tasks.rewards.judging.asking import NoReading, readings
 from tasks.rewards.judging.criterion import criterion_prompt, parse_met
 from tasks.rewards.judging.form import task_text
 from tasks.rewards.judging.protocol import Judge
-from tasks.rewards.protocol import Gold, Verifier, judge
+from tasks.rewards.protocol import Gold, Verifier, verify_answer
 from tasks.store.files import canonical_json
 
 MET = 0.5
-"""From this score on a critical criterion is met."""
+"""Score from which a critical criterion is met."""
 
 
 class Aggregation(StrEnum):
-    """How criteria become one score."""
+    """How the criteria are combined into one score."""
 
     RUSCARL = "ruscarl"
     RUBICON = "rubicon"
@@ -53,7 +53,7 @@ class Criterion(BaseModel):
 
 
 class Rubric(Gold):
-    """Criteria and what they make together."""
+    """Criteria and how they are combined."""
 
     criteria: list[Criterion] = Field(min_length=1, max_length=100)
     aggregation: Aggregation = Field(strict=False)
@@ -70,27 +70,29 @@ class Rubric(Gold):
         return self
 
 
-def verifier(asked: Judge, verifiers: Mapping[str, Verifier]) -> Verifier:
-    """Bind the judge, and the verifiers that criteria may name."""
+def verifier(judge: Judge, verifiers: Mapping[str, Verifier]) -> Verifier:
+    """Bind the judge and the verifiers that criteria may name."""
 
     def verify(problem: Problem, response: str) -> Verdict:
         def check(rubric: Rubric, answer: str) -> Verdict:
             by_judge = [item for item in rubric.criteria if not item.verifier]
             task = task_text(problem.messages)
             prompts = [criterion_prompt(task, answer, item.criterion) for item in by_judge]
-            replies = iter(readings(asked, prompts, parse_met) if prompts else [])
+            replies = iter(readings(judge, prompts, parse_met) if prompts else [])
             scores = [
-                _checked(verifiers, problem, item, answer) if item.verifier else next(replies)
+                _score_by_verifier(verifiers, problem, item, answer)
+                if item.verifier
+                else next(replies)
                 for item in rubric.criteria
             ]
             return _aggregate(rubric, scores)
 
-        return judge(problem, response, Rubric, check)
+        return verify_answer(problem, response, Rubric, check)
 
     return verify
 
 
-def _checked(
+def _score_by_verifier(
     verifiers: Mapping[str, Verifier], problem: Problem, item: Criterion, answer: str
 ) -> float | Verdict:
     """Score one criterion by the verifier it names."""

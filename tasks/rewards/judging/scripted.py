@@ -1,6 +1,6 @@
 """A judge without a model: replies come from a plain function.
 
-For tests of whatever needs a judge, and for trying a recipe before there is a model.
+It serves tests of code that needs a judge, and trials of a recipe without a model.
 """
 
 from collections.abc import Callable, Sequence
@@ -11,11 +11,11 @@ from tasks.rewards.judging.form import Label, completion, sections
 from tasks.rewards.judging.protocol import JudgeCalls
 
 Script = Callable[[str], str | None]
-"""Text of the last turn -> reply; None plays a judge that is down."""
+"""Text of the last turn -> reply; None simulates a judge that is down."""
 
 
 class ScriptedJudge:
-    """A Judge that says what a function says."""
+    """A Judge that returns the replies of a function."""
 
     def __init__(self, script: Script, name: str = "scripted") -> None:
         self._script = script
@@ -29,7 +29,7 @@ class ScriptedJudge:
 
     @property
     def calls(self) -> JudgeCalls:
-        """What it was asked; it never tries twice."""
+        """Return the calls so far; nothing is retried."""
         return self._calls.snapshot
 
     def ask(self, prompts: Sequence[Sequence[Message]]) -> list[str | None]:
@@ -40,7 +40,7 @@ class ScriptedJudge:
 
 
 def preferring(worth: Callable[[str], float]) -> Script:
-    """A script that prefers the answer that is worth more and calls equal worth a tie."""
+    """Return a script that prefers the answer of greater worth and reports equal worth as a tie."""
 
     def script(prompt: str) -> str:
         parts = sections(prompt)

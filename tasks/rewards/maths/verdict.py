@@ -22,7 +22,7 @@ from tasks.rewards.maths.locate import Place, boxes, joint, lenient
 from tasks.rewards.maths.parse import Answer, parse
 from tasks.rewards.maths.symbolic import Outcome
 from tasks.rewards.maths.words import HEDGES
-from tasks.rewards.protocol import Gold, judge
+from tasks.rewards.protocol import Gold, verify_answer
 from tasks.rewards.workers.pool import WorkerFailed, WorkerTimeout
 
 MAX_CANDIDATES = 8
@@ -49,7 +49,7 @@ class FinalAnswer(Gold):
 
 def decide(problem: Problem, response: str, locate: Locate) -> Verdict:
     """Score 1 if everything that is stated as the final answer has the gold value, else 0."""
-    return judge(problem, response, FinalAnswer, partial(_check, problem.language, locate))
+    return verify_answer(problem, response, FinalAnswer, partial(_check, problem.language, locate))
 
 
 def same_answer(

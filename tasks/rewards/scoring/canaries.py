@@ -1,8 +1,8 @@
-"""Answers whose verdict is known: if a verifier gets one wrong, nothing may be trained or measured.
+"""Answers with known verdicts; a verifier that scores one wrongly stops training or evaluation.
 
-Run before RL and every few steps of it, and before an evaluation. They catch a broken library, a
-sandbox that cannot start, a worker that dies: failures that would otherwise look like a model that
-learned nothing.
+They run before RL, every few RL steps, and before an evaluation. They detect a broken library, a
+sandbox that cannot start or a worker that dies. Such failures would otherwise look like a model
+that did not learn.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -16,7 +16,7 @@ from tasks.rewards.table import VERIFIERS, score_batch
 from tasks.store.files import canonical_json
 
 Score = Callable[[Sequence[Problem], Sequence[str]], list[Verdict]]
-"""Judges `responses[i]` as an answer to `problems[i]`."""
+"""Scores `responses[i]` as an answer to `problems[i]`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Canary:
     right: str
     wrong: str
     prompt: str = "canary"
-    """What was asked; only a judge reads it."""
+    """The task; only a judge reads it."""
 
 
 CANARIES = (
@@ -106,10 +106,10 @@ CANARIES = (
 
 
 def check(score: Score, verifiers: Collection[str]) -> None:
-    """Have the canaries of some verifiers judged.
+    """Score the canaries of some verifiers.
 
     Raises:
-        EngineError: a verdict is not the known one; the message names the verifier.
+        EngineError: a verdict differs from the known one; the message names the verifier.
     """
     chosen = [canary for canary in CANARIES if canary.verifier in verifiers]
     answers = [
@@ -121,14 +121,14 @@ def check(score: Score, verifiers: Collection[str]) -> None:
     for (problem, response, solved), verdict in zip(answers, verdicts, strict=True):
         if verdict.abstained or verdict.solved != solved:
             raise EngineError(
-                f"verifier {problem.verifier} judged {response[:60]!r} as {verdict}: "
+                f"verifier {problem.verifier} scored {response[:60]!r} as {verdict}: "
                 f"it must {'' if solved else 'not '}be solved. No verdict can be trusted; "
                 "repair the verifier, then run again."
             )
 
 
 def check_canaries() -> None:
-    """Judge every canary that needs no judge, in this process.
+    """Score every canary that needs no judge, in this process.
 
     Raises:
         EngineError: as `check`.

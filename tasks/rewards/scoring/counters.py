@@ -1,4 +1,4 @@
-"""Verdicts as they come in, and how often each reason was given."""
+"""Collect verdicts as they arrive and count their reasons."""
 
 import threading
 from collections import Counter
@@ -8,7 +8,7 @@ from data_schemas.verdicts import Verdict
 
 
 class Counters:
-    """Counts that several threads add to."""
+    """Thread-safe counts of verdicts."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -32,7 +32,7 @@ class Counters:
 
 
 class Batch:
-    """What somebody waits for: so many verdicts, or the first error that forbids them."""
+    """Verdicts that a caller waits for; the first error ends the wait."""
 
     def __init__(self, counters: Counters) -> None:
         self._tally = counters
@@ -42,7 +42,7 @@ class Batch:
         self._error: Exception | None = None
 
     def expect(self, count: int) -> None:
-        """Wait for so many more."""
+        """Add to the number of verdicts to wait for."""
         with self._changed:
             self._expected += count
 
@@ -54,18 +54,18 @@ class Batch:
             self._changed.notify_all()
 
     def fail(self, error: Exception) -> None:
-        """End the wait: no verdict is worth having. The first error counts."""
+        """End the wait with an error; only the first error is kept."""
         with self._changed:
             self._error = self._error or error
             self._changed.notify_all()
 
     def raise_error(self) -> None:
-        """Raise what has failed, if anything has."""
+        """Raise the error, if there is one."""
         if self._error is not None:
             raise self._error
 
     def wait(self) -> dict[tuple[str, int], Scored]:
-        """Wait for all of them, or raise what has failed."""
+        """Wait for all verdicts, or raise the error."""
         with self._changed:
             self._changed.wait_for(
                 lambda: self._error is not None or len(self._scored) == self._expected

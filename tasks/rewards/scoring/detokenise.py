@@ -1,6 +1,6 @@
-"""Response tokens to text in any process, the same bytes as `tasks.engines.chat.response_text`.
+"""Decode response tokens in any process, byte for byte as `tasks.engines.chat.response_text`.
 
-Reads the files of a model directory with `tokenizers` alone, so that a worker that judges
+It reads the files of a model directory with `tokenizers` only, so that a worker that scores
 answers does not import a model library.
 """
 
@@ -21,11 +21,11 @@ _FILE = "tokenizer.json"
 
 @dataclass(frozen=True, slots=True)
 class TokenizerFile:
-    """Where the vocabulary lies and which tokens end a response; small enough to send around."""
+    """Location of the vocabulary and the tokens that end a response; small enough to pickle."""
 
     path: str
     ends: tuple[int, ...]
-    """Ids of the end and the padding token: trailing ones are no part of the text."""
+    """Ids of the end and the padding token; trailing ones are removed from the text."""
 
 
 def find_tokenizer(folder: Path) -> TokenizerFile:
@@ -64,7 +64,7 @@ def text_of(source: TokenizerFile, tokens: Sequence[int]) -> str:
 
 @functools.cache
 def _open(path: str) -> "Tokenizer":
-    from tokenizers import Tokenizer  # a verifier on texts at hand does without
+    from tokenizers import Tokenizer  # not needed to score texts
 
     return Tokenizer.from_file(path)
 

@@ -1,6 +1,6 @@
-"""One response, or a group of them, to text and verdict: in a worker, or in a thread.
+"""Decode and score one response or a group of responses, in a worker or in a thread.
 
-Everything a worker has to import is here; no model library is.
+A worker imports this module, which imports no model library.
 """
 
 import logging
@@ -15,7 +15,7 @@ from data_schemas.prompts import Problem
 from data_schemas.scoring import Scored
 from data_schemas.verdicts import Verdict, abstain, response_fault
 from tasks.errors import EngineError, SettingsError
-from tasks.rewards.protocol import Entry, Verifier, failed
+from tasks.rewards.protocol import Entry, Verifier, failure_verdict
 from tasks.rewards.scoring.detokenise import TokenizerFile, text_of
 from tasks.rewards.workers.pool import Failure, Reply
 
@@ -36,62 +36,62 @@ _OURS = frozenset(
         "ModuleNotFoundError",
     }
 )
-"""What a worker names, as `may_be_by_response` would judge it."""
+"""Error names reported by a worker that `may_be_by_response` excludes."""
 Content = NDArray[np.int32] | str
-"""Of a response: its tokens, or its text where that is at hand."""
+"""Content of a response: its tokens, or its text if that is available."""
 
 
 def read(source: TokenizerFile | None, content: Content) -> str:
     """Return the text of a response.
 
     Raises:
-        EngineError: it came as tokens and there is no tokenizer.
+        EngineError: the response is given as tokens and there is no tokenizer.
     """
     if isinstance(content, str):
         return content
     if source is None:
-        raise EngineError("tokens came, but the scoring service was opened without a tokenizer")
+        raise EngineError("received tokens, but the scoring service has no tokenizer")
     return text_of(source, content.tolist())
 
 
-def judge_one(
+def score_one(
     verify: Verifier, problem: Problem, source: TokenizerFile | None, content: Content
 ) -> tuple[str, Verdict]:
-    """Read and judge one response, in a worker.
+    """Decode and score one response, in a worker.
 
     Raises:
-        TypeError: the verifier gave something else than a verdict.
+        TypeError: the verifier returned something other than a verdict.
     """
     text = read(source, content)
-    return text, checked(verify(problem, text))
+    return text, require_verdict(verify(problem, text))
 
 
-def checked(verdict: object) -> Verdict:
-    """Return what a verifier gave, if it is a verdict.
+def require_verdict(verdict: object) -> Verdict:
+    """Return a verifier's result if it is a verdict.
 
     Raises:
         TypeError: it is something else.
     """
     if not isinstance(verdict, Verdict):
-        raise TypeError(f"a verifier gave {type(verdict).__name__}, not a Verdict")
+        raise TypeError(f"a verifier returned {type(verdict).__name__}, not a Verdict")
     return verdict
 
 
-def timed_out(name: str, message: str, *, by_response: bool = False) -> Verdict:
-    """What a verifier that takes too long is worth: as `failed`."""
+def timeout_verdict(name: str, message: str, *, by_response: bool = False) -> Verdict:
+    """Return the verdict for a verifier that exceeded its time: as `failure_verdict`."""
     give = response_fault if by_response else abstain
     return give(f"verifier_timeout:{name}", message)
 
 
-def suspicious(reply: Reply) -> bool:
-    """True if the response may have broken its verifier; judging CONTROL instead will tell."""
+def may_be_caused_by_response(reply: Reply) -> bool:
+    """True if the response may have caused the failure; scoring CONTROL decides."""
     if reply.failure is Failure.RAISED:
         return reply.error not in _OURS
     return reply.failure in (Failure.TIMEOUT, Failure.DIED)
 
 
-def starved(name: str, message: str) -> Verdict:
-    """What a verifier whose machine had no CPU time for it is worth: no verdict."""
+def starved_verdict(name: str, message: str) -> Verdict:
+    """Return the abstention for a verifier that got too little CPU time from the machine."""
     return abstain(f"verifier_starved:{name}", message)
 
 
@@ -103,14 +103,14 @@ def outcome(
     *,
     by_response: bool = False,
 ) -> Scored:
-    """Turn what a worker said into a verdict, or into the reason why there is none.
+    """Turn a worker's reply into a verdict.
 
     Args:
-        by_response: the verifier judges CONTROL as an answer to the same problem, so that a
-            failure is the response's fault.
+        by_response: the verifier scores CONTROL as an answer to the same problem, so that the
+            response caused the failure.
 
     Raises:
-        SettingsError: the verifier says what the user has to repair.
+        SettingsError: the user has to act; the message states what to do.
     """
     if reply.failure is Failure.NONE:
         text, verdict = reply.value
@@ -121,7 +121,7 @@ def outcome(
 
 
 def no_verdict(name: str, reply: Reply, *, by_response: bool = False) -> Verdict:
-    """Say why a worker has no verdict.
+    """Return the verdict for a worker that failed.
 
     Raises:
         SettingsError: as `outcome`.
@@ -129,40 +129,42 @@ def no_verdict(name: str, reply: Reply, *, by_response: bool = False) -> Verdict
     if reply.error == SettingsError.__name__:
         raise SettingsError(reply.message)
     if reply.failure is Failure.TIMEOUT:
-        return timed_out(name, reply.message, by_response=by_response)
+        return timeout_verdict(name, reply.message, by_response=by_response)
     if reply.failure is Failure.STARVED:
-        return starved(name, reply.message)
-    return failed(name, reply.error or "WorkerDied", reply.message, by_response=by_response)
+        return starved_verdict(name, reply.message)
+    return failure_verdict(
+        name, reply.error or "WorkerDied", reply.message, by_response=by_response
+    )
 
 
-def judge_here(
+def score_in_thread(
     entry: Entry, problem: Problem, source: TokenizerFile | None, contents: Sequence[Content]
 ) -> list[Scored]:
-    """Read and judge one response, or all of a group, in a thread that may be given up.
+    """Decode and score one response, or all of a group, in a thread that may be abandoned.
 
     Raises:
-        SettingsError: the user has to act before anything can be judged.
+        SettingsError: the user has to act before anything can be scored.
     """
     texts = [read(source, content) for content in contents]
     start = time.perf_counter()
-    verdicts, calls = _within(entry.timeout_s * len(texts), entry, problem, texts)
+    verdicts, calls = _score_within(entry.timeout_s * len(texts), entry, problem, texts)
     seconds = (time.perf_counter() - start) / len(texts)
     return [
-        # Whole calls: the first responses of a group take what does not divide.
+        # Calls are integers: the first responses of a group are charged the remainder.
         Scored(text, verdict, seconds, calls // len(texts) + (place < calls % len(texts)))
         for place, (text, verdict) in enumerate(zip(texts, verdicts, strict=True))
     ]
 
 
-def _within(
+def _score_within(
     timeout_s: float, entry: Entry, problem: Problem, texts: Sequence[str]
 ) -> tuple[list[Verdict], int]:
-    """Judge in a thread of its own; when it takes too long it is left to end some day."""
+    """Score in a separate thread; a thread that takes too long is abandoned."""
     found: list[tuple[list[Verdict], int] | SettingsError] = []
 
     def run() -> None:
         try:
-            found.append(_judged(entry, problem, texts))
+            found.append(_score(entry, problem, texts))
         except SettingsError as error:
             found.append(error)
 
@@ -170,26 +172,28 @@ def _within(
     thread.start()
     thread.join(timeout_s)
     if not found:
-        late = timed_out(problem.verifier, f"no verdict in {timeout_s} s")
+        late = timeout_verdict(problem.verifier, f"no verdict in {timeout_s} s")
         return [late] * len(texts), 0
     if isinstance(found[0], SettingsError):
         raise found[0]
     return found[0]
 
 
-def _judged(entry: Entry, problem: Problem, texts: Sequence[str]) -> tuple[list[Verdict], int]:
-    """Judge texts and count what the judge was asked in this thread."""
+def _score(entry: Entry, problem: Problem, texts: Sequence[str]) -> tuple[list[Verdict], int]:
+    """Score texts and count the prompts sent to the judge by this thread."""
     before = entry.calls() if entry.calls else 0
     try:
         if entry.verify_group is None:
-            verdicts = [checked(entry.verify(problem, text)) for text in texts]
+            verdicts = [require_verdict(entry.verify(problem, text)) for text in texts]
         else:
-            verdicts = [checked(verdict) for verdict in entry.verify_group(problem, texts)]
+            verdicts = [require_verdict(verdict) for verdict in entry.verify_group(problem, texts)]
         if len(verdicts) != len(texts):
             raise ValueError(f"{len(verdicts)} verdicts on {len(texts)} responses")
     except SettingsError:
         raise
     except Exception as error:  # noqa: BLE001 - the boundary: our failure is not the model's
         _LOG.warning("verifier %s failed", problem.verifier, exc_info=error)
-        verdicts = [failed(problem.verifier, type(error).__name__, str(error))] * len(texts)
+        verdicts = [failure_verdict(problem.verifier, type(error).__name__, str(error))] * len(
+            texts
+        )
     return verdicts, (entry.calls() if entry.calls else 0) - before

@@ -1,16 +1,16 @@
-"""One scorer for RL, grading and evaluation: takes responses as they finish, judges them meanwhile.
+"""One scorer for RL, grading and evaluation: scores responses as they finish.
 
-Where a response is judged: in worker processes that can be killed, except what keeps processes of
-its own (the sandbox of `code_tests`) or waits for a judge, which runs in threads here. What is a
-comparison within a group waits until the group is complete. A verdict depends on problem and
-response alone: not on the order responses finish in, the number of workers, or what shares a
-message.
+Responses are scored in worker processes that can be killed. Verifiers that start processes
+themselves (the sandbox of `code_tests`) or wait for a judge run in threads of this process.
+Comparisons within a group wait until the group is complete. A verdict depends on the problem and
+the response only, not on the order in which responses finish, the number of workers, or the other
+responses in a message.
 
-A verifier that raises, hangs, dies or eats its memory costs its own response the verdict
-(`verifier_error:NAME:TYPE`, `verifier_timeout:NAME`). Time limits are in CPU seconds, and a machine
-that has none to spare is `verifier_starved:NAME`. Whoever trains on the verdicts sets a budget for
-these. If the verifier that failed judges another response to the same problem, the response itself
-is at fault: score 0 under `response_fault:...`.
+If a verifier raises, hangs, dies or exhausts its memory, only its own response has no verdict
+(`verifier_error:NAME:TYPE`, `verifier_timeout:NAME`). Time limits are in CPU seconds; a verifier
+that gets no CPU time from the machine is `verifier_starved:NAME`. The trainer sets a budget for
+such abstentions. If the failed verifier scores another response to the same problem, the response
+caused the failure: score 0 under `response_fault:...`.
 """
 
 import contextlib
@@ -34,25 +34,25 @@ from tasks.rewards.scoring.counters import Batch, Counters
 from tasks.rewards.scoring.detokenise import TokenizerFile, find_tokenizer
 from tasks.rewards.scoring.responses import (
     Content,
-    judge_here,
-    judge_one,
+    may_be_caused_by_response,
     outcome,
-    suspicious,
+    score_in_thread,
+    score_one,
 )
 from tasks.rewards.scoring.work_queue import WorkQueue
 from tasks.rewards.workers.pool import Failure, Reply, WorkerPool
 
 MAX_WAITING = 1024
-"""Responses that wait before `submit` holds the rollouts back: at 32k tokens, 128 MiB."""
+"""Responses that may wait before `submit` blocks the rollouts: at 32k tokens, 128 MiB."""
 PORTION = 64
-"""Responses at most in one message to a worker."""
+"""Maximum number of responses in one message to a worker."""
 NUM_JUDGE_THREADS = 4
-"""An HTTP judge asks sixteen prompts side by side already."""
+"""An HTTP judge already sends sixteen prompts concurrently."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Job:
-    """What is judged in one go: a response, or a group as a whole."""
+    """Unit of work: one response, or a whole group."""
 
     batch: Batch
     entry: Entry
@@ -65,11 +65,11 @@ class ScoringService:
     """A context manager; workers and threads start when first needed.
 
     Args:
-        tokenizer_folder: model directory whose tokens come in; None where only texts do.
-        settings: bind the verifiers.
-        num_workers: 0 for one less than the machine has cores, at least one.
+        tokenizer_folder: model directory whose tokenizer decodes responses; None for texts only.
+        settings: settings that the verifiers are bound to.
+        num_workers: 0 for one less than the number of cores, at least one.
         max_waiting: responses that may wait in a queue.
-        entries: other verifiers than the product's, for tests.
+        entries: replaces the table of verifiers, for tests.
 
     Raises:
         SettingsError: the tokenizer cannot be used.
@@ -108,13 +108,13 @@ class ScoringService:
         self.close()
 
     def submit(self, item: Finished) -> None:
-        """Take one finished response; wait while too many are waiting to be judged.
+        """Accept one finished response; block while too many are waiting to be scored.
 
         Raises:
-            SettingsError: nothing judges such a problem, or the user has to act.
-            EngineError: the same sample of the group came before.
+            SettingsError: the problem's verifier is not available, or the user has to act.
+            EngineError: the same sample of the group was submitted before.
         """
-        entry = table.found(self._entries, item.problem)
+        entry = table.find_by_verifier(self._entries, item.problem)
         key = (item.group, item.sample)
         with self._submitting:
             self._batch.raise_error()
@@ -139,7 +139,7 @@ class ScoringService:
         """Wait for everything submitted since the last time; sorted by group and sample.
 
         Raises:
-            SettingsError: the user has to act before anything can be judged.
+            SettingsError: the user has to act before anything can be scored.
             EngineError: a group is incomplete, or no worker can be started.
         """
         batch, unfinished = self._batch, self._open
@@ -148,21 +148,22 @@ class ScoringService:
             key, items = next(iter(sorted(unfinished.items())))
             raise EngineError(
                 f"{len(unfinished)} groups are incomplete: {len(items)} of "
-                f"{items[0].group_size} samples of {key} came. Submit all of a group, then gather."
+                f"{items[0].group_size} samples of {key} were submitted. "
+                "Submit the whole group before gathering."
             )
         return dict(sorted(batch.wait().items()))
 
     def score(self, problems: Sequence[Problem], responses: Sequence[str]) -> list[Verdict]:
-        """Judge `responses[i]` as an answer to `problems[i]`, in order.
+        """Score `responses[i]` as an answer to `problems[i]`, in order.
 
-        Responses to one problem in a row are a group, where the verifier compares within groups.
+        Consecutive responses to one problem are a group if the verifier compares within groups.
 
         Raises:
-            SettingsError: nothing judges such a problem, or the user has to act.
+            SettingsError: the problem's verifier is not available, or the user has to act.
             EngineError: no worker can be started.
         """
         for problem in problems:
-            table.found(self._entries, problem)
+            table.find_by_verifier(self._entries, problem)
         batch = Batch(self._tally)
         rows = enumerate(zip(problems, responses, strict=True))
         for _, group in groupby(rows, key=lambda row: row[1][0].id):
@@ -179,15 +180,15 @@ class ScoringService:
         return [scored["", place].verdict for place in range(len(problems))]
 
     def check_canaries(self) -> None:
-        """Have every verifier judge answers whose verdict is known.
+        """Let every verifier score answers with known verdicts.
 
         Raises:
-            EngineError: a verdict is not the known one; the message names the verifier.
+            EngineError: a verdict differs from the known one; the message names the verifier.
         """
         canaries.check(self.score, self._entries)
 
     def counters(self) -> dict[str, int]:
-        """What has happened so far: verdicts per reason, timeouts, lost workers, fullest queue."""
+        """Return counts so far: verdicts per reason, timeouts, lost workers, queue high-water."""
         queues = (self._in_workers, self._in_threads, self._at_judge)
         return {
             **self._tally.counts(),
@@ -196,7 +197,7 @@ class ScoringService:
         }
 
     def close(self) -> None:
-        """End threads and processes; what was not gathered is forgotten."""
+        """Stop threads and processes; verdicts that were not gathered are discarded."""
         for queue in (self._in_workers, self._in_threads, self._at_judge):
             queue.close()
         self._pool.close()
@@ -213,11 +214,11 @@ class ScoringService:
         return self._in_workers if entry.in_worker else self._in_threads
 
     def _work(self, jobs: Sequence[_Job]) -> None:
-        """Have one worker judge a portion; what a lost worker takes along is done by the next."""
+        """Score a batch in one worker; jobs of a lost worker are repeated by the next one."""
         suspects: list[tuple[_Job, Reply]] = []
         try:
             for job, reply in self._replies(jobs, [job.contents[0] for job in jobs]):
-                if suspicious(reply):
+                if may_be_caused_by_response(reply):
                     suspects.append((job, reply))
                 else:
                     self._settle(job, reply)
@@ -225,7 +226,7 @@ class ScoringService:
             controls = self._replies(broken, [CONTROL] * len(broken)) if broken else iter(())
             for (job, reply), (_, control) in zip(suspects, controls, strict=True):
                 self._settle(job, reply, by_response=control.failure is Failure.NONE)
-        except Exception as error:  # noqa: BLE001 - handed to whoever waits for these verdicts
+        except Exception as error:  # noqa: BLE001 - raised again in `gather` or `score`
             for job in jobs:
                 job.batch.fail(error)
 
@@ -236,7 +237,7 @@ class ScoringService:
             (job.entry.verify, job.problem, self._tokenizer, content)
             for job, content in zip(jobs, contents, strict=True)
         ]
-        series = self._pool.each(judge_one, calls, [job.entry.timeout_s for job in jobs])
+        series = self._pool.each(score_one, calls, [job.entry.timeout_s for job in jobs])
         with contextlib.closing(series) as replies:
             yield from zip(jobs, replies, strict=True)
 
@@ -246,11 +247,11 @@ class ScoringService:
         job.batch.settle(job.keys[0], judged)
 
     def _wait(self, jobs: Sequence[_Job]) -> None:
-        """Judge in this process, in a thread that is given up when it takes too long."""
+        """Score in this process, in a thread that is abandoned when it takes too long."""
         for job in jobs:
             try:
-                judged = judge_here(job.entry, job.problem, self._tokenizer, job.contents)
-            except Exception as error:  # noqa: BLE001 - handed to whoever waits for these verdicts
+                judged = score_in_thread(job.entry, job.problem, self._tokenizer, job.contents)
+            except Exception as error:  # noqa: BLE001 - raised again in `gather` or `score`
                 job.batch.fail(error)
             else:
                 for key, one in zip(job.keys, judged, strict=True):

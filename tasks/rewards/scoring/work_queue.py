@@ -1,8 +1,8 @@
-"""A bounded queue and the threads that empty it, a portion at a time.
+"""A bounded queue and the threads that process it in batches.
 
-For the scoring service: whoever puts is held back while the queue is full; a thread takes its fair
-share of what waits, so that a message to a worker process carries many short jobs when many wait
-and a single one when few do.
+For the scoring service: `put` blocks while the queue is full. A thread takes its fair share of the
+waiting jobs, so that a message to a worker process has many jobs when many wait and a single one
+when few do.
 """
 
 import threading
@@ -18,9 +18,9 @@ class WorkQueue(Generic[JobT]):
     """Threads that start with the first job and end with `close`.
 
     Args:
-        work: gets one portion; must not raise.
-        portion: jobs at most in one portion.
-        bound: jobs at most that wait.
+        work: receives one batch; must not raise.
+        portion: maximum number of jobs in a batch.
+        bound: maximum number of waiting jobs.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class WorkQueue(Generic[JobT]):
 
     @property
     def high_water(self) -> int:
-        """The most jobs that ever waited."""
+        """Return the largest number of jobs that waited at the same time."""
         return self._high_water
 
     def put(self, job: JobT) -> None:
@@ -61,7 +61,7 @@ class WorkQueue(Generic[JobT]):
             self._changed.notify_all()
 
     def close(self) -> None:
-        """Forget what waits and end the threads; one that is busy for long is not waited for."""
+        """Discard waiting jobs and stop the threads, without waiting long for a busy one."""
         with self._changed:
             self._closed = True
             self._waiting.clear()

@@ -1,11 +1,11 @@
-"""The verifiers behind HTTP, for trainers that are other programs.
+"""HTTP endpoint of the verifiers, for trainers that run as other programs.
 
     POST /v1/score  {"rows": [ScoreRow, ...]}  ->  {"verdicts": [{score, reason, detail}, ...]}
     GET  /health                               ->  {"status": "ok", "verifiers": [...]}
 
-Verdicts are those of the scoring service that stands behind it, in the order of the rows. Errors
-are JSON as well: {"error": {"code": ..., "message": ...}}. A body, the rows of a request and the
-requests at the same time have limits; outside of the loopback interface a token is required.
+Verdicts are those of the scoring service, in the order of the rows. Errors are JSON as well:
+{"error": {"code": ..., "message": ...}}. The size of a body, the rows per request and the number of
+concurrent requests are limited. Listening outside of the loopback interface requires a token.
 """
 
 import hmac
@@ -29,11 +29,11 @@ from tasks.rewards.scoring.service import ScoringService
 _LOG = logging.getLogger(__name__)
 MAX_ROWS = 4096
 IDLE_S = 60.0
-"""A connection that sends nothing for so long is closed."""
+"""A connection that sends nothing for this long is closed."""
 
 
 class ScoreRequest(BaseModel):
-    """What is posted."""
+    """Body of a request."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -41,20 +41,20 @@ class ScoreRequest(BaseModel):
 
 
 class ScoreReply(BaseModel):
-    """What comes back."""
+    """Body of a reply."""
 
     verdicts: tuple[Verdict, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one client may ask of the endpoint."""
+    """Limits on requests."""
 
     body_bytes: int = 64 * 2**20
     requests: int = 32
-    """At the same time; further ones are sent away with 503."""
+    """Concurrent requests; further ones are refused with 503."""
     token: str = ""
-    """Bearer token; none is asked for if empty."""
+    """Bearer token; not required if empty."""
 
 
 class _Refusal(Exception):
@@ -66,15 +66,15 @@ class _Refusal(Exception):
 def open_endpoint(
     scorer: ScoringService, verifiers: list[str], host: str, port: int, limits: Limits
 ) -> ThreadingHTTPServer:
-    """Bind the address; the caller serves and closes.
+    """Bind the address; the caller serves requests and closes the server.
 
     Raises:
-        SettingsError: the address is not of the loopback interface and there is no token, or it
-            cannot be bound.
+        SettingsError: the address is outside of the loopback interface and no token is set, or the
+            address cannot be bound.
     """
     if not limits.token and not _is_loopback(host):
         raise SettingsError(
-            f"{host} can be reached from outside and there is no token. "
+            f"{host} can be reached from other machines and no token is set. "
             "Set EACHPROMPT_REWARDS_TOKEN, or listen on 127.0.0.1."
         )
     places = threading.BoundedSemaphore(limits.requests)
@@ -93,7 +93,7 @@ def open_endpoint(
     try:
         return _Server((host, port), Handler)
     except OSError as error:
-        raise SettingsError(f"{host}:{port} cannot be listened on: {error}") from error
+        raise SettingsError(f"cannot listen on {host}:{port}: {error}") from error
 
 
 class _Server(ThreadingHTTPServer):
@@ -124,7 +124,7 @@ class _Handler(BaseHTTPRequestHandler):
             raise _Refusal(HTTPStatus.UNAUTHORIZED, "unauthorized", "bearer token missing or wrong")
 
     def body(self, limit: int) -> bytes:
-        """Read the body, if its length is known and within the limit."""
+        """Read the body if its length is given and within the limit."""
         length = self.headers.get("Content-Length", "")
         if not (length.isascii() and length.isdigit()):
             raise _Refusal(HTTPStatus.LENGTH_REQUIRED, "length_required", "send Content-Length")
@@ -134,7 +134,7 @@ class _Handler(BaseHTTPRequestHandler):
         return self.rfile.read(int(length))
 
     def log_message(self, format: str, *args: object) -> None:
-        """Log for those who debug; responses are not logged."""
+        """Log at DEBUG level; responses are not logged."""
         _LOG.debug(format, *args)
 
     def _reply(self, method: str) -> None:
@@ -142,7 +142,7 @@ class _Handler(BaseHTTPRequestHandler):
             status, payload = self.answer(method)
         except _Refusal as refusal:
             status, payload = refusal.status, _error(refusal.code, refusal.message)
-            self.close_connection = True  # the body may still lie unread on the connection
+            self.close_connection = True  # the connection may still have an unread body
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(payload)))
@@ -155,7 +155,7 @@ class _Handler(BaseHTTPRequestHandler):
 @contextmanager
 def _place(places: threading.BoundedSemaphore) -> Iterator[None]:
     if not places.acquire(blocking=False):
-        message = "too many requests at the same time; try again, or send larger batches"
+        message = "too many concurrent requests; try again, or send larger batches"
         raise _Refusal(HTTPStatus.SERVICE_UNAVAILABLE, "busy", message)
     try:
         yield

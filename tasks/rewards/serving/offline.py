@@ -1,7 +1,7 @@
-"""Score a file of JSON lines: one ScoreRow a line in, its verdict a line out, in the same order.
+"""Score a file of JSON lines: one ScoreRow per input line, one verdict per output line, in order.
 
-Lines are appended to OUT.partial, a portion at a time; the finished file takes its name at the end.
-A run that was stopped goes on behind the last portion, if what it has written belongs to this file.
+Lines are appended to OUT.partial in batches; the file is renamed to OUT when it is complete. An
+interrupted run resumes after the last batch if OUT.partial belongs to the same input.
 """
 
 import hashlib
@@ -20,7 +20,7 @@ from tasks.errors import DataError
 from tasks.rewards.scoring.service import ScoringService
 
 PORTION = 1024
-"""Rows that are scored and written together; a group is never parted."""
+"""Rows that are scored and written together; a group is never split."""
 _Numbered = tuple[str, ScoreRow]
 
 
@@ -31,12 +31,12 @@ def score_file(source: Path, out: Path, scorer: ScoringService) -> dict[str, int
         How often each reason was given; abstentions carry the prefix `abstained:`.
 
     Raises:
-        DataError: a line is no ScoreRow, or OUT.partial belongs to another file.
+        DataError: a line is not a ScoreRow, or OUT.partial belongs to another file.
         SettingsError: a row names a verifier that does not exist or needs a judge.
     """
     rows = _read(source)
     partial = out.with_name(f"{out.name}.partial")
-    done = _done(partial, rows)
+    done = _count_done(partial, rows)
     with partial.open("a", encoding="utf-8") as file:
         bar = tqdm(total=len(rows), initial=done, desc="score", unit="row", dynamic_ncols=True)
         for start, portion in _portions(rows, done):
@@ -57,7 +57,7 @@ def _read(source: Path) -> list[_Numbered]:
     try:
         lines = source.read_bytes().split(b"\n")
     except OSError as error:
-        raise DataError(f"{source} cannot be read: {error}") from error
+        raise DataError(f"cannot read {source}: {error}") from error
     rows: list[_Numbered] = []
     for place, line in enumerate(lines, start=1):
         if not line.strip():
@@ -72,8 +72,8 @@ def _read(source: Path) -> list[_Numbered]:
     return rows
 
 
-def _done(partial: Path, rows: list[_Numbered]) -> int:
-    """Count the rows an earlier run has written; a line that it did not finish is cut off."""
+def _count_done(partial: Path, rows: list[_Numbered]) -> int:
+    """Count the rows that an earlier run has written; an unfinished line is removed."""
     if not partial.exists():
         return 0
     whole, _, _ = partial.read_bytes().rpartition(b"\n")
@@ -81,14 +81,14 @@ def _done(partial: Path, rows: list[_Numbered]) -> int:
     written = [json.loads(line)["row"] for line in lines]
     if written != [digest for digest, _ in rows[: len(written)]]:
         raise DataError(
-            f"{partial} was not written from these rows. Delete it, or give another --out."
+            f"{partial} was not written from these rows. Delete it, or set another --out."
         )
     partial.write_bytes(b"".join(line + b"\n" for line in lines))
     return len(lines)
 
 
 def _portions(rows: list[_Numbered], done: int) -> Iterator[tuple[int, list[_Numbered]]]:
-    """Cut the rest into portions of whole groups, each with the number of its first row."""
+    """Split the rest into batches of whole groups, each with the number of its first row."""
     start, portion = done, list[_Numbered]()
     places = range(done, len(rows))
     for _, group in groupby(places, key=lambda place: rows[place][1].id or str(place)):

@@ -23,7 +23,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from data_schemas.prompts import Problem
 from data_schemas.verdicts import Verdict, scored
 from tasks.algorithms.tool_reward import ToolCall
-from tasks.rewards.protocol import Gold, judge
+from tasks.rewards.protocol import Gold, verify_answer
 from tasks.rewards.tools.tool_calls import parse_calls, unique
 
 OPTIONAL = ""
@@ -65,7 +65,7 @@ class BfclCalls(Gold):
 
 def verify(problem: Problem, response: str) -> Verdict:
     """Score 1 if every call is made once, in an allowed form, and no other is made; else 0."""
-    return judge(problem, response, BfclCalls, _check)
+    return verify_answer(problem, response, BfclCalls, _check)
 
 
 def parse_python_calls(text: str) -> list[ToolCall] | None:

@@ -19,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from data_schemas.prompts import Problem
 from data_schemas.verdicts import Verdict, scored
 from tasks.algorithms.tool_reward import BEST, WORST, ToolCall, tool_correctness, tool_reward
-from tasks.rewards.protocol import Gold, judge
+from tasks.rewards.protocol import Gold, verify_answer
 
 _BLANK = re.compile(r"\s*")
 
@@ -43,7 +43,7 @@ class ToolCalls(Gold):
 
 def verify(problem: Problem, response: str) -> Verdict:
     """Score names, keys and values of the calls under the best assignment."""
-    return judge(problem, response, ToolCalls, partial(_check, response=response))
+    return verify_answer(problem, response, ToolCalls, partial(_check, response=response))
 
 
 def parse_calls(text: str) -> list[ToolCall] | None:

@@ -1,1 +1,1 @@
-"""Processes that verifiers run in."""
+"""Worker processes for verifiers."""

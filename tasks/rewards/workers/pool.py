@@ -1,16 +1,16 @@
-"""Calls to functions that may hang, crash or eat memory, in processes that can be killed.
+"""Run functions that may hang, crash or exhaust memory in processes that can be killed.
 
-A worker is a fresh interpreter (no fork of a process full of threads, no second import of the main
-script) that runs one call at a time in its main thread. One that overruns its time is killed with
-everything it started, reaped and replaced at the next call. Workers start when first needed, print
-to nowhere, and end with their parent: idle ones see the closed pipe, busy ones are ended by their
-own kernel timers.
+A worker is a fresh interpreter (no fork of a multi-threaded process, no second import of the main
+script) that runs one call at a time in its main thread. A worker that exceeds its time limit is
+killed with everything it started, reaped and replaced at the next call. Workers start when first
+needed, discard their output, and end with their parent: idle ones when the pipe closes, busy ones
+by their own kernel timers.
 
-A call's time limit is in CPU seconds of its worker, so that other load on the machine changes no
-result. `WALL_FACTOR` times as much on the clock ends a call as well: it waits, or the machine gave
-it too little of the CPU. That failure has a name of its own, `STARVED`.
+A call's time limit is in CPU seconds of its worker, so that other load on the machine does not
+change a result. A call also ends after `WALL_FACTOR` times as many wall-clock seconds, if it waits
+or gets too little CPU time. That failure is `STARVED`.
 
-Calls go over in series, one reply each, so that a call of microseconds does not pay for a message.
+Calls are sent in series, with one reply each, so that short calls do not pay for a message each.
 A pool inside a worker starts no processes: its calls run in place under the same kernel timers,
 whose signal ends the worker, and the outer pool reads the failure from the signal.
 """
@@ -35,17 +35,17 @@ from typing import Any
 from tasks.errors import EngineError
 
 START_TIMEOUT_S = 120.0
-"""For starting Python and importing the function's module, on a busy machine."""
+"""Time to start Python and import the function's module on a busy machine."""
 WALL_FACTOR = 20.0
-"""Seconds on the clock per CPU second of a limit: room for twenty times the load."""
+"""Wall-clock seconds per CPU second of a limit: room for twenty times the load."""
 MEMORY_BYTES = 4 * 2**30
 CALLS_PER_WORKER = 20_000
-"""Then a worker is replaced, so that what its calls leak is given back."""
+"""Calls after which a worker is replaced, to free what its calls leak."""
 _INSIDE = "EACHPROMPT_WORKER"
 _BOOT = "from tasks.rewards.workers.pool import main; main()"
 _TICK_S = 0.2
 _SLACK_S = 2.0
-"""The worker's own timer is to end it; the parent does only if it cannot, as when it is stopped."""
+"""Grace period for the worker's own timer; then the parent kills it (a stopped worker)."""
 
 
 class WorkerTimeout(EngineError):
@@ -53,11 +53,11 @@ class WorkerTimeout(EngineError):
 
 
 class WorkerStarved(WorkerTimeout):
-    """A call used little CPU time and did not end on the clock; its worker was killed."""
+    """A call used little CPU time and exceeded its wall-clock limit; its worker was killed."""
 
 
 class WorkerFailed(EngineError):
-    """A worker died or a call raised; the message says which error."""
+    """A worker died or a call raised; the message names the error."""
 
 
 class Failure(StrEnum):
@@ -72,30 +72,30 @@ class Failure(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What one call came to."""
+    """Result of one call."""
 
     value: Any = None
     failure: Failure = Failure.NONE
     error: str = ""
-    """Type of what was raised."""
+    """Name of the exception's type."""
     message: str = ""
     seconds: float = 0.0
-    """What the call took, inside the worker."""
+    """Duration of the call, measured in the worker."""
 
     @property
     def may_be_repeated(self) -> bool:
-        """True if the cause may lie in what earlier calls of the worker left behind."""
+        """True if earlier calls of the same worker may have caused the failure."""
         return self.failure is Failure.DIED or self.error == "MemoryError"
 
     @property
     def keeps_worker(self) -> bool:
-        """True if the worker is as good as before."""
+        """True if the worker can be used again."""
         return self.failure in (Failure.NONE, Failure.RAISED) and not self.may_be_repeated
 
 
 _END = {
     Failure.TIMEOUT: "the CPU time is used up",
-    Failure.STARVED: "the time on the clock is used up, the CPU time is not",
+    Failure.STARVED: "the wall-clock time is used up, the CPU time is not",
     Failure.DIED: "worker ended with {}",
 }
 _BY_SIGNAL: dict[int, Failure] = {signal.SIGPROF: Failure.TIMEOUT, signal.SIGALRM: Failure.STARVED}
@@ -124,11 +124,11 @@ class WorkerPool:
             timeout_s: CPU seconds.
 
         Raises:
-            WorkerTimeout: the call used up its time; `WorkerStarved` if only that on the clock.
+            WorkerTimeout: the call used up its CPU time; `WorkerStarved`: its wall-clock time.
             WorkerFailed: the call raised, or its process died.
         """
         if _INSIDE in os.environ:
-            return _in_place(function, args, timeout_s)
+            return _call_in_place(function, args, timeout_s)
         (reply,) = self.each(function, [args], [timeout_s])
         if reply.failure is Failure.TIMEOUT:
             raise WorkerTimeout(f"{function.__name__}: {reply.message}")
@@ -146,10 +146,10 @@ class WorkerPool:
         calls: Sequence[tuple[Any, ...]],
         timeouts_s: Sequence[float],
     ) -> Generator[Reply, None, None]:
-        """Call a function once per tuple of arguments, in order, each within its own CPU time.
+        """Call a function once per tuple of arguments, in order, each with its own CPU limit.
 
-        A call whose worker dies or runs out of memory is repeated first on a fresh worker, so that
-        it does not pay for what an earlier one left behind. Close the generator if you stop early.
+        A call whose worker dies or runs out of memory is repeated once on a fresh worker, in case
+        an earlier call caused the failure. Close the generator when stopping early.
 
         Raises:
             WorkerFailed: a worker did not start.
@@ -167,7 +167,7 @@ class WorkerPool:
                         yield reply
 
     def close(self) -> None:
-        """End all idle workers; a later call starts new ones."""
+        """Stop all idle workers; a later call starts new ones."""
         if self._owner != os.getpid():
             return
         while True:
@@ -178,7 +178,7 @@ class WorkerPool:
 
     @contextlib.contextmanager
     def _worker(self, *, fresh: bool) -> Iterator["_Worker"]:
-        if self._owner != os.getpid():  # a forked child must not talk on its parent's pipes
+        if self._owner != os.getpid():  # a forked child must not use its parent's pipes
             self._owner, self._idle = os.getpid(), queue.LifoQueue()
         try:
             worker = _Worker() if fresh else self._idle.get_nowait()
@@ -223,7 +223,7 @@ class _Worker:
         calls: Sequence[tuple[Any, ...]],
         timeouts_s: Sequence[float],
     ) -> Iterator[Reply]:
-        """Send calls and yield a reply to each, up to the first that costs the worker its life."""
+        """Send calls and yield a reply to each, up to the first one that ends the worker."""
         self.alive = False
         try:
             self._pipe.send((function, calls, timeouts_s))
@@ -242,11 +242,11 @@ class _Worker:
                 yield reply
                 return
             self.calls += 1
-            self.alive = place == len(calls)  # before the reply: its reader may not ask on
+            self.alive = place == len(calls)  # before the yield: the caller may stop there
             yield reply
 
     def close(self) -> None:
-        """Kill it and what it has started, and reap."""
+        """Kill the worker and every process it started, and reap them."""
         self.alive = False
         self._pipe.close()
         with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -255,7 +255,7 @@ class _Worker:
         self._process.wait()
 
     def _receive(self, patience_s: float) -> Reply:
-        """Wait for a reply; a process that died is noticed even if a child of it keeps the pipe."""
+        """Wait for a reply; a dead worker is noticed even if its child keeps the pipe open."""
         end = time.monotonic() + patience_s
         try:
             while not self._pipe.poll(max(0.0, min(_TICK_S, end - time.monotonic()))):
@@ -272,7 +272,7 @@ class _Worker:
             return Reply(failure=failure, message=_END[failure].format(ended))
 
     def _ended(self) -> int | None:
-        """Exit status or signal; None while it runs. Not reaped, so that its group stays ours."""
+        """Return exit status or signal, None while it runs; not reaped, to keep its group id."""
         options = os.WEXITED | os.WNOHANG | os.WNOWAIT
         found = os.waitid(os.P_PID, self._process.pid, options)
         return None if found is None else found.si_status
@@ -288,14 +288,14 @@ def main() -> None:
             pipe.send(Reply())
             for args, timeout_s in zip(calls, timeouts_s, strict=True):
                 with _limited(timeout_s):
-                    reply = _called(function, args)
-                if os.getpid() != me:  # a child that a call has forked and let go on
+                    reply = _call(function, args)
+                if os.getpid() != me:  # a child that a call forked and left running
                     os._exit(0)
                 pipe.send(reply)
     os.killpg(me, signal.SIGKILL)
 
 
-def _called(function: Callable[..., Any], args: tuple[Any, ...]) -> Reply:
+def _call(function: Callable[..., Any], args: tuple[Any, ...]) -> Reply:
     start = time.perf_counter()
     try:
         value = function(*args)
@@ -311,9 +311,9 @@ def _called(function: Callable[..., Any], args: tuple[Any, ...]) -> Reply:
 
 @contextlib.contextmanager
 def _limited(timeout_s: float) -> Iterator[None]:
-    """End this process, even in a C loop, after CPU seconds or `WALL_FACTOR` times on the clock.
+    """End this process, even in a C loop, after its CPU seconds or the wall-clock limit.
 
-    Limits may be nested; what was left of the outer ones goes on afterwards.
+    Limits may be nested; the outer ones resume afterwards with their remaining time.
     """
     wanted = {signal.ITIMER_PROF: timeout_s, signal.ITIMER_REAL: WALL_FACTOR * timeout_s}
     outer = {timer: signal.getitimer(timer)[0] for timer in wanted}
@@ -328,9 +328,9 @@ def _limited(timeout_s: float) -> Iterator[None]:
             signal.setitimer(timer, left)
 
 
-def _in_place(function: Callable[..., Any], args: tuple[Any, ...], timeout_s: float) -> Any:
+def _call_in_place(function: Callable[..., Any], args: tuple[Any, ...], timeout_s: float) -> Any:
     with _limited(timeout_s):
-        reply = _called(function, args)
+        reply = _call(function, args)
     if reply.failure:
         raise WorkerFailed(f"{reply.error}: {reply.message}")
     return reply.value

@@ -10,14 +10,14 @@ from data_schemas.prompts import Message, Role
 from tasks.rewards.judging.criterion import criterion_prompt
 from tasks.rewards.judging.form import (
     Label,
-    asked_again,
     comparison_prompt,
     completion,
     parse_label,
     parse_object,
     quotation,
+    retry_prompt,
     sections,
-    swapped,
+    swap_label,
     task_text,
 )
 
@@ -181,16 +181,16 @@ def test_any_text_is_read_without_an_error(text):
 
 
 def test_a_swapped_label_swaps_back():
-    assert [Label.B, Label.A, Label.TIE] == [swapped(label) for label in Label]
-    assert list(Label) == [swapped(swapped(label)) for label in Label]
+    assert [Label.B, Label.A, Label.TIE] == [swap_label(label) for label in Label]
+    assert list(Label) == [swap_label(swap_label(label)) for label in Label]
 
 
 def test_asking_again_changes_the_last_turn_only():
     prompt = comparison_prompt("task", "a", "b")
-    (again,) = asked_again(prompt)
+    (again,) = retry_prompt(prompt)
 
     assert again.content.startswith(prompt[0].content + "\n")
-    assert asked_again(prompt) != prompt
+    assert retry_prompt(prompt) != prompt
 
 
 def test_only_a_dialogue_names_its_speakers():

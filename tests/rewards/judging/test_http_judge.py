@@ -142,10 +142,10 @@ def test_a_body_that_breaks_off_is_tried_again():
 @pytest.mark.parametrize(
     ("body", "says"),
     [
-        (b"<html>gateway</html>", "no chat completion"),
-        (b'{"choices": []}', "no chat completion"),
-        (b"[" * 100_000, "no chat completion"),
-        (b"\xff\xfe", "no chat completion"),
+        (b"<html>gateway</html>", "not a chat completion"),
+        (b'{"choices": []}', "not a chat completion"),
+        (b"[" * 100_000, "not a chat completion"),
+        (b"\xff\xfe", "not a chat completion"),
         (b'{"choices": [{"message": {"content": null}}]}', "no text"),
         (completion("x" * 2**20), "more than"),
     ],

@@ -14,5 +14,5 @@ def test_every_verifier_has_a_canary_and_judges_it_right():
 def test_a_verifier_that_lets_everything_pass_is_named(monkeypatch):
     monkeypatch.setitem(VERIFIERS, "choice", lambda *_: scored(1.0, "generous"))
 
-    with pytest.raises(EngineError, match=r"verifier choice judged .* must not be solved"):
+    with pytest.raises(EngineError, match=r"verifier choice scored .* must not be solved"):
         canaries.check_canaries()

@@ -130,7 +130,7 @@ def test_a_service_without_a_tokenizer_judges_texts_and_refuses_tokens(problem, 
     with ScoringService(None, RewardSettings(), num_workers=1, entries=ENTRIES) as service:
         assert 0.5 == service.score([problem("honest", "{}")], ["ab"])[0].score
         service.submit(finished("honest_here", "ab"))
-        with pytest.raises(EngineError, match="opened without a tokenizer"):
+        with pytest.raises(EngineError, match="has no tokenizer"):
             service.gather()
 
 
@@ -292,7 +292,7 @@ def test_an_incomplete_group_and_a_sample_that_comes_twice_are_refused(finished)
         service.submit(finished("longest", "a", sample=0, size=2))
         with pytest.raises(EngineError, match="sample 0 of group g came twice"):
             service.submit(finished("longest", "a", sample=0, size=2))
-        with pytest.raises(EngineError, match="1 of 2 samples of g came"):
+        with pytest.raises(EngineError, match="1 of 2 samples of g were"):
             service.gather()
         service.submit(finished("longest", "a", sample=0, size=1))
 
@@ -323,7 +323,7 @@ def test_a_problem_that_needs_a_judge_is_refused_where_there_is_none(finished, v
 
 
 def test_a_canary_that_is_judged_wrong_stops_the_run(service) -> None:
-    with pytest.raises(EngineError, match=r"extraction judged .* must not be solved"):
+    with pytest.raises(EngineError, match=r"extraction scored .* must not be solved"):
         service.check_canaries()
 
 

@@ -123,11 +123,11 @@ def test_requests_beyond_the_limit_are_sent_away_and_the_others_are_answered(sco
 
 
 def test_an_address_that_others_can_reach_needs_a_token(scorer):
-    with pytest.raises(SettingsError, match="can be reached from outside and there is no token"):
+    with pytest.raises(SettingsError, match="can be reached from other machines and no token"):
         open_endpoint(scorer, [], "0.0.0.0", 0, Limits())
 
 
 def test_a_taken_port_is_named(scorer, address):
     port = int(address.rpartition(":")[2])
-    with pytest.raises(SettingsError, match=rf"127\.0\.0\.1:{port} cannot be listened on"):
+    with pytest.raises(SettingsError, match=rf"cannot listen on 127\.0\.0\.1:{port}"):
         open_endpoint(scorer, [], "127.0.0.1", port, Limits())
