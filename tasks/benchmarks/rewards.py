@@ -209,7 +209,7 @@ def _added_table(step: Added, responses: int) -> Table:
 
 
 def _plot(path: Path, measured: Sequence[Rates], workers: Sequence[int], step: Added) -> None:
-    from matplotlib.figure import Figure  # only where a picture is options for
+    from matplotlib.figure import Figure  # imported only for --plot
 
     figure = Figure(figsize=(11, 4), layout="constrained")
     speed, time_axis = figure.subplots(1, 2)
