@@ -80,3 +80,18 @@ def test_the_walk_through_the_code_names_files_that_exist():
 
     assert len(files) > 15
     assert [] == [name for name in files if not (README.parent / "tasks" / name).is_file()]
+
+
+PAGES = [
+    path for path in README.parent.rglob("*.md") if not {".venv", ".venv-engines"} & {*path.parts}
+]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(README.parent)))
+def test_every_file_that_a_page_names_exists(page):
+    text = page.read_text()
+    links = [name for name in re.findall(r"\]\(([^)#]+)", text) if "://" not in name]
+    paths = re.findall(r"`((?:tasks|tests|workflows|data_schemas)/[\w/]+\.py)`", text)
+
+    assert [] == [name for name in links if not (page.parent / name).exists()]
+    assert [] == [name for name in paths if not (README.parent / name).exists()]
