@@ -9,7 +9,7 @@ from data_schemas.mismatch import Decision, GateRecord
 from data_schemas.rl_settings import RouterReplay
 from tasks.errors import SettingsError
 from tasks.mismatch import drift
-from tasks.mismatch.numerics import real
+from tasks.mismatch.numerics import real_engines
 
 
 def gate(step: int, k3: float) -> GateRecord:
@@ -33,7 +33,7 @@ COURSE = {
 
 
 def test_phases_differ_in_nothing_but_replay():
-    engines = real(Precision.BF16, Precision.FP32)
+    engines = real_engines(Precision.BF16, Precision.FP32)
     off, r3 = (
         drift.settings_of(engines, replay, steps=3, prompts=2, tokens=8)
         for replay in (RouterReplay.OFF, RouterReplay.R3)
