@@ -54,8 +54,10 @@ def resolve(command: str, *, in_full: bool = False) -> None:
         done = CliRunner().invoke(main, [*words[1:], *rest])
         assert 0 == done.exit_code, done.output
     elif words[2] not in ("pytest", "pip", "venv"):
+        is_package = (ROOT / words[2].replace(".", "/")).is_dir()
+        module = f"{words[2]}.__main__" if is_package else words[2]
         with pytest.raises(SystemExit) as ended:
-            run(import_module(words[2]).main, [*words[3:], *rest])
+            run(import_module(module).main, [*words[3:], *rest])
         assert ended.value.code in (0, None)
 
 

@@ -80,10 +80,10 @@ def _stop(*_: object) -> None:
     raise KeyboardInterrupt
 
 
-def main() -> int:
+def main(arguments: Sequence[str]) -> int:
     """Run the command line; an error the user can fix is printed as one line."""
     try:
-        run(sys.argv[1:], Console())
+        run(arguments, Console())
     except PipelineError as error:
         Console(stderr=True).print(f"error: {error}", markup=False, highlight=False)
         return 1
@@ -91,4 +91,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

@@ -5,7 +5,6 @@ unless the response caused it (`response_fault`).
 """
 
 import logging
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TypeVar
@@ -130,12 +129,6 @@ def score_batch(problems: Sequence[Problem], responses: Sequence[str]) -> list[V
         _verify_guarded(VERIFIERS[problem.verifier], problem, response)
         for problem, response in zip(problems, responses, strict=True)
     ]
-
-
-def count_reasons(verdicts: Sequence[Verdict]) -> dict[str, int]:
-    """Count verdicts per reason; abstentions carry the prefix `abstained:`."""
-    reasons = Counter(f"abstained:{v.reason}" if v.abstained else v.reason for v in verdicts)
-    return dict(sorted(reasons.items()))
 
 
 def close() -> None:

@@ -35,9 +35,8 @@ def rows(path: str) -> list[dict]:
 
 def reasons(problem, verifier: str, pairs: Sequence[tuple[object, str]]) -> Counter[str]:
     problems = [problem(verifier, gold) for gold, _ in pairs]
-    return Counter(
-        table.count_reasons(table.score_batch(problems, [answer for _, answer in pairs]))
-    )
+    verdicts = table.score_batch(problems, [answer for _, answer in pairs])
+    return Counter(f"abstained:{v.reason}" if v.abstained else v.reason for v in verdicts)
 
 
 @pytest.mark.parametrize(("split", "count"), [("train", 7473), ("test", 1319)])

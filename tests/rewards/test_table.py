@@ -78,11 +78,12 @@ def test_a_batch_of_unequal_lengths_is_refused(problem) -> None:
         table.score_batch([problem("choice", {"correct": ["x"]})], [])
 
 
-def test_abstentions_are_counted_separately(problem) -> None:
+def test_a_batch_keeps_its_order_and_marks_abstentions(problem) -> None:
     one = problem("final_answer", {"value": "1"})
     verdicts = table.score_batch([one, one, one, problem("final_answer", {})], ["1", "2", "1", "1"])
 
-    assert {"abstained:bad_gold": 1, "correct": 2, "wrong": 1} == table.count_reasons(verdicts)
+    assert ["correct", "wrong", "correct", "bad_gold"] == [one.reason for one in verdicts]
+    assert [False, False, False, True] == [one.abstained for one in verdicts]
 
 
 def test_every_verifier_has_a_canary_and_all_sing() -> None:

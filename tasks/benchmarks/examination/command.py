@@ -16,6 +16,7 @@ import argparse
 import json
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -25,6 +26,7 @@ from tqdm import tqdm
 from tasks.benchmarks.examination.confusion import Confusion, disagrees, row, write_examples
 from tasks.benchmarks.examination.families import FAMILIES, cases
 from tasks.benchmarks.examination.judging import MATH_VERIFY, Foreign, Judges
+from tasks.platform.command_line import run
 
 
 def examine(asked: argparse.Namespace) -> Confusion:
@@ -60,7 +62,7 @@ def classes() -> Table:
     return shown
 
 
-def arguments(words: list[str] | None = None) -> argparse.Namespace:
+def parse_arguments(words: Sequence[str]) -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument(
@@ -80,9 +82,9 @@ def arguments(words: list[str] | None = None) -> argparse.Namespace:
     return asked
 
 
-def main() -> None:
+def main(arguments: Sequence[str]) -> None:
     """Examine and print; see --help."""
-    asked = arguments()
+    asked = parse_arguments(arguments)
     console = Console(width=120)
     if asked.classes:
         console.print(classes())
@@ -93,4 +95,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run(main)

@@ -13,7 +13,7 @@ from data_schemas.prompts import Domain, Message, Problem, Role
 from data_schemas.verdicts import abstain, scored
 from tasks.benchmarks.examination import foreign_process
 from tasks.benchmarks.examination.case import Case
-from tasks.benchmarks.examination.command import arguments, examine
+from tasks.benchmarks.examination.command import examine, parse_arguments
 from tasks.benchmarks.examination.confusion import Confusion, disagrees, row
 from tasks.benchmarks.examination.families import FAMILIES
 from tasks.benchmarks.examination.judging import MATH_VERIFY, Judged
@@ -50,7 +50,7 @@ class Run:
 
 def examined(data: Path, out: Path, *more: str) -> Run:
     words = [str(data), "--cases", str(CASES), "--only", "maths", "--out", str(out), *more]
-    return Run(examine(arguments(words)), out)
+    return Run(examine(parse_arguments(words)), out)
 
 
 @pytest.fixture(scope="module")
@@ -138,7 +138,7 @@ def test_a_disagreement_can_be_read(one_worker: Run) -> None:
 
 def test_a_folder_that_is_not_there_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
-        arguments(["/nowhere"])
+        parse_arguments(["/nowhere"])
 
     assert "/nowhere is no folder of data sets. Name one: make examine DATA=folder" in (
         capsys.readouterr().err
@@ -168,7 +168,7 @@ def test_what_is_right_by_construction_is_judged_so(tmp_path: Path) -> None:
     if not folder.is_dir():
         pytest.skip("EACHPROMPT_DATA names no folder")
     counted = examine(
-        arguments([str(folder), "--cases", "20000", "--alone", "--out", str(tmp_path)])
+        parse_arguments([str(folder), "--cases", "20000", "--alone", "--out", str(tmp_path)])
     )
     sums: dict[tuple[str, str, bool], list[int]] = {}
     for (family, kind, verifier), found in counted.counts.items():
