@@ -61,7 +61,7 @@ def test_a_call_that_hangs_is_killed_reaped_and_replaced(pool: WorkerPool) -> No
 
 def test_a_call_that_waits_is_ended_on_the_clock_and_called_starved(pool: WorkerPool) -> None:
     started = time.monotonic()
-    with pytest.raises(WorkerStarved, match="sleep: the time on the clock is used up"):
+    with pytest.raises(WorkerStarved, match="sleep: the wall-clock time is used up"):
         pool.run(time.sleep, (600,), 0.05)
 
     assert WALL_FACTOR * 0.05 <= time.monotonic() - started
