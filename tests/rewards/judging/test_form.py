@@ -52,7 +52,7 @@ def test_no_text_can_end_its_quotation_or_forge_a_chat_token(text):
     lines = quotation(text).splitlines()
 
     assert all(line.startswith("| ") for line in lines)
-    assert "<|" not in "".join(line[2:] for line in lines)
+    assert not any("<|" in line[2:] for line in lines)
     assert "</think>" not in quotation(text)
     assert "[/INST]" not in quotation(text)
 
