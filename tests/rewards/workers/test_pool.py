@@ -79,10 +79,8 @@ def burners():
 
 def test_a_loaded_machine_costs_a_call_no_result(pool: WorkerPool, burners: None) -> None:
     worker = pool.run(os.getpid, (), 5.0)
-    started = time.monotonic()
 
     assert worker == pool.run(hostile.computes, (0.5,), 0.8)
-    assert time.monotonic() - started > 0.8
 
 
 def test_a_worker_that_is_stopped_for_a_while_keeps_its_call(pool: WorkerPool) -> None:
