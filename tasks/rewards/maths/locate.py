@@ -11,6 +11,7 @@ import itertools
 import re
 from dataclasses import dataclass
 
+from tasks.rewards.maths.numerals import spelled_beside_digits
 from tasks.rewards.maths.parse import MAX_CHARACTERS
 from tasks.rewards.maths.prose import is_number, stated
 from tasks.rewards.maths.words import NEGATED_LAST, OR
@@ -82,7 +83,7 @@ class Place:
 
 def strict(text: str, language: str) -> list[Place]:
     """Find the boxes; without any the marked lines, or the text if it is one short line."""
-    text = _CALCULATION.sub("", text)
+    text = spelled_beside_digits(_CALCULATION.sub("", text))
     if _BOX.search(text):
         return _distinct(boxes(text))
     lines = [
@@ -98,7 +99,7 @@ def lenient(text: str, language: str) -> list[Place]:
 
     Beside a box only what is nothing but a number counts. A box that is not closed states nothing.
     """
-    text = _CALCULATION.sub("", text)
+    text = spelled_beside_digits(_CALCULATION.sub("", text))
     found, first_mark = boxes(text), len(text)
     boxed = _BOX.search(text)
     phrases: list[Place] = []

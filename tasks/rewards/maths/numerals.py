@@ -1,8 +1,9 @@
 r"""Numbers as people write them, rewritten as a machine does: `1234567.8`, whatever the language.
 
 Digits of any script, superscripts (`5²` is `5^{2}`), vulgar fractions, Chinese numerals, separators
-of thousands and decimals. Which of point and comma is which follows the problem's language, unless
-the number itself leaves no doubt (`1.234.567,8`).
+of thousands and decimals. A text that is nothing but an integer in English words is that integer
+(`seventy-two` is `72`), its noun stays (`three apples` is `3 apples`). Which of point and comma is
+which follows the problem's language, unless the number itself leaves no doubt (`1.234.567,8`).
 """
 
 # ruff: noqa: RUF001 - signs that people type
@@ -29,6 +30,32 @@ _HAN_SCALES = {"万": 10**4, "亿": 10**8}
 _HAN = re.compile(
     f"[{''.join(_HAN_DIGITS | _HAN_PLACES)}][{''.join(_HAN_DIGITS | _HAN_PLACES | _HAN_SCALES)}]*"
 )
+_ONES = "one|two|three|four|five|six|seven|eight|nine"
+_TEENS = "ten|eleven|twelve|thirteen|fourteen|fifteen|sixteen|seventeen|eighteen|nineteen"
+_TENS = "twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety"
+_WORD_VALUES = {word: value for value, word in enumerate(f"zero|{_ONES}|{_TEENS}".split("|"))} | {
+    word: 10 * place for place, word in enumerate(_TENS.split("|"), 2)
+}
+_GAP = r"[\s\u2010-]+"
+_BELOW_100 = rf"(?:(?:{_TENS})(?:{_GAP}(?:{_ONES}))?|{_TEENS}|{_ONES})"
+_BELOW_1000 = rf"(?:(?:a|{_BELOW_100}){_GAP}hundred(?:{_GAP}(?:and\s+)?{_BELOW_100})?|{_BELOW_100})"
+_GROUP_GAP = rf"(?:,(?=[^,]*hundred))?{_GAP}(?:and\s+)?"
+_SPELLED = re.compile(
+    r"(?:(?:exactly|simply|just|equal to)\s+)?(?P<minus>(?:minus|negative)\s+)?(?:zero|"
+    rf"(?:(?P<millions>a|{_BELOW_1000}){_GAP}million(?:{_GROUP_GAP}|\b))?"
+    rf"(?:(?P<thousands>a|{_BELOW_1000}){_GAP}thousand(?:{_GROUP_GAP}|\b))?"
+    rf"(?P<rest>{_BELOW_1000})?)"
+    r"(?P<noun>(?<=\w)\s+(?!hal(?:f|ves)|quarter|thirds|\w+ths|hundred|thousand|million|plus|"
+    r"minus|times|dozens)(?:percent|per cent|[a-z]{2,}s))?",
+    re.IGNORECASE,
+)
+_BESIDE_DIGITS = re.compile(
+    rf"(?<!\w)(?P<first>{_BELOW_100})(?=\s(?:or|to)\s[\d$\\])|"
+    rf"(?<=[\d$}})]\s)(?P<joined>(?:or|to)\s)(?P<second>{_BELOW_100})(?![\w-])",
+    re.IGNORECASE,
+)
+MAX_SPELLED = 150
+"""Characters of a number in words."""
 _END = r"(?!\d|[.,]\d)"
 _START = r"(?<![\d.,])"
 _SPACED = r"\d{1,3}(?:[ '’]\d{3})+"
@@ -73,6 +100,7 @@ def _plain_sign(sign: str) -> str:
 
 def machine_numbers(text: str, language: str) -> str:
     """Rewrite every number of a text; within brackets a comma without a space parts members."""
+    text = spelled_out(text)
     if language.startswith(("zh", "ja")):
         text = _HAN.sub(lambda match: str(_chinese(match[0])), text)
     if "," not in text and "." not in text and " " not in text and "'" not in text:
@@ -86,6 +114,35 @@ def machine_numbers(text: str, language: str) -> str:
         return match[0] if inside and "," in match[0] else _without_separators(match)
 
     return pattern.sub(rewritten, text)
+
+
+def spelled_out(text: str) -> str:
+    """Rewrite a text that is nothing but an integer in English words; others stay as they are."""
+    words = re.sub(r"\\(?:text(?:bf|it|rm)?|mathrm|mbox)\s*\{([^{}]*)\}", r"\1", text[:MAX_SPELLED])
+    words = words.strip(" .!*_\"'“”‘’$")
+    found = _SPELLED.fullmatch(words) if len(text) < MAX_SPELLED else None
+    if not words or found is None:
+        return text
+    groups = [_below_1000(found[name] or "") for name in ("millions", "thousands", "rest")]
+    value = groups[0] * 10**6 + groups[1] * 1000 + groups[2]
+    return f"{'-' if found['minus'] else ''}{value}{found['noun'] or ''}"
+
+
+def spelled_beside_digits(text: str) -> str:
+    """Rewrite a number in words that is one of two alternatives or ends: `5 or six`."""
+    return _BESIDE_DIGITS.sub(
+        lambda m: f"{m['joined'] or ''}{_below_1000(m['first'] or m['second'])}", text
+    )
+
+
+def _below_1000(words: str) -> int:
+    total = 0
+    for word in re.findall(r"[a-z]+", words.casefold()):
+        if word == "hundred":
+            total *= 100
+        elif word != "and":
+            total += _WORD_VALUES.get(word, 1)  # a
+    return total
 
 
 def _bracketed(text: str) -> list[tuple[int, int]]:

@@ -9,6 +9,7 @@ import re
 
 from tasks.rewards.maths import units
 from tasks.rewards.maths.latex_terms import symbols
+from tasks.rewards.maths.numerals import spelled_out
 from tasks.rewards.maths.parse import Answer, parse
 from tasks.rewards.maths.words import (
     BETWEEN_LAST,
@@ -104,7 +105,7 @@ def _numbers(phrase: str, leading: bool) -> tuple[str, ...]:
 
 def is_number(text: str, language: str) -> bool:
     """Say whether the text is one number with at most a short unit."""
-    if len(text) > 100 or "=" in text or not re.search(r"\d", text):
+    if len(text) > 100 or "=" in text or not re.search(r"\d", spelled_out(text)):
         return False
     answer = parse(text, language)
     value = answer.kind == "based" or (answer.term is not None and not symbols(answer.term))

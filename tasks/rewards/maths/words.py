@@ -7,11 +7,17 @@ English, Indonesian, Malay, Vietnamese, Thai, Chinese, Spanish, French, Portugue
 import re
 
 _NOT = (
-    "anything but|other than|except|apart from|not|isn't|isn’t|never|neither|nor|"
-    "cannot|can't|wasn't|bukan|bukanlah|tidak|tak|"
+    "anything but|other than|except|apart from|not|never|neither|nor|cannot|"
+    "bukan|bukanlah|tidak|tak|"
     "không phải|không|chẳng|nunca|no es|n'est pas|pas|jamais|não|nicht|kein|keine|wrong|"
     "incorrect|false|salah|sai|incorrecto|incorrecta|faux|falso|falsch|ไม่|ไม่ใช่|มิใช่|ผิด|"
     "不|没|非|错|錯"
+)
+_NOT += "".join(
+    f"|{verb}n{sign}t"
+    for verb in re.findall(r"\w+", "is are was were ca wo would could should must does do did ai")
+    for sign in ("'", "’", "ʼ", "")
+    if sign or verb != "wo"
 )
 _OR = "or|either|atau|hoặc|ou|oder|entweder|soit|หรือ|或|还是"
 _SHORT_OR = "o|u|hay"

@@ -1,5 +1,6 @@
 """Final answers: what counts as one, what it is worth, what happens when algebra hangs."""
 
+# ruff: noqa: RUF001 - signs that people type
 import json
 
 import pytest
@@ -193,3 +194,46 @@ def test_space_and_case_around_an_answer_do_not_matter(value: int, spaces: str) 
     one = final_problem(str(value))
     for text in (f"THE ANSWER IS {value}", f"the answer is {spaces}{value}{spaces}"):
         assert (1.0, "correct") == (verify(one, text).score, verify(one, text).reason)
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        "The answer is twenty-six.",
+        "Answer: Twenty six",
+        "#### twenty-six",
+        "The answer is **twenty-six** apples.",
+        "\\boxed{\\text{twenty-six}}",
+        "The answer is twenty-six. \\boxed{26}",
+    ],
+)
+def test_an_integer_in_words_is_an_answer(problem, response: str) -> None:
+    assert (1.0, "correct") == judged(problem, "26", response)
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        "The answer is either twenty-six or five.",
+        "The answer is 26 or five.",
+        "The answer is five or 26.",
+        "The answer is between five and twenty-six.",
+        "The answer is 26 to thirty.",
+        "The answer is about twenty-six.",
+        "The answer is more than twenty-six.",
+        "The answer is not twenty-six.",
+        "The answer is minus twenty-six.",
+        "The answer is twenty-six and a half.",
+        "The answer is twenty-six hundredths.",
+        "The answer is five. \\boxed{26}",
+        "The answer is \\boxed{26} or five.",
+        "The answer is twenty-six. The answer is five.",
+        "The answer isn't 26.",
+        "The answer can’t be 26.",
+        "The answer won't be 26.",
+        "The answer doesn't equal 26.",
+        "The answer wouldn’t be twenty-six.",
+    ],
+)
+def test_words_that_hedge_or_deny_state_no_answer(problem, response: str) -> None:
+    assert 0.0 == judged(problem, "26", response)[0]

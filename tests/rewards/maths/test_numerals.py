@@ -1,11 +1,19 @@
 """Numbers in the writing of their language."""
 
 # ruff: noqa: RUF001 - signs that people type
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.rewards.maths.numerals import COMMA_LANGUAGES, machine_numbers, plain_signs
+from tasks.rewards.maths.numerals import (
+    COMMA_LANGUAGES,
+    machine_numbers,
+    plain_signs,
+    spelled_beside_digits,
+    spelled_out,
+)
 
 
 @pytest.mark.parametrize(
@@ -72,3 +80,100 @@ def test_grouped_numbers_are_the_number(number: int, language: str) -> None:
         written = written.replace(",", ".")
 
     assert str(number) == machine_numbers(written, language)
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        ("three", "3"),
+        ("Zero.", "0"),
+        ("seventy-two", "72"),
+        ("Seventy two", "72"),
+        ("a hundred", "100"),
+        ("a hundred and five", "105"),
+        ("twelve hundred", "1200"),
+        ("minus seventy‐two", "-72"),
+        ("negative one thousand", "-1000"),
+        ("exactly seven", "7"),
+        ("one thousand, six hundred", "1600"),
+        ("a million and five", "1000005"),
+        ("nine hundred ninety-nine million nine hundred ninety-nine thousand nine hundred "
+         "and ninety-nine", "999999999"),
+        ("**three**", "3"),
+        ("\\text{three}", "3"),
+        ("three apples", "3 apples"),
+        ("twenty per cent", "20 per cent"),
+    ],
+)  # fmt: skip
+def test_an_integer_in_english_words_is_that_integer(written: str, expected: str) -> None:
+    assert expected == spelled_out(written)
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "",
+        "hundred",
+        "one two",
+        "nineteen eighty-four",
+        "two thousand, three",
+        "two and three",
+        "two to three",
+        "five or three",
+        "three and a half",
+        "two thirds",
+        "three quarters",
+        "two halves",
+        "three hundredths",
+        "twenty-third",
+        "three point five",
+        "three times five",
+        "two dozens",
+        "about seventy",
+        "not three",
+        "the one",
+        "one of them",
+        "someone",
+        "one " * 50_000,
+    ],
+)
+def test_other_words_stay_as_they_are(written: str) -> None:
+    assert written == spelled_out(written)
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        ("5 or six", "5 or 6"),
+        ("five or 6", "5 or 6"),
+        ("\\boxed{5} or seventy-two.", "\\boxed{5} or 72."),
+        ("2 to three", "2 to 3"),
+        ("5 for one or two of them", "5 for one or two of them"),
+    ],
+)
+def test_a_number_in_words_beside_digits_is_their_alternative(written, expected) -> None:
+    assert expected == spelled_beside_digits(written)
+
+
+@given(st.integers(0, 999_999_999), st.sampled_from(["and ", ""]), st.sampled_from("- "))
+def test_every_integer_below_a_billion_is_read_from_its_words(value, and_, hyphen) -> None:
+    assert str(value) == spelled_out(in_words(value, and_, hyphen))
+
+
+def in_words(value: int, and_: str, hyphen: str) -> str:
+    """Spell an integer by division, apart from the grammar under test."""
+    small = re.findall(
+        r"\w+",
+        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen "
+        "fifteen sixteen seventeen eighteen nineteen",
+    )
+    for unit, name in ((10**6, "million"), (1000, "thousand"), (100, "hundred")):
+        if value >= unit:
+            head, rest = divmod(value, unit)
+            tail = f" {and_ if rest < 100 else ''}{in_words(rest, and_, hyphen)}" if rest else ""
+            return f"{in_words(head, and_, hyphen)} {name}{tail}"
+    if value < 20:
+        return small[value]
+    names = re.findall(r"\w+", "twenty thirty forty fifty sixty seventy eighty ninety")
+    tens = names[value // 10 - 2]
+    return f"{tens}{hyphen}{small[value % 10]}" if value % 10 else tens
