@@ -1,13 +1,13 @@
 """Fields of a JSON answer."""
 
 import json
-import time
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.rewards.extraction import json_objects, same_field, verify
+from tests.timing import timed
 
 GOLD = {"fields": {"brand": "Acme", "size": 4, "colors": ["red", "blue"], "new": True}}
 RIGHT = {"brand": "acme ", "size": 4.0, "colors": ["blue", "red"], "new": True}
@@ -153,10 +153,10 @@ def test_lists_are_compared_without_order_but_with_counts(items: list[str]) -> N
 
 @pytest.mark.parametrize("unit", ["{", '{"a":', "[", '{"a":1}'])
 def test_hostile_repetition_is_read_quickly(problem, unit: str) -> None:
-    started = time.process_time()
-    score(problem, GOLD, unit * (100_000 // len(unit)))
+    text = unit * (100_000 // len(unit))
 
-    assert time.process_time() - started < 3.0
+    seconds, _ = timed(lambda: score(problem, GOLD, text), 1.0)
+    assert seconds < 1.0
 
 
 def test_lists_within_a_tolerance_are_matched_as_a_whole() -> None:

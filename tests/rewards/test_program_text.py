@@ -1,6 +1,6 @@
 """Which part of a response is run: however it is fenced, the program asked for."""
 
-import time
+from functools import partial
 
 import pytest
 from hypothesis import given, settings
@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from tasks.rewards.program_text import Wanted, find_program
 from tasks.rewards.sandbox.toolchains import Language
+from tests.timing import timed
 
 ADD = "def add(a, b):\n    if a:\n        return a + b\n    return b\n"
 WANTED = Wanted(Language.PYTHON, frozenset({"add"}))
@@ -179,10 +180,9 @@ def test_nothing_that_is_written_makes_the_reader_raise(answer: str, wanted: Wan
 )
 def test_a_long_answer_takes_less_than_a_second(unit: str, start: str, wanted: Wanted) -> None:
     answer = start + unit * (100_000 // len(unit))
-    before = time.process_time()
-    find_program(answer, wanted)
 
-    assert time.process_time() - before < 1.0
+    seconds, _ = timed(partial(find_program, answer, wanted), 1.0)
+    assert seconds < 1.0
 
 
 LONG = (
@@ -204,10 +204,9 @@ LONG = (
 def test_a_long_block_takes_less_than_a_second(unit: str, wanted: Wanted) -> None:
     for fence, length in (("```python\n", 49_000), ("", 100_000)):
         answer = fence + unit * (length // len(unit))
-        before = time.process_time()
-        find_program(answer, wanted)
 
-        assert time.process_time() - before < 1.0
+        seconds, _ = timed(partial(find_program, answer, wanted), 1.0)
+        assert seconds < 1.0
 
 
 @given(

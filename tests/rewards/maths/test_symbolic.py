@@ -1,10 +1,9 @@
 """What math-verify is asked, and that it can't hold anybody up."""
 
-import time
-
 import pytest
 
 from tasks.rewards.maths.symbolic import Outcome, compared
+from tests.timing import timed
 
 
 @pytest.mark.parametrize(
@@ -31,7 +30,7 @@ def test_latex_is_read_as_a_whole_or_not_at_all(gold, candidate, outcome) -> Non
     "tower", ["9^{9^{9^{9}}}", "\\int 9^{99999} dx", "\\sum 99999!", "9" * 100, "\\sqrt{" * 200]
 )
 def test_what_would_fill_a_memory_is_not_read(tower: str) -> None:
-    started = time.process_time()
+    seconds, outcome = timed(lambda: compared("x^{2}", tower), 6.0)
 
-    assert Outcome.UNREAD is compared("x^{2}", tower)
-    assert time.process_time() - started < 6.0
+    assert Outcome.UNREAD is outcome
+    assert seconds < 6.0
