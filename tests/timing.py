@@ -18,14 +18,17 @@ def timed(call: Callable[[], ResultT], enough_s: float, tries: int = 3) -> tuple
     was_enabled = gc.isenabled()
     gc.disable()
     try:
-        least = float("inf")
-        for _ in range(tries):
-            started = time.process_time()
-            result = call()
-            least = min(least, time.process_time() - started)
-            if least < enough_s:
-                break
+        least, result = _once(call)
+        while least >= enough_s and (tries := tries - 1):
+            seconds, result = _once(call)
+            least = min(least, seconds)
         return least, result
     finally:
         if was_enabled:
             gc.enable()
+
+
+def _once(call: Callable[[], ResultT]) -> tuple[float, ResultT]:
+    started = time.process_time()
+    result = call()
+    return time.process_time() - started, result
