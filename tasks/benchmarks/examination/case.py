@@ -48,7 +48,7 @@ class AnswerClass:
     example: str
     """A gold, an arrow and what stands for it."""
     make: Make
-    judges: tuple[str, ...] = ()
+    verifiers: tuple[str, ...] = ()
     """Verifiers that promise a verdict on this class; none: all of the family."""
     most: int = 10_000_000
     """Cases of a run, where one may take seconds."""
@@ -56,7 +56,7 @@ class AnswerClass:
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """Questions of one kind, with the verifiers that judge them."""
+    """Questions of one kind, with the verifiers that score them."""
 
     name: str
     share: float
@@ -66,16 +66,16 @@ class Family:
     references: tuple[str, ...] = ()
     """Checkers of other projects that can be asked as well."""
     references_every: int = 1
-    """They judge each so-many-th case: they say how hard the cases are, ours are examined."""
+    """Only each so-many-th case: they show how hard the cases are; ours are examined."""
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One answer to judge, with the verdict it must get."""
+    """One answer to score, with the verdict it must get."""
 
     family: str
     kind: AnswerClass
     problem: Problem
     response: str
-    judges: tuple[str, ...]
+    verifiers: tuple[str, ...]
     references: tuple[str, ...] = ()

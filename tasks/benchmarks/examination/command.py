@@ -1,9 +1,9 @@
-"""Judge answers whose verdict is known: `python -m tasks.benchmarks.examination.command DATA`.
+"""Score answers whose verdict is known: `python -m tasks.benchmarks.examination.command DATA`.
 
 Prints a confusion table of every verifier and writes each disagreement to disagreements.jsonl,
-with examples of every kind in disagreements.md. `--classes` says what the classes are. Beside our
-verifiers math-verify judges, and BFCL's and lm-evaluation-harness's own code where `--python` names
-an environment that has them:
+with examples of every kind in disagreements.md. `--classes` lists the classes. In addition to our
+verifiers, math-verify scores the cases, and so does the code of BFCL and lm-evaluation-harness if
+`--python` names an environment in which they are installed:
 
     python3 -m venv .venv-examiner
     .venv-examiner/bin/pip install "lm-eval[ifeval,math]==0.4.13" tenacity overrides python-dotenv
@@ -25,27 +25,27 @@ from tqdm import tqdm
 
 from tasks.benchmarks.examination.confusion import Confusion, disagrees, row, write_examples
 from tasks.benchmarks.examination.families import FAMILIES, cases
-from tasks.benchmarks.examination.judging import MATH_VERIFY, Foreign, Judges
+from tasks.benchmarks.examination.scoring import MATH_VERIFY, Foreign, Scorer
 from tasks.platform.command_line import run
 
 
 def examine(asked: argparse.Namespace) -> Confusion:
-    """Judge the cases, write every disagreement, and return the counts."""
+    """Score the cases, write every disagreement, and return the counts."""
     asked.out.mkdir(parents=True, exist_ok=True)
     foreign = [Foreign(asked.python) for _ in range(asked.workers if asked.python else 0)]
     references = () if asked.alone else (MATH_VERIFY, *(foreign[0].checkers if foreign else ()))
     counted = Confusion()
     with (
-        Judges(asked.workers, references, foreign) as judges,
+        Scorer(asked.workers, references, foreign) as scorer,
         (asked.out / "disagreements.jsonl").open("w") as rows,
         tqdm(total=asked.cases, unit="case", disable=not sys.stderr.isatty()) as bar,
     ):
-        for chunk in judges.verdicts(cases(asked.data, asked.cases, asked.seed, asked.only)):
-            for judged in chunk:
-                counted.add(judged)
-                if disagrees(judged):
-                    rows.write(json.dumps(row(judged), ensure_ascii=False) + "\n")
-            bar.update(len({id(judged.case) for judged in chunk}))
+        for chunk in scorer.verdicts(cases(asked.data, asked.cases, asked.seed, asked.only)):
+            for found in chunk:
+                counted.add(found)
+                if disagrees(found):
+                    rows.write(json.dumps(row(found), ensure_ascii=False) + "\n")
+            bar.update(len({id(found.case) for found in chunk}))
     write_examples(asked.out / "disagreements.jsonl", asked.out / "disagreements.md", asked.seed)
     return counted
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rich.table import Table
 
-from tasks.benchmarks.examination.judging import UNABLE, Judged
+from tasks.benchmarks.examination.scoring import UNABLE, CaseVerdict
 
 MAX_CHARACTERS = 2000
 """Of a response, in the file of disagreements; both of its ends are kept."""
@@ -28,13 +28,13 @@ class Counts:
     seconds: float = 0.0
     slowest: float = 0.0
 
-    def add(self, judged: Judged) -> None:
+    def add(self, found: CaseVerdict) -> None:
         """Count one verdict."""
         self.cases += 1
-        self.abstained += judged.verdict.abstained
-        self.false += disagrees(judged) and not judged.verdict.abstained
-        self.seconds += judged.seconds
-        self.slowest = max(self.slowest, judged.seconds)
+        self.abstained += found.verdict.abstained
+        self.false += disagrees(found) and not found.verdict.abstained
+        self.seconds += found.seconds
+        self.slowest = max(self.slowest, found.seconds)
 
 
 Key = tuple[str, str, str]
@@ -43,15 +43,15 @@ Key = tuple[str, str, str]
 
 @dataclass
 class Confusion:
-    """Counts of everything judged so far."""
+    """Counts of all verdicts so far."""
 
     counts: dict[Key, Counts] = field(default_factory=dict)
 
-    def add(self, judged: Judged) -> None:
+    def add(self, found: CaseVerdict) -> None:
         """Count one verdict."""
-        case = judged.case
-        key = (case.family, case.kind.name, judged.verifier)
-        self.counts.setdefault(key, Counts(case.kind.right)).add(judged)
+        case = found.case
+        key = (case.family, case.kind.name, found.verifier)
+        self.counts.setdefault(key, Counts(case.kind.right)).add(found)
 
     def by_class(self) -> Table:
         """Lay out every class, with its verifiers in rows below each other."""
@@ -72,24 +72,24 @@ class Confusion:
         return shown
 
 
-def disagrees(judged: Judged) -> bool:
+def disagrees(found: CaseVerdict) -> bool:
     """Whether a verdict is not the known one; an abstention on an equivalent counts.
 
     A checker of another project that knows nothing of the question disagrees with nobody.
     """
-    verdict = judged.verdict
+    verdict = found.verdict
     if verdict.reason == UNABLE:
         return False
-    return verdict.solved != judged.case.kind.right and not (
-        verdict.abstained and not judged.case.kind.right
+    return verdict.solved != found.case.kind.right and not (
+        verdict.abstained and not found.case.kind.right
     )
 
 
-def row(judged: Judged) -> dict[str, object]:
+def row(found: CaseVerdict) -> dict[str, object]:
     """Write one disagreement as a row for people and programs."""
-    case, verdict = judged.case, judged.verdict
+    case, verdict = found.case, found.verdict
     return {
-        "verifier": judged.verifier,
+        "verifier": found.verifier,
         "class": f"{case.family}: {case.kind.name}",
         "must_be": "accepted" if case.kind.right else "refused",
         "problem": case.problem.id,

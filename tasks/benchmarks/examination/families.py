@@ -102,7 +102,7 @@ def _made(
             if digest in seen:
                 continue
             seen.add(digest)
-            judges = kind.judges or family.verifiers
+            verifiers = kind.verifiers or family.verifiers
             others = () if digest[0] % family.references_every else family.references
-            yield Case(family.name, kind, problem, answer.response, judges, others)
+            yield Case(family.name, kind, problem, answer.response, verifiers, others)
         places = fitting

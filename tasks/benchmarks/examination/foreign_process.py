@@ -99,7 +99,7 @@ def _installed() -> list[str]:
     return found
 
 
-def _judged(request: dict[str, Any]) -> dict[str, Any]:
+def _answer(request: dict[str, Any]) -> dict[str, Any]:
     start = time.process_time()
     signal.setitimer(signal.ITIMER_REAL, TIMEOUT_S)
     accepted, error = None, ""
@@ -122,7 +122,7 @@ def main() -> None:
     answers.write(json.dumps(_installed()) + "\n")
     answers.flush()
     for line in sys.stdin:
-        answers.write(json.dumps(_judged(json.loads(line))) + "\n")
+        answers.write(json.dumps(_answer(json.loads(line))) + "\n")
         answers.flush()
 
 

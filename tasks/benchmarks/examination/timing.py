@@ -20,7 +20,7 @@ def math_verify(problem: Problem, response: str) -> Verdict:
 
 
 def timed_verdict(verify: Verifier, problem: Problem, response: str) -> tuple[Verdict, float]:
-    """Judge in this process and say how many CPU seconds it took."""
+    """Score in this process and return the CPU seconds that it took."""
     start = time.process_time()
     verdict = verify(problem, response)
     return verdict, time.process_time() - start

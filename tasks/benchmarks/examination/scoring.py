@@ -1,6 +1,6 @@
-"""Verdicts on cases, on all cores: verifiers in workers that can be killed, others beside them.
+"""Verdicts on cases, on all cores: verifiers in workers that can be killed, others in threads.
 
-The order of what comes out is that of the cases, whatever the number of workers.
+Verdicts come out in the order of the cases, for any number of workers.
 """
 
 import json
@@ -35,7 +35,7 @@ _SCRIPT = Path(__file__).with_name("foreign_process.py")
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class CaseVerdict:
     """What one verifier said about one case."""
 
     case: Case
@@ -52,7 +52,7 @@ class Foreign:
         self._python = python
         self._start()
 
-    def judge(self, checker: str, case: Case) -> tuple[Verdict, float]:
+    def score(self, checker: str, case: Case) -> tuple[Verdict, float]:
         """Ask one checker for its verdict."""
         request = {
             "checker": checker,
@@ -99,7 +99,7 @@ class Foreign:
 
 
 @dataclass
-class Judges:
+class Scorer:
     """Everything that gives verdicts, for `workers` cases at a time."""
 
     workers: int
@@ -125,9 +125,9 @@ class Judges:
             process.close()
         table.close()
 
-    def verdicts(self, cases: Iterable[Case]) -> Iterator[list[Judged]]:
-        """Judge cases, a chunk at a time and in order; at most two chunks per worker wait."""
-        waiting: deque[Future[list[Judged]]] = deque()
+    def verdicts(self, cases: Iterable[Case]) -> Iterator[list[CaseVerdict]]:
+        """Score cases, a chunk at a time and in order; at most two chunks per worker wait."""
+        waiting: deque[Future[list[CaseVerdict]]] = deque()
         source = iter(cases)
         with ThreadPoolExecutor(self.workers) as threads:
             while True:
@@ -137,8 +137,8 @@ class Judges:
                     return
                 yield waiting.popleft().result()
 
-    def _chunk(self, cases: Sequence[Case]) -> list[Judged]:
-        asked = [(case, name) for case in cases for name in case.judges]
+    def _chunk(self, cases: Sequence[Case]) -> list[CaseVerdict]:
+        asked = [(case, name) for case in cases for name in case.verifiers]
         asked += [(case, MATH_VERIFY) for case in cases if self._asks(MATH_VERIFY, case)]
         inside = [pair for pair in asked if self._in_worker(pair[1])]
         found = self._worked(inside)
@@ -146,10 +146,10 @@ class Judges:
             if not self._in_worker(name):
                 start = time.perf_counter()
                 verdict = self._entries[name].verify(case.problem, case.response)
-                found.append(Judged(case, name, verdict, time.perf_counter() - start))
+                found.append(CaseVerdict(case, name, verdict, time.perf_counter() - start))
         return found + self._foreign_verdicts(cases)
 
-    def _worked(self, asked: Sequence[tuple[Case, str]]) -> list[Judged]:
+    def _worked(self, asked: Sequence[tuple[Case, str]]) -> list[CaseVerdict]:
         calls = []
         for case, name in asked:
             plain = name == MATH_VERIFY
@@ -162,17 +162,17 @@ class Judges:
         ]
         replies = self._pool.each(timed_verdict, calls, timeouts)
         return [
-            Judged(case, name, *_read(name, reply))
+            CaseVerdict(case, name, *_read(name, reply))
             for (case, name), reply in zip(asked, replies, strict=True)
         ]
 
-    def _foreign_verdicts(self, cases: Sequence[Case]) -> list[Judged]:
+    def _foreign_verdicts(self, cases: Sequence[Case]) -> list[CaseVerdict]:
         if not self.foreign:
             return []
         process = self._free.get()
         try:
             return [
-                Judged(case, name, *process.judge(name, case))
+                CaseVerdict(case, name, *process.score(name, case))
                 for case in cases
                 for name in case.references
                 if name in process.checkers and name in self.references

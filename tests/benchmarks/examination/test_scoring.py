@@ -16,7 +16,7 @@ from tasks.benchmarks.examination.case import Case
 from tasks.benchmarks.examination.command import examine, parse_arguments
 from tasks.benchmarks.examination.confusion import Confusion, disagrees, row
 from tasks.benchmarks.examination.families import FAMILIES
-from tasks.benchmarks.examination.judging import MATH_VERIFY, Judged
+from tasks.benchmarks.examination.scoring import MATH_VERIFY, CaseVerdict
 from tasks.rewards import table
 
 MATHS = FAMILIES[-1]
@@ -105,7 +105,7 @@ def test_an_abstention_is_a_disagreement_only_where_the_answer_is_right() -> Non
     kinds = {kind.right: kind for kind in MATHS.classes}
     said = {
         (right, verdict.reason): disagrees(
-            Judged(
+            CaseVerdict(
                 Case("maths", kinds[right], FIVE, "5", ()),
                 "final_answer",
                 verdict,
@@ -162,7 +162,7 @@ def test_checkers_that_are_not_installed_are_not_asked() -> None:
 
 
 @pytest.mark.slow
-def test_what_is_right_by_construction_is_judged_so(tmp_path: Path) -> None:
+def test_verdicts_on_public_data_are_those_known_by_construction(tmp_path: Path) -> None:
     """On public data: at most 1 in 1000 equivalents refused, 1 in 1000 falsifications accepted."""
     folder = Path(os.environ.get("EACHPROMPT_DATA", "/nowhere"))
     if not folder.is_dir():
@@ -183,7 +183,7 @@ def test_what_is_right_by_construction_is_judged_so(tmp_path: Path) -> None:
 
 def test_a_row_shortens_what_is_long() -> None:
     case = Case("maths", MATHS.classes[0], FIVE, "1" * 9999 + "5", ())
-    found = row(Judged(case, "final_answer", scored(0.0, "wrong"), 0.0))
+    found = row(CaseVerdict(case, "final_answer", scored(0.0, "wrong"), 0.0))
 
     assert str(found["response"]).endswith("5")
     assert "[... 8000 characters ...]" in str(found["response"])
