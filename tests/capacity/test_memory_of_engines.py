@@ -20,7 +20,9 @@ from tests.engines.trainer_megatron.small_models import EXPERTS, SIZES, write_mo
 
 pytestmark = pytest.mark.engines
 
-LOCAL = memory.Kept(hidden=6, expert_hidden=1, expert_width=6, query=6, key_value=2, rotary=8)
+LOCAL = memory.SavedTensors(
+    hidden=6, expert_hidden=1, expert_width=6, query=6, key_value=2, rotary=8
+)
 """Megatron-core's torch layers in fp32, attention by `scaled_dot_product_attention`."""
 MOE = {**SIZES, **EXPERTS, "head_dim": 16, "norm_topk_prob": True}
 LAYOUTS = {
