@@ -45,7 +45,7 @@ from tasks.engines.embedded.hf_model import load_model
 from tasks.engines.protocols import Request, RolloutEngine, Sampling, TokenBatch, Trainer
 from tasks.engines.select import open_rollout, open_trainer, require
 from tasks.errors import SettingsError
-from tasks.foundation.base import check_model_folder
+from tasks.interchange.model_folder import check_model_folder
 from tasks.platform.command_line import positive, run
 
 SHIPPED = Path(__file__).parents[1] / "foundation" / "base_model"

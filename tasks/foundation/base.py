@@ -1,14 +1,12 @@
-"""The folder of the shipped base model, and the check of base model folders."""
+"""The folder of the shipped base model, and the check of a base model's values."""
 
-import json
 from pathlib import Path
-from typing import Any
 
-from tasks.errors import SettingsError
+from tasks.errors import DataError, SettingsError
+from tasks.interchange.weights import Weights
+from tasks.platform.progress import progress
 
 _SHIPPED = Path(__file__).parent / "base_model"
-SUPPORTED_ARCHITECTURES = ("qwen3_moe",)
-"""Model types whose routers can be recorded and replayed."""
 
 
 def shipped_base() -> Path:
@@ -16,69 +14,15 @@ def shipped_base() -> Path:
     return _SHIPPED
 
 
-def check_model_folder(path: Path) -> None:
-    """Refuse a folder that cannot be a base model, before any expensive step.
+def check_finite(path: Path) -> None:
+    """Refuse a model with NaN or infinite weights; reads all of it, one tensor at a time.
 
     Raises:
-        SettingsError: it is not a Hugging Face model directory, not a supported mixture of
-            experts, or its tokenizer is missing, lacks a chat template or end token, or has
-            more tokens than the model has embeddings.
+        SettingsError: names the tensor.
     """
-    config = _config(path)
-    model_type = config.get("model_type")
-    if model_type not in SUPPORTED_ARCHITECTURES:
-        raise SettingsError(
-            f"{path}/config.json has model_type {model_type!r}; supported are "
-            f"{', '.join(SUPPORTED_ARCHITECTURES)}. Choose a base_model of that architecture."
-        )
-    if not any(path.glob("*.safetensors")):
-        raise SettingsError(f"{path} contains no *.safetensors weights. Complete the download.")
-    highest = _highest_token(path)
-    size = config.get("vocab_size")
-    if not isinstance(size, int) or highest >= size:
-        raise SettingsError(
-            f"the tokenizer in {path} has token ids up to {highest}, but config.json has "
-            f"vocab_size {size}. Tokenizer and model belong to different checkpoints."
-        )
-
-
-def _config(path: Path) -> dict[str, Any]:
-    if not path.is_dir():
-        raise SettingsError(
-            f"base model {path} is not a folder. "
-            "Give a Hugging Face model directory, or leave base_model empty for the shipped one."
-        )
-    return _read_json(
-        path / "config.json",
-        "Give a folder with config.json, *.safetensors and tokenizer.json.",
-    )
-
-
-def _highest_token(path: Path) -> int:
-    """Check the tokenizer files and return the highest token id."""
-    table = _read_json(path / "tokenizer.json", "Save the fast tokenizer next to the model.")
-    settings = _read_json(path / "tokenizer_config.json", "Save the tokenizer with its settings.")
-    if not (path / "chat_template.jinja").exists() and not settings.get("chat_template"):
-        raise SettingsError(
-            f"the tokenizer in {path} has no chat template. "
-            "Add chat_template.jinja; prompts cannot be rendered without it."
-        )
-    if not settings.get("eos_token"):
-        raise SettingsError(
-            f"{path}/tokenizer_config.json has no eos_token. "
-            "Set it to the token that ends a chat turn."
-        )
-    added = [entry["id"] for entry in table.get("added_tokens", [])]
-    return max([*table["model"]["vocab"].values(), *added])
-
-
-def _read_json(file: Path, advice: str) -> dict[str, Any]:
     try:
-        loaded = json.loads(file.read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
-        raise SettingsError(f"{file} is missing. {advice}") from error
-    except (OSError, ValueError) as error:
-        raise SettingsError(f"{file} cannot be read: {error}. {advice}") from error
-    if not isinstance(loaded, dict):
-        raise SettingsError(f"{file} is not a JSON object. {advice}")
-    return loaded
+        with Weights(path) as weights:
+            for name in progress(weights.file_of, "check weights", total=len(weights.file_of)):
+                weights.read_finite(name)
+    except DataError as error:
+        raise SettingsError(str(error)) from error

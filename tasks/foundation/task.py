@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict
 from data_schemas.artifacts import CheckpointRef, Execution, StoreRef
 from data_schemas.settings import PretrainSettings
 from tasks.foundation import base, pretraining
+from tasks.interchange.model_folder import check_model_folder
 from tasks.lineage.stage import stage
 from tasks.platform.cache_version import code_digest
 from tasks.platform.deck import deck_of_facts
@@ -33,7 +34,8 @@ def ingest_base(path: str, name: str, store: StoreRef, execution: Execution) -> 
         execution: of the workflow.
     """
     folder = Path(path).expanduser().resolve() if path else base.shipped_base()
-    base.check_model_folder(folder)
+    check_model_folder(folder)
+    base.check_finite(folder)
     source = BaseModelSource(path=path)
     code = code_digest("ingest_base")
     with stage(f"ingest/{name}", source, store, execution, code) as record:

@@ -17,19 +17,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import torch
-from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
 from data_schemas.settings import MergeSettings, RouterPolicy, TrimScope
 from tasks.algorithms import ties
-from tasks.errors import DataError
+from tasks.errors import DataError, SettingsError
+from tasks.interchange.weights import Weights
 from tasks.platform.progress import progress
 from tasks.store.manifest import MANIFEST
 
 LOG = logging.getLogger(__name__)
-SINGLE_FILE = "model.safetensors"
-INDEX_FILE = "model.safetensors.index.json"
 
 
 def merge(
@@ -47,13 +45,15 @@ def merge(
         Counts of merged tensors and entries, and the shares that were trimmed and in conflict.
 
     Raises:
-        DataError: the three directories disagree; the message names the tensor or file.
-        SettingsError: the density keeps no entry of some tensor.
+        DataError: the three directories disagree, or a tensor has NaN or infinity; the message
+            names the tensor or file.
+        SettingsError: the density keeps no entry of some tensor, or the scale makes one overflow.
     """
     _check_same_tokenizer(base, *parents)
     with ExitStack() as opened:
-        ancestor = _Weights(base, opened)
-        reasoning, commerce = (_Weights(parent, opened) for parent in parents)
+        ancestor, reasoning, commerce = (
+            opened.enter_context(Weights(folder)) for folder in (base, *parents)
+        )
         _check_same_tensors(ancestor, reasoning, commerce)
         merger = _Merger(settings, ancestor, (reasoning, commerce))
         for file, names in reasoning.shards().items():
@@ -74,44 +74,13 @@ def is_router(name: str) -> bool:
     return ".mlp.gate." in name or ".mlp.router." in name
 
 
-class _Weights:
-    """Tensors of one checkpoint directory, read on demand."""
-
-    def __init__(self, folder: Path, opened: ExitStack) -> None:
-        self.folder = folder
-        self.file_of = _weight_map(folder)
-        try:
-            self._files = {
-                file: opened.enter_context(safe_open(folder / file, framework="pt"))
-                for file in sorted(set(self.file_of.values()))
-            }
-        except (OSError, SafetensorError) as error:
-            raise DataError(f"{folder}: a weight file cannot be read: {error}") from error
-
-    def shards(self) -> dict[str, list[str]]:
-        """Group tensor names by the file that holds them."""
-        grouped: dict[str, list[str]] = {}
-        for name, file in sorted(self.file_of.items()):
-            grouped.setdefault(file, []).append(name)
-        return grouped
-
-    def shape(self, name: str) -> tuple[int, ...]:
-        return tuple(self._files[self.file_of[name]].get_slice(name).get_shape())
-
-    def is_float(self, name: str) -> bool:
-        return "F" in self._files[self.file_of[name]].get_slice(name).get_dtype()
-
-    def read(self, name: str) -> Tensor:
-        return self._files[self.file_of[name]].get_tensor(name)
-
-
 @dataclass(slots=True)
 class _Merger:
     """Merges one tensor after another under one policy and counts the results."""
 
     settings: MergeSettings
-    base: _Weights
-    parents: tuple[_Weights, _Weights]
+    base: Weights
+    parents: tuple[Weights, Weights]
     counts: Counter[str] = field(default_factory=Counter)
     shared: list[ties.Threshold] = field(default_factory=list)
     """Remaining thresholds, one per parent, when the trim runs over the whole model."""
@@ -122,16 +91,13 @@ class _Merger:
 
     def merge_tensor(self, name: str) -> Tensor:
         """Merge one tensor, or copy it from the reasoning parent if the policy requires it."""
-        reasoning = self.parents[0].read(name)
+        reasoning = self.parents[0].read_finite(name)
         if self._is_copied(name):
             self.counts["copied"] += 1
             return reasoning
-        base = self.base.read(name).float()
-        vectors = [parent.read(name).float() - base for parent in self.parents]
-        for parent, vector in zip(self.parents, vectors, strict=True):
-            # Before the trim: NaN compares as small and would be dropped silently.
-            if not bool(torch.isfinite(vector).all()):
-                raise DataError(f"tensor {name} of {parent.folder} or its base is not finite")
+        # Finite before the trim: NaN compares as small and would be dropped silently.
+        base = self.base.read_finite(name).float()
+        vectors = [parent.read_finite(name).float() - base for parent in self.parents]
         trimmed_M = torch.stack(
             [self._trim(index, vector, name) for index, vector in enumerate(vectors)]
         )
@@ -143,7 +109,13 @@ class _Merger:
             kept=int((trimmed_M != 0).sum()),
             conflicts=result.num_conflicts,
         )
-        return result.tensor.to(reasoning.dtype)
+        merged = result.tensor.to(reasoning.dtype)
+        if not bool(torch.isfinite(merged).all()):
+            raise SettingsError(
+                f"merge.scale {self.settings.scale} makes tensor {name} overflow {merged.dtype}, "
+                "and base and parents are finite. Lower merge.scale; 1 is the paper's."
+            )
+        return merged
 
     def facts(self) -> dict[str, float | int | str]:
         """Return the counts and shares of the merge; shares are 0 if nothing was merged."""
@@ -158,7 +130,7 @@ class _Merger:
 
     def _is_copied(self, name: str) -> bool:
         first_parent = self.settings.router is RouterPolicy.FIRST_PARENT
-        return (first_parent and is_router(name)) or not self.base.is_float(name)
+        return (first_parent and is_router(name)) or "F" not in self.base.dtype(name)
 
     def _trim(self, index: int, vector: Tensor, name: str) -> Tensor:
         if not self.shared:
@@ -170,7 +142,7 @@ class _Merger:
         self.shared[index] = ties.Threshold(threshold.magnitude, threshold.num_equal - used)
         return trimmed
 
-    def _model_threshold(self, parent: _Weights) -> ties.Threshold:
+    def _model_threshold(self, parent: Weights) -> ties.Threshold:
         """Find the exact k-th largest magnitude of a task vector in two passes over the files."""
         uppers = self._histogram(parent, None)
         kept = ties.num_kept(self.settings.density, int(uppers.sum()), name=str(parent.folder))
@@ -178,7 +150,7 @@ class _Merger:
         lower, rank = ties.locate_bin(self._histogram(parent, upper), rank)
         return ties.threshold_from_bins(upper, lower, rank)
 
-    def _histogram(self, parent: _Weights, upper: int | None) -> Tensor:
+    def _histogram(self, parent: Weights, upper: int | None) -> Tensor:
         counts = torch.zeros(ties.NUM_BINS, dtype=torch.int64)
         for name in parent.file_of:
             if not self._is_copied(name):
@@ -187,22 +159,7 @@ class _Merger:
         return counts
 
 
-def _weight_map(folder: Path) -> dict[str, str]:
-    """Map tensor names to file names, from the index or from the single file's header."""
-    index = folder / INDEX_FILE
-    try:
-        if index.exists():
-            return dict(json.loads(index.read_bytes())["weight_map"])
-        with safe_open(folder / SINGLE_FILE, framework="pt") as single:
-            return dict.fromkeys(single.keys(), SINGLE_FILE)
-    except (OSError, SafetensorError, ValueError, KeyError) as error:
-        raise DataError(
-            f"{folder} is not a model directory: neither {SINGLE_FILE} nor {INDEX_FILE} "
-            f"can be read ({error})"
-        ) from error
-
-
-def _check_same_tensors(base: _Weights, *parents: _Weights) -> None:
+def _check_same_tensors(base: Weights, *parents: Weights) -> None:
     for parent in parents:
         for name in sorted(base.file_of.keys() ^ parent.file_of.keys()):
             missing = parent if name in base.file_of else base

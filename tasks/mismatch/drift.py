@@ -24,7 +24,8 @@ from data_schemas.machine_settings import MachineSettings, Precision
 from data_schemas.mismatch import GateRecord
 from data_schemas.prompts import Domain, Problem
 from data_schemas.rl_settings import EngineSettings, RewardSettings, RLSettings, RouterReplay
-from tasks.foundation.base import check_model_folder, shipped_base
+from tasks.foundation.base import shipped_base
+from tasks.interchange.model_folder import check_model_folder
 from tasks.mismatch.numerics import EMBEDDED, real_engines, sample_problems
 from tasks.platform.command_line import positive, run
 from tasks.platform.progress import progress

@@ -5,7 +5,8 @@ from pathlib import Path
 from rich.console import Console
 
 from tasks.errors import SettingsError
-from tasks.foundation.base import check_model_folder, shipped_base
+from tasks.foundation.base import shipped_base
+from tasks.interchange.model_folder import check_model_folder
 from tasks.mismatch import numerics
 from tasks.mismatch.text import gaps_json, gaps_markdown, gaps_table
 from tasks.platform.deck import deck_of_facts

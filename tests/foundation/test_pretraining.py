@@ -3,9 +3,9 @@
 import pytest
 
 from data_schemas.settings import PretrainSettings
-from tasks.foundation.base import check_model_folder
 from tasks.foundation.pretraining import packed_rows, pretrain, rate_share
 from tasks.foundation.tokenizer import PAD, token_id, train_tokenizer
+from tasks.interchange.model_folder import check_model_folder
 
 
 def test_rows_hold_whole_documents_and_padding_at_the_end():

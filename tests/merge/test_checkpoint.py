@@ -213,18 +213,50 @@ def test_a_folder_that_is_not_a_model_is_refused(tmp_path):
     base, one, two = (write_model(tmp_path / n, random_weights(1)) for n in ("b", "one", "two"))
     (two / "model.safetensors").write_bytes(b"not safetensors")
 
-    with pytest.raises(DataError, match=r"two is not a model directory"):
+    with pytest.raises(
+        DataError, match=r"two/model\.safetensors is not a complete safetensors file"
+    ):
         merge(MergeSettings(), base, (one, two), tmp_path)
 
 
-def test_a_parent_that_diverged_is_refused(tmp_path):
-    broken = random_weights(2)
-    broken["model.norm.weight"][3] = torch.nan
-    base = write_model(tmp_path / "base", random_weights(0))
-    parents = (write_model(tmp_path / "1", random_weights(1)), write_model(tmp_path / "2", broken))
+@pytest.mark.parametrize("scope", list(TrimScope))
+@pytest.mark.parametrize("place", [0, 1, 2])
+@pytest.mark.parametrize("value", [torch.nan, torch.inf])
+@pytest.mark.parametrize("name", ["model.norm.weight", ROUTER])
+def test_a_parent_that_diverged_is_refused_with_the_tensor(tmp_path, scope, place, value, name):
+    models = [random_weights(seed) for seed in range(3)]
+    models[place][name].view(-1)[3] = value
+    base, *parents = (write_model(tmp_path / f"m{i}", m) for i, m in enumerate(models))
+    settings = MergeSettings(density=1.0, trim_scope=scope)
 
-    with pytest.raises(DataError, match=r"model\.norm\.weight of .*2 or its base is not finite"):
-        merge(MergeSettings(density=1.0), base, parents, tmp_path)
+    with pytest.raises(DataError, match=rf"{name} of .*/m{place} has 1 of \d+ values that are NaN"):
+        merge(settings, base, (parents[0], parents[1]), tmp_path)
+
+
+def test_a_router_that_is_copied_is_checked_too(tmp_path):
+    models = [random_weights(seed) for seed in range(3)]
+    models[1][ROUTER][0, 0] = torch.nan
+    base, *parents = (write_model(tmp_path / f"m{i}", m) for i, m in enumerate(models))
+
+    with pytest.raises(DataError, match=rf"{ROUTER} of .*/m1 has 1 of 24 values"):
+        merge(
+            MergeSettings(router=RouterPolicy.FIRST_PARENT),
+            base,
+            (parents[0], parents[1]),
+            tmp_path,
+        )
+
+
+@pytest.mark.parametrize(
+    ("dtype", "scale"), [(torch.float32, 3e38), (torch.bfloat16, 3e38), (torch.float16, 1e5)]
+)
+def test_a_scale_that_overflows_is_refused_by_name(tmp_path, dtype, scale):
+    base, one, two = (
+        write_model(tmp_path / str(seed), random_weights(seed, dtype)) for seed in range(3)
+    )
+
+    with pytest.raises(SettingsError, match=r"merge\.scale .* makes tensor model\.\S+ overflow"):
+        merge(MergeSettings(scale=scale), base, (one, two), tmp_path)
 
 
 def test_a_density_that_keeps_nothing_of_a_norm_is_refused(tmp_path):

@@ -7,6 +7,7 @@ from transformers import AutoModelForCausalLM, PreTrainedModel
 from transformers.utils import logging as transformers_logging
 
 from tasks.errors import SettingsError
+from tasks.interchange.weights import check_tensors
 
 
 def load_model(folder: Path, *, dtype: torch.dtype = torch.float32) -> PreTrainedModel:
@@ -21,6 +22,7 @@ def load_model(folder: Path, *, dtype: torch.dtype = torch.float32) -> PreTraine
     # Progress bars over shards would overwrite the stage's progress bar.
     transformers_logging.disable_progress_bar()
     try:
+        check_tensors(folder)  # transformers would draw random values for a missing one
         model = AutoModelForCausalLM.from_pretrained(
             folder, dtype=dtype, experts_implementation="grouped_mm", local_files_only=True
         )

@@ -1,0 +1,81 @@
+"""What a model directory must hold for this pipeline to train it or to sample from it."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from tasks.errors import DataError, SettingsError
+from tasks.interchange.weights import check_tensors
+
+SUPPORTED_ARCHITECTURES = ("qwen3_moe",)
+"""Model types whose routers can be recorded and replayed."""
+
+
+def check_model_folder(path: Path) -> None:
+    """Refuse a folder that cannot be a base model, before any expensive step.
+
+    Raises:
+        SettingsError: it is not a Hugging Face model directory, not a supported mixture of
+            experts, its weights are not those of its config, or its tokenizer is missing, lacks a
+            chat template or end token, or has more tokens than the model has embeddings.
+    """
+    config = _config(path)
+    model_type = config.get("model_type")
+    if model_type not in SUPPORTED_ARCHITECTURES:
+        raise SettingsError(
+            f"{path}/config.json has model_type {model_type!r}; supported are "
+            f"{', '.join(SUPPORTED_ARCHITECTURES)}. Choose a base_model of that architecture."
+        )
+    highest = _highest_token(path)
+    size = config.get("vocab_size")
+    if not isinstance(size, int) or highest >= size:
+        raise SettingsError(
+            f"the tokenizer in {path} has token ids up to {highest}, but config.json has "
+            f"vocab_size {size}. Tokenizer and model belong to different checkpoints."
+        )
+    try:
+        check_tensors(path)
+    except DataError as error:
+        raise SettingsError(str(error)) from error
+
+
+def _config(path: Path) -> dict[str, Any]:
+    if not path.is_dir():
+        raise SettingsError(
+            f"base model {path} is not a folder. "
+            "Give a Hugging Face model directory, or leave base_model empty for the shipped one."
+        )
+    return _read_json(
+        path / "config.json",
+        "Give a folder with config.json, *.safetensors and tokenizer.json.",
+    )
+
+
+def _highest_token(path: Path) -> int:
+    """Check the tokenizer files and return the highest token id."""
+    table = _read_json(path / "tokenizer.json", "Save the fast tokenizer next to the model.")
+    settings = _read_json(path / "tokenizer_config.json", "Save the tokenizer with its settings.")
+    if not (path / "chat_template.jinja").exists() and not settings.get("chat_template"):
+        raise SettingsError(
+            f"the tokenizer in {path} has no chat template. "
+            "Add chat_template.jinja; prompts cannot be rendered without it."
+        )
+    if not settings.get("eos_token"):
+        raise SettingsError(
+            f"{path}/tokenizer_config.json has no eos_token. "
+            "Set it to the token that ends a chat turn."
+        )
+    added = [entry["id"] for entry in table.get("added_tokens", [])]
+    return max([*table["model"]["vocab"].values(), *added])
+
+
+def _read_json(file: Path, advice: str) -> dict[str, Any]:
+    try:
+        loaded = json.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise SettingsError(f"{file} is missing. {advice}") from error
+    except (OSError, ValueError) as error:
+        raise SettingsError(f"{file} cannot be read: {error}. {advice}") from error
+    if not isinstance(loaded, dict):
+        raise SettingsError(f"{file} is not a JSON object. {advice}")
+    return loaded
