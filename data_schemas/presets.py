@@ -175,12 +175,13 @@ COMPASSMAX = FULL_SCALE
 _RING_LITE_RL = FULL_SCALE.rl_one.model_copy(
     update={
         "group_size": 16,
+        "num_mini_batches": 1,  # 2 prompts a rank, of 512 on 256: all of a step's [I]
         "learning_rate": 3e-6,
         "loss": LossSettings(
             kind=PolicyLoss.GRPO,
             clip_low=0.2,
             clip_high=0.2,
-            token_budget=12_800,  # 409,600 over 32 ranks: per step it would be 50 tokens a response
+            budget_per_response=12_800,  # 409,600 of a rank's 32 responses [I]
             auxiliary=AuxiliarySettings(kl=1e-3, entropy=5e-4, balance=1e-5, router_z=1e-7),
         ),
         "zero_variance": ZeroVarianceSettings(refill_rounds=0, rl_zvp_alpha=0.0, std_floor=0.0),

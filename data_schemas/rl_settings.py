@@ -61,8 +61,10 @@ class LossSettings(Settings):
     drop_low: bool = Field(default=False, description="train the high-entropy group only")
     clip_low: float = Field(default=0.2, gt=0.0, description="GRPO 0.2; GSPO 3e-4")
     clip_high: float = Field(default=0.28, gt=0.0, description="DAPO 0.28; GSPO 4e-4")
-    token_budget: int = Field(
-        default=0, ge=0, description="C3PO: tokens per update and rank; 0 = all; Ring-lite 12800"
+    budget_per_response: float = Field(
+        default=0.0,
+        ge=0.0,
+        description="C3PO: Phi of an update / its responses, tokens; 0 = all; Ring-lite 12800",
     )
     truncate_last: bool = Field(
         default=True, description="C3PO: cut the last response to the budget exactly"
@@ -293,8 +295,8 @@ def without_effect(settings: RLSettings) -> list[str]:
     }
     if loss.entropy_edges:
         reasons.setdefault("loss.high_entropy_share", "loss.entropy_edges replaces it")
-    if not loss.token_budget:
-        reasons["loss.truncate_last"] = "loss.token_budget is 0"
+    if not loss.budget_per_response:
+        reasons["loss.truncate_last"] = "loss.budget_per_response is 0"
     if loss.kind is PolicyLoss.DR_GRPO:
         reasons["zero_variance.std_floor"] = "loss.kind 'dr_grpo' divides by no deviation"
     if not rewards.overlong_weight:

@@ -113,7 +113,7 @@ def settings_with(**changes) -> RLSettings:
         ),
         (
             {"loss": {"truncate_last": False}},
-            "loss.truncate_last False has no effect: loss.token_budget is 0",
+            "loss.truncate_last False has no effect: loss.budget_per_response is 0",
         ),
         (
             {"loss": {"kind": "dr_grpo"}, "zero_variance": {"std_floor": 0.1}},

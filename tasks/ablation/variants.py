@@ -81,7 +81,7 @@ VARIANTS = (
         {"engines": _BF16, "router_replay": "r2"},
         against="bf16_r3",
     ),
-    Variant("c3po", "C3PO: about half the tokens train", {"loss": {"token_budget": 1100}}),
+    Variant("c3po", "C3PO: about half the tokens train", {"loss": {"budget_per_response": 11.46}}),
     Variant(
         "curriculum",
         "pass rates of 0.4 and more first; 20 steps without gain until the next band",

@@ -62,7 +62,7 @@ def apply_budget(
     Args:
         mask_NT: response tokens.
         num_sequences: sequences of the step; an update divides by num_sequences / updates.
-        updates: rows of every update of this rank; empty if no sequence has a gradient.
+        updates: rows of every update, over all ranks; empty if no sequence has a gradient.
         seed: seed of the step; every update has its own shuffle.
     """
     lengths_N = mask_NT.sum(dim=1)

@@ -14,6 +14,7 @@ from tasks.algorithms.token_budget import fill, select
 VECTOR = json.loads((Path(__file__).parent / "loss_vectors.json").read_text())["c3po"]
 LENGTHS = torch.tensor(VECTOR["inputs"]["lengths"])
 PHI = VECTOR["inputs"]["phi"]
+GRPO = LossSettings(kind=PolicyLoss.GRPO)
 
 
 def in_order(lengths, *, truncate_last):
@@ -45,9 +46,9 @@ def test_an_exact_hit_takes_no_further_response():
 def test_the_sum_is_divided_by_the_budget_even_where_it_is_not_reached():
     lengths = VECTOR["underfull"]["lengths"]
     mask = torch.arange(600) < torch.tensor(lengths)[:, None]
-    settings = LossSettings(kind=PolicyLoss.GRPO, token_budget=PHI)
+    step = table.whole_step(mask, token_budget=PHI)
 
-    plan = table.plan(settings, torch.zeros(2, 600), mask, vocabulary=8)
+    plan = table.plan(GRPO, torch.zeros(2, 600), mask, vocabulary=8, step=step)
 
     assert 1 / PHI == pytest.approx(float(plan.weights_NT[0, 0]) / 2)  # two sequences
     assert 1000 / PHI == pytest.approx(float(plan.weights_NT.sum()) / 2)
@@ -61,7 +62,7 @@ def test_the_objective_is_that_of_the_worked_numbers(truncate_last, expected):
     mask = torch.arange(2500) < LENGTHS[:, None]
     advantages = torch.tensor(VECTOR["inputs"]["token_objective"])[:, None] * mask
     zero = torch.zeros(6, 2500)
-    settings = LossSettings(kind=PolicyLoss.GRPO, token_budget=PHI, truncate_last=truncate_last)
+    settings = LossSettings(kind=PolicyLoss.GRPO, truncate_last=truncate_last)
     # A seed whose shuffle starts with the vector's four responses in their order.
     seed = next(
         number
@@ -71,7 +72,7 @@ def test_the_objective_is_that_of_the_worked_numbers(truncate_last, expected):
             :4
         ].tolist()
     )
-    step = table.StepTotals(6, int(mask.sum()), 2500, (torch.arange(6),), seed)
+    step = table.StepTotals(6, int(mask.sum()), 2500, (torch.arange(6),), seed, PHI)
 
     plan = table.plan(settings, zero, mask, vocabulary=8, step=step)
     objective, _ = clipped_objective(
@@ -108,10 +109,9 @@ def test_no_response_is_favoured_for_its_place_or_length():
 def test_every_update_has_its_own_budget():
     mask = torch.ones(6, 10, dtype=torch.bool)
     updates = (torch.tensor([5, 0, 2]), torch.tensor([1, 3, 4]))
-    step = table.StepTotals(8, 60, 10, updates, seed=3)
-    settings = LossSettings(kind=PolicyLoss.GRPO, token_budget=15)
+    step = table.StepTotals(8, 60, 10, updates, seed=3, token_budget=15)
 
-    plan = table.plan(settings, torch.zeros(6, 10), mask, vocabulary=8, step=step)
+    plan = table.plan(GRPO, torch.zeros(6, 10), mask, vocabulary=8, step=step)
 
     for rows in updates:
         assert 15 == int((plan.weights_NT[rows] > 0).sum())
@@ -121,11 +121,9 @@ def test_every_update_has_its_own_budget():
 @pytest.mark.parametrize("kind", list(PolicyLoss))
 def test_a_step_without_trainable_sequences_has_an_empty_plan(kind):
     none = torch.zeros(0, 0)
-    step = table.StepTotals(8, 60, 10, (), seed=3)
+    step = table.StepTotals(8, 60, 10, (), seed=3, token_budget=15)
 
-    plan = table.plan(
-        LossSettings(kind=kind, token_budget=15), none, none.bool(), vocabulary=8, step=step
-    )
+    plan = table.plan(LossSettings(kind=kind), none, none.bool(), vocabulary=8, step=step)
 
     assert (0, 0) == tuple(plan.weights_NT.shape)
 
@@ -134,6 +132,7 @@ def test_groups_keep_their_weights_relative_to_each_other():
     entropy = torch.tensor([[3.0, 0.1, 0.2, 0.3, 0.4]])
     mask = torch.ones(1, 5, dtype=torch.bool)
 
-    plan = table.plan(LossSettings(token_budget=5), entropy, mask, vocabulary=8)
+    step = table.whole_step(mask, token_budget=5)
+    plan = table.plan(LossSettings(), entropy, mask, vocabulary=8, step=step)
 
     assert [0.5, 0.125, 0.125, 0.125, 0.125] == pytest.approx(plan.weights_NT[0].tolist())

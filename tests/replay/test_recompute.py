@@ -29,7 +29,7 @@ STEPS = {
     },
     "dapo with a token budget and a reference": {
         "loss": LossSettings(
-            kind=PolicyLoss.DAPO, token_budget=20, auxiliary=AuxiliarySettings(kl=0.01)
+            kind=PolicyLoss.DAPO, budget_per_response=20 / 8, auxiliary=AuxiliarySettings(kl=0.01)
         )
     },
 }

@@ -20,12 +20,14 @@ class StepTotals:
     max_new_tokens: int
     """Longest response that may be sampled; Dr. GRPO's constant."""
     updates: tuple[torch.Tensor, ...]
-    """Rows of every update of this rank; each update has C3PO's budget."""
+    """Rows of every update, over all ranks."""
     seed: int
     """Seed of C3PO's draw; different for every step."""
+    token_budget: int = 0
+    """C3PO's Phi of every update, over all ranks; 0 = all tokens."""
 
 
-def whole_step(mask_NT: torch.Tensor) -> StepTotals:
+def whole_step(mask_NT: torch.Tensor, token_budget: int = 0) -> StepTotals:
     """Treat these rows as the whole step, trained in one update."""
     lengths_N = mask_NT.sum(dim=1)
     return StepTotals(
@@ -34,6 +36,7 @@ def whole_step(mask_NT: torch.Tensor) -> StepTotals:
         max_new_tokens=int(lengths_N.max()) if len(lengths_N) else 0,
         updates=(torch.arange(len(mask_NT)),),
         seed=0,
+        token_budget=token_budget,
     )
 
 
@@ -54,12 +57,12 @@ def plan(
     """
     step = whole_step(mask_NT) if step is None else step
     whole = _plan(settings, entropy_NT, mask_NT, vocabulary=vocabulary, step=step)
-    if settings.token_budget == 0:
+    if step.token_budget == 0:
         return whole
     return apply_budget(
         whole,
         mask_NT,
-        budget=settings.token_budget,
+        budget=step.token_budget,
         truncate_last=settings.truncate_last,
         num_sequences=step.num_sequences,
         updates=step.updates,

@@ -58,6 +58,7 @@ def policy_plan(
         max_new_tokens=settings.max_new_tokens,
         updates=rows,
         seed=settings.seed + step,
+        token_budget=token_budget(settings),
     )
     return table.plan(
         settings.loss,
@@ -66,6 +67,18 @@ def policy_plan(
         vocabulary=vocabulary,
         step=totals,
     )
+
+
+def token_budget(settings: RLSettings) -> int:
+    """Return C3PO's Phi, the tokens of an update over all ranks; 0 = all tokens.
+
+    The published 409,600 are a rank's: of 512 prompts x 16 responses a rank of 256 has 32, so Phi
+    is 12,800 tokens for every response that an update is generated from. In this unit it depends
+    neither on the number of ranks nor on the batch, and it is the same in every step, however many
+    responses have no gradient.
+    """
+    num_responses = settings.prompts_per_step * settings.group_size / settings.num_mini_batches
+    return round(settings.loss.budget_per_response * num_responses)
 
 
 def loss_columns(

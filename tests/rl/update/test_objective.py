@@ -3,6 +3,7 @@ import math
 import pytest
 import torch
 
+from data_schemas import presets
 from data_schemas.mismatch import Decision, GateRecord
 from data_schemas.rl_settings import (
     AuxiliarySettings,
@@ -37,6 +38,38 @@ def test_the_order_follows_from_seed_and_step_alone(settings):
     assert order(3) == order(3)
     assert order(3) != order(4)
     assert order(3) != order(3, seed=1)
+
+
+def test_the_published_budget_of_a_rank_is_the_same_for_every_number_of_ranks():
+    ranks = 256
+    for rl in (presets.RING_LITE.rl_one, presets.RING_LITE.rl_two):
+        assert ranks * 409_600 == objective.token_budget(rl)
+        smaller = rl.model_copy(update={"prompts_per_step": rl.prompts_per_step // 2})
+        assert ranks // 2 * 409_600 == objective.token_budget(smaller)
+
+
+@pytest.mark.parametrize(("of_mean", "parts"), [(0.5, 1), (0.5, 2), (1.0, 2), (2.0, 1)])
+def test_an_update_trains_its_budget_or_all_it_has(settings, entry, of_mean, parts):
+    groups = [entry([1.0, 0.0] * 8, lengths=range(1, 17)) for _ in range(4)]
+    batch = build(settings, groups)
+    mean = float(batch.tokens.response_NT.sum()) / len(batch.owners)
+    loss = LossSettings(kind=PolicyLoss.GRPO, budget_per_response=of_mean * mean)
+    chosen = settings.model_copy(
+        update={
+            "prompts_per_step": 4,
+            "group_size": 16,
+            "num_mini_batches": parts,
+            "loss": loss,
+        }
+    )
+    rows = objective.split(chosen, len(batch.owners), 1)
+
+    plan = objective.policy_plan(chosen, batch, old_scores(batch), rows, vocabulary=768, step=1)
+
+    for part in rows:
+        tokens = int(batch.tokens.response_NT[part].sum())
+        trained = int((plan.weights_NT[part] > 0).sum())
+        assert min(tokens, round(of_mean * mean * 64 / parts)) == trained
 
 
 def decided(decision):
