@@ -139,7 +139,8 @@ class Collector:
         drafted = dict.fromkeys(owners, 0)
         for request, tokens in zip(requests, expected.draft_tokens, strict=True):
             drafted[request.problem_id] += tokens
-        new = self._generate(owners, order_requests(requests, expected.tokens), sampling)
+        ordered = order_requests(requests, expected.tokens, sampling.segment_tokens)
+        new = self._generate(owners, ordered, sampling)
         rolled = time.perf_counter()
         scored = self._scorer.gather()
         waited = time.perf_counter() - rolled

@@ -6,7 +6,7 @@ without a record and only if the order matters, that is if there are more reques
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -65,9 +65,21 @@ def forecast(
     )
 
 
-def order_requests(requests: Sequence[Request], predicted: Sequence[float]) -> list[Request]:
-    """Put the requests with the longest responses first."""
-    return [requests[index] for index in longest_first(predicted)]
+def order_requests(
+    requests: Sequence[Request], predicted: Sequence[float], segment_tokens: int = 0
+) -> list[Request]:
+    """Put the requests with the most tokens left first, and note these for the balance of replicas.
+
+    Args:
+        predicted: expected length of a whole response of every request, in tokens.
+        segment_tokens: most tokens of a response in one call; 0 = no limit.
+    """
+    left = [
+        max(1.0, tokens - len(request.response_tokens))
+        for request, tokens in zip(requests, predicted, strict=True)
+    ]
+    left = [min(tokens, segment_tokens or tokens) for tokens in left]
+    return [replace(requests[index], expected_tokens=left[index]) for index in longest_first(left)]
 
 
 def schedule_metrics(

@@ -116,6 +116,19 @@ def test_a_skipped_prompt_gets_another_chance(collector, problems):
     assert 12 == len(found.skipped)
 
 
+def test_the_engine_is_told_how_long_the_responses_of_a_prompt_were(collector, problems):
+    seen = []
+
+    class Recording(HFRolloutEngine):
+        def generate(self, requests, sampling):
+            seen.extend(request.expected_tokens for request in requests)
+            yield from super().generate(requests, sampling)
+
+    collector(rows=graded(problems, [0.5] * 12), engine=Recording).collect(1)
+
+    assert {5.0} == set(seen)
+
+
 def test_the_curriculum_keeps_to_its_band(collector, problems):
     rates = [0.1] * 6 + [0.5] * 6
     staged = ZeroVarianceSettings(curriculum=((0.4, 0.9), (0.0, 0.4)), refill_rounds=0)
