@@ -4,6 +4,10 @@ A program's own time is what it computes and what it sleeps; the time in which o
 wants a CPU and gets none, or is stopped, is the machine's. A program fails for its own time only.
 Behind that stands a limit on the clock: what reaches it was starved, and has no verdict.
 
+What a program computed is compared with its limit by the kernel's count after every test and every
+run, so that the verdict does not depend on when `Watch` looked. `Watch` ends programs that do not
+finish, and estimates how long a program slept.
+
 Threads are read from the host's /proc (Linux with CONFIG_SCHED_INFO). Where there is none, the
 kernel's limit on CPU time stays, and everything else ends on the clock.
 """
@@ -40,6 +44,10 @@ class Budget:
         """True if the program has used up its own time."""
         return self.own_s >= self.limits.total_s
 
+    def covers(self, cpu_s: float) -> bool:
+        """True if the program's own time is within the limit after a run of so much CPU time."""
+        return self.own_s + cpu_s <= self.limits.total_s
+
     @property
     def left_s(self) -> float:
         """Seconds on the clock until the program counts as starved; never 0."""
@@ -74,6 +82,8 @@ class Watch:
         self._looked_s = time.monotonic()
         self._before: dict[int, _Thread] | None = None
         self._cpu_s = self._own_s = 0.0
+        self._slept_s = 0.0
+        """Known at the last look at which no thread wanted a CPU."""
         self._mark_cpu_s = self._mark_own_s = 0.0
         """When it last computed."""
 
@@ -94,7 +104,7 @@ class Watch:
 
     def settle(self, cpu_s: float) -> None:
         """Add the run to the program's own time, given the CPU time that the kernel counted."""
-        own_s = max(cpu_s, self._own_s)
+        own_s = max(cpu_s, self._cpu_s) + self._slept_s
         self._budget.own_s += own_s
         self._budget.longest_s = max(self._budget.longest_s, own_s)
 
@@ -114,15 +124,14 @@ class Watch:
         # A wait for a CPU is known when it is over; until then no thread is asleep.
         self._own_s += 0.0 if is_stopped else elapsed_s - delayed_s
         self._own_s = max(self._own_s, self._cpu_s)
+        if all(thread.state in _ASLEEP for thread in threads.values()):
+            self._slept_s = self._own_s - self._cpu_s
+        own_s = self._cpu_s + self._slept_s
         if self._cpu_s > self._mark_cpu_s + _PROGRESS_S:
-            self._mark_cpu_s, self._mark_own_s = self._cpu_s, self._own_s
-        return self._verdict(all(thread.state in _ASLEEP for thread in threads.values()))
-
-    def _verdict(self, is_asleep: bool) -> str:
-        limits, own_s = self._budget.limits, self._own_s if is_asleep else self._cpu_s
-        if self._budget.own_s + own_s > limits.total_s:
+            self._mark_cpu_s, self._mark_own_s = self._cpu_s, own_s
+        if not self._budget.covers(own_s):
             return "spent"
-        return "idle" if own_s - self._mark_own_s > limits.idle_s else ""
+        return "idle" if own_s - self._mark_own_s > self._budget.limits.idle_s else ""
 
 
 def _threads(root: int) -> Iterator[_Thread]:

@@ -14,6 +14,7 @@ import builtins
 import importlib
 import random
 import socket
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -136,50 +137,72 @@ class Remote(Opaque):
         self._program.ask({"setattr": self._number, "name": name, "to": encoded})
 
 
-def serve(parent: socket.socket, link: socket.socket) -> None:
-    """Run the tests the parent sends and report each; the last report says how it ended."""
+class _Reports:
+    """The socket to the caller; every report carries the CPU time used so far.
+
+    The program waits while a report is made, so that the count is exact.
+    """
+
+    def __init__(self, parent: socket.socket, candidate: int) -> None:
+        self._parent = parent
+        self._clock = (~candidate << 3) | 2  # CPUCLOCK_SCHED of another process
+
+    def send(self, **report: object) -> None:
+        try:
+            cpu_s = time.process_time() + time.clock_gettime(self._clock)
+        except OSError:  # no such clock: not Linux, or the process is gone
+            cpu_s = 0.0
+        send(self._parent, {**report, "cpu_s": cpu_s})
+
+
+def serve(parent: socket.socket, link: socket.socket, candidate: int) -> None:
+    """Run the tests the parent sends and report each; the last report says how it ended.
+
+    Args:
+        candidate: the process of the program.
+    """
     task = receive(parent)
     random.seed(0)
-    program = Program(link)
+    program, reports = Program(link), _Reports(parent, candidate)
     try:
         program.ask({"load": task["source"]})
     except Exception as error:  # noqa: BLE001 - the boundary: the program raised it
-        send(parent, {"end": "load", "why": _why(error)})
+        reports.send(end="load", why=_why(error))
         return
     except ProgramGone as error:
-        send(parent, {"end": "gone", "why": _why(error)})
+        reports.send(end="gone", why=_why(error))
         return
     try:
         if "function" in task:
-            _call_cases(task, program, parent)
+            _call_cases(task, program, reports)
         else:
-            _run_tests(task, program, parent)
+            _run_tests(task, program, reports)
     except CannotPass as error:
-        send(parent, {"end": "unsupported", "why": _why(error)})
+        reports.send(end="unsupported", why=_why(error))
     except ProgramGone as error:
-        send(parent, {"end": "gone", "why": _why(error)})
+        reports.send(end="gone", why=_why(error))
     else:
-        send(parent, {"end": "done"})
+        reports.send(end="done")
 
 
-def _run_tests(task: dict[str, Any], program: Program, parent: socket.socket) -> None:
+def _run_tests(task: dict[str, Any], program: Program, reports: _Reports) -> None:
     names = _namespace(task["setup"], task["tests"], program)
     _failure(lambda: exec(compile(task["setup"], "<setup>", "exec"), names), program)
-    send(parent, {"ready": True})
+    reports.send(ready=True)
     for test in task["tests"]:
         code = compile(test, "<test>", "exec")
         why = _failure(lambda code=code: exec(code, names), program)
-        send(parent, {"passed": not why, "why": why})
+        reports.send(passed=not why, why=why)
         if why and task["early"]:
             return
 
 
-def _call_cases(task: dict[str, Any], program: Program, parent: socket.socket) -> None:
+def _call_cases(task: dict[str, Any], program: Program, reports: _Reports) -> None:
     owner, _, name = task["function"].rpartition(".")
-    send(parent, {"ready": True})
+    reports.send(ready=True)
     for case in task["cases"]:
         why = _failure(lambda case=case: _call_case(program, owner, name, case), program)
-        send(parent, {"passed": not why, "why": why})
+        reports.send(passed=not why, why=why)
         if why and task["early"]:
             return
 

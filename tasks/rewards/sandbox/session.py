@@ -12,7 +12,9 @@ import subprocess
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import takewhile
 from pathlib import Path
+from typing import Any
 
 from tasks.errors import EngineError
 from tasks.rewards.sandbox import bubblewrap, toolchains, wire, zygote
@@ -133,7 +135,10 @@ class Session:
                 socket.send_fds(self._control, [b"S" + bytes([budget.limits.cpu_s])], ends)
             reports, last = _reports(mine, task, watch, budget)
         status = self._end()
-        used_s = float(status["candidate"]["cpu_s"])
+        used_s = float(status["candidate"]["cpu_s"]) + float(status["judge"]["cpu_s"])
+        within = list(takewhile(lambda report: budget.covers(report["cpu_s"]), reports))
+        if len(within) < len(reports) or not budget.covers(last.get("cpu_s") or used_s):
+            reports, last = within, _STOPPED["spent"]
         watch.settle(used_s)
         end, why = str(last["end"]), str(last.get("why", ""))
         died_of = {int(status[name]["signal"]) for name in ("candidate", "judge")}
@@ -236,11 +241,14 @@ class Session:
             wire.send(link, {"run": False})
         ended = wire.receive(link)
         output = wire.receive_bytes(link, wire.MAX_STREAM_BYTES)
-        watch.settle(float(ended["cpu_s"]))
+        used_s = float(ended["cpu_s"])
+        if not budget.covers(used_s):
+            stopped = "spent"
+        watch.settle(used_s)
         return Run(
             end=_STOPPED[stopped]["end"] if stopped else str(ended["end"]),
             code=int(ended["code"]),
-            cpu_s=float(ended["cpu_s"]),
+            cpu_s=used_s,
             output=output.decode(errors="replace"),
         )
 
@@ -283,9 +291,9 @@ def job(build: Build, limits: Limits, *, confined: bool) -> dict[str, object]:
 
 def _reports(
     judge: socket.socket, task: object, watch: Watch, budget: Budget
-) -> tuple[list[dict[str, object]], Mapping[str, object]]:
+) -> tuple[list[dict[str, Any]], Mapping[str, Any]]:
     """Send the task and read one report per test until the judge says how it ended."""
-    reports: list[dict[str, object]] = []
+    reports: list[dict[str, Any]] = []
     try:
         judge.settimeout(budget.left_s)
         wire.send(judge, task)

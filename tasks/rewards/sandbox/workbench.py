@@ -16,6 +16,7 @@ import select
 import signal
 import socket
 import tempfile
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -81,6 +82,7 @@ def serve(link: socket.socket, work: Path, *, filtered: bool) -> None:
     send(link, {"compiled": True, "why": ""})
     bounds, patience = Bounds(**job["bounds"]), Patience(**job["patience"])
     while True:
+        before_s = time.process_time()
         try:
             if not receive(link)["run"]:
                 continue  # the run ended before it was stopped
@@ -91,7 +93,8 @@ def serve(link: socket.socket, work: Path, *, filtered: bool) -> None:
         ended = run_process(
             job["run"], environment, bounds, patience, link, given=given, calls=calls
         )
-        send(link, {"end": ended.end, "code": ended.code, "cpu_s": ended.cpu_s})
+        cpu_s = ended.cpu_s + time.process_time() - before_s
+        send(link, {"end": ended.end, "code": ended.code, "cpu_s": cpu_s})
         send_bytes(link, ended.output, MAX_STREAM_BYTES)
 
 

@@ -125,7 +125,7 @@ def preload() -> None:
         candidate.serve(candidate_link)
     with parent, judge_parent, link, candidate_link:
         wire.send(parent, task)
-        judge.serve(judge_parent, link)
+        judge.serve(judge_parent, link, player)
         link.shutdown(socket.SHUT_RDWR)
     os.waitpid(player, 0)
 
@@ -150,9 +150,11 @@ def _start(
     memory = orders.memory_bytes
     if message == b"S" and len(sockets) == 3:
         confined = filtering if orders.confined and filtering.works else None
+        tested = _fork(sockets[2:], Bounds(cpu_s, memory), confined, orders)
+        bounds = Bounds(2 * cpu_s, 2 * memory)
         children = {
-            "judge": _fork(sockets[:2], Bounds(2 * cpu_s, 2 * memory), confined, orders),
-            "candidate": _fork(sockets[2:], Bounds(cpu_s, memory), confined, orders),
+            "judge": _fork(sockets[:2], bounds, confined, orders, tested=tested),
+            "candidate": tested,
         }
     elif message == b"X" and len(sockets) == 1:
         children = {"workbench": _fork(sockets, None, None, orders)}
@@ -164,7 +166,12 @@ def _start(
 
 
 def _fork(
-    handles: list[int], bounds: Bounds | None, filtering: CallFilter | None, orders: Orders
+    handles: list[int],
+    bounds: Bounds | None,
+    filtering: CallFilter | None,
+    orders: Orders,
+    *,
+    tested: int = 0,
 ) -> int:
     """Fork a judge (two sockets), a candidate (one) or a workbench (no bounds); return its id."""
     process = os.fork()
@@ -182,8 +189,8 @@ def _fork(
         limit(bounds)
         if filtering is not None and not filtering.install():
             os._exit(1)
-        if len(sockets) == 2:
-            judge.serve(*sockets)
+        if tested:
+            judge.serve(sockets[0], sockets[1], tested)
         else:
             candidate.serve(*sockets)
     finally:

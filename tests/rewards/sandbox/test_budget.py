@@ -12,7 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from data_schemas.rl_settings import CodeReward
 from tasks.rewards.code_tests import Case, CodeTests, score_program
+from tasks.rewards.sandbox import budget as budget_module
 from tasks.rewards.sandbox.budget import Budget, Watch
 from tasks.rewards.sandbox.limits import Limits
 from tasks.rewards.sandbox.runner import Sandbox
@@ -39,6 +41,9 @@ READS = "\nif __name__ == '__main__': print(f(float(input())))\n"
 def gold(mode: str, *seconds: float) -> CodeTests:
     if mode == "asserts":
         return CodeTests(tests=tuple(f"assert f({one}) == 1" for one in seconds))
+    if mode == "function":
+        calls = tuple(Case(args=(one,), expected=1) for one in seconds)
+        return CodeTests(mode="function", function="f", cases=calls)
     cases = tuple(Case(stdin=f"{one}\n", expected="1") for one in seconds)
     return CodeTests(mode="stdio", cases=cases)
 
@@ -143,6 +148,59 @@ def test_a_nearly_idle_program_has_one_budget_for_all_its_tests(sandbox, mode: s
 
     assert (True, "timeout") == (0 < (verdict.score or 0) < 0.5, verdict.reason), verdict
     assert held_s < 6.0
+
+
+LOOKS = [0.005, 1000.0]
+"""Seconds between looks at a program: hardly any, and more than any test takes."""
+FAILS_LATE = COMPUTES.replace("return 1", "return 1 if cpu_s < 0.5 else 2")
+RAISES_LATE = (
+    "import time\nend = time.process_time() + 0.6\nwhile time.process_time() < end: pass\n1 / 0"
+)
+
+
+@pytest.mark.parametrize("look_s", LOOKS)
+@pytest.mark.parametrize("mode", ["asserts", "function", "stdio"])
+@pytest.mark.parametrize(
+    ("source", "seconds", "outcome"),
+    [
+        (COMPUTES, [0.1], (1.0, "correct")),
+        (COMPUTES, [0.6], (0.0, "timeout")),
+        (COMPUTES, [0.1, 0.6], (1 / 2, "timeout")),
+        (COMPUTES, [0.1, 0.6, 0.01], (1 / 3, "timeout")),
+        (COMPUTES, [0.15] * 9, (2 / 9, "timeout")),
+        (FAILS_LATE, [0.1, 0.6], (1 / 2, "timeout")),
+        (RAISES_LATE, [0.1], (0.0, "timeout")),
+    ],
+)
+def test_a_verdict_does_not_depend_on_when_the_program_is_looked_at(
+    sandbox, monkeypatch, look_s: float, mode: str, source: str, seconds, outcome
+) -> None:
+    monkeypatch.setattr(budget_module, "TICK_S", look_s)
+    one = sandbox(cpu_s=5, run_cpu_s=5, total_s=0.4)
+    verdict = score_program(gold(mode, *seconds), source + READS, one)
+
+    assert (pytest.approx(outcome[0]), outcome[1]) == (verdict.score, verdict.reason), verdict
+
+
+@pytest.mark.parametrize("look_s", LOOKS)
+@pytest.mark.parametrize("mode", ["asserts", "function", "stdio"])
+def test_with_an_early_stop_a_late_result_is_a_timeout_too(
+    sandbox, monkeypatch, look_s: float, mode: str
+) -> None:
+    monkeypatch.setattr(budget_module, "TICK_S", look_s)
+    one = sandbox(cpu_s=5, run_cpu_s=5, total_s=0.4)
+    task = gold(mode, 0.1, 0.6, 0.01)
+    verdict = score_program(task, COMPUTES + READS, one, CodeReward.ALL_TESTS)
+
+    assert (0.0, "timeout") == (verdict.score, verdict.reason), verdict
+
+
+def test_a_run_that_ends_on_the_limit_is_within_it() -> None:
+    budget = Budget(Limits(total_s=1.0))
+    Watch(os.getpid(), budget).settle(0.25)
+
+    assert (True, False) == (budget.covers(0.75), budget.covers(0.7500001))
+    assert not budget.is_spent
 
 
 def test_a_budget_is_spent_by_own_time_and_late_by_the_clock() -> None:
