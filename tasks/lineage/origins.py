@@ -18,7 +18,7 @@ from data_schemas.statements import Input, Statement
 from tasks.errors import DataError
 from tasks.store.files import sha256_bytes
 from tasks.store.interface import store_at
-from tasks.store.manifest import folder_manifest
+from tasks.store.manifest import source_manifest
 
 RAW_FILES = "raw_files.json"
 
@@ -40,7 +40,7 @@ def source_digest(path: Path) -> str:
         DataError: it is not there.
     """
     if path.is_dir():
-        return sha256_bytes(folder_manifest(path))
+        return sha256_bytes(source_manifest(path))
     return store_at(str(path)).sha256()
 
 

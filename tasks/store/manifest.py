@@ -26,6 +26,33 @@ def folder_manifest(folder: Path) -> bytes:
     for name in names:
         if (folder / name).is_symlink() or not (folder / name).is_file():
             raise DataError(f"{folder / name} is not a regular file; an artifact holds copies only")
+    return _list_files(folder, names)
+
+
+def source_manifest(folder: Path) -> bytes:
+    """List a folder outside the store as `folder_manifest` lists a copy of it.
+
+    A link is read if it leads to a file of the same folder, or of the same repository where the
+    folder is a snapshot in a Hugging Face cache (snapshots/<revision> with links to blobs).
+
+    Raises:
+        DataError: another link, or a special file: a folder from elsewhere could name any file
+            of this machine.
+    """
+    in_hub_cache = folder.parent.name == "snapshots"
+    around = (folder.parents[1] if in_hub_cache else folder).resolve()
+    names = _file_names(folder)
+    for name in names:
+        path = folder / name
+        if not path.is_file() or not path.resolve().is_relative_to(around):
+            raise DataError(
+                f"{path} is neither a file nor a link to a file below {around}. Copy the folder "
+                f"with its files, as `cp -rL {folder} copy` does, and name the copy."
+            )
+    return _list_files(folder, names)
+
+
+def _list_files(folder: Path, names: list[str]) -> bytes:
     files = {
         name: {"bytes": (folder / name).stat().st_size, "sha256": digest}
         for name, digest in zip(names, _hash_all(folder, names), strict=True)

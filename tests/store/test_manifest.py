@@ -1,5 +1,7 @@
 """A folder against its manifest: loud about every changed byte."""
 
+import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -7,7 +9,13 @@ import pytest
 from tasks.errors import DataError, TamperError
 from tasks.store.files import canonical_json
 from tasks.store.local import Committed, new_object
-from tasks.store.manifest import folder_problems, manifest_files, verify_folder
+from tasks.store.manifest import (
+    folder_manifest,
+    folder_problems,
+    manifest_files,
+    source_manifest,
+    verify_folder,
+)
 
 
 def commit(store: Path, files: dict[str, bytes]) -> Committed:
@@ -69,3 +77,57 @@ def test_a_manifest_cannot_reach_outside_its_folder():
 
     with pytest.raises(TamperError, match="outside its artifact"):
         manifest_files(manifest, "here")
+
+
+def hub_cache(root: Path) -> Path:
+    """A snapshot as huggingface_hub lays it out: links to blobs."""
+    repository = root / "hub" / "models--shop--tiny"
+    snapshot = repository / "snapshots" / "abc"
+    (repository / "blobs").mkdir(parents=True)
+    snapshot.mkdir(parents=True)
+    for name, blob in (("config.json", "11"), ("model.safetensors", "22")):
+        (repository / "blobs" / blob).write_bytes(name.encode())
+        (snapshot / name).symlink_to(Path("..", "..", "blobs", blob))
+    return snapshot
+
+
+def test_a_snapshot_of_the_hub_cache_is_listed_as_its_copy(tmp_path):
+    snapshot = hub_cache(tmp_path)
+    copy = shutil.copytree(snapshot, tmp_path / "copy")
+
+    assert folder_manifest(copy) == source_manifest(snapshot) == source_manifest(copy)
+    with pytest.raises(DataError, match=r"config\.json is not a regular file"):
+        folder_manifest(snapshot)
+
+
+def test_the_digest_of_a_link_is_that_of_its_content(tmp_path):
+    snapshot = hub_cache(tmp_path)
+    before = source_manifest(snapshot)
+    (snapshot.parents[1] / "blobs" / "22").write_bytes(b"other")
+
+    assert before != source_manifest(snapshot)
+
+
+@pytest.mark.parametrize(
+    "plant",
+    [
+        lambda place, outside: place.symlink_to(outside / "secret"),
+        lambda place, outside: place.symlink_to(outside),
+        lambda place, outside: place.symlink_to(outside / "nowhere"),
+        lambda place, outside: place.symlink_to(place.name),
+        lambda place, outside: place.symlink_to("/dev/zero"),
+        lambda place, outside: os.mkfifo(place),
+    ],
+    ids=["file", "folder", "dangling", "loop", "device", "fifo"],
+)
+@pytest.mark.parametrize("make", [hub_cache, lambda root: root], ids=["hub", "plain"])
+def test_what_leads_out_of_a_model_folder_is_refused_with_the_fix(tmp_path, make, plant):
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "secret").write_text("key")
+    (tmp_path / "model").mkdir()
+    folder = make(tmp_path / "model")
+    plant(folder / "extra", outside)
+
+    with pytest.raises(DataError, match=r"/extra is neither a file nor a link .* `cp -rL"):
+        source_manifest(folder)
