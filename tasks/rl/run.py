@@ -2,7 +2,6 @@
 
 import contextlib
 import logging
-import shutil
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +19,7 @@ from tasks.algorithms import group_size
 from tasks.engines.chat import load_tokenizer, render_prompt
 from tasks.engines.protocols import RolloutEngine, Trainer
 from tasks.engines.select import open_rollout, open_trainer
-from tasks.errors import Preempted
+from tasks.errors import EngineError, Preempted
 from tasks.rewards.protocol import Scorer
 from tasks.rl import loop
 from tasks.rl.durability import inflight, state, step_snapshot
@@ -222,11 +221,15 @@ def finish(phase: Phase, model_out: Path, report_out: Path) -> dict[str, float |
 
     The model is read back from the committed state, so the export is the same as that of a
     resumed run.
+
+    Raises:
+        EngineError: steps are missing; the phase has to be run again.
     """
     with contextlib.closing(open_trainer(phase.settings.engines, phase.start)) as trainer:
         last = state.restore(phase.state, trainer)
+        records = list(state.read_steps(phase.state, last.step))
+        _require_all_steps(phase, records)
         trainer.export(model_out)
-    records = list(state.read_steps(phase.state, last.step))
     reports = [record.report for record in records]
     gates = [*state.read_pauses(phase.state), *(record.gate for record in records)]
     write_bytes(report_out / STEPS_FILE, _lines(reports))
@@ -256,14 +259,20 @@ def finish(phase: Phase, model_out: Path, report_out: Path) -> dict[str, float |
     }
 
 
+def _require_all_steps(phase: Phase, records: Sequence[state.StepRecord]) -> None:
+    steps, asked = len(records), phase.settings.steps
+    enough = 0 < phase.max_tokens <= sum(map(_generated_tokens, records))
+    if steps < asked and not enough:
+        raise EngineError(
+            f"{phase.state} holds {steps} of {asked} steps, so nothing is committed as a result. "
+            "Run again: the phase continues from there. If it repeats, another process removes "
+            "that folder."
+        )
+
+
 def _lines(records: Sequence[BaseModel]) -> bytes:
     return b"".join(canonical_json(record) + b"\n" for record in records)
 
 
 def _mean(values: Sequence[float]) -> float:
     return sum(values) / max(1, len(values))
-
-
-def clear(phase: Phase) -> None:
-    """Remove a finished phase's working state; its results are committed artifacts by now."""
-    shutil.rmtree(phase.state, ignore_errors=True)

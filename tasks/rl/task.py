@@ -15,6 +15,7 @@ from tasks.platform.retries import checkpoint
 from tasks.platform.shell import shell
 from tasks.rewards.scoring.service import ScoringService
 from tasks.rl import run
+from tasks.rl.durability import results
 from tasks.rl.durability.durable import keep_durable
 from tasks.rl.durability.preemption import listen_for_sigterm
 
@@ -49,33 +50,45 @@ def rl(
 
     The state of every committed step is on a disk and, uploaded in the background, in the store
     under a name made of settings, start model and problems: a phase that was killed resumes when it
-    is run again, on this or another machine.
+    is run again, on this or another machine. One run at a time works on a phase; the next one waits
+    for it and returns what it has committed.
     """
     digest = code_digest("rl")
     inputs = settings, start.digest, graded.digest, max_tokens
     folder = run.state_folder(Path(os.environ.get("EACHPROMPT_STATE") or workplace(store)), *inputs)
     # The disk may be lost with the machine; the store is durable.
     uri, slot = f"{store.uri}/state/{folder.name}", checkpoint()
-    with (
-        listen_for_sigterm(resources.STAGES["rl"].grace_s) as stop,
-        keep_durable(folder, uri, slot, stop.seconds_left) as keeper,
-    ):
-        code = run.all_code(folder, digest)
-        with stage(name, settings, store, execution, code) as record:
-            model, problems = record.read("start", start), record.read("graded", graded)
-            rows = run.read_problems(problems)
-            course = run.Phase(settings, model, rows, folder, digest, max_tokens)
-            with ScoringService(model, settings.rewards) as scorer:
-                scorer.check_canaries()
-                for step in progress(run.train(course, scorer, stop), name, settings.steps):
-                    record.metrics(step.report.step, step.report.metrics)
-                    keeper.upload_newest()
-            with record.output("model") as model_out, record.output("report") as report_out:
-                facts = run.finish(course, model_out, report_out)
-            record.facts(facts)
-            record.rows(len(rows), int(facts["prompts"]))
-            deck_of_facts(name, facts)
-            trained = Trained(record.ref("model", CheckpointRef), record.ref("report", ReportRef))
-        run.clear(course)
-        keeper.clear()
-    return trained
+    with results.exclusive(folder, uri, f"{execution.id}, {name}") as check_lease:
+        if done := results.find(uri, name, digest):
+            results.clear(folder, uri)
+            return Trained(done.model, done.report)
+        with (
+            listen_for_sigterm(resources.STAGES["rl"].grace_s) as stop,
+            keep_durable(folder, uri, slot, stop.seconds_left) as keeper,
+        ):
+            code = run.all_code(folder, digest)
+            with stage(name, settings, store, execution, code) as record:
+                model, problems = record.read("start", start), record.read("graded", graded)
+                rows = run.read_problems(problems)
+                course = run.Phase(settings, model, rows, folder, digest, max_tokens)
+                with ScoringService(model, settings.rewards) as scorer:
+                    scorer.check_canaries()
+                    for step in progress(run.train(course, scorer, stop), name, settings.steps):
+                        check_lease()
+                        record.metrics(step.report.step, step.report.metrics)
+                        keeper.upload_newest()
+                with record.output("model") as model_out, record.output("report") as report_out:
+                    facts = run.finish(course, model_out, report_out)
+                record.facts(facts)
+                record.rows(len(rows), int(facts["prompts"]))
+                deck_of_facts(name, facts)
+                done = results.Results(
+                    stage=name,
+                    code=digest,
+                    execution=execution.id,
+                    model=record.ref("model", CheckpointRef),
+                    report=record.ref("report", ReportRef),
+                )
+        results.record(uri, done)
+        results.clear(folder, uri)
+    return Trained(done.model, done.report)

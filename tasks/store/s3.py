@@ -54,16 +54,31 @@ class S3Store:
 
     def create_bytes(self, payload: bytes, name: str = "") -> bool:
         """Write a small file unless it is there."""
+        return bool(self.write_tagged(payload, None, name))
+
+    def read_tagged(self, name: str = "") -> tuple[bytes, str]:
+        """Read a small file with its ETag, which changes with every write."""
+        with self._service(name) as (service, place):
+            answer = service.get_object(**place)
+            return answer["Body"].read(), answer["ETag"]
+
+    def write_tagged(self, payload: bytes, tag: str | None, name: str = "") -> str:
+        """Write a small file if it still has this ETag, or, with None, if it is not there.
+
+        Returns:
+            Its new ETag; '' if it was not as expected and nothing was written.
+        """
         from botocore.exceptions import ClientError
 
+        condition = {"IfNoneMatch": "*"} if tag is None else {"IfMatch": tag}
         with self._service(name) as (service, place):
             try:
-                service.put_object(**place, Body=payload, IfNoneMatch="*")
+                return service.put_object(**place, Body=payload, **condition)["ETag"]
             except ClientError as error:
-                if error.response["ResponseMetadata"]["HTTPStatusCode"] in {409, 412}:
-                    return False
+                status = error.response["ResponseMetadata"]["HTTPStatusCode"]
+                if status in {409, 412} or (status == 404 and tag is not None):
+                    return ""
                 raise
-        return True
 
     def upload_file(self, path: Path, name: str = "") -> None:
         """Copy a local file of any size into the store."""

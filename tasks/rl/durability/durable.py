@@ -12,7 +12,6 @@ from typing import Protocol
 
 from pydantic import ValidationError
 
-from tasks.errors import EngineError
 from tasks.rl.durability.upload import Counts, Pointer, Uploader, fetch_newest, newest_step
 from tasks.store.files import canonical_json
 from tasks.store.interface import store_at
@@ -58,14 +57,6 @@ class Keeper:
         if not self._uploader.flush(timeout_s):
             logger.warning("the newest state was not uploaded within %.0f s", timeout_s)
         self._point()
-
-    def clear(self) -> None:
-        """Remove what was uploaded: the phase's results are committed artifacts by now."""
-        self._uploader.close()
-        try:
-            store_at(self._uri).delete_folder()
-        except EngineError as error:  # not a reason to repeat the phase
-            logger.warning("the uploaded states at %s are left behind: %s", self._uri, error)
 
     def _point(self) -> None:
         newest = self._uploader.newest

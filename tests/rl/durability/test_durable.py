@@ -111,14 +111,3 @@ def test_a_lost_upload_is_logged(attempt, small_phase, tmp_path, caplog):
         assert 0 == state.newest(tmp_path / "disk1")
     assert f"step 2 was uploaded to {uri}, but the newest" in caplog.text
     assert "complete state is of step 0" in caplog.text
-
-
-def test_a_finished_phase_leaves_nothing_at_the_durable_place(small_phase, tmp_path):
-    uri = tmp_path / "durable"
-    with keep_durable(tmp_path / "disk", str(uri), None, lambda: 20.0) as keeper:
-        small_phase(tmp_path / "disk", 1, 2)
-        keeper.flush(20.0)
-        assert (1, 0, 0) == (keeper.counts.uploaded, keeper.counts.skipped, keeper.counts.failed)
-        keeper.clear()
-
-    assert not uri.exists()

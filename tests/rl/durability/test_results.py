@@ -1,0 +1,134 @@
+"""Several runs of the same phase on one store: its steps are done once, its results are whole."""
+
+import itertools
+import multiprocessing
+import shutil
+import time
+from pathlib import Path
+
+import pytest
+
+from tasks.errors import EngineError
+from tasks.rl.durability import results
+from tasks.rl.durability.durable import keep_durable
+from tasks.rl.run import finish, train
+from tasks.store.lease import lease
+
+LONG_S = 120.0
+FORK = multiprocessing.get_context("fork")
+
+
+def phase_folder(store) -> Path:
+    (path,) = Path(store.uri, "state").glob("*.json")
+    return path.with_suffix("")
+
+
+def test_two_runs_at_once_do_the_steps_once_and_return_the_same(phase, spooled):
+    answers = FORK.SimpleQueue()
+    runs = [
+        FORK.Process(target=lambda name=name: answers.put(phase(execution=name)))
+        for name in ("first", "second")
+    ]
+    for run in runs:
+        run.start()
+    for run in runs:
+        run.join(LONG_S)
+
+    one, other = answers.get(), answers.get()
+    assert one == other
+    assert [1, 2, 3] == spooled()
+
+
+def test_a_killed_run_frees_its_phase(phase, store, spooled):
+    killed = FORK.Process(target=phase)
+    killed.start()
+    deadline = time.monotonic() + LONG_S
+    while not list(Path(store.uri).glob("spool/*.jsonl")) or not spooled():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    killed.kill()
+    killed.join()
+
+    trained = phase(execution="next")
+
+    assert results.find(str(phase_folder(store)), "rl/one", code(store)).report == trained.report
+    assert set(spooled()) == {1, 2, 3}
+
+
+def code(store) -> str:
+    path = phase_folder(store).with_suffix(".json")
+    return results.Results.model_validate_json(path.read_bytes()).code
+
+
+def test_an_attempt_that_was_cut_before_flyte_had_its_outputs_repeats_no_step(
+    phase, store, spooled, caplog
+):
+    first = phase()
+    state = phase_folder(store)
+    (state / "committed").mkdir(parents=True)  # killed while its state was removed
+
+    again = phase(execution="exec-2")
+
+    assert first == again
+    assert [1, 2, 3] == spooled()
+    assert not state.exists()
+    assert "rl/one was finished by exec-1; its results are used" in caplog.text
+
+
+@pytest.mark.parametrize("lost", ["model", "report"])
+def test_results_whose_objects_are_gone_are_made_again(phase, spooled, lost):
+    first = phase()
+    shutil.rmtree(getattr(first, lost).uri)
+
+    assert first.model.digest == phase().model.digest
+    assert [1, 2, 3, 1, 2, 3] == spooled()
+
+
+def test_results_of_other_code_or_another_phase_are_not_used(phase, store):
+    phase()
+    uri = str(phase_folder(store))
+
+    assert results.find(uri, "rl/one", code(store)) is not None
+    assert results.find(uri, "rl/two", code(store)) is None
+    assert results.find(uri, "rl/one", "other code") is None
+    Path(f"{uri}.json").write_text("{")
+    assert results.find(uri, "rl/one", "other code") is None
+
+
+def test_a_phase_with_fewer_steps_than_asked_is_not_committed(phase_in, scorer, tmp_path):
+    phase = phase_in(tmp_path / "state")
+    list(itertools.islice(train(phase, scorer()), 2))
+    for name in ("model", "report"):
+        (tmp_path / name).mkdir()
+
+    with pytest.raises(EngineError, match=r"state holds 2 of 4 steps, so nothing is committed"):
+        finish(phase, tmp_path / "model", tmp_path / "report")
+    assert not list((tmp_path / "model").iterdir())
+    with pytest.raises(EngineError, match="holds 0 of 4 steps"):
+        finish(phase_in(tmp_path / "empty"), tmp_path / "model", tmp_path / "report")
+
+
+def test_the_disk_is_leased_as_well_as_the_store(tmp_path):
+    disk, uri = tmp_path / "disk" / "abc", str(tmp_path / "store" / "state" / "abc")
+    with (
+        results.exclusive(disk, uri, "first"),
+        pytest.raises(EngineError, match="held by first"),
+        lease(f"{disk}.lease", "another store, the same disk", patience_s=0.0),
+    ):
+        pass
+    with results.exclusive(disk, str(disk), "store and disk are one") as check:
+        check()
+
+    assert not list((tmp_path / "disk").iterdir())
+
+
+def test_a_finished_phase_leaves_nothing_at_the_durable_place(small_phase, tmp_path):
+    disk, uri = tmp_path / "disk", tmp_path / "durable"
+    with keep_durable(disk, str(uri), None, lambda: 20.0) as keeper:
+        small_phase(disk, 1, 2)
+        keeper.flush(20.0)
+        assert (1, 0, 0) == (keeper.counts.uploaded, keeper.counts.skipped, keeper.counts.failed)
+    results.clear(disk, str(uri))
+
+    assert not uri.exists()
+    assert not disk.exists()
