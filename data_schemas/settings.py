@@ -168,7 +168,9 @@ class ReleaseSettings(Settings):
     """Stage 7: the gate between a candidate and the alias `released`."""
 
     name: str = Field(
-        default="eachprompt-tiny", min_length=1, description="MLflow registered model"
+        default="eachprompt-tiny",
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,199}$",
+        description="MLflow registered model; letters, digits, '.', '_' and '-'",
     )
     min_gain: float = Field(
         default=0.0, description="lower interval end of candidate minus parent, 'all'"

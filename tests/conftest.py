@@ -1,6 +1,7 @@
-"""What several areas share: a tiny real MoE, built in memory in a second."""
+"""What several areas share: a tiny real MoE, and a real MLflow server."""
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,9 @@ import torch
 from hypothesis import HealthCheck, settings
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast, Qwen3MoeConfig, Qwen3MoeForCausalLM
+
+from tasks.lineage.connection import connect
+from tests.tracking_servers import TrackingServer, tracking_server
 
 # How long an example takes says something about the machine, not about the code.
 settings.register_profile(
@@ -72,3 +76,20 @@ def _own_tracking() -> None:
 def tiny_moe(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model directory every engine here can open. Read only."""
     return build_tiny_moe(tmp_path_factory.mktemp("tiny_moe"))
+
+
+@pytest.fixture(scope="session")
+def migrated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An empty MLflow database. Read only."""
+    path = tmp_path_factory.mktemp("mlflow") / "mlflow.db"
+    connect(f"sqlite:///{path}").search_experiments()
+    return path
+
+
+@pytest.fixture(scope="session")
+def mlflow_server(
+    tmp_path_factory: pytest.TempPathFactory, migrated: Path
+) -> Iterator[TrackingServer]:
+    """A real MLflow server; every test loads the content it needs."""
+    with tracking_server(tmp_path_factory.mktemp("server"), migrated) as server:
+        yield server

@@ -7,7 +7,7 @@ from data_schemas import presets
 from data_schemas.faults import explain
 from data_schemas.machine_settings import LayoutSettings, MachineSettings
 from data_schemas.rl_settings import PolicyLoss, RLSettings, without_effect
-from data_schemas.settings import PipelineSettings
+from data_schemas.settings import PipelineSettings, ReleaseSettings
 from tasks.engines import select
 
 REAL = {"rollout": "vllm", "trainer": "megatron"}
@@ -151,3 +151,17 @@ PHASES = {
 @pytest.mark.parametrize("name", PHASES)
 def test_every_value_of_a_preset_has_an_effect(name):
     assert [] == without_effect(PHASES[name])
+
+
+@pytest.mark.parametrize(
+    "name", ["", "a/b", "a:b", "it's", '"a"', "[bold]a", "<b>a</b>", "a b", "..", "a\n"]
+)
+def test_a_model_name_that_mlflow_or_a_uri_cannot_carry_is_refused(name):
+    with pytest.raises(ValidationError) as refused:
+        ReleaseSettings(name=name)
+    assert "name" in explain(refused.value, ReleaseSettings)
+
+
+@pytest.mark.parametrize("name", ["eachprompt-tiny", "Qwen3-30B-A3B_v1.2", "7b"])
+def test_a_model_name_of_letters_digits_and_dashes_is_taken(name):
+    assert name == ReleaseSettings(name=name).name

@@ -17,14 +17,14 @@ from data_schemas.reports import ReleaseManifest
 from tasks.audit.catalogue_check import check_catalogue, check_version
 from tasks.audit.evidence import MODEL, Evidence, origin_id
 from tasks.errors import DataError
-from tasks.lineage.catalogue import (
+from tasks.lineage.lookup import Lookup, Version
+from tasks.lineage.registry import (
     CARD_FILE,
     GATE_FILE,
     MANIFEST_FILE,
     MANIFEST_TAG,
     RELEASED,
 )
-from tasks.lineage.lookup import Lookup, Version
 from tasks.lineage.statements import load_statement
 from tasks.store.files import sha256_bytes
 from tasks.store.interface import store_at

@@ -3,22 +3,17 @@
 One MLflow run per stage and execution; datasets and models are linked as its inputs and
 outputs. MLflow can be edited by any client, so nothing here is evidence: the audit checks
 it against the statements. Only MlflowClient is used, without global state except where
-MLflow itself reads it (`_version_of`).
+MLflow itself reads it (`registry`).
 
 Limits of MLflow 3.17: dataset digests end at 36 characters, the full sha256 is a
-tag; metric names refuse `@`; linking an output twice is an error; a model version's
-`model_id` is lost, its `source` is not; a run has no dataset outputs, so these are inputs
-with the context `output/<role>`.
+tag; metric names refuse `@`; linking an output twice is an error; a run has no dataset
+outputs, so these are inputs with the context `output/<role>`.
 """
 
 import json
-import logging
-import os
 import re
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from data_schemas.lineage_events import (
@@ -30,70 +25,23 @@ from data_schemas.lineage_events import (
     StageFinished,
     StageStarted,
 )
-from tasks.errors import DataError, EngineError, PipelineError
+from tasks.errors import DataError, EngineError
+from tasks.lineage.connection import boundary, connect, sqlite_path
+from tasks.lineage.registry import KEY, register_release, versions_of
 from tasks.lineage.spool import BATCH
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
     from mlflow.entities import LoggedModel
-    from mlflow.entities.model_registry import ModelVersion
-
-logger = logging.getLogger(__name__)
 
 EXPERIMENT = "eachprompt"
-KEY = "eachprompt.key"
 STATEMENT = "eachprompt.statement"
 SHA256 = "sha256"
-RELEASED = "released"
-PREVIOUS = "previous"
-"""Alias of the version that was released before."""
-MANIFEST_TAG = "manifest"
-"""Of a model version: sha256 of the release's manifest.json."""
 CONTEXT = "mlflow.data.context"
 
-MANIFEST_FILE = "manifest.json"
-GATE_FILE = "gate.json"
-CARD_FILE = "README.md"
-"""What a release folder holds beside the files of its checkpoint."""
-
-_TRACKING_URI = "MLFLOW_TRACKING_URI"
 _MAX_DIGEST = 36
 _MAX_VALUE = 500
 _PARAMS_PER_REQUEST = 100
-_PATIENCE = {
-    # The defaults block a training step for four minutes when the server is away.
-    "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1",
-    "MLFLOW_HTTP_REQUEST_TIMEOUT": "10",
-    "MLFLOW_DISABLE_TELEMETRY": "true",
-}
-_REFUSALS = {
-    "BAD_REQUEST",
-    "INVALID_PARAMETER_VALUE",
-    "INVALID_STATE",
-    "RESOURCE_ALREADY_EXISTS",
-    "RESOURCE_DOES_NOT_EXIST",  # somebody deleted the run
-}
-
-
-def connect(tracking_uri: str) -> "MlflowClient":
-    """Open a client with short timeouts; the first use of a new sqlite file takes seconds."""
-    for name, value in _PATIENCE.items():
-        os.environ.setdefault(name, value)
-    from mlflow import MlflowClient
-
-    path = sqlite_path(tracking_uri)
-    if path is not None:
-        if not path.exists():
-            logger.info("creating the MLflow store %s; its migrations take a while", path)
-        for name in ("alembic", "mlflow.store.db.utils"):
-            logging.getLogger(name).setLevel(logging.WARNING)
-    return MlflowClient(tracking_uri=tracking_uri, registry_uri=tracking_uri)
-
-
-def sqlite_path(tracking_uri: str) -> Path | None:
-    """Return the file of a `sqlite:///` uri."""
-    scheme = "sqlite:///"
-    return Path(tracking_uri.removeprefix(scheme)) if tracking_uri.startswith(scheme) else None
 
 
 class Catalogue:
@@ -134,6 +82,19 @@ class Catalogue:
                 return self._runs.get(run) or self._find_run(run) or ""
         except (EngineError, DataError):
             return ""
+
+    def registered(self, run: str, name: str) -> str:
+        """Return the version that this run registered, 'models:/NAME/3', as the registry has it.
+
+        Raises:
+            EngineError: the registry does not answer.
+            DataError: it has no such version.
+        """
+        with boundary():
+            versions = versions_of(self._client, name, run)
+        if not versions:
+            raise DataError(f"MLflow has no version of {name} by {run} although it took one")
+        return f"models:/{name}/{max(int(version.version) for version in versions)}"
 
     @cached_property
     def _client(self) -> "MlflowClient":
@@ -273,80 +234,6 @@ class Catalogue:
         )
 
 
-def register_release(
-    client: "MlflowClient",
-    *,
-    name: str,
-    model_id: str,
-    run_id: str,
-    tags: dict[str, str],
-    released: bool,
-) -> str:
-    """Make a version of a registered model and return its number.
-
-    Only a version that passed the gate gets the alias `released`; the one that had it
-    before keeps the alias `previous`. The same key and model give the same version again.
-    """
-    from mlflow.exceptions import MlflowException
-
-    try:
-        client.create_registered_model(name)
-    except MlflowException as error:
-        if error.error_code != "RESOURCE_ALREADY_EXISTS":
-            raise
-    version = _version_of(client, name=name, model_id=model_id, run_id=run_id, tags=tags)
-    if not released:
-        return version
-    aliases = client.get_registered_model(name).aliases
-    holder = aliases.get(RELEASED)
-    if holder is None or int(holder) < int(version):
-        if holder is not None:
-            client.set_registered_model_alias(name, PREVIOUS, holder)
-        client.set_registered_model_alias(name, RELEASED, version)
-    return version
-
-
-def versions(client: "MlflowClient", name: str) -> list["ModelVersion"]:
-    """List all versions of a registered model."""
-    return list(client.search_model_versions(f"name = '{name}'"))
-
-
-def _version_of(
-    client: "MlflowClient", *, name: str, model_id: str, run_id: str, tags: dict[str, str]
-) -> str:
-    source = f"models:/{model_id}"
-    for version in versions(client, name):
-        if version.source == source and version.tags.get(KEY) == tags[KEY]:
-            return str(version.version)
-    with _global_tracking(client.tracking_uri):
-        made = client.create_model_version(
-            name, source, run_id=run_id, tags=tags, await_creation_for=0
-        )
-    return str(made.version)
-
-
-@contextmanager
-def _global_tracking(uri: str) -> Iterator[None]:
-    """Let the SQL registry find the model: it looks in the global tracking store.
-
-    MLflow writes that store into the environment as well, where the next run of this process
-    would read it as the user's setting.
-    """
-    import mlflow
-
-    user_value = os.environ.get(_TRACKING_URI)
-    before = mlflow.get_tracking_uri()
-    mlflow.set_tracking_uri(uri)
-    try:
-        yield
-    finally:
-        mlflow.set_tracking_uri(before)
-        if user_value is None:
-            os.environ.pop(_TRACKING_URI, None)
-        else:
-            os.environ[_TRACKING_URI] = user_value
-
-
 def metric_name(name: str) -> str:
     """Convert a metric's name to the characters MLflow accepts: 'pass@4' is 'pass_at_4'."""
     return re.sub(r"[^\w\-. :/]", "_", name.replace("@", "_at_"))[:250]
@@ -382,18 +269,3 @@ def _artifact_location(tracking_uri: str) -> str | None:
 
 def _milliseconds(event: Event) -> int:
     return int(event.time * 1000)
-
-
-@contextmanager
-def boundary() -> Iterator[None]:
-    """Convert errors of MLflow: DataError if refused, EngineError if unavailable."""
-    try:
-        yield
-    except PipelineError:
-        raise
-    except Exception as error:
-        from mlflow.exceptions import MlflowException
-
-        if isinstance(error, MlflowException) and error.error_code in _REFUSALS:
-            raise DataError(str(error)) from error
-        raise EngineError(f"{type(error).__name__}: {error}") from error

@@ -10,15 +10,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tasks.errors import SettingsError
-from tasks.lineage.catalogue import (
-    CONTEXT,
-    EXPERIMENT,
-    SHA256,
-    STATEMENT,
-    boundary,
-    connect,
-    sqlite_path,
-)
+from tasks.lineage.catalogue import CONTEXT, EXPERIMENT, SHA256, STATEMENT
+from tasks.lineage.connection import boundary, connect, sqlite_path
 
 if TYPE_CHECKING:
     from mlflow.entities import DatasetInput, Run
@@ -123,6 +116,15 @@ class Lookup:
                 tags=dict(found.tags),
                 model=self._model(source.removeprefix("models:/")),
             )
+
+    def registered(self, name: str, statement: str) -> Version | None:
+        """Find the newest version of a model that carries a statement; None if there is none."""
+        with boundary():
+            found = self._client.search_model_versions(
+                f"name = '{name}' and tags.statement = '{statement}'"
+            )
+        numbers = [int(version.version) for version in found]
+        return self.version(f"models:/{name}/{max(numbers)}") if numbers else None
 
     def runs(self, statement: str) -> list[StageRun]:
         """List the finished runs that carry a statement."""

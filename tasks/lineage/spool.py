@@ -4,7 +4,8 @@ Every event is one JSON line, appended and fsynced before anything is sent, so n
 outage of the tracking server nor the death of the process loses one. A file is shipped
 from its `.offset` on; sending the same event twice changes nothing at the receiver, and
 so a crash between sending and moving the offset does no harm. A shipped file goes to
-`shipped/`: move it back and the next sync rebuilds the run in an empty tracking store.
+`shipped/`, from where `repair` fills an empty tracking store. An event that MLflow refuses
+stays in its spool with all events after it.
 
 Limit: a spool on a lost disk is lost with it. For s3:// stores the spool is on the local
 disk while the stage runs and goes to the store when the stage ends without MLflow.
@@ -16,6 +17,7 @@ import os
 import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
@@ -39,7 +41,7 @@ class Receiver(Protocol):
 
         Raises:
             EngineError: unreachable; try again later.
-            DataError: refused for good.
+            DataError: refused.
         """
         ...
 
@@ -74,22 +76,28 @@ class Spool:
         self._stream.flush()
         os.fsync(self._stream.fileno())
 
-    def ship(self, receiver: Receiver) -> bool:
-        """Send what was not sent yet; False if the receiver cannot be reached."""
+    def ship(self, receiver: Receiver) -> None:
+        """Send what was not sent yet, and stop at the first event that does not arrive.
+
+        Raises:
+            EngineError: the receiver cannot be reached.
+            DataError: it refused an event.
+        """
         mark = self.path.with_suffix(".offset")
         start = int(mark.read_text()) if mark.exists() else 0
         for end, events in _batches(self.path, start):
             try:
                 receiver.apply(self.run, events)
             except EngineError as error:
-                logger.warning(
-                    "MLflow does not answer; %s is kept for later: %.200s", self.path, error
-                )
-                return False
+                raise EngineError(
+                    f"MLflow does not answer; {self.path} is kept for later: {str(error)[:200]}"
+                ) from error
             except DataError as error:
-                logger.warning("MLflow refused %s of %s: %s", events[0].kind, self.run, error)
+                raise DataError(
+                    f"MLflow refused {events[0].kind!r} of {self.run}; it and what follows stay "
+                    f"in {self.path}: {str(error)[:500]}"
+                ) from error
             write_bytes(mark, str(end).encode())
-        return True
 
     @property
     def open(self) -> bool:
@@ -123,12 +131,22 @@ def new_spool(folder: Path, run: str) -> Spool:
     return Spool(path)
 
 
-def ship_left_over(folder: Path, receiver: Receiver) -> list[Path]:
-    """Ship every unlocked spool; return those that remain because MLflow does not answer.
+@dataclass(frozen=True, slots=True)
+class LeftOver:
+    """What did not arrive."""
+
+    spools: tuple[Path, ...]
+    reachable: bool
+    """The receiver answered."""
+
+
+def ship_left_over(folder: Path, receiver: Receiver) -> LeftOver:
+    """Ship every unlocked spool; a refused event does not stop the other spools.
 
     A spool without end belongs to a process that was killed: its run is marked so.
     """
     left: list[Path] = []
+    reachable = True
     # Producers end before their consumers start, and must arrive first.
     for path in sorted(folder.glob("*.jsonl"), key=lambda path: path.stat().st_mtime):
         with _lock(path) as spool:
@@ -136,11 +154,18 @@ def ship_left_over(folder: Path, receiver: Receiver) -> list[Path]:
                 continue
             if not spool.finished:
                 spool.append(StageFinished(status="KILLED"))
-            shipped = not left and spool.ship(receiver)
+            shipped = False
+            if reachable:
+                try:
+                    spool.ship(receiver)
+                    shipped = True
+                except (EngineError, DataError) as error:
+                    logger.warning("%s", error)
+                    reachable = not isinstance(error, EngineError)
             spool.close(shipped=shipped)
             if not shipped:
                 left.append(path)
-    return left
+    return LeftOver(tuple(left), reachable)
 
 
 @contextmanager

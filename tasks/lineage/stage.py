@@ -33,7 +33,7 @@ from data_schemas.lineage_events import (
     StageStarted,
 )
 from data_schemas.statements import ExecutionRecord, Input, Output, Statement
-from tasks.errors import DataError
+from tasks.errors import DataError, EngineError
 from tasks.lineage import statements
 from tasks.lineage.catalogue import STATEMENT, Catalogue
 from tasks.lineage.origins import source_digest
@@ -145,8 +145,16 @@ class StageRecord:
         self._append_output(output, kind.__name__)
         return kind(uri=output.uri, digest=output.digest, statement=self._statement)
 
-    def register(self, role: str, name: str, *, released: bool, tags: Mapping[str, str]) -> None:
-        """Make an output a version of a registered model, with alias `released` if it passed."""
+    def register(self, role: str, name: str, *, released: bool, tags: Mapping[str, str]) -> str:
+        """Make an output a version of a registered model, with alias `released` if it passed.
+
+        Returns:
+            The uri of the version that the registry answered with, 'models:/NAME/3'.
+
+        Raises:
+            EngineError: MLflow does not answer; the event is kept.
+            DataError: it refused the version or an event before it; the event is kept.
+        """
         ref = self.ref(role, CheckpointRef)
         self._spool.append(
             ModelRegistered(
@@ -158,6 +166,11 @@ class StageRecord:
                 tags=dict(tags),
             )
         )
+        self._wait_for_sender()
+        # What earlier stages could not send is part of the same chain.
+        sync(self._store)
+        self._deliver()
+        return self._catalogue.registered(self._spool.run, name)
 
     def start(self, execution: Execution, *, reachable: bool) -> None:
         """Show the run in MLflow, unless it was unreachable a moment ago."""
@@ -204,15 +217,27 @@ class StageRecord:
             self._end("FAILED", {"eachprompt.error": reason[:500]}, reachable=True)
 
     def _ship(self) -> bool:
-        if self._sender is not None:
-            self._sender.join()
+        self._wait_for_sender()
         return self._send()
 
     def _send(self) -> bool:
-        shipped = self._spool.ship(self._catalogue)
-        # After a refusal too, so that an outage costs one attempt per period.
-        self._shipped = time.monotonic()
-        return shipped
+        try:
+            self._deliver()
+        except (EngineError, DataError) as error:
+            logger.warning("%s", error)
+            return False
+        return True
+
+    def _wait_for_sender(self) -> None:
+        if self._sender is not None:
+            self._sender.join()
+
+    def _deliver(self) -> None:
+        try:
+            self._spool.ship(self._catalogue)
+        finally:
+            # After a failure too, so that an outage costs one attempt per period.
+            self._shipped = time.monotonic()
 
     def _end(
         self, status: Literal["FINISHED", "FAILED"], tags: Mapping[str, str], *, reachable: bool
@@ -299,7 +324,7 @@ def stage(
 
 
 def sync(store: StoreRef) -> bool:
-    """Send the events that earlier stages could not send; True if none are left."""
+    """Send the events that earlier stages could not send; False if MLflow does not answer."""
     folder = workplace(store) / "spool"
     place = store_at(f"{store.uri}/spool")
     away = {}
@@ -308,10 +333,10 @@ def sync(store: StoreRef) -> bool:
         for name in away:
             if not (folder / name).exists() and not (folder / "shipped" / name).exists():
                 write_bytes(folder / name, place.read_bytes(name))
-    left = {path.name for path in ship_left_over(folder, Catalogue(store.tracking_uri))}
-    for name in away.keys() - left:
+    left = ship_left_over(folder, Catalogue(store.tracking_uri))
+    for name in away.keys() - {path.name for path in left.spools}:
         place.delete_file(name)
-    return not left
+    return left.reachable
 
 
 def workplace(store: StoreRef) -> Path:

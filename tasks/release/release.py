@@ -10,7 +10,7 @@ from data_schemas.mismatch import PhaseGates
 from data_schemas.reports import EvaluationReport, GateDecision
 from data_schemas.settings import ReleaseSettings
 from tasks.errors import DataError
-from tasks.lineage.catalogue import CARD_FILE, GATE_FILE, MANIFEST_FILE
+from tasks.lineage.registry import CARD_FILE, GATE_FILE, MANIFEST_FILE
 from tasks.lineage.statements import chain
 from tasks.release.card import model_card
 from tasks.release.manifest import release_manifest

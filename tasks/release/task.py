@@ -1,9 +1,11 @@
 """Flyte shell of stage 7: apply the gate, build the release, register it."""
 
+import logging
+
 from data_schemas.artifacts import CheckpointRef, Execution, ReportRef, StoreRef
 from data_schemas.settings import ReleaseSettings
 from tasks.interchange.progression import read_comparisons, read_progression
-from tasks.lineage.catalogue import MANIFEST_TAG
+from tasks.lineage.registry import MANIFEST_TAG
 from tasks.lineage.stage import stage, workplace
 from tasks.lineage.statements import chain
 from tasks.platform.cache_version import code_digest
@@ -11,6 +13,8 @@ from tasks.platform.deck import deck_of_facts
 from tasks.platform.shell import shell
 from tasks.release import gate, mismatch
 from tasks.release import release as releasing
+
+logger = logging.getLogger(__name__)
 
 
 @shell("release")
@@ -49,5 +53,6 @@ def release(
         record.facts(facts)
         deck_of_facts("release", facts)
         tags = {MANIFEST_TAG: str(facts["manifest_sha256"])}
-        record.register("model", settings.name, released=decision.released, tags=tags)
+        version = record.register("model", settings.name, released=decision.released, tags=tags)
+        logger.info("registered %s", version)
         return record.ref("model", CheckpointRef)

@@ -8,9 +8,11 @@ from pydantic import ValidationError
 from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, ReportRef, StoreRef
 from data_schemas.reports import Comparison, GateDecision
 from data_schemas.settings import PipelineSettings, RetrainSettings
-from tasks.errors import DataError
+from tasks.errors import DataError, EngineError
 from tasks.interchange.progression import read_comparisons, read_progression
-from tasks.lineage.catalogue import GATE_FILE, RELEASED
+from tasks.lineage.connection import REPAIR
+from tasks.lineage.lookup import Lookup
+from tasks.lineage.registry import GATE_FILE
 from tasks.lineage.stage import workplace
 from tasks.lineage.statements import load_statement
 from tasks.report.inputs import RunInputs
@@ -94,10 +96,28 @@ def _places(
     places = {"store": store.uri, "MLflow": f"mlflow ui --backend-store-uri {store.tracking_uri}"}
     for release, decision in zip(releases, gate, strict=True):
         places["release" if decision.released else "candidate"] = release.uri
-        if decision.released:
-            model = f"models:/{name}@{RELEASED}"
-            places["registered"] = model
-            places["audit"] = (
-                f"pyflyte run workflows/audit.py audit --model {model} --store {store.uri}"
-            )
+        places |= _registered(name, release, store)
     return places
+
+
+def _registered(name: str, release: CheckpointRef, store: StoreRef) -> dict[str, str]:
+    """Say what the registry answers about a release.
+
+    Raises:
+        DataError: it has no version of it.
+    """
+    try:
+        version = Lookup(store.tracking_uri).registered(name, release.statement)
+    except EngineError as error:
+        return {"registered": f"unknown, MLflow does not answer: {error}"}
+    if version is None:
+        raise DataError(
+            f"MLflow has no version of {name} for {release.uri}. Register it again from the "
+            f"statements: {REPAIR} {store.uri}"
+        )
+    model = f"models:/{name}/{version.number}"
+    aliases = ", ".join(f"models:/{name}@{alias}" for alias in sorted(version.aliases))
+    return {
+        "registered": f"{model}, {aliases or 'no alias'}",
+        "audit": f"pyflyte run workflows/audit.py audit --model {model} --store {store.uri}",
+    }

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from data_schemas.artifacts import CheckpointRef, DatasetRef
 from data_schemas.statements import Statement
 from tasks.errors import DataError
-from tasks.lineage.catalogue import RELEASED
 from tasks.lineage.lookup import Lookup
+from tasks.lineage.registry import RELEASED
 from tasks.lineage.statements import chain
 
 

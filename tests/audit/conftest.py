@@ -11,7 +11,7 @@ from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, ReportR
 from data_schemas.raw_files import RawFile
 from data_schemas.reports import Comparison, EvaluationReport, SuiteScore
 from data_schemas.settings import CurationSettings, MergeSettings, ReleaseSettings, SFTSettings
-from tasks.lineage.catalogue import MANIFEST_TAG
+from tasks.lineage.registry import MANIFEST_TAG
 from tasks.lineage.stage import stage
 from tasks.release.gate import decide
 from tasks.release.release import Candidate, release

@@ -11,7 +11,7 @@ import pytest
 from data_schemas.audits import AuditReport, NodeKind
 from tasks.audit.walk import audit
 from tasks.errors import EngineError, SettingsError
-from tasks.lineage.catalogue import connect
+from tasks.lineage.connection import connect
 
 RELEASED = "models:/tiny@released"
 

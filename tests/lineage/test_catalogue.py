@@ -11,9 +11,10 @@ from pydantic import BaseModel
 from data_schemas.artifacts import CheckpointRef, StoreRef
 from data_schemas.lineage_events import MetricsLogged, StageStarted
 from tasks.errors import DataError, EngineError, SettingsError
-from tasks.lineage.catalogue import Catalogue, connect, metric_name
+from tasks.lineage.catalogue import Catalogue, metric_name
+from tasks.lineage.connection import connect
 from tasks.lineage.lookup import Lookup
-from tasks.lineage.stage import stage
+from tasks.lineage.stage import stage, sync
 
 
 class Wide(BaseModel):
@@ -35,6 +36,10 @@ def release(store: StoreRef, execution, content: str, *, released: bool) -> Chec
 def aliases(store: StoreRef) -> dict[str, str]:
     found = connect(store.tracking_uri).get_registered_model("tiny").aliases
     return {name: str(version) for name, version in found.items()}
+
+
+def versions(store: StoreRef) -> list:
+    return connect(store.tracking_uri).search_model_versions("name = 'tiny'")
 
 
 def test_the_alias_moves_only_for_what_passed_and_the_old_holder_stays_known(store, execution):
@@ -73,6 +78,44 @@ def test_registering_twice_makes_one_version(store, execution):
     release(store, execution.model_copy(update={"id": "e2"}), "other", released=True)
 
     assert {"released": "2", "previous": "1"} == aliases(store)
+
+
+def test_a_release_that_mlflow_refuses_fails_by_name_and_is_registered_later(store, execution):
+    client = connect(store.tracking_uri)
+    Catalogue(store.tracking_uri).apply("e0.s", [StageStarted(stage="s", tags={}, params={})])
+    experiment = client.get_experiment_by_name("eachprompt").experiment_id
+    client.delete_experiment(experiment)
+    with pytest.raises(DataError, match=r"MLflow refused 'start' of exec-1\.release; it and what"):
+        release(store, execution, "model", released=True)
+    assert 1 == len(list(Path(store.uri, "spool").glob("exec-1.release.*.jsonl")))
+
+    client.restore_experiment(experiment)
+    sync(store)
+    assert {"released": "1"} == aliases(store)
+
+
+def test_a_release_is_not_registered_while_mlflow_is_away(store, execution):
+    away = store.model_copy(update={"tracking_uri": "http://127.0.0.1:9"})
+    with pytest.raises(EngineError, match="MLflow does not answer"):
+        release(away, execution, "model", released=True)
+    release(store, execution, "model", released=True)
+
+    assert {"released": "1"} == aliases(store)
+    assert 1 == len(versions(store))
+
+
+def test_the_registry_says_which_version_was_made(store, execution):
+    with stage("release", Wide(), store, execution, "c") as record:
+        with record.output("release") as out:
+            (out / "model.safetensors").write_text("x")
+        said = record.register("release", "tiny", released=True, tags={})
+        ref = record.ref("release", CheckpointRef)
+
+    assert "models:/tiny/1" == said
+    found = Lookup(store.tracking_uri).registered("tiny", ref.statement)
+    assert found is not None
+    assert ("1", ("released",)) == (found.number, found.aliases)
+    assert Lookup(store.tracking_uri).registered("tiny", "0" * 64) is None
 
 
 @pytest.mark.parametrize("said", [None, "http://mlflow.example"])
@@ -127,13 +170,6 @@ def test_an_mlflow_that_is_not_there_can_be_tried_again():
     with pytest.raises(EngineError):
         away.apply("e1.rl", [StageStarted(stage="rl", tags={}, params={})])
     assert "" == away.run_id("e1.rl")
-
-
-def test_a_file_that_is_no_database_can_be_tried_again(tmp_path):
-    (tmp_path / "mlflow.db").write_text("not a database" * 100)
-
-    with pytest.raises(EngineError, match="DatabaseError"):
-        Lookup(f"sqlite:///{tmp_path / 'mlflow.db'}").runs("s")
 
 
 def test_a_store_that_is_not_there_is_not_made_by_asking(tmp_path):

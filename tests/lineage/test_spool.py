@@ -80,8 +80,8 @@ def test_events_arrive_in_order_with_the_key_of_their_run(make, tmp_path):
     inbox, spool = Inbox(), make("e1.rl.one")
     fill(spool, 3)
     spool.append(FINISH)
+    spool.ship(inbox)
 
-    assert spool.ship(inbox)
     assert ["start", "metrics", "metrics", "metrics", "finish"] == [
         event.kind for _, event in inbox.got
     ]
@@ -114,22 +114,42 @@ def test_an_outage_keeps_the_rest_and_the_next_try_sends_it_once(make, tmp_path,
     spool.append(FACTS)
     inbox.away_after = 2
 
-    assert not spool.ship(inbox)
-    assert "MLflow does not answer" in caplog.text
+    with pytest.raises(EngineError, match="MLflow does not answer"):
+        spool.ship(inbox)
     inbox.away_after = None
-    assert spool.ship(inbox)
+    spool.ship(inbox)
     assert ["start", "metrics", "facts"] == [event.kind for _, event in inbox.got]
 
 
-def test_what_is_refused_for_good_does_not_block_the_rest(make, tmp_path, caplog):
+def test_a_refused_event_stays_in_its_spool_with_what_follows(make, tmp_path):
     inbox, spool = Inbox(), make("e1.rl")
     inbox.refuses = "facts"
     for event in (START, FACTS, FINISH):
         spool.append(event)
 
-    assert spool.ship(inbox)
-    assert ["start", "finish"] == [event.kind for _, event in inbox.got]
-    assert "MLflow refused facts of e1.rl: bad value" in caplog.text
+    for _ in range(2):
+        with pytest.raises(DataError, match=r"MLflow refused 'facts' of e1\.rl; .*: bad value"):
+            spool.ship(inbox)
+    assert ["start"] == [event.kind for _, event in inbox.got]
+    inbox.refuses = ""
+    spool.ship(inbox)
+    assert ["start", "facts", "finish"] == [event.kind for _, event in inbox.got]
+
+
+def test_a_refused_event_does_not_stop_other_spools(make, tmp_path, caplog):
+    for name, event in (("refused", FACTS), ("taken", START)):
+        spool = make(name)
+        spool.append(event)
+        spool.append(FINISH)
+        spool.close(shipped=False)
+    inbox = Inbox()
+    inbox.refuses = "facts"
+    left = ship_left_over(tmp_path, inbox)
+
+    assert ["refused"] == [path.name.split(".")[0] for path in left.spools]
+    assert left.reachable
+    assert {"taken"} == {run for run, _ in inbox.got}
+    assert "MLflow refused 'facts' of refused" in caplog.text
 
 
 def test_a_crash_before_the_offset_moves_sends_the_same_events_again(make, tmp_path):
@@ -152,7 +172,7 @@ def test_a_torn_last_line_is_left_out_and_the_rest_arrives(make, tmp_path, caplo
     with caplog.at_level(logging.WARNING):
         left = ship_left_over(tmp_path, inbox)
 
-    assert [] == left
+    assert () == left.spools
     assert ["start", "metrics", "metrics", "finish"] == [event.kind for _, event in inbox.got]
     assert "KILLED" == inbox.got[-1][1].status
     assert "a torn line of 24 bytes is left out" in caplog.text
@@ -163,7 +183,7 @@ def test_a_spool_in_use_is_left_alone(make, tmp_path):
     fill(spool, 2)
     inbox = Inbox()
 
-    assert [] == ship_left_over(tmp_path, inbox)
+    assert () == ship_left_over(tmp_path, inbox).spools
     assert [] == inbox.got
 
 
@@ -182,9 +202,10 @@ os.kill(os.getpid(), 9)
     subprocess.run([sys.executable, "-c", script, str(tmp_path)], cwd=root, check=False)
     inbox = Inbox()
     inbox.away_after = 0
-    assert 1 == len(ship_left_over(tmp_path, inbox))
+    left = ship_left_over(tmp_path, inbox)
+    assert (1, False) == (len(left.spools), left.reachable)
     inbox.away_after = None
-    assert [] == ship_left_over(tmp_path, inbox)
+    assert () == ship_left_over(tmp_path, inbox).spools
     ship_left_over(tmp_path, inbox)
 
     assert [0, 1, 2] == inbox.steps()
@@ -197,7 +218,8 @@ def test_a_shipped_spool_moved_back_is_logged_again(make, tmp_path):
     spool = make("e1.rl")
     fill(spool, 2)
     spool.append(FINISH)
-    spool.close(shipped=spool.ship(Inbox()))
+    spool.ship(Inbox())
+    spool.close(shipped=True)
     (filed,) = (tmp_path / "shipped").iterdir()
     filed.rename(tmp_path / filed.name)
     inbox = Inbox()

@@ -12,7 +12,8 @@ from moto import mock_aws
 from data_schemas.artifacts import CheckpointRef, DatasetRef, StoreRef
 from data_schemas.settings import MergeSettings, SFTSettings
 from tasks.errors import DataError, TamperError
-from tasks.lineage.catalogue import KEY, connect
+from tasks.lineage.connection import connect
+from tasks.lineage.registry import KEY
 from tasks.lineage.stage import stage, sync, workplace
 from tasks.lineage.statements import load_executions, load_statement
 from tasks.store.interface import store_at

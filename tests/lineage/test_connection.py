@@ -1,0 +1,85 @@
+"""Where MLflow may be, and what a process that dies while its database is created leaves."""
+
+import sqlite3
+from contextlib import closing
+
+import pytest
+
+from tasks.errors import DataError, SettingsError
+from tasks.lineage.connection import check_tracking_uri, connect
+from tasks.lineage.lookup import Lookup
+
+
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "http://mlflow.example",
+        "https://user:word@mlflow.example:5000/base",
+        "postgresql+psycopg://mlflow@db/mlflow",
+        "mysql+pymysql://db/mlflow",
+        "sqlite:////store/mlflow.db",
+    ],
+)
+def test_servers_and_databases_are_taken(uri):
+    check_tracking_uri(uri)
+
+
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "nonsense",
+        "",
+        "mlruns",
+        "/store/mlruns",
+        "file:///store/mlruns",
+        "htp://mlflow.example",
+        "http://",
+        "http:///path",
+        "http://[half",
+        "sqlite://mlflow.db",
+        "sqlite:///relative.db",
+        "sqlite:////",
+        "s3://bucket/mlflow",
+        "databricks",
+        "[bold]x",
+    ],
+)
+def test_a_uri_that_no_mlflow_can_have_is_refused_by_name(uri):
+    with pytest.raises(SettingsError, match=r"neither http\(s\)://HOST.*MLFLOW_TRACKING_URI"):
+        check_tracking_uri(uri)
+
+
+def test_a_refused_uri_does_not_show_its_password():
+    with pytest.raises(SettingsError) as refused:
+        connect("htp://user:word@mlflow.example")
+    assert "word" not in str(refused.value)
+
+
+def test_a_database_that_cannot_be_created_is_the_users_to_correct(tmp_path):
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(SettingsError, match="cannot be created: File exists"):
+        connect(f"sqlite:///{tmp_path / 'file' / 'mlflow.db'}")
+
+
+@pytest.mark.parametrize("content", [b"not a database" * 100, b""], ids=["text", "empty"])
+def test_a_file_that_is_no_mlflow_store_is_named_with_the_command_that_rebuilds_it(
+    tmp_path, content
+):
+    path = tmp_path / "mlflow.db"
+    path.write_bytes(content)
+
+    expected = f"{path} is not usable.*python -m tasks.audit.repair --store {tmp_path}"
+    with pytest.raises(DataError, match=expected):
+        Lookup(f"sqlite:///{path}")
+    assert content == path.read_bytes()
+
+
+def test_a_database_with_half_of_its_tables_is_named(tmp_path):
+    path = tmp_path / "mlflow.db"
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("CREATE TABLE alembic_version (version_num VARCHAR(32))")
+        database.execute("INSERT INTO alembic_version VALUES ('451aebb31d03')")
+        database.commit()
+
+    with pytest.raises(DataError, match=r"its schema is 451aebb31d03, not [0-9a-f]{12}"):
+        connect(f"sqlite:///{path}")
