@@ -18,12 +18,15 @@ from pydantic import AfterValidator, Field
 
 from data_schemas.prompts import Problem
 from data_schemas.verdicts import Verdict, response_fault, scored
-from tasks.rewards.choice_words import (
-    AND_WORDS,
+from tasks.rewards.denials import (
     DENIED_AFTER,
     DENIED_BEFORE,
     HEDGED_AFTER,
     HEDGED_BEFORE,
+    WINDOW,
+    clauses,
+    fold,
+    plain,
 )
 from tasks.rewards.protocol import Gold, verify_answer
 
@@ -32,18 +35,33 @@ MAX_MENTIONS = 500
 _MARKER = re.compile(
     unicodedata.normalize(
         "NFKC",
-        r"####|\\boxed|(?:final\s+)?answer\s*(?:is(?!n['\u2019]t)|:)|jawapan(?:nya)?\s*(?:akhir\s*)?(?:ialah|adalah|:)|"
-        r"jawaban(?:nya)?\s*(?:akhir\s*)?(?:adalah|ialah|:)|resposta\s*(?:final\s*)?(?:é|:)|"
-        r"đáp\s*án\s*(?:là|:)|câu\s*trả\s*lời\s*(?:là|:)|คำตอบ\s*(?:คือ|:)|答案\s*(?:是|為|为|:)",
+        r"####|\\boxed|(?:(?<!\w)(?:the|so|thus|hence|therefore),?\s+)*"
+        r"(?:(?<!\w)final\s+)?answer\s*(?:is(?!\w|')|:)|"
+        r"jawapan(?:nya)?\s*(?:akhir\s*|yang\s+(?:betul|tepat)\s*)?(?:ialah|adalah|:)|"
+        r"jawaban(?:nya)?\s*(?:akhir\s*|yang\s+(?:benar|tepat)\s*)?(?:adalah|ialah|:)|"
+        r"(?:(?<!\w)a\s+)?resposta\s*(?:final\s*|cert[ao]\s*|corret[ao]\s*)?(?:é|:)|"
+        r"(?:(?<!\w)la\s+)?respuesta\s*(?:final\s*|correcta\s*)?(?:es(?!\w)|:)|"
+        r"(?:(?<!\w)la\s+)?(?:bonne\s+)?réponse\s*(?:finale\s*|correcte\s*)?(?:est(?!\w)|:)|"
+        r"(?:(?<!\w)die\s+)?(?:richtige\s+)?antwort\s*(?:ist(?!\w)|lautet|:)|"
+        r"(?:(?<!\w)la\s+)?risposta\s*(?:finale\s*|giusta\s*|corretta\s*)?(?:è|:)|"
+        r"đáp\s*án\s*(?:đúng\s*)?(?:là|:)|câu\s*trả\s*lời\s*(?:đúng\s*)?(?:là|:)|"
+        r"คำตอบ\s*(?:คือ|:)|(?:正[確确])?答案\s*(?:是|為|为|:)",
     )
 )
-_SIGNS = dict.fromkeys(".!,;:…。、()\n", " | ") | {"?": " ? ", "&": " & "}
-_WINDOW = 120
-"""Characters before and after an option that are searched for a denial."""
-_AND = "|".join(AND_WORDS)
+"""Announces the answer. An article belongs to it: "A resposta" does not name option A."""
+_STYLE = re.compile(r"\\(?:text(?:bf|it|rm)?|math(?:bf|rm))\s*(?=\{)")
+_AND = "and|dan|e|y|et|und|và|และ|กับ|和|與|与|及|跟|暨"
+"""Words that may replace `&` in the name of an option."""
 _SPACELESS_AND = re.compile(r"(?<=\S)(?:และ|[和與与及])(?=\S)")
 _WORD_LETTERS = frozenset("aeiouy")
 """Options of one letter that are also words: "a" is an article."""
+_LETTER_ALONE = re.compile(
+    rf"(?<!\w)([{''.join(sorted(_WORD_LETTERS))}])(?=[*_\"”`]|\s+[-\u2013\u2014]\s)"
+)
+"""Such a letter with a sign after it, which no word has."""
+_AFTER_LETTER = (
+    "is|are|or|because|since|as|é|es|est|ist|adalah|ialah|karena|kerana|vì|porque|parce|weil"
+)
 _SPACELESS = ("CJK", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR")
 _Span = tuple[int, int]
 
@@ -69,20 +87,6 @@ def verify(problem: Problem, response: str) -> Verdict:
     return verify_answer(problem, response, Choice, _check)
 
 
-def fold(text: str) -> str:
-    """Normalise text for the comparison of options: NFKC, case folding, no invisible characters.
-
-    Punctuation becomes a space. Combining marks stay, because Thai vowels are among them.
-    """
-    text = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
-    kept = (
-        " " if unicodedata.category(char)[0] in "PSZ" or char.isspace() else char
-        for char in text
-        if unicodedata.category(char) not in ("Cf", "Cc") or char.isspace()
-    )
-    return " ".join("".join(kept).split())
-
-
 def _check(gold: Choice, answer: str) -> Verdict:
     asserted = _asserted(gold, answer)
     named = _mentions(gold.correct, asserted, right=True)
@@ -105,35 +109,26 @@ def _check(gold: Choice, answer: str) -> Verdict:
         return scored(0.0, "wrong", f"none of {list(gold.correct)[:4]!r} in {asserted[:80]!r}")
     if any(_is_denied(asserted, span) for span in right):
         return scored(0.0, "wrong", f"denied in {asserted[:80]!r}")
-    asks = any(
-        unicodedata.normalize("NFKC", alias).rstrip().endswith("?") for alias in gold.correct
-    )
-    if any(_is_hedged(asserted, span, asks=asks) for span in right):
+    asking = [alias for alias in gold.correct if plain(alias).rstrip().endswith("?")]
+    asked = _mentions(asking, asserted, right=True)
+    if any(_is_hedged(asserted, span, asks=span in asked) for span in right):
         return scored(0.0, "hedged", asserted[:80])
     return scored(1.0, "correct", asserted[:80])
 
 
 def _asserted(gold: Choice, answer: str) -> str:
-    text = unicodedata.normalize("NFKC", answer).casefold()
+    """Return the clauses that answer: those after the marker, and options alone before it."""
+    text = _LETTER_ALONE.sub(r"\1 | ", _STYLE.sub("", plain(answer)))
     marker = _MARKER.search(text)
     if marker is None or not fold(text[marker.end() :]):
-        return _clauses(text)
-    lead = _clauses(text[: marker.start()])[-_WINDOW:]
+        return clauses(text)
+    before = text[: marker.start()]
+    lead = clauses(before)[-WINDOW:]
     taken_back = DENIED_BEFORE.search(lead) or HEDGED_BEFORE.search(lead)
     said = " ".join((lead if taken_back else "", text[marker.end() :]))
     names = {fold(alias) for option in (gold.correct, *gold.others) for alias in option}
-    # The line of the marker is no answer of its own: "A resposta é B" does not state option A.
-    whole = text[: marker.start()].rpartition("\n")[0]
-    before = [line for line in whole.splitlines() if fold(line) in names]
-    return " | ".join(_clauses(part) for part in (*before, said))
-
-
-def _clauses(text: str) -> str:
-    """Fold a text but keep `&`; write `|` at the end of a clause and `?` at that of a question."""
-    text = unicodedata.normalize("NFKC", text).casefold().replace("&amp;", "&")
-    words = "".join(_SIGNS.get(char, char) for char in text).split()
-    folded = " ".join(word if word in ("|", "?", "&") else fold(word) for word in words)
-    return " ".join(folded.split()).lstrip("|? ").rstrip("| ")
+    alone = [line for line in before.splitlines() if fold(line.replace("|", " ")) in names]
+    return " | ".join(clauses(part) for part in (*alone, said))
 
 
 def _mentions(aliases: Sequence[str], text: str, *, right: bool) -> list[_Span]:
@@ -143,8 +138,8 @@ def _mentions(aliases: Sequence[str], text: str, *, right: bool) -> list[_Span]:
         pattern = _pattern(alias)
         if right and len(fold(alias)) == 1 and fold(alias).isascii():
             pattern = rf"\A{pattern}"
-        elif fold(alias) in _WORD_LETTERS:
-            pattern += rf"(?= ?[|?]| ?$| (?:is|are|or|&|{_AND})(?!\w))"
+        if fold(alias) in _WORD_LETTERS:
+            pattern += rf"(?= ?[|?]| ?$| (?:{_AFTER_LETTER}|&|{_AND})(?!\w))"
         found += [match.span() for match in islice(re.finditer(pattern, text), MAX_MENTIONS + 1)]
     return found
 
@@ -162,13 +157,13 @@ def _is_hedged(text: str, span: _Span, *, asks: bool) -> bool:
     """Say whether an option is a guess; one that is a question itself keeps its mark."""
     before, after = _around(text, span)
     if asks:
-        after = after.lstrip(" ?")
+        after = after.lstrip(" ?|")
     return bool(HEDGED_BEFORE.search(before) or HEDGED_AFTER.match(after))
 
 
 def _around(text: str, span: _Span) -> tuple[str, str]:
     start, end = span
-    return text[max(0, start - _WINDOW) : start], text[end : end + _WINDOW]
+    return text[max(0, start - WINDOW) : start], text[end : end + WINDOW]
 
 
 @lru_cache(maxsize=4096)
@@ -177,13 +172,11 @@ def _pattern(alias: str) -> str:
 
     Its `&` may be written as a word or left out, its "and" as `&`.
     """
-    words = [
-        word for word in _SPACELESS_AND.sub(" & ", _clauses(alias)).split() if word not in "|?"
-    ]
+    words = [word for word in _SPACELESS_AND.sub(" & ", clauses(alias)).split() if word not in "|?"]
     words = words or fold(alias).split()
     pattern, last = "", ""
     for place, word in enumerate(words):
-        joins = 0 < place < len(words) - 1 and (word == "&" or word in AND_WORDS)
+        joins = 0 < place < len(words) - 1 and (word == "&" or word in _AND.split("|"))
         gap = "[ |?]*" if last and (_spaceless(last[-1]) or _spaceless(word[0])) else "[ |?]+"
         if joins:
             pattern += rf"(?:[ |?]*(?:&|{_AND}))" + ("?" if "&" in alias else "")

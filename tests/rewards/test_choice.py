@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.rewards.choice import fold, verify
+from tasks.rewards.choice import verify
 
 SHOES = {
     "correct": ["Shoes", "鞋子", "sepatu", "kasut", "sapatos", "รองเท้า", "giày dép"],
@@ -222,12 +222,66 @@ def test_an_article_is_not_option_a(problem, response: str, expected: float) -> 
         ({"correct": ["B"], "others": [["A"]]}, "A\nA resposta é B.", 0.0),
         ({"correct": ["B", "How bad is it?"], "others": [["A"]]}, '"How bad is it?"', 1.0),
         ({"correct": ["B", "How bad is it?"], "others": [["A"]]}, "Maybe how bad is it?", 0.0),
+        ({"correct": ["B", "How bad is it?"], "others": [["A"]]}, "How bad is it??", 1.0),
+        ({"correct": ["B", "How bad is it?"], "others": [["A"]]}, "How bad is it?!", 1.0),
+        ({"correct": ["B", "How bad is it?"], "others": [["A"]]}, "B. How bad is it?", 1.0),
+        ({"correct": ["B", "How bad is it?"], "others": [["A"]]}, "B?", 0.0),
+        ({"correct": ["B"], "others": [["A"]]}, "\\boxed{\\text{B}}", 1.0),
+        ({"correct": ["B"], "others": [["A"]]}, "B. A resposta é a segunda", 1.0),
     ],
 )
 def test_what_surrounds_an_answer_is_read_as_people_read_it(
     problem, gold, response: str, expected: float
 ) -> None:
     assert expected == verify(problem("choice", gold), response).score
+
+
+SIGNED = ["A. {}", "A) {}", "(A) {}", "**A** {}", "A: {}", "A, {}", "A - {}", "A! {}", "A\n{}"]
+ANNOUNCED = [
+    "The answer is B.",
+    "Answer: B",
+    "A resposta é B.",
+    "Jawabannya adalah B",
+    "Jawapannya ialah B",
+    "Đáp án là B",
+    "คำตอบคือ B",
+    "答案是B",
+    "La respuesta es B",
+    "La réponse est B",
+    "Die Antwort ist B",
+    "La risposta è B",
+    "#### B",
+    "\\boxed{B}",
+]
+
+
+@pytest.mark.parametrize("announced", ANNOUNCED)
+def test_an_announced_answer_is_read_and_repairs_no_earlier_one(problem, announced: str) -> None:
+    gold = problem("choice", {"correct": ["B"], "others": [["A"], ["C"]]})
+
+    assert 1.0 == verify(gold, announced).score
+    assert [] == [first for first in SIGNED if verify(gold, first.format(announced)).score]
+
+
+@pytest.mark.parametrize(
+    ("response", "expected"),
+    [
+        ("A shoe", 0.0),
+        ("A melhor opção é a segunda", 0.0),
+        ("A resposta é a segunda", 0.0),
+        ("A", 1.0),
+        ("(A) shoe", 1.0),
+        ("A - a shoe", 1.0),
+        ("**A** it is worn", 1.0),
+        ("A é a resposta", 1.0),
+        ("A because it fits", 1.0),
+        ("A resposta é A.", 1.0),
+    ],
+)
+def test_an_article_is_not_the_right_option_a(problem, response: str, expected: float) -> None:
+    gold = problem("choice", {"correct": ["A"], "others": [["B"], ["C"]]})
+
+    assert expected == verify(gold, response).score
 
 
 def test_a_flood_of_options_is_the_response_s_fault(problem) -> None:
@@ -261,11 +315,6 @@ def test_an_alias_of_nothing_but_signs_is_an_abstention(problem) -> None:
     verdict = verify(problem("choice", {"correct": ["--"]}), "Shoes")
 
     assert (None, "bad_gold") == (verdict.score, verdict.reason)
-
-
-@given(st.text())
-def test_folding_twice_changes_nothing(text: str) -> None:
-    assert fold(text) == fold(fold(text))
 
 
 @given(

@@ -11,10 +11,11 @@ import itertools
 import re
 from dataclasses import dataclass
 
+from tasks.rewards.denials import WINDOW, denied_before
 from tasks.rewards.maths.numerals import spelled_beside_digits
 from tasks.rewards.maths.parse import MAX_CHARACTERS
 from tasks.rewards.maths.prose import is_number, stated
-from tasks.rewards.maths.words import NEGATED_LAST, OR
+from tasks.rewards.maths.words import OR
 
 MAX_GAP = 40
 """Characters between boxes that state one list."""
@@ -40,10 +41,11 @@ _OR_AFTER = re.compile(
     rf"[\s$}})\]\\]{{0,6}}(?P<or>[^\W\d_]{{1,4}})\s{{1,3}}"
     rf"(?:is\s|perhaps\s|maybe\s)?{_NUMBER_BESIDE}(?![\w\\])"
 )
-_EITHER_BEFORE = re.compile(
-    rf"(?<!\w)(?:either|entweder|soit|antara)\s{{1,3}}{_NUMBER_BESIDE},?\s{{1,3}}"
-    r"[^\W\d_]{1,4}\s{1,3}\$?$"
+_OR_BEFORE = re.compile(
+    rf"(?:(?<!\w)(?:either|entweder|soit|antara)\s{{1,3}}|(?<![\w.,\\=])(?<!=\s)(?=[^,]*$))"
+    rf"{_NUMBER_BESIDE},?\s{{1,3}}(?P<or>[^\W\d_]{{1,4}})\s{{1,3}}\$?$"
 )
+"""An alternative before a box; `x = 1/5, or` says the same in other words."""
 _CALCULATION = re.compile(r"<<[^<>\n]*>>")  # GSM8K's calculator notes
 _LABEL = (
     r"(?:final[ \t]{1,3})?answer|ans|jawaban(?:nya)?(?:[ \t]{1,3}akhir)?|jawapan(?:nya)?|"
@@ -66,7 +68,9 @@ _MARK = re.compile(
     rf"(?:答案|คำตอบ)(?:{_COPULA}|[:：])",
     re.IGNORECASE | re.MULTILINE,
 )
-_SENTENCE_END = re.compile(r"\n|[.!?]\s+(?=[A-ZÀ-Þ])|。")
+_LEAD = re.compile(r"[^\d\\]*")
+"""What stands before the first number."""
+_SENTENCE_END = re.compile(r"\n|(?:[.!]|(?<=\?))\s+(?=[A-ZÀ-Þ])|。")
 _CLAUSE_END = re.compile(r"[,;]\s|\s(?=so|thus|hence|which|because)", re.IGNORECASE)
 _DISPLAYED = re.compile(r"\s{0,9}[:*]{0,4}\s{0,9}(?:\\\[(.*?)\\\]|\$\$(.*?)\$\$)", re.DOTALL)
 
@@ -103,21 +107,25 @@ def lenient(text: str, language: str) -> list[Place]:
     found, first_mark = boxes(text), len(text)
     boxed = _BOX.search(text)
     phrases: list[Place] = []
+    denials: list[Place] = []
     for place, mark in enumerate(_MARK.finditer(text)):
         if place == MAX_MARKS:
             return []
         first_mark = min(first_mark, mark.start())
         phrase, how = _phrase(text, mark), "marked line" if mark[0][0] == "#" else "sentence"
-        if boxed:
+        if how == "sentence" and denied_before(text[max(0, mark.start() - WINDOW) : mark.end()]):
+            denials.append(Place(f"\\ne {phrase}", "denial"))
+        elif boxed:
             phrases += _beside_box(phrase, how, language)
         elif re.search(r"\w", phrase):
-            phrases += _stated(phrase, how, language, leading=True)
+            stating = _stated(phrase, how, language, leading=True)
+            (denials if stating[0].how == "denial" else phrases).extend(stating)
     if boxed and not found:
         return []
     if boxed:
         first_mark = min(first_mark, boxed.start())
     if not found and not phrases:
-        return _distinct(_unmarked(text, language))
+        return denials or _distinct(_unmarked(text, language))
     head = text[: min(first_mark, MAX_CHARACTERS)].strip().partition("\n")[0]
     heads = [Place(head, "first line")] if is_number(head, language) else []
     return _distinct(heads + found + phrases)
@@ -132,15 +140,13 @@ def boxes(text: str) -> list[Place]:
     places: list[Place] = []
     for start, end, opened in _box_spans(text):
         before, after = text[max(0, opened - MAX_GAP) : opened], text[end + 1 : end + 1 + MAX_GAP]
-        denied = NEGATED_LAST.search(before) or re.search(r"(?:\\neq?|≠|\\not\s?=)[\s$]*$", before)
+        denied = len(places) < MAX_MARKS and denied_before(before)
+        denied = denied or re.search(r"(?:\\neq?|≠|\\not\s?=)[\s$]*$", before)
         content = text[start:end]
         places.append(Place(f"\\ne {content}" if denied else content, "box"))
-        beside = _OR_AFTER.match(after)
-        if beside and OR.fullmatch(beside["or"]):
-            places.append(Place(beside["value"], "beside a box"))
-        either = _EITHER_BEFORE.search(before)
-        if either:
-            places.append(Place(either["value"], "beside a box"))
+        for beside in (_OR_AFTER.match(after), _OR_BEFORE.search(before)):
+            if beside and OR.fullmatch(beside["or"]):
+                places.append(Place(beside["value"], "beside a box"))
     return places
 
 
@@ -203,7 +209,12 @@ def _beside_box(phrase: str, how: str, language: str) -> list[Place]:
 
 def _stated(sentence: str, how: str, language: str, *, leading: bool) -> list[Place]:
     parts = stated(sentence, language, leading=leading)
-    return [Place(part, how, sentence) for part in parts] or [Place(sentence, how)]
+    if parts:
+        return [Place(part, how, sentence) for part in parts]
+    lead = _LEAD.match(sentence)
+    if lead and denied_before(lead[0]):
+        return [Place(f"\\ne {sentence}", "denial")]
+    return [Place(sentence, how)]
 
 
 def _unmarked(text: str, language: str) -> list[Place]:

@@ -41,6 +41,7 @@ _BELOW_100 = rf"(?:(?:{_TENS})(?:{_GAP}(?:{_ONES}))?|{_TEENS}|{_ONES})"
 _BELOW_1000 = rf"(?:(?:a|{_BELOW_100}){_GAP}hundred(?:{_GAP}(?:and\s+)?{_BELOW_100})?|{_BELOW_100})"
 _GROUP_GAP = rf"(?:,(?=[^,]*hundred))?{_GAP}(?:and\s+)?"
 _SPELLED = re.compile(
+    r"(?:(?:it|that|this) (?:is|equals)\s+|(?:it|that)['’]s\s+|there (?:are|is)\s+)?"
     r"(?:(?:exactly|simply|just|equal to)\s+)?(?P<minus>(?:minus|negative)\s+)?(?:zero|"
     rf"(?:(?P<millions>a|{_BELOW_1000}){_GAP}million(?:{_GROUP_GAP}|\b))?"
     rf"(?:(?P<thousands>a|{_BELOW_1000}){_GAP}thousand(?:{_GROUP_GAP}|\b))?"
@@ -49,9 +50,15 @@ _SPELLED = re.compile(
     r"minus|times|dozens)(?:percent|per cent|[a-z]{2,}s))?",
     re.IGNORECASE,
 )
+_NUMBER_WORD = rf"(?:{_TENS}|{_TEENS}|{_ONES}|hundred|thousand|million|dozen|zero)(?![A-Za-z])"
+_NEXT_WORD = rf"[\s\u2010-]{{1,3}}(?:and\s)?{_NUMBER_WORD}"
+_NUMBER_WORDS = rf"(?:(?:minus|negative|an?)\s)?{_NUMBER_WORD}(?:{_NEXT_WORD}){{0,8}}"
 _BESIDE_DIGITS = re.compile(
-    rf"(?<!\w)(?P<first>{_BELOW_100})(?=\s(?:or|to)\s[\d$\\])|"
-    rf"(?<=[\d$}})]\s)(?P<joined>(?:or|to)\s)(?P<second>{_BELOW_100})(?![\w-])",
+    rf"(?<![\w-])(?P<first>{_NUMBER_WORDS})(?=(?:,?\s(?:or|to|through)\s|\s?[–—/]\s?)[\d$\\])|"
+    rf"(?<=between\s)(?P<lower>{_NUMBER_WORDS})(?=\sand\s[\d$\\])|"
+    rf"(?<=[\d$}})])(?P<joined>,?\s(?:or|to|through)\s(?:(?:else|maybe|perhaps|possibly)\s)?|"
+    rf"\s?[–—/]\s?|(?:,|,?\sand)\s(?={_NUMBER_WORDS}[.!)\s]{{0,9}}$))"
+    rf"(?P<second>{_NUMBER_WORDS})(?![\w-])",
     re.IGNORECASE,
 )
 MAX_SPELLED = 150
@@ -131,7 +138,7 @@ def spelled_out(text: str) -> str:
 def spelled_beside_digits(text: str) -> str:
     """Rewrite a number in words that is one of two alternatives or ends: `5 or six`."""
     return _BESIDE_DIGITS.sub(
-        lambda m: f"{m['joined'] or ''}{_below_1000(m['first'] or m['second'])}", text
+        lambda m: f"{m['joined'] or ''}{spelled_out(m['first'] or m['lower'] or m['second'])}", text
     )
 
 

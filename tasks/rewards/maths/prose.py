@@ -7,17 +7,17 @@ A sentence that hedges (`either 5 or 3`), gives a range (`between 2 and 3`), com
 # ruff: noqa: RUF001 - signs that people type
 import re
 
+from tasks.rewards.denials import denied_after, denied_before
 from tasks.rewards.maths import units
 from tasks.rewards.maths.latex_terms import symbols
 from tasks.rewards.maths.numerals import spelled_out
 from tasks.rewards.maths.parse import Answer, parse
 from tasks.rewards.maths.words import (
+    ALTERNATIVE_FOLLOWS,
     BETWEEN_LAST,
     COMPARED_LAST,
-    DENIED_FIRST,
     JOINED,
     MORE_FOLLOWS,
-    NEGATED_LAST,
     NEGATION,
     OPENS_RANGE,
     OR,
@@ -52,7 +52,7 @@ def stated(phrase: str, language: str, *, leading: bool) -> tuple[str, ...]:
         leading: the number with which the sentence begins counts, else the last one.
     """
     phrase = _STYLE.sub(r"\1", phrase.replace("\\$", "USD ")).strip().strip("*_ ")
-    if not phrase:
+    if not phrase or phrase[-1] == "?":
         return ()
     formula = re.fullmatch(_FORMULA, phrase.rstrip(" .。"), re.DOTALL) or _is_formula(phrase)
     if formula or _whole(parse(phrase, language)):
@@ -71,7 +71,7 @@ def _is_uncertain(left: str) -> bool:
     """Say whether a name is denied or one of several: `not x =`, `either 1 or x =`."""
     before = _NAME_LAST.sub("", left)
     return bool(
-        NEGATED_LAST.search(before)
+        denied_before(before)
         or COMPARED_LAST.search(before)
         or OR_LAST.search(before)
         or BETWEEN_LAST.search(before)
@@ -92,20 +92,32 @@ def _numbers(phrase: str, leading: bool) -> tuple[str, ...]:
         value = _text(phrase, run)
         if kept and OR.search(before):
             return (kept[-1], value)
-        denied = NEGATED_LAST.search(before) or DENIED_FIRST.search(after)
-        denied = denied or (NEGATION.search(after) and (last or not NEGATED_LAST.search(after)))
-        if denied or COMPARED_LAST.search(before) or MORE_FOLLOWS.match(after):
+        rest = phrase[run.start() + len(run[0].rstrip(" ,(")) :]
+        opens = leading and place == 0 and _OPENING.fullmatch(before) is not None
+        if (
+            denied_before(before)
+            or denied_after(rest)
+            or COMPARED_LAST.search(before)
+            or MORE_FOLLOWS.match(after)
+            or (not opens and _is_denied_later(after, last))
+        ):
             continue
+        if OR_LAST.search(before) or (last and ALTERNATIVE_FOLLOWS.match(rest)):
+            return ()  # 5 or none, six or 5
         kept.append(value)
-        goes_on = not last and (OR.search(after) or JOINED.fullmatch(after))
-        if leading and place == 0 and _OPENING.fullmatch(before) and not goes_on:
+        if opens and (last or not (OR.search(after) or JOINED.fullmatch(after))):
             break
     return tuple(kept[-1:])
 
 
+def _is_denied_later(after: str, last: bool) -> bool:
+    """Say whether a negation follows that belongs to no later number."""
+    return NEGATION.search(after) is not None and (last or not denied_before(after))
+
+
 def is_number(text: str, language: str) -> bool:
     """Say whether the text is one number with at most a short unit."""
-    if len(text) > 100 or "=" in text or not re.search(r"\d", spelled_out(text)):
+    if len(text) > 100 or re.search(r"[=?]", text) or not re.search(r"\d", spelled_out(text)):
         return False
     answer = parse(text, language)
     value = answer.kind == "based" or (answer.term is not None and not symbols(answer.term))
@@ -147,7 +159,7 @@ def _separate(phrase: str, run: re.Match[str]) -> bool:
     if run["formula"]:
         return re.search(r"\w", run[0]) is not None
     after = re.match(r"[A-Za-z_]+", phrase[run.end() :])
-    return after is None or run[0][-1] in " /" or after[0].casefold() in units.KNOWN
+    return after is None or run[0][-1] in " /(" or after[0].casefold() in units.KNOWN
 
 
 def _text(phrase: str, run: re.Match[str]) -> str:

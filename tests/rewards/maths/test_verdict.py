@@ -1,5 +1,6 @@
 """One reading for both verifiers: the classes of answers that were misjudged, and no way out."""
 
+# ruff: noqa: RUF001 - signs that people type
 import json
 from functools import partial
 
@@ -67,12 +68,86 @@ def test_right_answers_score_one(verify, value: str, response: str) -> None:
         ("8", "between 8 and 9"),
         ("8", "not 8"),
         ("8", "7-8"),
+        ("8", "8 or six"),
+        ("8", "six or 8"),
+        ("8", "8 or a dozen"),
+        ("8", "8, or minus six"),
+        ("8", "8 to one hundred"),
+        ("8", "between two and 8"),
+        ("8", "\\boxed{8} or six"),
+        ("8", "six or \\boxed{8}"),
+        ("8", "6 or \\boxed{8}"),
+        ("8", "It won't be 8"),
+        ("8", "It doesnʼt equal 8"),
+        ("8", "The answer can’t be \\boxed{8}"),
+        ("8", "It isnt 8"),
+        ("8", "I don't think the answer is 8"),
+        ("8", "8? No."),
         ("\\sum_{k=0}^{3} k", "\\boxed{\\foo}"),
         ("\\sum_{k=0}^{3} k", "I do not know"),
     ],
 )
 def test_a_response_cannot_escape_into_an_abstention(verify, value: str, response: str) -> None:
     assert 0.0 == verify(problem_of(value), response).score
+
+
+@pytest.mark.parametrize(
+    ("language", "response"),
+    [
+        ("id", "Jawabannya tidaklah 8"),
+        ("id", "8 atau enam"),
+        ("id", "enam atau 8"),
+        ("id", "8 keliru"),
+        ("ms", "Jawapannya bukannya 8"),
+        ("ms", "kurang daripada 8"),
+        ("vi", "Đáp án không thể là 8"),
+        ("vi", "8 hoặc sáu"),
+        ("th", "คำตอบไม่เท่ากับ 8"),
+        ("th", "8 หรือหก"),
+        ("zh", "答案不等于8"),
+        ("zh", "答案：不是8"),
+        ("pt", "A resposta não pode ser 8"),
+        ("pt", "8 ou seis"),
+        ("pt", "8 está errado"),
+        ("es", "No puede ser 8"),
+        ("fr", "ce ne peut être 8"),
+        ("de", "Die Antwort ist keineswegs 8"),
+    ],
+)
+def test_a_denial_or_an_alternative_in_any_language_states_nothing(language, response) -> None:
+    assert 0.0 == final_answer.verify(problem_of("8", language), response).score
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        "The answer is 8, not 9.",
+        "The answer is 8 (not 9).",
+        "The answer is not 9. The answer is 8.",
+        "I don't think the answer is 9. The answer is 8.",
+        "The answer is 8, which isn't obvious.",
+        "The answer is none other than 8",
+        "It is nothing but 8",
+        "So 20 - 12 = 8 students do not play either game.",
+        "It solves to x = 1/5 + 7.8, or $\\boxed{8}$.",
+        "The answer is about 8",
+        "It is eight",
+    ],
+)
+def test_words_that_deny_something_else_leave_the_answer(response: str) -> None:
+    assert (1.0, "correct") == (
+        (verdict := final_answer.verify(problem_of("8"), response)).score,
+        verdict.reason,
+    )
+
+
+def test_a_box_beside_another_stated_value_is_right_for_the_strict_verifier_alone() -> None:
+    """The strict verifier reads boxes only; the lenient one everything that is stated."""
+    for other in ("three", "3"):
+        response = f"The answer is {other}. \\boxed{{8}}"
+
+        assert "correct" == rule_answer.verify(problem_of("8"), response).reason
+        assert "several_answers" == final_answer.verify(problem_of("8"), response).reason
 
 
 @VERIFIERS

@@ -1,0 +1,190 @@
+"""Words around an answer that withdraw it: not X, X is wrong, maybe X, X or Y.
+
+Covers en, zh, id, ms, pt, th, vi, es, fr, de and it. Patterns run on text folded by `clauses`:
+words are separated by one space, `|` ends a clause, `?` ends a question, and an apostrophe is a
+space (isn't = isn t). Only FILLERS may stand between a negation and the answer it negates, so that
+"not bags, shoes" and "not electronic, so it is shoes" assert shoes.
+"""
+
+# ruff: noqa: RUF001 - signs that people type
+import re
+import unicodedata
+
+WINDOW = 120
+"""Characters before and after an answer that are searched for a denial."""
+
+_APOSTROPHES = str.maketrans(dict.fromkeys("’‘ʼʹʻˈ′´`ꞌ＇", "'"))
+_SIGNS = dict.fromkeys(".!,;:…。、()\n", " | ") | {"?": " ? ", "&": " & "}
+_NO_CLAUSE = re.compile(
+    r"(?<!\w)((?:(?:is|are|be) |^\s*)not|\w+n't(?: be)?|bukan(?:lah|nya)?|không phải(?: là)?|"
+    r"não é|no es|n'est pas|ist nicht|non è)\s*:|(不是|ไม่ใช่)\s*[:：]|\((?=\s*[^()\s]{1,20}\s*\))"
+)
+"""A sign that separates no clause: the colon of `is not: X`, the bracket of `not (X)`."""
+
+_NEGATIONS = (
+    "not no never neither nor cannot without except excluding hardly unlikely impossible "
+    "bukan bukanlah bukannya tidak tidaklah tak takkan tiada jangan janganlah selain kecuali gak "
+    "ngga nggak enggak ga kagak ndak nda tanpa mustahil belum belumlah não nao nunca nem exceto "
+    "jamais tampouco salvo sem ni tampoco excepto jamás sin pas non sauf hormis excepté sans nicht "
+    "kein keine keinen keinem keiner keinesfalls keineswegs weder niemals nie außer ohne ungleich "
+    "né mai tranne eccetto neanche neppure nemmeno senza không chẳng chả chưa trừ khác đừng chớ "
+    "hindi"
+)
+_CONTRACTED = (
+    "is|are|was|were|ca|wo|would|could|should|must|need|might|may|has|have|had|do|does|did|ai|sha|"
+    "ought|dare"
+)
+_NEGATING_PHRASES = (
+    rf"\w+n t|(?:{_CONTRACTED})nt|rather than|instead of|anything but|everything but|all but|"
+    r"nothing(?! but| other| else)|(?<!none )other than|far from|fails? to|"
+    r"(?<!no )(?<!without )doubt|differ\w* (?:from|than|to)|unequal to|reject|exclude|eliminate|"
+    r"rule out|en lugar de|en vez de|em vez de|au lieu d[eu]?|đâu phải|(?<!khác )ngoài|"
+    r"(?:diferentes?|distint[oa]s?|différente?s?|divers[oa]) d[aei]|(?:verschieden|anders) "
+    r"(?:von|als)|berbe[dz]a (?:dari|daripada|dengan)|"
+    r"ne (?:peut|saurait|pourrait|peuvent) (?:pas )?être(?! que)"
+)
+_FILLERS = (
+    "a an the this that it its is are was were be been being s re to of in as by for with i we you "
+    "he they think believe say said call choose pick select consider considered mean means do does "
+    "did would should could will can must am really actually my our final correct right true best "
+    "answer option choice category class label one either any quite at all belong belongs "
+    "belonging under into but equal equals get got likely possible possibly necessarily going "
+    "longer seem seems good value result adalah ialah itu ini yang jawaban jawabannya jawapan "
+    "jawapannya pilihan kategori kategorinya termasuk benar tepat betul sebuah suatu merupakan "
+    "saya kami kira pikir fikir rasa memilih pilih ke dalam di untuk akan bisa boleh tapi sama "
+    "dengan setara bernilai mungkin tentu pasti dari daripada lagi é são foi seria ser um uma o os "
+    "de da na no em isso resposta opção categoria correta certa acho creio penso que eu seja "
+    "pertence deve mas pode poderia vale igual equivale escolho está estão están estas estos es "
+    "son era sería un una el la los las lo del en eso esto respuesta opción correcta pienso sea "
+    "debe pero puede podría elijo c est le les une des du d l n ce cela ne peut être égal égale à "
+    "vaut fait réponse bonne correcte je pense crois soit mais der die das ein eine einen ist sind "
+    "antwort richtige aber lautet gleich kann stimmt phải là cái một chiếc câu trả lời đáp án đúng "
+    "tôi nghĩ rằng thuộc chọn loại nên được nhưng thể bằng với hề il uno è era sono sia sarebbe "
+    "può essere uguale risposta giusta corretta"
+)
+_RIGHT = (
+    "correct right true valid applicable suitable answer fit fits work works one it likely "
+    "possible do benar tepat betul sesuai jawaban jawabannya jawapan jawapannya correto correta "
+    "certo certa resposta correcto correcta respuesta bonne réponse correcte juste richtig antwort "
+    "đúng đáp corretto corretta giusto giusta risposta"
+)
+_WRONG = (
+    "wrong incorrect false excluded eliminated rejected impossible salah keliru mustahil errado "
+    "errada errados erradas incorreto incorreta equivocado incorrecto incorrecta falso falsa faux "
+    "fausse incorrecte falsch sai sbagliato sbagliata errato errata"
+)
+_WRONG_PHRASES = r"ruled out|está(?:n)? mal|stimmt nicht"
+_HEDGES = (
+    "maybe perhaps possibly might may could unsure uncertain either mungkin barangkali talvez "
+    "possivelmente quizás quizá posiblemente podría pourrait vielleicht möglicherweise forse"
+)
+_HEDGING_PHRASES = (
+    r"not (?:so )?sure|not certain|don t know|no idea|(?:boleh|bisa) jadi|tidak (?:yakin|tahu)|"
+    r"pode ser|não (?:sei|tenho certeza)|tal vez|puede (?:que|ser)|no (?:sé|estoy seguro)|"
+    r"(?<!ne )peut être|je ne sais pas|có thể|có lẽ|không (?:chắc|biết)|weiss nicht"
+)
+_PREDICATES = (
+    "correct right true valid possible benar tepat betul correta certa correcta correcte richtig"
+)
+_COPULAS = "is are was were adalah ialah é são es son est ist là"
+
+
+def fold(text: str) -> str:
+    """Normalise text for comparison: NFKC, case folding, no invisible characters.
+
+    Punctuation becomes a space. Combining marks stay, because Thai vowels are among them.
+    """
+    text = unicodedata.normalize("NFKC", text.translate(_APOSTROPHES)).casefold()
+    text = unicodedata.normalize("NFKC", text).translate(_APOSTROPHES)
+    kept = (
+        " " if unicodedata.category(char)[0] in "PSZ" or char.isspace() else char
+        for char in text
+        if unicodedata.category(char) not in ("Cf", "Cc") or char.isspace()
+    )
+    return " ".join("".join(kept).split())
+
+
+def plain(text: str) -> str:
+    """Normalise text for a search that still needs its signs: NFKC, case, one apostrophe."""
+    return unicodedata.normalize("NFKC", text.translate(_APOSTROPHES)).casefold()
+
+
+def clauses(text: str) -> str:
+    """Fold a text but keep `&`; write `|` at the end of a clause and `?` at that of a question."""
+    return _signed(text).lstrip("|? ").rstrip("| ")
+
+
+def _signed(text: str) -> str:
+    text = _NO_CLAUSE.sub(r"\1\2 ", plain(text).replace("&amp;", "&"))
+    words = "".join(_SIGNS.get(char, char) for char in text).split()
+    folded = " ".join(word if word in ("|", "?", "&") else fold(word) for word in words)
+    return " ".join(folded.split())
+
+
+def denied_before(text: str) -> bool:
+    """Say whether the words before an answer deny it."""
+    return DENIED_BEFORE.search(_signed(f"{text[-WINDOW:]} 0")[:-1]) is not None
+
+
+def denied_after(text: str) -> bool:
+    """Say whether the words after an answer deny it."""
+    return DENIED_AFTER.match(_signed(f"0 {text[:WINDOW]}")[1:]) is not None
+
+
+def _any(words: str) -> str:
+    return "|".join(
+        re.escape(word.casefold()) for word in sorted(set(words.split()), key=len, reverse=True)
+    )
+
+
+def _folded(pattern: str) -> re.Pattern[str]:
+    return re.compile(unicodedata.normalize("NFKC", pattern))
+
+
+_NOT = rf"(?<!\w)(?:{_any(_NEGATIONS)}|{_NEGATING_PHRASES})"
+_FILL = rf"(?: (?:{_any(_FILLERS)})){{0,8}}"
+_MAYBE = rf"(?<!\w)(?:{_any(_HEDGES)}|{_HEDGING_PHRASES})"
+_NOT_ZH = (
+    r"[不非](?:是|會是|会是|屬於|属于|屬|属|選擇?|选择?|應該?|应该?|認為|认为|對|对|可能|為|为|算|等於|等于|"
+    r"能|會|会|要|該|该|必|一定|再)+|[並并絕绝決决]?非|[没沒]有|未必|[別别勿]|除了|排除了?"
+)
+_FILL_ZH = (
+    r"(?:答案|正確|正确|選項|选项|類別|类别|的|是|選擇?|选择?|属于|屬於|应该?|應該?|為|为|什么|"
+    r"什麼|等於|等于|一[种種個个])*"
+)
+_NOT_TH = (
+    r"(?:ไม่|มิ|หา)ใช่|"
+    r"ไม่(?:ได้|เป็น|ควร|น่า|คิดว่า|เลือก|อยู่ใน|ใช่ว่า|เท่ากับ|เท่า|มีทาง|อาจ|สามารถ|จะ|มี|จัด)+|"
+    r"ยกเว้น|นอกจาก|ต่างจาก|ห้าม"
+)
+_FILL_TH = r"(?:คำตอบ|ที่|ถูกต้อง|คือ|เป็น|หมวดหมู่?|ประเภท|ว่า|จะ|น่า|ใช่|ตัวเลือก|เลือก|เท่ากับ| )*"
+_MAYBE_SPACELESS = (
+    r"可能|也許|也许|或許|或许|大概|不確定|不确定|不知道|說不定|说不定|อาจ|ไม่แน่ใจ|บางที|ไม่รู้"
+)
+
+_PREDICATE = rf"{_FILL} (?:{_any(_PREDICATES)}) (?:{_any(_COPULAS)}) ?$"
+_DENIALS = (
+    rf"{_NOT}(?!{_PREDICATE}){_FILL} ?",
+    rf"(?:{_NOT_ZH}) ?{_FILL_ZH} ?",
+    rf"(?:{_NOT_TH}) ?{_FILL_TH}",
+)
+
+DENIED_BEFORE = _folded(rf"(?:{'|'.join(_DENIALS)})$")
+"""Applied to the text before an answer: it is denied; in "what is not true is X" it is not."""
+DENIED_AFTER = _folded(
+    rf"{_FILL} (?:(?:{_any(_WRONG)}|{_WRONG_PHRASES})(?!\w)|"
+    rf"(?:{_any(_NEGATIONS)}|{_NEGATING_PHRASES})"
+    rf"(?:{_FILL} (?:{_any(_RIGHT)})(?!\w)| ?(?:$|[|?])))| \| (?:no|nope|não|nein)(?: ?$| ?\|)|"
+    r" ?(?:選項|选项|這個|这个|是|的)*(?:不是(?:正|答|對|对|$| ?[|?])|不[對对正]|[錯错]|被?排除)|"
+    r" ?(?:นั้น|เป็น|คือ)*(?:ไม่ใช่(?:คำตอบ|ครับ|ค่ะ|$| )|ไม่ถูก|ไม่ตรง|ผิด)"
+)
+"""Applied to the text after an answer: the answer is denied."""
+HEDGED_BEFORE = _folded(
+    rf"(?:{_MAYBE}{_FILL}(?: ?\|)?{_FILL} ?|(?:{_MAYBE_SPACELESS}) ?(?:{_FILL_ZH} ?|{_FILL_TH}))$"
+)
+"""Applied to the text before an answer: the answer is a guess."""
+HEDGED_AFTER = _folded(
+    rf" ?\?| ?\|? ?(?:{_any(_HEDGES)}|{_HEDGING_PHRASES})(?: ?$| ?[|?])|"
+    r" ?\|? (?:or|atau|ou|o|u|oder|hoặc|hay)(?!\w)| ?(?:หรือ|或|还是|還是)"
+)
+"""Applied to the text after an answer: a question, a guess, or one alternative of several."""
