@@ -107,7 +107,7 @@ def _check(gold: Choice, answer: str) -> Verdict:
             return scored(0.0, "several_answers" if right else "wrong", f"asserts {name!r}")
     if not right:
         return scored(0.0, "wrong", f"none of {list(gold.correct)[:4]!r} in {asserted[:80]!r}")
-    if any(_is_denied(asserted, span) for span in right):
+    if any(_is_denied(asserted, span, named) for span in right):
         return scored(0.0, "wrong", f"denied in {asserted[:80]!r}")
     asking = [alias for alias in gold.correct if plain(alias).rstrip().endswith("?")]
     asked = _mentions(asking, asserted, right=True)
@@ -148,9 +148,12 @@ def _inside(span: _Span, longer: Sequence[_Span]) -> bool:
     return any(start <= span[0] and span[1] <= end for start, end in longer if span != (start, end))
 
 
-def _is_denied(text: str, span: _Span) -> bool:
+def _is_denied(text: str, span: _Span, named: Sequence[_Span]) -> bool:
+    """Say whether an option is denied; the "no" of `B) no` is its name if the option is no."""
     before, after = _around(text, span)
-    return bool(DENIED_BEFORE.search(before) or DENIED_AFTER.match(after))
+    denial = DENIED_AFTER.match(after)
+    said = denial and (span[1] + denial.end() - len(denial[0].lstrip(" |")), span[1] + denial.end())
+    return bool(DENIED_BEFORE.search(before)) or (said is not None and said not in named)
 
 
 def _is_hedged(text: str, span: _Span, *, asks: bool) -> bool:

@@ -218,6 +218,9 @@ def test_an_article_is_not_option_a(problem, response: str, expected: float) -> 
     [
         ({"correct": ["no"], "others": [["yes"]]}, "The answer isn't no.", 0.0),
         ({"correct": ["no"], "others": [["yes"]]}, "The answer is not no.", 0.0),
+        ({"correct": ["B", "no"], "others": [["A", "yes"]]}, "B) no", 1.0),
+        ({"correct": ["B", "no"], "others": [["A", "yes"]]}, "B is not no", 0.0),
+        ({"correct": ["B", "three"], "others": [["A", "two"]]}, "three, no", 0.0),
         ({"correct": ["B"], "others": [["A"]]}, "A resposta é B.", 1.0),
         ({"correct": ["B"], "others": [["A"]]}, "A\nA resposta é B.", 0.0),
         ({"correct": ["B", "How bad is it?"], "others": [["A"]]}, '"How bad is it?"', 1.0),
