@@ -1,7 +1,7 @@
-"""What a checkable instruction is made of, and how its arguments are read.
+"""The parts of a checkable instruction and the readers of its arguments.
 
-Arguments are read before the response is looked at: one that is missing, of the wrong kind or
-unknown makes the gold bad for every response. Relations are words of the languages of the sets.
+Arguments are read before the response: a missing or unknown argument, or one of the wrong kind,
+makes the gold invalid for every response. Relations are words in the languages of the data sets.
 """
 
 import operator
@@ -12,11 +12,11 @@ from typing import Any
 from tasks.errors import DataError
 
 Arguments = Mapping[str, Any]
-"""Argument names to what their readers returned."""
+"""Argument names and the values that their readers returned."""
 Check = Callable[[str, Arguments], bool | None]
-"""True if the response follows the instruction; None if the check cannot tell."""
+"""True if the response follows the instruction; None if undecided."""
 Reader = Callable[[object], Any]
-"""Raises DataError if the value is not of its kind."""
+"""Raises DataError if the value has the wrong kind."""
 Relation = Callable[[int, int], bool]
 """Compares a count with the number asked for."""
 
@@ -43,7 +43,7 @@ class Kind:
     arguments: Mapping[str, Reader]
     meaning: str
     undecided: str = "language_undecided"
-    """The reason of an abstention when the check cannot tell."""
+    """The reason of an abstention if the check is undecided."""
 
     def read(self, given: Mapping[str, object]) -> Arguments:
         """Read the arguments; nulls count as absent.
@@ -65,7 +65,7 @@ class Kind:
 
 
 def whole(value: object) -> int:
-    """Read a whole number from 0; 3.0 is one, True is none."""
+    """Read a whole number from 0; 3.0 is accepted, True is not."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise DataError("a whole number from 0")
     if not value >= 0 or (isinstance(value, float) and not value.is_integer()):
@@ -109,7 +109,7 @@ def relation(value: object) -> Relation:
 
 
 def one_of(*allowed: str) -> Reader:
-    """Make a reader of one out of a few texts."""
+    """Make a reader that accepts one of a few texts."""
 
     def read(value: object) -> str:
         if not isinstance(value, str) or value not in allowed:
@@ -120,12 +120,12 @@ def one_of(*allowed: str) -> Reader:
 
 
 def counted(count: Callable[[str], int], bound: str, compare: str = "relation") -> Check:
-    """Make a check that compares a count of the response with a bound, both arguments by name."""
+    """Make a check that compares a count with the arguments of these names."""
     return lambda text, arguments: arguments[compare](count(text), arguments[bound])
 
 
 def between(low: int, high: int, compare: Relation, limit: int) -> bool | None:
-    """Compare a count known to lie in [low, high] with a limit; None if it may go either way."""
+    """Compare a count known to be in [low, high] with a limit; None if undecided."""
     if compare is operator.eq and low != high:
         return None if low <= limit <= high else False
     ends = {compare(low, limit), compare(high, limit)}

@@ -1,6 +1,6 @@
 """The 25 checkable instructions of IFEval (2311.07911), each a predicate on the response.
 
-Differs: sentences and capital words are counted by own rules instead of nltk, languages by
+Differs: sentences and capital words are counted by rules of our own instead of nltk, languages by
 `languages` instead of langdetect; keywords are literal, not regular expressions.
 """
 
@@ -26,7 +26,7 @@ _CAPITAL_WORD = re.compile(r"(?<!\w)(?:[^\W\d_]\.)+[^\W\d_](?!\w)|[^\W_]+(?:[-'\
 
 
 def existence(text: str, arguments: Arguments) -> bool:
-    """Say whether every keyword is in the text, be it inside a word."""
+    """Say whether every keyword is in the text, inside a word or not."""
     return all(word.casefold() in text.casefold() for word in arguments["keywords"])
 
 
@@ -64,7 +64,7 @@ def divided_paragraphs(text: str, arguments: Arguments) -> bool:
 
 
 def nth_paragraph(text: str, arguments: Arguments) -> str | None:
-    """Return the paragraph asked for; None if it is blank or their number is not as asked."""
+    """Return the requested paragraph; None if it is blank or the number of paragraphs is wrong."""
     parts = text.split("\n\n")
     nth = arguments["nth_paragraph"]
     filled = sum(bool(part.strip()) for part in parts)
@@ -142,7 +142,7 @@ def titled(text: str, arguments: Arguments) -> bool:
 
 
 def two_responses(text: str, arguments: Arguments) -> bool:
-    """Say whether ****** parts two responses that differ."""
+    """Say whether ****** separates two different responses."""
     del arguments
     parts = text.split("******")
     if any(not part.strip() for part in parts[1:-1]):
@@ -157,7 +157,7 @@ def repeats_prompt(text: str, arguments: Arguments) -> bool:
 
 
 def ends(text: str, arguments: Arguments) -> bool:
-    """Say whether the text, or what its quotation marks hold, ends with the phrase."""
+    """Say whether the text, or the text in its quotation marks, ends with the phrase."""
     return ends_with(text, arguments["end_phrase"])
 
 
@@ -173,7 +173,7 @@ def capital_words(text: str) -> int:
 
 
 def all_capital(language: str) -> Check:
-    """Make a check for text in capital letters that is not surely in another language.
+    """Make a check for text in capital letters that is not certainly in another language.
 
     As in IFEval: where no language can be told, in a few words, the case alone decides.
     """
@@ -181,7 +181,7 @@ def all_capital(language: str) -> Check:
 
 
 def all_lowercase(language: str) -> Check:
-    """Make a check for text in small letters that is not surely in another language."""
+    """Make a check for text in small letters that is not certainly in another language."""
     return lambda text, _: text.islower() and is_language(text, language) is not False
 
 

@@ -1,12 +1,11 @@
 """The Spanish and French instructions of M-IFEval (2502.04688), each a predicate on the response.
 
-Where the kind is one of IFEval's, its check is used. "Como máximo" is at most, "moins de" fewer
-than.
+IFEval's kinds use IFEval's checks. "Como máximo" means at most, "moins de" fewer than.
 
-Differs: a postscript mark or an answer like "No." counts as a word of its own, not inside another
-("PS" is not in "temps"); two different answers are none; the first words of a paragraph may be
-several; a French title stands in ##double sharps##, as the prompts ask; words whose accents
-are to be restored have to be there. Words are counted by \\w+ instead of spaCy, and accents
+Differs: a postscript mark or an answer like "No." counts only as a separate word ("PS" is not in
+"temps"); two different answers count as none; the first words of a paragraph may be several; a
+French title is in ##double sharps##, as the prompts ask; words whose accents are to be restored
+must be in the text. Words are counted by \\w+ instead of spaCy, and accents
 are looked for after Unicode composition.
 """
 
@@ -27,55 +26,29 @@ from tasks.rewards.instructions.arguments import (
 )
 from tasks.rewards.instructions.checks import (
     BULLETS,
-    CAPITALS,
-    END,
-    FORBIDDEN,
-    FREQUENCY,
-    KEYWORDS,
-    LANGUAGE,
-    LETTERS,
+    CHECKS,
     NTH,
-    PARAGRAPHS,
     POSTSCRIPT,
-    PROMPT,
     SECTIONS,
-    SENTENCES,
     WORDS,
     all_capital,
     all_lowercase,
-    bullets,
-    divided_paragraphs,
-    ends,
-    existence,
-    frequency,
     highlights,
-    is_json,
-    letter_frequency,
-    no_comma,
-    no_forbidden_words,
     nth_paragraph,
-    num_capitals,
-    num_sentences,
-    num_words,
     placeholders,
-    quoted,
-    repeats_prompt,
-    response_language,
     sections,
     starred_bullets,
-    titled,
-    two_responses,
 )
 from tasks.rewards.instructions.measures import words
 
 _INFORMAL = re.compile(r"(?<!\w)(?:tu|te|toi|ton|ta|tes)(?!\w)|(?<!\w)t['\u2019]\w", re.IGNORECASE)
 _INFLECTIONS = ("", "s", "x", "e", "es")
-"""Of French nouns and adjectives: a set wants "leçon" where its prompt says "lecons"."""
+"""Of French nouns and adjectives: a data set asks for "leçon" where its prompt has "lecons"."""
 _FRENCH_QUOTES = {'"': '"', "'": "'", "«": "»", "“": "”"}
 
 
 def one_answer(*answers: str) -> Check:
-    """Make a check that exactly one of the answers is in the text, as words of its own.
+    """Make a check that exactly one of the answers is in the text, as separate words.
 
     In a text all in capitals or all in small letters, as another instruction may ask, the case of
     the answer is that of the text.
@@ -93,7 +66,7 @@ def one_answer(*answers: str) -> Check:
 
 
 def postscript(text: str, arguments: Arguments) -> bool:
-    """Say whether the text has the mark as a word of its own; blanks may follow its dots."""
+    """Say whether the text has the mark as a separate word; spaces may follow its dots."""
     marker = re.sub(r"\s", "", arguments["postscript_marker"].casefold())
     pattern = re.escape(marker).replace(r"\.", r"\.\s?").removesuffix(r"\s?")
     pattern += "" if marker.endswith(".") else r"(?!\w)"
@@ -151,30 +124,35 @@ def _absent(text: str, arguments: Arguments) -> bool:
     return arguments["forbidden_char"] not in unicodedata.normalize("NFC", text).lower()
 
 
+def _as_in_ifeval(*names: str) -> dict[str, Kind]:
+    return {name: CHECKS[name] for name in names}
+
+
 _SHARED: dict[str, Kind] = {
-    "keywords:existence": Kind(existence, KEYWORDS, "every keyword, also inside a word"),
-    "keywords:forbidden_words": Kind(no_forbidden_words, FORBIDDEN, "none of these words"),
-    "keywords:frequency": Kind(frequency, FREQUENCY, "how often a keyword, also inside a word"),
-    "keywords:letter_frequency": Kind(letter_frequency, LETTERS, "how often a letter"),
-    "language:response_language": Kind(response_language, LANGUAGE, "in this language"),
-    "length_constraints:number_sentences": Kind(num_sentences, SENTENCES, "how many sentences"),
-    "length_constraints:number_paragraphs": Kind(
-        divided_paragraphs, PARAGRAPHS, "so many paragraphs, *** between them"
+    **_as_in_ifeval(
+        "keywords:existence",
+        "keywords:forbidden_words",
+        "keywords:frequency",
+        "keywords:letter_frequency",
+        "language:response_language",
+        "length_constraints:number_sentences",
+        "length_constraints:number_paragraphs",
+        "length_constraints:number_words",
+        "detectable_format:json_format",
+        "combination:two_responses",
+        "combination:repeat_prompt",
+        "startend:end_checker",
+        "change_case:capital_word_frequency",
+        "punctuation:no_comma",
     ),
-    "length_constraints:number_words": Kind(num_words, WORDS, "how many words"),
     "length_constraints:nth_paragraph_first_word": Kind(
         _first_words, NTH, "so many paragraphs, a blank line between them; one starts with words"
     ),
     "detectable_content:postscript": Kind(postscript, POSTSCRIPT, "a postscript"),
-    "detectable_format:json_format": Kind(is_json, {}, "JSON and nothing else"),
-    "combination:two_responses": Kind(two_responses, {}, "two responses, ****** between them"),
-    "combination:repeat_prompt": Kind(repeats_prompt, PROMPT, "the prompt first"),
-    "startend:end_checker": Kind(ends, END, "these words last"),
-    "change_case:capital_word_frequency": Kind(num_capitals, CAPITALS, "how many CAPITAL words"),
-    "punctuation:no_comma": Kind(no_comma, {}, "no comma"),
 }
 
 _SPANISH: dict[str, Kind] = {
+    **_as_in_ifeval("detectable_format:title", "startend:quotation"),
     "detectable_content:number_placeholders": Kind(
         counted(placeholders, "num_placeholders"),
         {"relation": relation, "num_placeholders": whole},
@@ -196,8 +174,6 @@ _SPANISH: dict[str, Kind] = {
     "detectable_format:constrained_response": Kind(
         one_answer("Sí.", "No.", "Quizás."), {}, "one of Sí. No. Quizás."
     ),
-    "detectable_format:title": Kind(titled, {}, "a <<title>>"),
-    "startend:quotation": Kind(quoted, {}, "all in double quotation marks"),
     "change_case:spanish_capital": Kind(all_capital("es"), {}, "Spanish, no small letter"),
     "change_case:spanish_lowercase": Kind(all_lowercase("es"), {}, "Spanish, no capital letter"),
     "punctuation:question_marks": Kind(_marked("¿", "?"), {}, "a ¿question?"),
@@ -218,22 +194,12 @@ _SPANISH: dict[str, Kind] = {
 }
 
 _FRENCH: dict[str, Kind] = {
-    "detectable_content:number_placeholders": Kind(
-        lambda text, a: placeholders(text) >= a["num_placeholders"],
-        {"num_placeholders": whole},
-        "at least so many [placeholders]",
+    **_as_in_ifeval(
+        "detectable_content:number_placeholders",
+        "detectable_format:number_highlighted_sections",
+        "detectable_format:multiple_sections",
+        "detectable_format:number_bullet_lists",
     ),
-    "detectable_format:number_highlighted_sections": Kind(
-        lambda text, a: highlights(text) >= a["num_highlights"],
-        {"num_highlights": whole},
-        "at least so many *highlights*",
-    ),
-    "detectable_format:multiple_sections": Kind(
-        lambda text, a: sections(text, a["section_spliter"]) >= a["num_sections"],
-        SECTIONS,
-        "at least so many sections under a mark and a number",
-    ),
-    "detectable_format:number_bullet_lists": Kind(bullets, BULLETS, "exactly so many * or -"),
     "detectable_format:constrained_response": Kind(
         one_answer("Oui.", "Non.", "Peut-être."), {}, "one of Oui. Non. Peut-être."
     ),

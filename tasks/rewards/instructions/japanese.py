@@ -2,11 +2,11 @@
 
 未満 is fewer than, 以上 at least.
 
-Differs: no morphological analyser. Keywords are looked for as strings, also inside words. A
-sentence surely ends in a noun (taigendome) if it ends in kanji, katakana or one of a few formal
-nouns, surely not if in a common ending of verbs or adjectives; if the verdict depends on the
-others, the check cannot tell. Blanks and line ends are no characters; numbers of sections may be
-kanji; every run of kanji needs its own furigana right behind it.
+Differs: no morphological analyser is used. Keywords are searched as strings, also inside words. A
+sentence ends in a noun (taigendome) if it ends in kanji, katakana or one of a few formal nouns,
+and not in a noun if it ends in a common ending of verbs or adjectives; if the verdict depends on
+other sentences, the check cannot decide. Spaces and line ends are not counted as characters;
+section numbers may be kanji; every run of kanji needs furigana directly after it.
 """
 
 # ruff: noqa: RUF001 - the Japanese marks are the point
@@ -25,28 +25,16 @@ from tasks.rewards.instructions.arguments import (
 )
 from tasks.rewards.instructions.checks import (
     BULLETS,
+    CHECKS,
     END,
     FORBIDDEN,
-    FREQUENCY,
-    KEYWORDS,
-    LANGUAGE,
     LETTERS,
     NTH,
-    PARAGRAPHS,
     POSTSCRIPT,
-    PROMPT,
     SECTIONS,
     SENTENCES,
-    divided_paragraphs,
     ends,
-    existence,
-    frequency,
-    is_json,
     nth_paragraph,
-    placeholders,
-    repeats_prompt,
-    response_language,
-    two_responses,
 )
 from tasks.rewards.instructions.european import one_answer
 from tasks.rewards.instructions.measures import HAN, QUOTED, east_asian_sentences
@@ -132,14 +120,23 @@ def _furigana(text: str, arguments: Arguments) -> bool:
     return all(run.endswith("）") for run in _FURIGANA.findall(text))
 
 
+_AS_IN_IFEVAL = (
+    "keywords:existence",
+    "keywords:frequency",
+    "language:response_language",
+    "length_constraints:number_paragraphs",
+    "detectable_content:number_placeholders",
+    "detectable_format:json_format",
+    "combination:two_responses",
+    "combination:repeat_prompt",
+)
+
 _KINDS: dict[str, Kind] = {
-    "keywords:existence": Kind(existence, KEYWORDS, "every keyword, also inside a word"),
+    **{name: CHECKS[name] for name in _AS_IN_IFEVAL},
     "keywords:forbidden_words": Kind(_forbidden, FORBIDDEN, "none of these words, nor inside one"),
-    "keywords:frequency": Kind(frequency, FREQUENCY, "how often a keyword, also inside a word"),
     "keywords:letter_frequency": Kind(
         _letter_frequency, LETTERS, "how often a kana, as hiragana or katakana"
     ),
-    "language:response_language": Kind(response_language, LANGUAGE, "in this language"),
     "length_constraints:number_sentences": Kind(
         counted(lambda text: len(east_asian_sentences(text)), "num_sentences"),
         SENTENCES,
@@ -150,16 +147,8 @@ _KINDS: dict[str, Kind] = {
         {"relation": relation, "num_letters": whole},
         "how many characters without blanks",
     ),
-    "length_constraints:number_paragraphs": Kind(
-        divided_paragraphs, PARAGRAPHS, "so many paragraphs, *** between them"
-    ),
     "length_constraints:nth_paragraph_first_word": Kind(
         _first_word, NTH, "so many paragraphs, a blank line between them; one starts with a word"
-    ),
-    "detectable_content:number_placeholders": Kind(
-        lambda text, a: placeholders(text) >= a["num_placeholders"],
-        {"num_placeholders": whole},
-        "at least so many [placeholders]",
     ),
     "detectable_content:postscript": Kind(_postscript, POSTSCRIPT, "a postscript"),
     "detectable_format:constrained_response": Kind(
@@ -167,7 +156,6 @@ _KINDS: dict[str, Kind] = {
         {},
         "one of three answers",
     ),
-    "detectable_format:json_format": Kind(is_json, {}, "JSON and nothing else"),
     "detectable_format:multiple_sections": Kind(
         _sections, SECTIONS, "at least so many sections under 第1章, 第1節, 第1項"
     ),
@@ -194,9 +182,7 @@ _KINDS: dict[str, Kind] = {
     "detectable_format:title": Kind(
         lambda text, _: _filled("『([^\n『』]*)』", text) > 0, {}, "a 『title』"
     ),
-    "combination:two_responses": Kind(two_responses, {}, "two responses, ****** between them"),
-    "combination:repeat_prompt": Kind(repeats_prompt, PROMPT, "the prompt first"),
-    "letters:furigana": Kind(_furigana, {}, "hiragana in （） behind every run of kanji"),
+    "letters:furigana": Kind(_furigana, {}, "hiragana in （） after every run of kanji"),
     "letters:hiragana_only": Kind(lambda text, _: _only("ぁ-ゖゝゞ", text), {}, "hiragana only"),
     "letters:katakana_only": Kind(lambda text, _: _only(_KATAKANA, text), {}, "katakana only"),
     "letters:no_hiragana": Kind(
@@ -220,7 +206,7 @@ _KINDS: dict[str, Kind] = {
     ),
     "startend:quotation": Kind(_quoted, {}, "all in 「」"),
     "startend:sentence_unified_end": Kind(
-        _unified, {"ending": phrase}, "every sentence ends so; what 「」 and 『』 hold aside"
+        _unified, {"ending": phrase}, "every sentence has this ending, except in 「」 and 『』"
     ),
 }
 

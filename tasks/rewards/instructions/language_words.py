@@ -198,4 +198,4 @@ APART: dict[str, str] = {
         "lelaki percuma esok beliau awak takde jugak"
     ),
 }
-"""Words that tell Indonesian from Malay: one standard spells or chooses them otherwise."""
+"""Words that distinguish Indonesian from Malay by spelling or choice."""

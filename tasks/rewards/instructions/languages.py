@@ -1,9 +1,9 @@
-"""Which language is this text? By script where that decides, else by frequent words and letters.
+"""Identify the language of a text by its script, else by frequent words and letters.
 
 Made for checking an instruction ("answer in Thai"), not for general identification: it knows a few
-dozen languages and says None where it cannot tell. Indonesian and Malay are told apart by words
-that differ between the two standards alone, Traditional and Simplified Chinese by characters that
-only one of two national encodings (Big5, GB 2312) has.
+dozen languages and returns None if undecided. Indonesian and Malay are distinguished by words that
+differ between the two standards, Traditional and Simplified Chinese by characters that only one of
+two national encodings (Big5, GB 2312) has.
 """
 
 import re
@@ -13,20 +13,20 @@ from collections import Counter
 from tasks.rewards.instructions.language_words import APART, WORDS
 
 MIN_SHARE = 0.5
-"""Of the letters, for a script to be the text's script."""
+"""Share of the letters that makes a script the text's script."""
 
 MIN_LEAD = 2
-"""Frequent words another language must be ahead by to say no."""
+"""Lead in frequent words with which another language excludes this one."""
 
 MIN_COVERAGE = 0.1
-"""Of the words, that have to be frequent words of a language to say yes."""
+"""Share of the words that must be frequent words of a language to confirm it."""
 
 LONG = 30
-"""Words of a text that is always told: among 2,400 pieces of public text of this length in five
+"""Words of a text that is always decided: among 2,400 pieces of public text of this length in five
 languages, the frequent words of another language led in one, and none had fewer than 10 %."""
 
 CLEAR = 3
-"""Times as many words or characters of one of two close standards: it is this one."""
+"""Ratio of words or characters that decides between two close standards."""
 
 _SCRIPT_LANGUAGE = {
     "THAI": "th",
@@ -57,7 +57,7 @@ _LETTERS = {
     "fr": re.compile(r"\u0153|^[cdjlmnst]'(?:[aeiou\u00e9\u00ea\u00e8\u00e0]|h[aeo])"),
     "pt": re.compile(r"\u00e7\u00e3o$|\u00e7\u00f5es$|\u00f5es$|\u00e3es$|\u00e3o$"),
 }
-"""Marks of a word that is hardly of another language, per language in Latin script."""
+"""Letters and endings rarely found in other languages, by language in Latin script."""
 _STANDARDS = {"id": "ms", "ms": "id"}
 _APART = {language: frozenset(words.split()) for language, words in APART.items()}
 _TRADITIONAL_TAGS = frozenset({"tw", "hk", "mo", "hant"})
@@ -80,7 +80,7 @@ _BIG5, _GB2312 = _encoded("big5"), _encoded("gb2312")
 
 
 def is_language(text: str, language: str) -> bool | None:
-    """Say whether a text is in a language; None if that cannot be told.
+    """Say whether a text is in a language; None if undecided.
 
     Of the tag the language counts, and for Chinese the region or script as well. A text without
     letters, or without one script for most of them, is in no language.
@@ -97,7 +97,7 @@ def is_language(text: str, language: str) -> bool | None:
 
 
 def dominant_script(text: str) -> str | None:
-    """Return the script most letters are written in, Unicode names; None without a clear one."""
+    """Return the Unicode name of the script of most letters; None if there is no clear one."""
     letters: Counter[str] = Counter()
     for char, count in Counter(text).items():
         if char.isalpha():
@@ -113,12 +113,12 @@ def dominant_script(text: str) -> str | None:
 
 
 def traditional(text: str) -> int:
-    """Count the characters that Chinese has in its traditional form only."""
+    """Count the characters used only in traditional Chinese."""
     return sum(char in _BIG5 and char not in _GB2312 for char in text)
 
 
 def simplified(text: str) -> int:
-    """Count the characters that Chinese has in its simplified form only."""
+    """Count the characters used only in simplified Chinese."""
     return sum(char in _GB2312 and char not in _BIG5 for char in text)
 
 

@@ -1,7 +1,7 @@
-"""How long a text is: characters, words and sentences, also where no space parts them.
+"""Measure the length of a text: characters, words and sentences, also in scripts without spaces.
 
-Thai writes no spaces between words and no mark after a sentence. Words and sentences are counted
-there as a range that surely holds the number, never as a guess. Chinese and Japanese sentences
+Thai has no spaces between words and no mark at the end of a sentence, so its words and sentences
+are counted as a range that contains the number, never as a guess. Chinese and Japanese sentences
 end at their full stop, at ! and ?, at the end of a line, and not inside quotation marks.
 """
 
@@ -17,7 +17,7 @@ THAI = r"\u0e01-\u0e3a\u0e40-\u0e4e"
 QUOTED = re.compile(r"「[^「」]*」|『[^『』]*』")
 
 LONGEST_THAI_WORD = 16
-"""Written units (consonants with their marks); only long proper names exceed it."""
+"""Most written units (consonants with their marks) of a word; only long proper names exceed it."""
 
 _LIST_MARK = re.compile(
     r"^[ \t>#*_-]*(?:\d{1,3}(?:\.\d{1,3}){0,3}|x?(?:i[ivx]|vi{0,3}|x)i{0,2})[.)]+[*_]*(?=[ \t]+\S)",
@@ -36,13 +36,13 @@ _ABBREVIATION_OR_WORD = re.compile(
     r"jan|feb|mar|apr|jun|jul|aug|sep|sept|oct|nov|dec)\.$",
     re.IGNORECASE,
 )
-"""Some are whole words of another language; before a capital letter they end the sentence."""
+"""Some are words of another language; before a capital letter they end the sentence."""
 _LONGEST_ABBREVIATION = 16
 _CLOSING = "\"')]*_”’»"
 _SENTENCE_END = re.compile(r"(?<![.!?…])[.!?…]+[\"')\]*_”’»]*(?:\s»)?(?=\s|$)|[。！？।]+[」』”]?")
 _NUMBER = re.compile(r"\s*\d{1,3}[.)]+")
 _MAY_GO_ON = re.compile(r"(?:\.{2,}|.*…|[.!?…]+[\"')\]_”’»]*\s?[\"”’»])$")
-"""Dots of omission, and marks inside quotation marks; before a small letter nothing ends."""
+"""Ellipses and marks inside quotation marks; before a small letter they end no sentence."""
 _FULL_STOPS = ".。।"
 _ENDS = _FULL_STOPS + "!?…"
 _WRAPPING = " \t\n\r\"'”“«»」』「『"
@@ -102,12 +102,12 @@ def east_asian_sentences(text: str) -> list[str]:
 
 
 def unquoted(text: str) -> str:
-    """Blank out 。！？ and line ends inside 「」 and 『』; the rest of the text stays."""
+    """Replace 。！？ and line ends inside 「」 and 『』 by spaces."""
     return QUOTED.sub(lambda quote: re.sub(r"[。！？!?\n]", " ", quote[0]), text)
 
 
 def sentence_bounds(text: str, language: str) -> tuple[int, int]:
-    """Return the least and the greatest number of sentences the text may hold.
+    """Return the smallest and the largest number of sentences the text may have.
 
     They differ in Thai only: at least one per paragraph, at most one per piece between spaces.
     """
@@ -152,7 +152,7 @@ def words(text: str) -> list[str]:
 
 
 def word_bounds(text: str, language: str) -> tuple[int, int]:
-    """Return the least and the greatest number of words the text may hold.
+    """Return the smallest and the largest number of words the text may have.
 
     Chinese counts every character as a word, as word processors do, and a run of Latin letters or
     digits as one. Vietnamese counts syllables, as they are written apart. In Thai the two numbers
@@ -176,7 +176,7 @@ def word_bounds(text: str, language: str) -> tuple[int, int]:
 
 
 def characters(text: str) -> int:
-    """Count what a reader counts: no spaces, no invisible characters, marks with their letter."""
+    """Count visible characters without spaces; combining marks belong to their letter."""
     return sum(
         unicodedata.category(char) not in ("Mn", "Me", "Cf", "Cc") and not char.isspace()
         for char in unicodedata.normalize("NFC", text)
@@ -184,12 +184,12 @@ def characters(text: str) -> int:
 
 
 def script_characters(text: str, script: str) -> int:
-    """Count the characters in a class of characters, marks with their letter."""
+    """Count the characters of a class; combining marks belong to their letter."""
     return characters("".join(re.findall(f"[{script}]", text)))
 
 
 def occurrences(text: str, word: str) -> int:
-    """Count a word or phrase: whole words, but in Thai, kana and Han inside others as well.
+    """Count a word or phrase: as whole words; in Thai, kana and Han also inside others.
 
     Letter case and compatibility forms (full-width letters, decomposed accents) do not count.
     """
@@ -197,7 +197,7 @@ def occurrences(text: str, word: str) -> int:
 
 
 def folded(text: str) -> str:
-    """Return the text in compatibility form and without case."""
+    """Return the text in NFKC and case-folded."""
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
 
 

@@ -1,10 +1,10 @@
-"""Share of the checkable instructions that a response follows, as it is: IFEval's strict share.
+"""Score the share of checkable instructions that a response follows (IFEval's strict accuracy).
 
 Gold: {"instruction_id_list": [...], "kwargs": [...]}, as in IFEval; null arguments are ignored. One
 table, KINDS, says what each id takes and means: IFEval's, M-IFEval's for Spanish, French and
 Japanese, and ours for the languages of South-East Asian markets.
 
-Differs: the loose share (IFEval, 2311.07911, section 2.3) is not computed; it forgives an
+Differs: the loose accuracy (IFEval, 2311.07911, section 2.3) is not computed; it ignores an
 introduction, a last line and asterisks, which a policy would learn to add.
 """
 
@@ -40,11 +40,11 @@ def verify(problem: Problem, response: str) -> Verdict:
 
 
 def read_kind(name: str, arguments: Mapping[str, object]) -> tuple[Kind, Arguments]:
-    """Look an instruction up and read its arguments.
+    """Look up an instruction and read its arguments.
 
     Raises:
         KeyError: there is no such instruction.
-        DataError: its arguments are not what it takes.
+        DataError: its arguments are invalid.
     """
     kind = KINDS[name]
     return kind, kind.read(arguments)

@@ -1,10 +1,10 @@
 """Instructions for the languages of seven markets: en, zh-TW, id, ms, pt, th and vi.
 
 `language` is one of these tags and decides how to count. Keywords in Thai and Chinese are found
-anywhere, others as whole words (keyword rule of Compass-Gym). What cannot be known without a
-dictionary, such as the number of Thai words, is counted as a range; if the answer depends on where
-in the range the truth is, the check cannot tell. Letter case, full-width forms and the way accents
-are encoded make no difference to keywords and phrases.
+anywhere, others as whole words (keyword rule of Compass-Gym). A count that needs a dictionary, such
+as the number of Thai words, is a range; if the verdict depends on the position in the range, the
+check cannot decide. Letter case, full-width forms and the encoding of accents do not affect
+keywords and phrases.
 """
 
 # ruff: noqa: RUF001 - the marks of other scripts are the point

@@ -1,11 +1,11 @@
-r"""Are two answers the same? Exactly first, then at points, to `latex_terms.DIGITS` digits.
+r"""Decide whether two parsed answers are equal: exactly if possible, else numerically.
 
-Integers and rational numbers are equal or they are not. What is not rational is compared to many
-digits, and expressions with unknowns at several points, exactly where they are rational there: two
-expressions that agree at all of them are the same (Schwartz-Zippel), without the wait for a proof.
-A tolerance is only what the problem states.
+Integers and rational numbers are compared exactly, other constants to `latex_terms.DIGITS` digits.
+Expressions with unknowns are evaluated at several points, exactly where their values are rational:
+expressions that agree at all points count as equal (Schwartz-Zippel), and no proof is attempted.
+A tolerance applies only if the problem states one.
 
-True, False, or None where these means do not tell.
+The result is True, False, or None where this comparison cannot decide.
 """
 
 import re
@@ -43,7 +43,7 @@ POINTS = tuple(
 STEPS = tuple(
     (Fraction(place), Fraction(40 - place), Fraction(7), Fraction(3)) for place in range(1, 40)
 )
-"""More of them where floors and ceilings make plateaus."""
+"""Additional points for expressions with floors and ceilings, which are constant in steps."""
 
 _ROUNDED = re.compile(rf"-?\d*\.\d{{{ROUNDED_PLACES},}}")
 _DECIMAL_COMMA = re.compile(r"-?\d+,\d\d")
@@ -74,12 +74,12 @@ def same(gold: Answer, other: Answer, tolerance: Fraction | None = None) -> bool
 
 
 def _tight(text: str) -> str:
-    """Drop spaces that part nothing."""
+    """Remove spaces that separate nothing."""
     return re.sub(r"(?<!\w) +| +(?!\w)", "", text)
 
 
 def _names_differ(gold: str, other: str) -> bool:
-    """Say whether two names name two things; `y` and `f(x)` may be one."""
+    """Say whether two names denote different things; `y` and `f(x)` may denote the same."""
     a, b = (re.sub(r"[\\{}\s]", "", name) for name in (gold, other))
     return bool(a and b) and a != b and len(a) == len(b)
 
@@ -89,7 +89,7 @@ def _unread(gold: Answer, other: Answer) -> bool | None:
 
 
 def _approximate(gold: Answer, other: Answer) -> bool | None:
-    """Take what comes before the sign; what comes after only if it is near that."""
+    """Return the value before the sign; the value after it only if the two are close."""
     if gold.kind == "approximation":
         return _any([same(part, other) for part in gold.parts])
     exact, last = other.parts[0], other.parts[-1]
@@ -116,7 +116,7 @@ def _all(verdicts: Sequence[bool | None]) -> bool | None:
 
 
 def _equations(gold: Answer, other: Answer) -> bool | None:
-    """Compare equations up to a factor; beside a value, an equation states its last side."""
+    """Compare equations up to a factor; compared with a value, an equation states its last side."""
     if gold.kind == "equation" and _constant(gold):
         return _chain(gold) and same(gold.parts[-1], other)
     if gold.kind != "equation" and not (gold.name and other.kind == "equation"):
@@ -133,7 +133,7 @@ def _equations(gold: Answer, other: Answer) -> bool | None:
 
 
 def _chain(equation: Answer) -> bool:
-    """Say whether no two sides are different numbers, and others are what was asked for."""
+    """Say whether no two sides are different numbers and the other sides are what was asked for."""
     known = [side for side in equation.parts if side.term is not None and not symbols(side.term)]
     if any(_values_agree(known[-1], side, None) is not True for side in known[:-1]):
         return False  # 27 = 26 states two values
@@ -168,13 +168,13 @@ def _plain_words(text: str) -> list[str]:
 
 
 def _based(gold: Answer, other: Answer) -> bool:
-    """Compare digits; a base that is not named is the other's."""
+    """Compare digits; a missing base is taken from the other answer."""
     texts = [answer.text.partition("_")[0] for answer in (gold, other)]
     return {gold.kind, other.kind} == {"based", "value"} and texts[0] == texts[1]
 
 
 def _parts(gold: Answer, other: Answer, tolerance: Fraction | None) -> bool | None:
-    """Compare what has parts: in any order in lists and sets, in their order elsewhere."""
+    """Compare the parts of two answers: in any order for lists and sets, else in order."""
     if _decimal_comma(gold, other) or _decimal_comma(other, gold):
         return True
     kinds = {gold.kind, other.kind}
@@ -202,9 +202,9 @@ def _decimal_comma(written: Answer, other: Answer) -> bool:
 def _unordered(
     gold: Sequence[Answer], other: Sequence[Answer], tolerance: Fraction | None
 ) -> bool | None:
-    """Match every part with one of its own; equality is transitive, so the first match will do."""
+    """Match every part with a distinct one; equality is transitive, so the first match suffices."""
     left, undecided = list(other), False
-    if len(left) > len(gold):  # a member that is written twice is one
+    if len(left) > len(gold):  # a member written twice counts once
         left = list({_tight(part.text): part for part in left}.values())
     if not gold or len(left) != len(gold):
         return False
@@ -235,7 +235,7 @@ def _values_agree(gold: Answer, other: Answer, tolerance: Fraction | None) -> bo
 
 
 def _rounded(decimal: Answer, exact: Answer) -> bool:
-    """Say whether a decimal fraction is what a value that has no end rounds to, or begins with."""
+    """Say whether a decimal fraction is a non-terminating value, rounded or truncated."""
     if not _ROUNDED.fullmatch(decimal.text) or decimal.term is None or exact.term is None:
         return False
     value = _evaluated(exact.term)
@@ -249,7 +249,7 @@ def _rounded(decimal: Answer, exact: Answer) -> bool:
 
 
 def _ends(value: Fraction) -> bool:
-    """Say whether a value has a last decimal place."""
+    """Say whether the decimal expansion of a value terminates."""
     below = value.denominator
     for prime in (2, 5):
         while below % prime == 0:

@@ -1,8 +1,8 @@
-"""Is the final answer the right value? (1 or 0; several answers are wrong)
+"""Score whether the final answer has the right value (1 or 0; several answers are wrong).
 
-Reads any response: boxes, marked lines, sentences, lines that are a number.
+Reads boxes, marked lines, sentences and lines that consist of a number.
 
-Gold: {"value": "26"}, a number, LaTeX or words; with {"tolerance": 0.1} what the problem allows.
+Gold: {"value": "26"}, a number, LaTeX or words; {"tolerance": 0.1} if the problem allows one.
 """
 
 from data_schemas.prompts import Problem

@@ -1,8 +1,8 @@
-"""LaTeX and plain mathematical expressions as terms: read them, evaluate them.
+"""LaTeX and plain mathematical expressions as terms: parsing and evaluation.
 
 A small grammar of our own (numbers, letters, + - * / ^ !, fractions, roots, functions, brackets).
-What it cannot read is None. Rational values are exact; others have `DIGITS` digits, so that
-equality of two values is decided far below what any answer distinguishes.
+An expression outside it is None. Rational values are exact; others have `DIGITS` digits, far more
+than any two different answers share.
 """
 
 # ruff: noqa: RUF001 - signs that people type
@@ -17,12 +17,12 @@ from typing import Any, TypeAlias
 import mpmath
 
 MAX_CHARACTERS = 300
-"""Deeper terms would meet Python's recursion limit."""
+"""Deeper terms would reach Python's recursion limit."""
 MAX_BITS = 40_000
-"""Of an exact power; more is too large."""
+"""Limit of an exact power; a larger one is `TooLarge`."""
 MAX_FACTORIAL = 3000
 MAX_MAGNITUDE = 10**6
-"""Of exponents and arguments of functions that are not exact."""
+"""Limit of exponents and function arguments that are evaluated inexactly."""
 DIGITS = 60
 
 _TOKEN = re.compile(
@@ -69,7 +69,7 @@ _OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
 }
 _CONSTANTS: dict[str, Any] = {"\\pi": +_MP.pi, "e": +_MP.e, "i": _MP.mpc(0, 1)}
 Value: TypeAlias = Any
-"""A Fraction, or a number of mpmath."""
+"""A Fraction or an mpmath number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +86,11 @@ class Term:
 
 
 class TooLarge(ValueError):
-    """A value that no answer has."""
+    """The value is larger than any plausible answer."""
 
 
 def parse_term(text: str) -> Term | None:
-    """Read one expression; None if anything in it is not of the grammar."""
+    """Parse one expression; None if any part of it is outside the grammar."""
     for sign, written in _NAMES.items():
         text = text.replace(sign, written)
     text = _WORD.sub(r"\\\1 ", text.replace("**", "^"))
@@ -135,7 +135,7 @@ def value_of(term: Term, point: Mapping[str, Fraction]) -> Value:
 
 
 def inexact(value: Value) -> Value:
-    """Return a number of mpmath."""
+    """Convert to an mpmath number."""
     if isinstance(value, Fraction):
         return _MP.mpf(value.numerator) / value.denominator
     return value
@@ -171,7 +171,7 @@ def _apply(name: str, value: Value, point: Mapping[str, Fraction]) -> Value:
                 if value > MAX_FACTORIAL:
                     raise TooLarge("factorial")
                 return Fraction(math.factorial(int(value)))
-    if name not in _FUNCTIONS:  # any function will do: it only has to be the same one elsewhere
+    if name not in _FUNCTIONS:  # an unknown function: any fixed one will do
         return _MP.sin(_bounded(inexact(value)) + inexact(point[name])) + inexact(value) ** 2
     argument = inexact(value)
     return _FUNCTIONS[name](argument if name in ("ln", "log", "abs") else _bounded(argument))
@@ -316,7 +316,7 @@ class _Reader:
         return Term("sym", name=f"\\{name}{self._subscript()}")
 
     def _mixed(self, whole: Fraction) -> Term:
-        """Read 2\\frac{1}{4} as a sum, as schools do."""
+        """Read 2\\frac{1}{4} as a mixed number: a sum."""
         ahead = "".join(self._tokens[self._place : self._place + 7])
         match = re.match(r"\\frac(?:\{(\d+)\}\{(\d+)\}|(\d)(\d)(?!\d))", ahead)
         if not match or whole.denominator != 1:

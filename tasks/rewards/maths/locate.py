@@ -1,9 +1,8 @@
 r"""Where a response states its final answer: in a box, on a marked line, in a sentence.
 
-A box is the answer: what stands before it in its sentence is working, `600 + 120 = \boxed{720}`.
-Whoever states another value elsewhere (a second box, `#### 27`, "the answer is 27") has stated
-several.
-Every pattern is linear in the text.
+A box is the answer; the text before it in its sentence is working, `600 + 120 = \boxed{720}`.
+Another value stated elsewhere (a second box, `#### 27`, "the answer is 27") is a second answer.
+Every pattern takes time linear in the text.
 """
 
 # ruff: noqa: RUF001 - signs that people type
@@ -18,11 +17,11 @@ from tasks.rewards.maths.prose import is_number, stated
 from tasks.rewards.maths.words import OR
 
 MAX_GAP = 40
-"""Characters between boxes that state one list."""
+"""Most characters between two boxes that state one list."""
 MAX_LINE = 100
-"""Characters of a response that is nothing but its answer."""
+"""Most characters of a line that consists of an answer."""
 MAX_MARKS = 100
-"""Whoever announces an answer more often announces none."""
+"""A response that announces an answer more often states none."""
 
 _BOX = re.compile(r"\\(?:boxed|fbox)(?![A-Za-z])")
 _BRACES = re.compile(
@@ -69,7 +68,7 @@ _MARK = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 _LEAD = re.compile(r"[^\d\\]*")
-"""What stands before the first number."""
+"""The words before the first number."""
 _SENTENCE_END = re.compile(r"\n|(?:[.!]|(?<=\?))\s+(?=[A-ZÀ-Þ])|。")
 _CLAUSE_END = re.compile(r"[,;]\s|\s(?=so|thus|hence|which|because)", re.IGNORECASE)
 _DISPLAYED = re.compile(r"\s{0,9}[:*]{0,4}\s{0,9}(?:\\\[(.*?)\\\]|\$\$(.*?)\$\$)", re.DOTALL)
@@ -82,7 +81,7 @@ class Place:
     text: str
     how: str
     sentence: str = ""
-    """All of it, if the text is only a part."""
+    """The whole sentence, if the text is only a part of it."""
 
 
 def strict(text: str, language: str) -> list[Place]:
@@ -99,9 +98,9 @@ def strict(text: str, language: str) -> list[Place]:
 
 
 def lenient(text: str, language: str) -> list[Place]:
-    """Find boxes, marked lines and sentences; without any the lines that are numbers, and the last.
+    """Find boxes, marked lines and sentences; else lines that are numbers, and the last line.
 
-    Beside a box only what is nothing but a number counts. A box that is not closed states nothing.
+    If there is a box, other places count only if they are a number. An unclosed box states nothing.
     """
     text = spelled_beside_digits(_CALCULATION.sub("", text))
     found, first_mark = boxes(text), len(text)
@@ -134,8 +133,7 @@ def lenient(text: str, language: str) -> list[Place]:
 def boxes(text: str) -> list[Place]:
     r"""Return the contents of every outermost \boxed{...} with balanced braces, in order.
 
-    A number that stands beside a box as its alternative counts like a box; a box that is denied is
-    a denial.
+    A number stated as an alternative to a box counts like a box. A denied box states a denial.
     """
     places: list[Place] = []
     for start, end, opened in _box_spans(text):
@@ -151,7 +149,7 @@ def boxes(text: str) -> list[Place]:
 
 
 def joint(text: str) -> str:
-    r"""Return `a, b` for \boxed{a} and \boxed{b}: one list, written in a box per part; else ''."""
+    r"""Return `a, b` for \boxed{a} and \boxed{b}: one list with a box for each part; else ''."""
     spans = _box_spans(text)
     between = [text[end + 1 : opened] for (_, end, _), (_, _, opened) in itertools.pairwise(spans)]
     if not between or any(len(gap) > MAX_GAP or not _JOINT.fullmatch(gap) for gap in between):
@@ -164,7 +162,7 @@ def _distinct(places: list[Place]) -> list[Place]:
 
 
 def _box_spans(text: str) -> list[tuple[int, int, int]]:
-    """Find where each box's content starts and ends, and where the box begins."""
+    """Return the start and end of each box's content, and the start of the box."""
     spans: list[tuple[int, int, int]] = []
     depth, start, opened = 0, 0, 0
     first = _BOX.search(text)
@@ -186,7 +184,7 @@ def _box_spans(text: str) -> list[tuple[int, int, int]]:
 
 
 def _phrase(text: str, mark: re.Match[str]) -> str:
-    """Return what follows a mark: a displayed formula, or up to the end of the sentence."""
+    """Return the text after a mark: a displayed formula, or the rest of the sentence."""
     after = text[mark.end() : mark.end() + MAX_CHARACTERS]
     displayed = _DISPLAYED.match(after)
     if displayed and "boxed" not in displayed[0]:
@@ -195,7 +193,7 @@ def _phrase(text: str, mark: re.Match[str]) -> str:
 
 
 def _beside_box(phrase: str, how: str, language: str) -> list[Place]:
-    """Return the number that a phrase states for itself, before a box or without one."""
+    """Return the number that a phrase itself states, before a box or without one."""
     box = _BOX.search(phrase)
     working = (phrase[: box.start()] if box else phrase).strip(" \t$*")
     if box and working.endswith(("=", "\\approx", "≈")):

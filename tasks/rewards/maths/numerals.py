@@ -1,9 +1,9 @@
-r"""Numbers as people write them, rewritten as a machine does: `1234567.8`, whatever the language.
+r"""Rewrite numbers as people write them to one form, `1234567.8`, whatever the language.
 
 Digits of any script, superscripts (`5²` is `5^{2}`), vulgar fractions, Chinese numerals, separators
-of thousands and decimals. A text that is nothing but an integer in English words is that integer
-(`seventy-two` is `72`), its noun stays (`three apples` is `3 apples`). Which of point and comma is
-which follows the problem's language, unless the number itself leaves no doubt (`1.234.567,8`).
+of thousands and decimals. A text that consists of an integer in English words becomes that integer
+(`seventy-two` is `72`); its noun is kept (`three apples` is `3 apples`). The problem's language
+decides between point and comma, unless the number itself is unambiguous (`1.234.567,8`).
 """
 
 # ruff: noqa: RUF001 - signs that people type
@@ -62,7 +62,7 @@ _BESIDE_DIGITS = re.compile(
     re.IGNORECASE,
 )
 MAX_SPELLED = 150
-"""Characters of a number in words."""
+"""Most characters of a number in words."""
 _END = r"(?!\d|[.,]\d)"
 _START = r"(?<![\d.,])"
 _SPACED = r"\d{1,3}(?:[ '’]\d{3})+"
@@ -84,7 +84,7 @@ _BRACKETS = re.compile(r"\\\{|\\\}|[()\[\]]")
 
 
 def plain_signs(text: str) -> str:
-    """Rewrite digits, superscripts and signs of other scripts, and the width of letters."""
+    """Rewrite digits, superscripts, signs of other scripts and full-width letters."""
     if text.isascii():
         return text
     text = _MEASURE.sub(lambda m: f" {m[1]}^{_SUPERSCRIPTS[m[2]]}", text)
@@ -106,7 +106,7 @@ def _plain_sign(sign: str) -> str:
 
 
 def machine_numbers(text: str, language: str) -> str:
-    """Rewrite every number of a text; within brackets a comma without a space parts members."""
+    """Rewrite every number of a text; in brackets a comma without a space separates members."""
     text = spelled_out(text)
     if language.startswith(("zh", "ja")):
         text = _HAN.sub(lambda match: str(_chinese(match[0])), text)
@@ -124,7 +124,7 @@ def machine_numbers(text: str, language: str) -> str:
 
 
 def spelled_out(text: str) -> str:
-    """Rewrite a text that is nothing but an integer in English words; others stay as they are."""
+    """Rewrite a text that consists of an integer in English words; leave any other unchanged."""
     words = re.sub(r"\\(?:text(?:bf|it|rm)?|mathrm|mbox)\s*\{([^{}]*)\}", r"\1", text[:MAX_SPELLED])
     words = words.strip(" .!*_\"'“”‘’$")
     found = _SPELLED.fullmatch(words) if len(text) < MAX_SPELLED else None
@@ -136,7 +136,7 @@ def spelled_out(text: str) -> str:
 
 
 def spelled_beside_digits(text: str) -> str:
-    """Rewrite a number in words that is one of two alternatives or ends: `5 or six`."""
+    """Rewrite a number in words next to digits: `5 or six`, `between two and 5`."""
     return _BESIDE_DIGITS.sub(
         lambda m: f"{m['joined'] or ''}{spelled_out(m['first'] or m['lower'] or m['second'])}", text
     )
@@ -153,7 +153,7 @@ def _below_1000(words: str) -> int:
 
 
 def _bracketed(text: str) -> list[tuple[int, int]]:
-    """Find the outermost brackets in which a comma parts members, for want of `, ` or `;`."""
+    """Find the outermost brackets whose members are separated by bare commas (no `, ` or `;`)."""
     spans: list[tuple[int, int]] = []
     depth, start = 0, 0
     for sign in _BRACKETS.finditer(text):

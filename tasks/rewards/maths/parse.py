@@ -1,7 +1,7 @@
-r"""What a written answer says, as a tree: a value, words, or a tuple, set, equation of parts.
+r"""Parse a written answer into a tree: a value, words, or a tuple, set or equation of parts.
 
-Texts come in LaTeX or as people type them, with numbers in the problem's language. The outermost
-signs decide what a text is; its parts are read the same way. What cannot be read is `unread`.
+A text is LaTeX or plain, with numbers in the problem's language. The outermost signs decide its
+kind; its parts are parsed in the same way. A text that cannot be parsed is `unread`.
 """
 
 # ruff: noqa: RUF001 - signs that people type
@@ -16,9 +16,9 @@ from tasks.rewards.maths.numerals import machine_numbers, plain_signs
 from tasks.rewards.maths.words import HEDGES, MINUS
 
 MAX_CHARACTERS = 1000
-"""A longer text is no final answer."""
+"""A longer text is not a final answer."""
 MAX_DEPTH = 5
-"""Of tuples in sets in unions."""
+"""Most levels of nesting: tuples in sets in unions."""
 
 _SIGNS = str.maketrans(
     {
@@ -47,7 +47,7 @@ _AND_OR = {
     "th": "และ|หรือ",
     "zh": "和|或",
 }
-"""What parts a list; y and e are unknowns elsewhere."""
+"""Words that separate the items of a list; in other languages y and e are unknowns."""
 _REWRITES = tuple(
     (re.compile(pattern), by)
     for pattern, by in (
@@ -106,7 +106,7 @@ _MATRIX = re.compile(
 )
 _RELATION = re.compile(r"(<=|>=|<|>|\\ne )")
 _BASED = re.compile(r"(-?\d[0-9A-F]*)_\{?(\d+)\}?")
-# A word beside something else is no product of letters.
+# A word next to other text is not a product of letters.
 _SENTENCE = re.compile(
     r"(?<![\\A-Za-z])[A-Za-z]{3,}\s+[\w\\(]|[\w)}]\s+[A-Za-z]{3,}|[^\W\d_a-zA-Zα-ωΑ-Ω]"
 )
@@ -118,16 +118,16 @@ class Answer:
 
     kind: str
     text: str
-    """Rewritten so that spelling does not matter; equal texts are equal answers."""
+    """Normalised, so that equal texts are equal answers."""
     parts: tuple["Answer", ...] = ()
     term: Term | None = None
     name: str = ""
-    """Of `x = 5`: x."""
+    """The left side of `x = 5`: x."""
     unit: frozenset[str] = frozenset()
 
     @property
     def readable(self) -> bool:
-        """True if nothing in it is unread or hedged."""
+        """True if no part is unread or hedged."""
         return self.kind not in ("unread", "hedged") and all(part.readable for part in self.parts)
 
 
@@ -140,9 +140,9 @@ def parse(text: str, language: str = "en") -> Answer:
 
 
 def normalised(text: str, language: str = "en") -> str:
-    """Rewrite a text so that spelling does not matter; letters keep their case."""
+    """Normalise the spelling of a text; letters keep their case."""
     text = plain_signs(text).translate(_SIGNS).strip()
-    # In a matrix it ends a row, elsewhere a backslash was escaped twice.
+    # `\\` ends a row of a matrix; elsewhere a backslash was escaped twice.
     text = text.replace("\\\\", "\\cr " if "matrix}" in text else "\\").replace("\\%", "%")
     text = _MONEY.sub(lambda match: " BRL " if match[0][0] == "R" else " USD ", text)
     if text.count("$") == 1:  # no formula
@@ -156,7 +156,7 @@ def normalised(text: str, language: str = "en") -> str:
 
 @functools.cache
 def _commas(language: str) -> re.Pattern[str]:
-    """Find the words that part a list."""
+    """Match the words that separate the items of a list."""
     words = "|".join({_AND_OR["en"], _AND_OR.get(language, "and")})
     return re.compile(
         rf"\\text\s*\{{\s*,?\s*(?:{words})\s*\}}|"
@@ -262,7 +262,7 @@ def _is_name(text: str) -> bool:
 
 
 def _equation(sides: list[str], text: str, depth: int) -> Answer:
-    """A name has the last of the values; `= 5` is 5."""
+    """Parse an equation: a name takes the last value, and `= 5` is 5."""
     if HEDGES.search(sides[0]):
         return Answer("hedged", text)
     if not sides[0] or _is_name(sides[0]):

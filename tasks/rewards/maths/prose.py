@@ -1,7 +1,7 @@
-"""The value that a sentence states, if it states one.
+"""Find the value that a sentence states.
 
 A sentence that hedges (`either 5 or 3`), gives a range (`between 2 and 3`), compares
-(`more than 8`) or denies (`not 8`) states no value, or several, all of which must then be right.
+(`more than 8`) or denies (`not 8`) states no value, or several, which must then all be right.
 """
 
 # ruff: noqa: RUF001 - signs that people type
@@ -25,7 +25,7 @@ from tasks.rewards.maths.words import (
 )
 
 MAX_UNIT_WORDS = 3
-"""More words after a number are a sentence."""
+"""A number followed by more words is a sentence."""
 
 _FORMULA = r"\$\$[^$]+\$\$|\$[^$]+\$|\\\(.+?\\\)|\\\[.+?\\\]"
 _MONEY = rf"(?:(?:Rp\.?|RM|USD|R\$|\\?\$|[{units.CURRENCY_SIGNS}])\s{{0,2}})?"
@@ -46,10 +46,10 @@ _OPENING = re.compile(
 
 
 def stated(phrase: str, language: str, *, leading: bool) -> tuple[str, ...]:
-    """Return what a sentence gives as its value; nothing if it gives none.
+    """Return the values that a sentence states; none if it states no value.
 
     Args:
-        leading: the number with which the sentence begins counts, else the last one.
+        leading: use the number at the beginning of the sentence; otherwise the last one.
     """
     phrase = _STYLE.sub(r"\1", phrase.replace("\\$", "USD ")).strip().strip("*_ ")
     if not phrase or phrase[-1] == "?":
@@ -79,7 +79,7 @@ def _is_uncertain(left: str) -> bool:
 
 
 def _numbers(phrase: str, leading: bool) -> tuple[str, ...]:
-    """Return the number or formula that a sentence states among others."""
+    """Return the number or formula that a sentence with several of them states."""
     runs = [run for run in _RUN.finditer(phrase) if _separate(phrase, run)]
     kept: list[str] = []
     for place, run in enumerate(runs):
@@ -111,12 +111,12 @@ def _numbers(phrase: str, leading: bool) -> tuple[str, ...]:
 
 
 def _is_denied_later(after: str, last: bool) -> bool:
-    """Say whether a negation follows that belongs to no later number."""
+    """Say whether a negation follows that does not belong to a later number."""
     return NEGATION.search(after) is not None and (last or not denied_before(after))
 
 
 def is_number(text: str, language: str) -> bool:
-    """Say whether the text is one number with at most a short unit."""
+    """Say whether the text is one number, with at most a short unit."""
     if len(text) > 100 or re.search(r"[=?]", text) or not re.search(r"\d", spelled_out(text)):
         return False
     answer = parse(text, language)
@@ -125,7 +125,7 @@ def is_number(text: str, language: str) -> bool:
 
 
 def _whole(answer: Answer) -> bool:
-    """Say whether a sentence is nothing but an answer."""
+    """Say whether a sentence consists of an answer."""
     kinds = {part.kind for part in answer.parts}
     if "words" in kinds and kinds != {"words"}:
         return False  # 18, which is the total
@@ -135,12 +135,12 @@ def _whole(answer: Answer) -> bool:
 
 
 def _is_formula(phrase: str) -> bool:
-    """Say whether LaTeX without delimiters is all there is."""
+    """Say whether a phrase consists of LaTeX without delimiters."""
     return "$" not in phrase and "\\" in phrase and not _WORD.search(_COMMAND.sub("", phrase))
 
 
 def _with_money(phrase: str) -> str:
-    """Write dollar signs as such where they can't be the ends of formulas."""
+    """Rewrite dollar signs as a currency where they cannot delimit formulas."""
     formulas = phrase.split("$")[1::2]
     if phrase.count("$") % 2 == 0 and not any(
         _WORD.search(_COMMAND.sub("", formula)) for formula in formulas
@@ -150,12 +150,12 @@ def _with_money(phrase: str) -> str:
 
 
 def _undelimited(left: str, right: str) -> str:
-    """Take up the sign of a formula that is cut at its equals sign."""
+    """Restore the delimiter of a formula that was split at its equals sign."""
     return f"${right}" if left.count("$") % 2 else right
 
 
 def _separate(phrase: str, run: re.Match[str]) -> bool:
-    """Say whether a number stands for itself: not 2A, 2x or 5th."""
+    """Say whether a number is a separate token: not 2A, 2x or 5th."""
     if run["formula"]:
         return re.search(r"\w", run[0]) is not None
     after = re.match(r"[A-Za-z_]+", phrase[run.end() :])
@@ -163,7 +163,7 @@ def _separate(phrase: str, run: re.Match[str]) -> bool:
 
 
 def _text(phrase: str, run: re.Match[str]) -> str:
-    """Return the run, with a word for million or a sign for per cent after it."""
+    """Return the run, including a following word for million or per cent sign."""
     text = run[0].rstrip(" ,.+-−*/×·÷^(")
     if run["formula"]:
         return text

@@ -1,8 +1,8 @@
-r"""Is the boxed answer the right one? Strict in form, beside `final_answer` (+1 or -1).
+r"""Score whether the boxed answer is right; stricter about form than `final_answer`.
 
-Compass-Thinker (arXiv 2508.08909) rewards with a rule-based verifier; its rules are not printed.
-Here: the boxes with balanced braces, without a box the marked lines (`#### x`, `Answer: x`), or the
-one line there is. What an expression means is the same for both verifiers.
+Compass-Thinker (arXiv 2508.08909) uses a rule-based verifier and does not publish its rules. This
+one reads boxes with balanced braces; without a box, marked lines (`#### x`, `Answer: x`) or a
+response of a single line. Both verifiers interpret an expression in the same way.
 
 Gold: as for `final_answer`.
 Differs: a verdict is 1 or 0 as everywhere here; `signed` gives the paper's +1 and -1.

@@ -1,7 +1,7 @@
-"""What our own grammar cannot read, compared by math-verify in a worker that can be killed.
+"""Compare with math-verify what our grammar cannot parse, in a worker that can be killed.
 
-math-verify's own timeouts are off: they use SIGALRM, which the worker's own limit needs, and
-swallow what they interrupt. Only LaTeX that is read as a whole counts, never a text's last number.
+math-verify's own timeouts are disabled: they use SIGALRM, which the worker's limit needs, and hide
+what they interrupt. Only LaTeX that is parsed as a whole counts, never the last number of a text.
 """
 
 import functools
@@ -17,19 +17,19 @@ from typing import Any
 from tasks.rewards.workers.pool import WorkerPool
 
 CPU_S = 4.0
-"""For one comparison; then the worker goes on with the next."""
+"""CPU seconds for one comparison, after which the worker takes the next."""
 MAX_CHARACTERS = 300
 
 _PHANTOM = re.compile(r"\\phantom\s*(?:\{[^{}]*\})?")
 _BARE_FRACTION = re.compile(
     r"(\\[dtc]?frac)\s*(\\[A-Za-z]+|\w|\{[^{}]*\})\s*(\\[A-Za-z]+|\w|\{[^{}]*\})"
 )
-# Omissions, towers of powers, and numbers that fill a memory.
+# Ellipses, towers of powers, and numbers that exhaust memory.
 _REFUSED = re.compile(r"\\[lc]?dots|\^\{?[^{}]*\^|\^\{?-?\d{4}|\d{4,}\}?\s*!|!\s*!|\d{40}")
 
 
 class Outcome(StrEnum):
-    """What a comparison came to."""
+    """The result of a comparison."""
 
     SAME = "same"
     DIFFERENT = "different"
@@ -42,7 +42,7 @@ class _OutOfTime(BaseException):
 
 
 def compared(gold: str, candidate: str) -> Outcome:
-    """Compare two LaTeX expressions; to be called in a worker's main thread."""
+    """Compare two LaTeX expressions; must run in a worker's main thread."""
     try:
         with _cpu_limit(CPU_S):
             theirs = _parsed(gold)
@@ -96,7 +96,7 @@ def _with_braces(match: re.Match[str]) -> str:
 
 @contextmanager
 def _cpu_limit(seconds: float) -> Generator[None]:
-    """Raise `_OutOfTime` in the block once it has computed for as long."""
+    """Raise `_OutOfTime` in the block when its CPU time is used up."""
 
     def stop(number: int, frame: FrameType | None) -> None:
         raise _OutOfTime
@@ -122,7 +122,7 @@ def in_worker(function: Callable[..., Any], args: tuple[Any, ...], timeout_s: fl
 
 @functools.cache
 def pool() -> WorkerPool:
-    """Return the pool of this process; workers start when algebra is first needed."""
+    """Return the pool of this process; workers start at the first comparison."""
     return WorkerPool()
 
 

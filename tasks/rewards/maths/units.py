@@ -1,4 +1,4 @@
-"""What stands beside a number: units, currencies, per cent, words such as million.
+"""Words and signs next to a number: units, currencies, per cent, words such as million.
 
 A unit is a set of words. Nothing is converted: 5 cm is not 0.05 m.
 """
@@ -62,7 +62,7 @@ _SQUARE = re.compile(r"\b(square|sq|cubic|cu)\b\.?\s*([^\W\d_]+)")
 
 
 def unit(text: str) -> frozenset[str]:
-    """Return the words of a unit, by their usual names and without the plural."""
+    """Return the words of a unit as canonical names in the singular."""
     text = text.casefold().replace("p.m", "pm").replace("a.m", "am")
     text = _SQUARE.sub(lambda m: f"{m[2]}^{3 if m[1][0] == 'c' else 2}", text)
     powers = {f"{_name(word)}^{power}" for word, power in _POWER.findall(text)}
@@ -72,12 +72,12 @@ def unit(text: str) -> frozenset[str]:
 
 
 def scale(text: str) -> int:
-    """Return what the words of a unit multiply by: million is 10**6, most are 1."""
+    """Return the factor of a unit's words: 10**6 for million, 1 for most."""
     return math.prod(_SCALES.get(word, 1) for word in re.findall(r"[^\W\d_]+", text.casefold()))
 
 
 def agree(gold: frozenset[str], other: frozenset[str]) -> bool:
-    """Say whether two units may be one: measures must be the same, other words may be fewer."""
+    """Say whether two units agree: measures must be equal, other words may be missing."""
     if not gold or not other or gold == other:
         return True
     return _measures(gold) == _measures(other) and (gold <= other or other <= gold)

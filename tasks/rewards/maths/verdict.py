@@ -1,8 +1,8 @@
-"""One reading of answers: locate, parse, compare. Both verifiers of final answers judge by it.
+"""Score a final answer in three steps: locate, parse, compare. Both maths verifiers use them.
 
-They differ in where they look, never in what an expression means. A response cannot escape into an
-abstention: what cannot be read of it, or not be compared in time, is compared by its text, and is
-wrong. An abstention says that the gold cannot be read.
+The verifiers differ in where they search, not in how they interpret an expression. A response
+cannot cause an abstention: an answer that cannot be parsed or compared in time is wrong. Only a
+gold that cannot be read is an abstention.
 """
 
 import re
@@ -26,25 +26,25 @@ from tasks.rewards.protocol import Gold, verify_answer
 from tasks.rewards.workers.pool import WorkerFailed, WorkerTimeout
 
 MAX_CANDIDATES = 8
-"""Whoever states more values than this guesses."""
+"""A response that states more values is guessing."""
 TIMEOUT_S = 10.0
 """CPU seconds of a worker for one comparison, twice what `symbolic` allows itself."""
 SHOWN = 80
-"""Characters of an answer in a verdict's detail."""
+"""Most characters of an answer in a verdict's detail."""
 SHOWN_ANSWERS = 4
 MAX_VALUE = 200
-"""Characters of a gold; a longer one is a solution."""
+"""Most characters of a gold that is a value; a longer one is a solution."""
 
 _FORMULA = re.compile(r"\\[A-Za-z]|[\^_|]")
 Locate: TypeAlias = Callable[[str, str], Sequence[Place]]
-"""From a text and its language to the places that state an answer."""
+"""Maps a text and its language to the places that state an answer."""
 
 
 class FinalAnswer(Gold):
-    """What the answer must be worth."""
+    """The value that the answer must have."""
 
     value: str = Field(pattern=r"\S")
-    tolerance: float | None = Field(default=None, gt=0, description="absolute; None: exactly")
+    tolerance: float | None = Field(default=None, gt=0, description="absolute; None: exact")
 
 
 def decide(problem: Problem, response: str, locate: Locate) -> Verdict:
@@ -97,13 +97,13 @@ def _check(language: str, locate: Locate, gold: FinalAnswer, answer: str) -> Ver
 
 
 def _read(place: Place, gold: Answer, language: str) -> Answer:
-    """Read a place; a sentence that is the gold word for word is read as a whole."""
+    """Parse a place; a sentence identical to the gold is parsed as a whole."""
     whole = parse(place.sentence, language) if place.sentence else None
     return whole if whole and whole.text == gold.text else parse(place.text, language)
 
 
 def _gold(value: str, language: str) -> Answer:
-    """Read the gold: a value, what is boxed in it, or what the solution that it is comes to."""
+    """Parse the gold: a value, its boxes, or the answer of a whole solution."""
     boxed = dict.fromkeys(place.text for place in boxes(value))
     whole = parse(", ".join(boxed) or value, language)
     if whole.readable or len(value) < MAX_VALUE:
@@ -140,7 +140,7 @@ def _compared(ours: Answer, theirs: Answer, tolerance: Fraction | None) -> _Comp
 
 
 def _gold_is_fit(gold: str) -> bool:
-    """Say whether the gold alone does no harm, so that it was the response that did."""
+    """Say whether the gold can be compared with itself, so that the response is at fault."""
     try:
         return symbolic.in_worker(symbolic.compared, (gold, gold), TIMEOUT_S) is Outcome.SAME
     except (WorkerTimeout, WorkerFailed):

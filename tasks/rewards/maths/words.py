@@ -14,7 +14,7 @@ _NOT = (
 _ALTERNATIVE = "or|atau|hoặc|ou|oder|หรือ|或|还是|還是"
 _OR = f"{_ALTERNATIVE}|either|entweder|soit"
 _SHORT_OR = "o|u|hay"
-"""Words that mean much else; only between two numbers."""
+"""Words with other meanings; they count only between two numbers."""
 _COMPARED = (
     "more|less|fewer|greater|larger|smaller|bigger|above|below|over|under|at least|at most|"
     "up to|beyond|lebih|kurang|setidaknya|sekurang-kurangnya|paling sedikit|paling banyak|"
@@ -42,7 +42,7 @@ _FILLERS = (
 
 
 def _pattern(*lists: str) -> str:
-    """Build alternatives: whole words of alphabets with spaces, anything of Thai and Chinese."""
+    """Build alternatives: whole words in scripts with spaces, substrings in Thai and Chinese."""
     entries = sorted({entry for words in lists for entry in words.split("|")}, key=len)[::-1]
     spaced = "|".join(re.escape(entry) for entry in entries if entry[0] < "\u0e00")
     dense = "|".join(re.escape(entry) for entry in entries if entry[0] >= "\u0e00") or "\uffff"
@@ -56,11 +56,11 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 _CONTRACTED = r"\w+n['’‘ʼ´`]t(?!\w)"
 NEGATION = _compiled(rf"{_pattern(_NOT, _WRONG)}|{_CONTRACTED}")
 HEDGES = _compiled(rf"{_pattern(_NOT, _WRONG, _OR, _COMPARED, _UNSURE)}|{_CONTRACTED}")
-"""Beside a number: it is not stated, or not alone."""
+"""Next to a number: it is not stated, or is not the only one."""
 OR = _compiled(_pattern(_OR))
 OR_LAST = _compiled(rf"{_pattern(_OR)}[\s$]*$")
 JOINED = _compiled(rf"[\s$,]*(?:{_pattern(_OR, _SHORT_OR, _TO, _AND)}|-)[\s$]*")
-"""Between two numbers: both are stated, or what lies between them."""
+"""Between two numbers: both are stated, or a range."""
 OPENS_RANGE = _compiled(rf"{_pattern(_BETWEEN)}[\s$]*$")
 BETWEEN_LAST = _compiled(rf"{_pattern(_BETWEEN)}[^.]{{0,40}}{_pattern(_AND, _OR, _TO)}[\s$]*$")
 """Before the second end of a range."""
@@ -68,7 +68,7 @@ MORE_FOLLOWS = _compiled(
     r"\s*(?:(?:and|dan|y|et|e|und)\s+(?:an?\s+|une?\s+|um\s+|ein\s+)?"
     r"(?:half|quarter|third|setengah|medi[oa]|demie?|mei[oa]|halb)|einhalb|setengah|rưỡi|ครึ่ง|半)(?!\w)"
 )
-"""After a number: it is not all, as in `27 and a half`."""
+"""After a number: the number continues, as in `27 and a half`."""
 ALTERNATIVE_FOLLOWS = _compiled(
     rf"\s*(?:[^\W\d_]+\s+){{0,2}}?[$,(]?\s*(?:{_pattern(_ALTERNATIVE)}(?!\s+so(?!\w))|{_pattern(_UNSURE)})|"
     r"[^\w.!;]{0,9}\?"

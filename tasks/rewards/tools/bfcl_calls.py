@@ -1,11 +1,11 @@
-"""Do the calls match an allowed form? All or nothing (Berkeley Function Calling Leaderboard, AST).
+"""Score whether all calls have an allowed form (Berkeley Function Calling Leaderboard, AST).
 
 Gold: {"calls": [{"name": "f", "parameters": {"a": [allowed, ...]}}], "functions": [...]}. "" among
 the allowed values makes a parameter optional; no calls means that nothing must be called. A
 response is Python call syntax, `[f(a=1), g.h(b="x")]`, or one JSON object per line.
 Differs: parallel calls are matched by optimal assignment, not greedily. An argument may have the
-name of a Python keyword (Java's `from`). An argument or a key that stands twice makes a call
-unreadable, where Python and JSON would keep the last one.
+name of a Python keyword (Java's `from`). A repeated argument or key makes a call unreadable;
+Python and JSON would keep the last one.
 """
 
 import ast
@@ -28,7 +28,7 @@ from tasks.rewards.tools.tool_calls import parse_calls, unique
 
 OPTIONAL = ""
 MAX_RESERVED = 5000
-"""Characters of a text in which keywords are looked for: the search is not linear."""
+"""Most characters of a text that is searched for keywords: the search is not linear."""
 _RESERVED = "reserved_name_"
 """Set before a keyword that is used as a name while Python reads the call."""
 _FENCE = re.compile(r"^```\w*\n(.*?)\n?```$", re.DOTALL)
@@ -69,7 +69,7 @@ def verify(problem: Problem, response: str) -> Verdict:
 
 
 def parse_python_calls(text: str) -> list[ToolCall] | None:
-    """Read `[f(a=1), g(b=2)]` or `f(a=1)`; None if it is anything but calls with literals."""
+    """Parse `[f(a=1), g(b=2)]` or `f(a=1)`; None unless all are calls with literals."""
     text = text.strip()
     fenced = _FENCE.match(text)
     text = (fenced[1] if fenced else text).strip().strip("`")
@@ -92,7 +92,7 @@ def _call(node: ast.expr) -> ToolCall:
         if argument.arg is None:
             raise ValueError("** has no literal value")
         if any(_repeats_a_key(part) for part in ast.walk(argument.value)):
-            raise ValueError("the same key twice")
+            raise ValueError("duplicate key")
         arguments.append((argument.arg.removeprefix(_RESERVED), ast.literal_eval(argument.value)))
     return ToolCall(ast.unparse(node.func).replace(_RESERVED, ""), unique(arguments))
 
@@ -111,7 +111,7 @@ def _keywords_as_names(text: str) -> str:
         SyntaxError: the text cannot be cut into tokens.
     """
     if len(text) > MAX_RESERVED:
-        raise SyntaxError("too long to look for reserved names")
+        raise SyntaxError("too long to search for keywords")
     try:
         found = list(tokenize.generate_tokens(io.StringIO(text).readline))
     except tokenize.TokenError as error:
@@ -147,7 +147,7 @@ def _check(gold: BfclCalls, answer: str) -> Verdict:
 
 
 def _assignment(fits: NDArray[np.bool_]) -> list[tuple[int, int]]:
-    """Pair every allowed call with a call of its own, as many fitting ones as possible."""
+    """Assign every allowed call to a different call, with as many matches as possible."""
     if len(fits) == 1:
         return [(0, 0)]
     from scipy.optimize import linear_sum_assignment  # takes a second to import
@@ -157,7 +157,7 @@ def _assignment(fits: NDArray[np.bool_]) -> list[tuple[int, int]]:
 
 
 def _fault(allowed: AllowedCall, call: ToolCall, docs: Mapping[str, dict[str, Any]]) -> str:
-    """Say why a call is not an allowed one; '' if it is."""
+    """Return why a call is not allowed; '' if it is."""
     if allowed.name != call.name:
         return f"called {call.name}"
     parameters = docs.get(allowed.name, {}).get("parameters", {})
@@ -198,7 +198,7 @@ def _type_fault(doc: Mapping[str, Any], value: Any) -> str:
 
 
 def _matches(option: Any, value: Any) -> bool:
-    """Compare one allowed value; inside objects every entry is again a list of allowed values."""
+    """Compare one allowed value; in objects every entry is itself a list of allowed values."""
     match option, value:
         case (bool(), _) | (_, bool()):
             return option is value

@@ -1,4 +1,4 @@
-"""Are these the right tool calls? Graded by name, keys and values (ToolRL's R_correct).
+"""Score tool calls by name, keys and values (ToolRL's R_correct).
 
 Gold: {"calls": [{"name": "f", "parameters": {"a": 1}}]}. A response is one JSON object per line,
 bare or inside <tool_call> tags; R_correct in [-3, 3] is rescaled to [0, 1]. With {"form": "toolrl"}
@@ -25,7 +25,7 @@ _BLANK = re.compile(r"\s*")
 
 
 class CallRow(BaseModel):
-    """One call as it stands in the gold."""
+    """One call of the gold."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
@@ -60,7 +60,7 @@ def parse_calls(text: str) -> list[ToolCall] | None:
 
 
 def _cut(text: str, tag: str) -> tuple[list[str], list[str]]:
-    """Return (what stands inside of closed tags, what stands around them), both in order."""
+    """Return the texts inside closed tags and the texts around them, both in order."""
     inside: list[str] = []
     around: list[str] = []
     position = 0
@@ -113,14 +113,14 @@ def _end_of_blank(text: str, position: int) -> int:
 
 
 def unique(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    """Make an object of pairs.
+    """Build an object from pairs.
 
     Raises:
         ValueError: a key stands twice.
     """
     value = dict(pairs)
     if len(value) != len(pairs):
-        raise ValueError("the same key twice")
+        raise ValueError("duplicate key")
     return value
 
 
