@@ -1,6 +1,7 @@
-"""What several areas share: a tiny real MoE, and a real MLflow server."""
+"""What several areas share: tiny real models, and a real MLflow server."""
 
 import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,7 +9,15 @@ import pytest
 import torch
 from hypothesis import HealthCheck, settings
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
-from transformers import PreTrainedTokenizerFast, Qwen3MoeConfig, Qwen3MoeForCausalLM
+from transformers import (
+    PreTrainedTokenizerFast,
+    Qwen2Config,
+    Qwen2ForCausalLM,
+    Qwen3Config,
+    Qwen3ForCausalLM,
+    Qwen3MoeConfig,
+    Qwen3MoeForCausalLM,
+)
 
 from tasks.lineage.connection import connect
 from tests.tracking_servers import TrackingServer, tracking_server
@@ -93,3 +102,30 @@ def mlflow_server(
     """A real MLflow server; every test loads the content it needs."""
     with tracking_server(tmp_path_factory.mktemp("server"), migrated) as server:
         yield server
+
+
+DENSE = {
+    "qwen3": (Qwen3Config, Qwen3ForCausalLM, {"head_dim": 16}),
+    "qwen2": (Qwen2Config, Qwen2ForCausalLM, {}),
+    "qwen2 tied": (Qwen2Config, Qwen2ForCausalLM, {"tie_word_embeddings": True}),
+}
+
+
+@pytest.fixture(scope="session", params=DENSE)
+def tiny_dense(request, tiny_moe: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A dense model of each family with the tokenizer of `tiny_moe`. Read only."""
+    folder = tmp_path_factory.mktemp("tiny_dense")
+    shutil.copytree(tiny_moe, folder, dirs_exist_ok=True)
+    moe = Qwen3MoeConfig.from_pretrained(tiny_moe)
+    make_config, make_model, changes = DENSE[request.param]
+    same = ("vocab_size", "hidden_size", "intermediate_size", "num_hidden_layers")
+    same += ("num_attention_heads", "num_key_value_heads", "max_position_embeddings")
+    same += ("eos_token_id", "pad_token_id")
+    config = make_config(**{name: getattr(moe, name) for name in same} | changes)
+    torch.manual_seed(0)
+    model = make_model(config)
+    for name, parameter in model.named_parameters():
+        if parameter.ndim >= 2 or name.endswith("bias"):
+            torch.nn.init.normal_(parameter, std=0.1)
+    model.save_pretrained(folder)
+    return folder

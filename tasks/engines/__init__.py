@@ -2,9 +2,8 @@
 
 protocols         the interfaces RolloutEngine and Trainer
 select            opens the engines that the settings name
-rollout_hf        transformers, the embedded default (with rollout_draw, rollout_moe, rollout_slots)
+embedded          transformers and plain torch in this process: the default
 rollout_vllm      vLLM, in process or in a watched process of its own
-trainer_torch     plain torch, the embedded default (with packed_attention, router_*)
 partial_batch     the part of a batch that a rank holds
 trainer_megatron  Megatron-core over any layout, with Router Replay
 team              one stage in several processes: rank 0 is the controller

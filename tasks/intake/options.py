@@ -5,9 +5,10 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
-from data_schemas.rl_settings import JudgeKind
+from data_schemas.rl_settings import JudgeKind, RouterReplay
 from data_schemas.settings import PipelineSettings, Source
 from tasks.errors import SettingsError
+from tasks.interchange.model_folder import has_router
 
 EXAMPLE = "--sources gsm8k=data/train.jsonl,ae110k=data/ae110k"
 
@@ -46,6 +47,28 @@ def require_folders(settings: PipelineSettings) -> None:
     for name, path in _model_folders(settings):
         if not Path(path).expanduser().is_dir():
             raise SettingsError(f"{name}: {path} is not a folder. Set it to a model directory.")
+
+
+def require_router(settings: PipelineSettings) -> None:
+    """Refuse settings of routers for a dense base model, before any stage runs.
+
+    Raises:
+        SettingsError: a phase replays routes or has router losses, but the base has no router.
+    """
+    if not settings.base_model or has_router(Path(settings.base_model).expanduser()):
+        return
+    for name, phase in (("rl_one", settings.rl_one), ("rl_two", settings.rl_two)):
+        auxiliary = phase.loss.auxiliary
+        for field, value, off in (
+            ("router_replay", phase.router_replay.value, RouterReplay.OFF.value),
+            ("loss.auxiliary.balance", auxiliary.balance, 0.0),
+            ("loss.auxiliary.router_z", auxiliary.router_z, 0.0),
+        ):
+            if value != off:
+                raise SettingsError(
+                    f"{name}.{field} is {value!r}, but {settings.base_model} is a dense model "
+                    f"without a router; set it to {off!r}"
+                )
 
 
 def _model_folders(settings: PipelineSettings) -> Iterator[tuple[str, str]]:

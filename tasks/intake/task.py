@@ -64,6 +64,7 @@ def check_settings(settings: PipelineSettings, sources: str) -> PipelineSettings
     _check("evaluation", settings.evaluation.engines, "evaluate")
     if not in_pod():  # this pod may not have the volumes of the other stages
         options.require_folders(settings)
+        options.require_router(settings)
     return options.with_sources(settings, sources)
 
 

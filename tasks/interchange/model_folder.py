@@ -7,17 +7,17 @@ from typing import Any
 from tasks.errors import DataError, SettingsError
 from tasks.interchange.weights import check_tensors
 
-SUPPORTED_ARCHITECTURES = ("qwen3_moe",)
-"""Model types whose routers can be recorded and replayed."""
+SUPPORTED_ARCHITECTURES = ("qwen3_moe", "qwen3", "qwen2")
+"""Model types that every stage and both families of engines run; the last two are dense."""
 
 
 def check_model_folder(path: Path) -> None:
     """Refuse a folder that cannot be a base model, before any expensive step.
 
     Raises:
-        SettingsError: it is not a Hugging Face model directory, not a supported mixture of
-            experts, its weights are not those of its config, or its tokenizer is missing, lacks a
-            chat template or end token, or has more tokens than the model has embeddings.
+        SettingsError: it is not a Hugging Face model directory, not of a supported
+            architecture, its weights are not those of its config, or its tokenizer is missing,
+            lacks a chat template or end token, or has more tokens than the model has embeddings.
     """
     config = _config(path)
     model_type = config.get("model_type")
@@ -37,6 +37,16 @@ def check_model_folder(path: Path) -> None:
         check_tensors(path)
     except DataError as error:
         raise SettingsError(str(error)) from error
+
+
+def has_router(path: Path) -> bool:
+    """Return whether a model directory holds a mixture of experts.
+
+    Raises:
+        SettingsError: it is not a model directory.
+    """
+    config = _config(path)
+    return bool(config.get("num_experts") or config.get("num_local_experts"))
 
 
 def _config(path: Path) -> dict[str, Any]:

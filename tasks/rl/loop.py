@@ -163,10 +163,11 @@ def one_step(
 
 def old_scores(run: Run, batch: StepBatch) -> TokenScores:
     """Log-probs and entropies under the policy that will be updated, routes replayed (R3)."""
+    has_router = run.engine.num_experts > 0
     return run.trainer.score(
         batch.tokens,
         temperature=run.settings.temperature,
-        record_routes=run.settings.router_replay is not RouterReplay.R3,
+        record_routes=has_router and run.settings.router_replay is not RouterReplay.R3,
     )
 
 

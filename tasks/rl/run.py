@@ -14,12 +14,12 @@ from data_schemas.ledger import LedgerRow, PromptCost
 from data_schemas.mismatch import Decision
 from data_schemas.prompts import Problem
 from data_schemas.reports import COSTS_FILE, GATES_FILE, LEDGER_FILE, STEPS_FILE, TIMING_FILE
-from data_schemas.rl_settings import EngineSettings, RLSettings, without_effect
+from data_schemas.rl_settings import EngineSettings, RLSettings, RouterReplay, without_effect
 from tasks.algorithms import group_size
 from tasks.engines.chat import load_tokenizer, render_prompt
 from tasks.engines.protocols import RolloutEngine, Trainer
 from tasks.engines.select import open_rollout, open_trainer
-from tasks.errors import EngineError, Preempted
+from tasks.errors import EngineError, Preempted, SettingsError
 from tasks.rewards.protocol import Scorer
 from tasks.rl import loop
 from tasks.rl.durability import inflight, state, step_snapshot
@@ -95,6 +95,7 @@ def train(
         open_engine: opens the rollout engine on the start model.
 
     Raises:
+        SettingsError: routes are to be replayed, but the model is dense.
         Preempted: SIGTERM was received; the step in flight was finished and committed first or,
             with too little time for that, abandoned.
     """
@@ -133,6 +134,11 @@ def _steps(
     tokenizer = load_tokenizer(phase.start)
     with contextlib.ExitStack() as opened:
         engine = opened.enter_context(contextlib.closing(open_engine(engines, phase.start)))
+        if engine.num_experts == 0 and settings.router_replay is not RouterReplay.OFF:
+            raise SettingsError(
+                f"router_replay is '{settings.router_replay}', but {phase.start} is a dense model "
+                "without a router; set it to 'off'"
+            )
         reference = None
         if settings.loss.auxiliary.kl > 0.0:
             held = contextlib.closing(open_trainer(engines, phase.start))

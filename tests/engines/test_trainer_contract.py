@@ -74,6 +74,32 @@ def batch(rollouts) -> TokenBatch:
     return token_batch(scored_ones, use_routes=True)
 
 
+def test_a_dense_model_is_trained_and_sampled_without_routes(opened, tiny_dense):
+    engine = HFRolloutEngine(tiny_dense)
+    requests = [Request(str(n), np.arange(n, n + 4 + n, dtype=np.int32), 3) for n in range(4)]
+    rollouts = list(engine.generate(requests, Sampling(16, 1.0, seed=0)))
+    items = [ScoredRollout(one, "", scored(1.0, "correct"), 0.0) for one in rollouts]
+    batch = token_batch(items, use_routes=False)
+    trainer = opened(tiny_dense)
+
+    before = trainer.score(batch, temperature=1.0, record_routes=False)
+    trainer.update(batch, likelihood, temperature=1.0, learning_rate=1e-3)
+    after = trainer.score(batch, temperature=1.0, record_routes=False)
+    digest = engine.load_weights(trainer.weights(), version=1)
+
+    assert 0 == engine.num_experts
+    assert {None} == {one.trace for one in rollouts}
+    assert torch.allclose(batch.columns["rollout_logprobs"], before.logprobs_NT, atol=1e-4)
+    assert float((after.logprobs_NT - before.logprobs_NT).sum()) > 0.0
+    assert weight_digest(trainer.weights()) == digest
+    whole = [np.concatenate([one.prompt_tokens, one.response_tokens]) for one in rollouts]
+    for row, (one, logprobs) in enumerate(zip(rollouts, engine.score_logprobs(whole), strict=True)):
+        first, last = len(one.prompt_tokens), len(whole[row])
+        assert np.allclose(
+            after.logprobs_NT[row, first:last].numpy(), logprobs[first - 1 :], atol=1e-4
+        )
+
+
 def other_routes(batch) -> TokenBatch:
     experts_NTLK = torch.where(batch.experts_NTLK >= 0, (batch.experts_NTLK + 3) % 8, -1)
     return TokenBatch(

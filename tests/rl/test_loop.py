@@ -57,6 +57,8 @@ class NotingTrainer:
 class NotingEngine:
     """Installs weights, or others than it was sent."""
 
+    num_experts = 8
+
     def __init__(self, digest=None):
         self.digest, self.versions = digest, []
 
@@ -73,7 +75,7 @@ def run(settings, tmp_path):
     def make(trainer=None, engine=None, reference=None, **changes):
         return loop.Run(
             settings=settings.model_copy(update=changes),
-            engine=engine,
+            engine=engine or NotingEngine(),
             trainer=trainer or NotingTrainer(),
             reference=reference,
             collector=None,

@@ -25,7 +25,7 @@ from data_schemas.rl_settings import (
 )
 from tasks.engines.embedded.rollout import HFRolloutEngine
 from tasks.engines.select import open_rollout
-from tasks.errors import EngineError, Preempted
+from tasks.errors import EngineError, Preempted, SettingsError
 from tasks.rl.durability import state
 from tasks.rl.run import finish, train, with_group_size
 from tasks.store.manifest import folder_manifest
@@ -46,6 +46,24 @@ def results(scorer):
         return folder_manifest(model), folder_manifest(report)
 
     return run
+
+
+def test_a_phase_trains_a_dense_model(phase_in, tmp_path, results, scorer, tiny_dense):
+    def phase(name):
+        moe = phase_in(tmp_path / name, router_replay=RouterReplay.OFF)
+        return dataclasses.replace(moe, start=tiny_dense)
+
+    whole = results(phase("a"), tmp_path / "whole")
+    list(itertools.islice(train(phase("b"), scorer()), 1))
+
+    assert whole == results(phase("b"), tmp_path / "resumed")
+
+
+def test_routes_of_a_dense_model_cannot_be_replayed(phase_in, tmp_path, scorer, tiny_dense):
+    phase = dataclasses.replace(phase_in(tmp_path / "a"), start=tiny_dense)
+
+    with pytest.raises(SettingsError, match=r"'r3', but .* is a dense model without a router"):
+        next(train(phase, scorer()))
 
 
 def test_a_run_that_is_dropped_after_any_step_ends_in_the_same_bytes(

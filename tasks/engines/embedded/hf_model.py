@@ -7,11 +7,12 @@ from transformers import AutoModelForCausalLM, PreTrainedModel
 from transformers.utils import logging as transformers_logging
 
 from tasks.errors import SettingsError
+from tasks.interchange.model_folder import has_router
 from tasks.interchange.weights import check_tensors
 
 
 def load_model(folder: Path, *, dtype: torch.dtype = torch.float32) -> PreTrainedModel:
-    """Load a causal LM with grouped expert matmuls.
+    """Load a causal LM, a mixture of experts with grouped expert matmuls.
 
     `grouped_mm` runs all experts of a layer in one call; on CPU the default loop over
     experts was 10 to 40 times slower in training.
@@ -23,8 +24,9 @@ def load_model(folder: Path, *, dtype: torch.dtype = torch.float32) -> PreTraine
     transformers_logging.disable_progress_bar()
     try:
         check_tensors(folder)  # transformers would draw random values for a missing one
+        experts = {"experts_implementation": "grouped_mm"} if has_router(folder) else {}
         model = AutoModelForCausalLM.from_pretrained(
-            folder, dtype=dtype, experts_implementation="grouped_mm", local_files_only=True
+            folder, dtype=dtype, local_files_only=True, **experts
         )
     except (OSError, ValueError, KeyError) as error:
         raise SettingsError(

@@ -26,7 +26,7 @@ from tasks.algorithms.digests import weight_digest
 from tasks.engines.chat import end_and_pad, load_tokenizer
 from tasks.engines.embedded.draw import draw
 from tasks.engines.embedded.hf_model import load_model
-from tasks.engines.embedded.rollout_moe import MoeForward, Prefilled
+from tasks.engines.embedded.rollout_forward import DecoderForward, Prefilled
 from tasks.engines.embedded.slots import Seat, Slots
 from tasks.engines.protocols import EngineCounters, Request, Sampling
 from tasks.errors import DataError, EngineError, SettingsError
@@ -59,7 +59,7 @@ class HFRolloutEngine:
         if slots < 1:
             raise SettingsError(f"a rollout engine needs at least one slot, not {slots}")
         self._model: PreTrainedModel = load_model(folder, dtype=DTYPES[precision])
-        self._forward = MoeForward(self._model)
+        self._forward = DecoderForward(self._model)
         self._end_token, self._pad_token = end_and_pad(load_tokenizer(folder))
         self._version = version
         self._slots = slots
@@ -72,8 +72,8 @@ class HFRolloutEngine:
 
     @property
     def num_experts(self) -> int:
-        """Experts per MoE layer."""
-        return int(self._model.config.num_experts)
+        """Experts per MoE layer; 0 in a dense model."""
+        return int(getattr(self._model.config, "num_experts", 0))
 
     @property
     def slots(self) -> int:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from data_schemas.rollouts import Rollout, RouterTrace, StopReason
 from tasks.engines.embedded.draw import stream_key, uniforms
-from tasks.engines.embedded.rollout_moe import Prefilled
+from tasks.engines.embedded.rollout_forward import Prefilled
 from tasks.engines.protocols import Request, Sampling
 
 GROWTH = 1.5
@@ -134,7 +134,7 @@ class Slots:
         start = len(request.prompt_tokens) + len(request.response_tokens)
         tokens_R = self._tokens_ST[slot, start:end].numpy().astype(np.int32)
         trace = None
-        if sampling.record_routes:
+        if sampling.record_routes and self._routes_STLK.shape[2]:
             trace = RouterTrace(self._routes_STLK[slot, : end - 1].numpy().copy())
         whole = len(request.response_tokens) + len(tokens_R)
         if tokens_R[-1] == self._end_token:

@@ -1,4 +1,4 @@
-"""Qwen3-MoE's forward pass for generation, on the modules of a transformers model.
+"""The forward pass of Qwen3-MoE, Qwen3 and Qwen2 for generation, on a transformers model's modules.
 
 transformers rebuilds masks, copies the whole cache and calls a hundred small modules for every
 token; on a small model that is most of the time. Here a decoding step is a dozen kernels per
@@ -13,13 +13,23 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 from torch.nn import functional
-from transformers import PreTrainedModel, Qwen3MoeForCausalLM
+from transformers import (
+    PreTrainedModel,
+    Qwen2ForCausalLM,
+    Qwen3ForCausalLM,
+    Qwen3MoeForCausalLM,
+)
+from transformers.models.qwen2.modeling_qwen2 import Qwen2DecoderLayer
+from transformers.models.qwen3.modeling_qwen3 import Qwen3Attention, Qwen3DecoderLayer
 from transformers.models.qwen3_moe.modeling_qwen3_moe import (
+    Qwen3MoeAttention,
     Qwen3MoeDecoderLayer,
     Qwen3MoeSparseMoeBlock,
 )
 
 from tasks.errors import SettingsError
+
+_Model = Qwen3MoeForCausalLM | Qwen3ForCausalLM | Qwen2ForCausalLM
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,27 +41,28 @@ class Prefilled:
     values: list[torch.Tensor]
     hidden_PTH: torch.Tensor
     experts_PTLK: torch.Tensor
-    """uint8, MoE layers only."""
+    """uint8, MoE layers only: L is 0 in a dense model."""
 
 
-class MoeForward:
+class DecoderForward:
     """The forward pass of one model; `refresh` after its weights have changed."""
 
     def __init__(self, model: PreTrainedModel) -> None:
         if (
-            not isinstance(model, Qwen3MoeForCausalLM)
+            not isinstance(model, _Model)
             or model.config.hidden_act != "silu"
             or model.config.sliding_window
         ):
             raise SettingsError(
-                f"the embedded rollout engine runs Qwen3-MoE models with full attention and SiLU, "
-                f"not {model.config.model_type}; set engines.rollout to 'vllm' for this model"
+                "the embedded rollout engine runs Qwen3-MoE, Qwen3 and Qwen2 models with full "
+                f"attention and SiLU, not {model.config.model_type}; "
+                "set engines.rollout to 'vllm' for this model"
             )
         self._model = model
-        self._layers = [_Layer(layer, model) for layer in model.model.layers]
-        self._half = int(model.config.head_dim) // 2
-        self._scale = float(model.config.head_dim) ** -0.5
-        self._num_groups = int(model.config.num_key_value_heads)
+        self._layers = [_Layer(layer) for layer in model.model.layers]
+        self._half = self._layers[0].head_dim // 2
+        self._scale = self._layers[0].head_dim ** -0.5
+        self._num_groups = self._layers[0].heads[1]
         self.refresh()
 
     def refresh(self) -> None:
@@ -93,7 +104,7 @@ class MoeForward:
             keys,
             values,
             self._model.model.norm(hidden_MH).unflatten(0, (count, width)),
-            torch.stack(routes, dim=1).unflatten(0, (count, width)),
+            _stacked(routes, len(hidden_MH)).unflatten(0, (count, width)),
         )
 
     def decode(
@@ -133,7 +144,7 @@ class MoeForward:
             hidden_BH, experts_BK = layer.feed(hidden_BH)
             if experts_BK is not None:
                 routes.append(experts_BK.to(torch.uint8))
-        return self.logits(self._model.model.norm(hidden_BH)), torch.stack(routes, dim=1)
+        return self.logits(self._model.model.norm(hidden_BH)), _stacked(routes, count)
 
     def _rope(
         self, hidden_MH: torch.Tensor, position_M: torch.Tensor
@@ -149,14 +160,16 @@ class MoeForward:
 class _Layer:
     """The parts of a decoder layer that work on single tokens."""
 
-    def __init__(self, layer: nn.Module, model: Qwen3MoeForCausalLM) -> None:
-        assert isinstance(layer, Qwen3MoeDecoderLayer)
+    def __init__(self, layer: nn.Module) -> None:
+        assert isinstance(layer, Qwen3MoeDecoderLayer | Qwen3DecoderLayer | Qwen2DecoderLayer)
         self._layer = layer
         self._attention = layer.self_attn
-        self._heads = (
-            int(model.config.num_attention_heads),
-            int(model.config.num_key_value_heads),
+        self.head_dim = int(layer.self_attn.head_dim)
+        self.heads = (
+            layer.self_attn.q_proj.out_features // self.head_dim,
+            layer.self_attn.k_proj.out_features // self.head_dim,
         )
+        """Of queries, and of keys and values."""
         self.block = layer.mlp if isinstance(layer.mlp, Qwen3MoeSparseMoeBlock) else None
 
     def join(self) -> None:
@@ -167,28 +180,30 @@ class _Layer:
         self._weight = torch.cat(weights)
         biases: list[torch.Tensor] = [part.bias for part in parts if part.bias is not None]
         self._bias = torch.cat(biases) if biases else None
-        queries, groups = self._heads
-        self._norm_weight = torch.cat(
-            [
-                attention.q_norm.weight.expand(queries, -1),
-                attention.k_norm.weight.expand(groups, -1),
-            ]
-        )
+        self._norm_weight = None
+        if isinstance(attention, Qwen3MoeAttention | Qwen3Attention):
+            queries, groups = self.heads
+            self._epsilon = attention.q_norm.variance_epsilon
+            self._norm_weight = torch.cat(
+                [
+                    attention.q_norm.weight.expand(queries, -1),
+                    attention.k_norm.weight.expand(groups, -1),
+                ]
+            )
 
     def project(
         self, hidden_MH: torch.Tensor, rope: tuple[torch.Tensor, torch.Tensor]
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """Normalised, rotated queries [M, A, D] and keys [M, G, D], and values [M, G, D]."""
-        queries, groups = self._heads
+        """Rotated queries [M, A, D] and keys [M, G, D], normalised before (Qwen3), and values."""
+        queries, groups = self.heads
         normed_MH = self._layer.input_layernorm(hidden_MH)
         joined = functional.linear(normed_MH, self._weight, self._bias)
         joined = joined.unflatten(1, (queries + 2 * groups, -1))
         turned, value = joined.split([queries + groups, groups], dim=1)
-        wide = turned.float()
-        scale = torch.rsqrt(
-            wide.square().mean(dim=2, keepdim=True) + self._attention.q_norm.variance_epsilon
-        )
-        turned = (wide * scale).to(hidden_MH.dtype) * self._norm_weight
+        if self._norm_weight is not None:
+            wide = turned.float()
+            scale = torch.rsqrt(wide.square().mean(dim=2, keepdim=True) + self._epsilon)
+            turned = (wide * scale).to(hidden_MH.dtype) * self._norm_weight
         half = turned.shape[2] // 2
         swapped = torch.cat([turned[..., half:], turned[..., :half]], dim=2)
         turned = torch.addcmul(turned * rope[0], swapped, rope[1])
@@ -209,6 +224,13 @@ class _Layer:
         down = self.block.get_parameter("experts.down_proj")
         said_MH = _experts(normed_MH, gates_MK, experts_MK, gate_up, down)
         return hidden_MH + said_MH, experts_MK
+
+
+def _stacked(routes: list[torch.Tensor], num_tokens: int) -> torch.Tensor:
+    """Routes of all MoE layers, uint8 [M, L, K]; [M, 0, 0] in a dense model."""
+    return (
+        torch.stack(routes, dim=1) if routes else torch.empty(num_tokens, 0, 0, dtype=torch.uint8)
+    )
 
 
 def _experts(

@@ -2,26 +2,42 @@
 
 import pytest
 import torch
-from transformers import Qwen2Config, Qwen2ForCausalLM
+from transformers import LlamaConfig, LlamaForCausalLM
 
 from tasks.engines.embedded.hf_model import load_model
-from tasks.engines.embedded.rollout_moe import MoeForward
+from tasks.engines.embedded.rollout_forward import DecoderForward
 from tasks.engines.embedded.router_replay import recording
 from tasks.errors import SettingsError
 
 
-@pytest.fixture(scope="module")
-def model(tiny_moe):
-    return load_model(tiny_moe)
-
-
 @torch.inference_mode()
-def test_prefill_and_decoding_equal_the_transformers_forward(model):
+def test_prefill_and_decoding_equal_the_transformers_forward(tiny_moe):
+    model = load_model(tiny_moe)
     tokens_PT = torch.randint(0, 250, (5, 12), generator=torch.Generator().manual_seed(0))
     with recording(model) as routes:
         expected_PTV = model(input_ids=tokens_PT).logits
         expected_PTLK = routes.take().unflatten(0, tokens_PT.shape)
-    forward = MoeForward(model)
+
+    found_PTV, found_PTLK = prefill_and_decode(model, tokens_PT)
+
+    assert torch.allclose(expected_PTV, found_PTV, atol=1e-5)
+    assert torch.equal(expected_PTLK, found_PTLK.long())
+
+
+@torch.inference_mode()
+def test_a_dense_model_computes_the_same_and_has_no_routes(tiny_dense):
+    model = load_model(tiny_dense)
+    tokens_PT = torch.randint(0, 250, (5, 12), generator=torch.Generator().manual_seed(0))
+
+    found_PTV, found_PTLK = prefill_and_decode(model, tokens_PT)
+
+    assert torch.allclose(model(input_ids=tokens_PT).logits, found_PTV, atol=1e-5)
+    assert (5, 12, 0, 0) == tuple(found_PTLK.shape)
+
+
+def prefill_and_decode(model, tokens_PT):
+    """Logits and routes of 12 tokens: eight prefilled, four decoded."""
+    forward = DecoderForward(model)
     prefilled = forward.prefill(tokens_PT[:, :8])
     found = [forward.logits(prefilled.hidden_PTH)]
     experts = [prefilled.experts_PTLK]
@@ -36,13 +52,11 @@ def test_prefill_and_decoding_equal_the_transformers_forward(model):
         )
         found.append(logits_BV[:, None])
         experts.append(experts_BLK[:, None])
-
-    assert torch.allclose(expected_PTV, torch.cat(found, dim=1), atol=1e-5)
-    assert torch.equal(expected_PTLK, torch.cat(experts, dim=1).long())
+    return torch.cat(found, dim=1), torch.cat(experts, dim=1)
 
 
-def test_a_model_of_another_shape_is_refused():
-    config = Qwen2Config(
+def test_a_model_of_another_family_is_refused():
+    config = LlamaConfig(
         vocab_size=8,
         hidden_size=8,
         intermediate_size=8,
@@ -51,5 +65,5 @@ def test_a_model_of_another_shape_is_refused():
         num_key_value_heads=1,
     )
 
-    with pytest.raises(SettingsError, match=r"runs Qwen3-MoE models .* not qwen2"):
-        MoeForward(Qwen2ForCausalLM(config))
+    with pytest.raises(SettingsError, match=r"runs Qwen3-MoE, Qwen3 and Qwen2 models .* not llama"):
+        DecoderForward(LlamaForCausalLM(config))
