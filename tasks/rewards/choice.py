@@ -1,4 +1,4 @@
-"""Score whether the response picks the right option, in any of seven languages.
+"""Score whether the response picks the right option, in any of eleven languages.
 
 Gold: {"correct": [aliases], "others": [[aliases of a competing option], ...]}.
 Only the text after the first final-answer marker counts. A line before it that consists of an

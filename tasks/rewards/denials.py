@@ -14,6 +14,12 @@ WINDOW = 120
 """Characters before and after an answer that are searched for a denial."""
 
 _APOSTROPHES = str.maketrans(dict.fromkeys("’‘ʼʹʻˈ′´`ꞌ＇", "'"))
+_ASCII = {
+    code: " " if chr(code).isspace() or chr(code).isprintable() else None
+    for code in range(128)
+    if not chr(code).isalnum()
+}
+"""What `fold` does to ASCII signs: a space for each, none for a control character."""
 _SIGNS = dict.fromkeys(".!,;:…。、()\n", " | ") | {"?": " ? ", "&": " & "}
 _NO_CLAUSE = re.compile(
     r"(?<!\w)((?:(?:is|are|be) |^\s*)not|\w+n't(?: be)?|bukan(?:lah|nya)?|không phải(?: là)?|"
@@ -94,6 +100,8 @@ def fold(text: str) -> str:
 
     Punctuation becomes a space. Combining marks stay, because Thai vowels are among them.
     """
+    if text.isascii():
+        return " ".join(text.lower().translate(_ASCII).split())
     text = unicodedata.normalize("NFKC", text.translate(_APOSTROPHES)).casefold()
     text = unicodedata.normalize("NFKC", text).translate(_APOSTROPHES)
     kept = (
@@ -106,6 +114,8 @@ def fold(text: str) -> str:
 
 def plain(text: str) -> str:
     """Normalise text for a search that still needs its signs: NFKC, case, one apostrophe."""
+    if text.isascii():
+        return text.lower().replace("`", "'")
     return unicodedata.normalize("NFKC", text.translate(_APOSTROPHES)).casefold()
 
 
@@ -123,6 +133,9 @@ def _signed(text: str) -> str:
 
 def denied_before(text: str) -> bool:
     """Say whether the words before an answer deny it."""
+    last = text[-WINDOW:].rstrip(" \t$*_({[:\"'\\")[-1:]
+    if last.isascii() and not last.isalpha():
+        return False  # no word stands before the answer
     return DENIED_BEFORE.search(_signed(f"{text[-WINDOW:]} 0")[:-1]) is not None
 
 

@@ -1,4 +1,4 @@
-"""Choices among options in seven languages."""
+"""Choices among options in eleven languages."""
 
 # ruff: noqa: RUF001 - other scripts are the point
 import pytest

@@ -113,3 +113,8 @@ def test_a_clause_ends_at_its_sign_but_not_at_the_colon_of_a_denial() -> None:
 @given(st.text())
 def test_folding_twice_changes_nothing(text: str) -> None:
     assert fold(text) == fold(fold(text))
+
+
+@given(st.text(st.characters(max_codepoint=127)))
+def test_ascii_is_folded_as_any_text(text: str) -> None:
+    assert fold(text) == fold(f"{text} é").removesuffix("é").rstrip()

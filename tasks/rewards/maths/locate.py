@@ -86,7 +86,7 @@ class Place:
 
 def strict(text: str, language: str) -> list[Place]:
     """Find the boxes; without any the marked lines, or the text if it is one short line."""
-    text = spelled_beside_digits(_CALCULATION.sub("", text))
+    text = _CALCULATION.sub("", text)
     if _BOX.search(text):
         return _distinct(boxes(text))
     lines = [
@@ -102,7 +102,7 @@ def lenient(text: str, language: str) -> list[Place]:
 
     If there is a box, other places count only if they are a number. An unclosed box states nothing.
     """
-    text = spelled_beside_digits(_CALCULATION.sub("", text))
+    text = _CALCULATION.sub("", text)
     found, first_mark = boxes(text), len(text)
     boxed = _BOX.search(text)
     phrases: list[Place] = []
@@ -137,7 +137,8 @@ def boxes(text: str) -> list[Place]:
     """
     places: list[Place] = []
     for start, end, opened in _box_spans(text):
-        before, after = text[max(0, opened - MAX_GAP) : opened], text[end + 1 : end + 1 + MAX_GAP]
+        before = spelled_beside_digits(text[max(0, opened - MAX_GAP) : opened + 1])[:-1]
+        after = spelled_beside_digits(text[end : end + 1 + MAX_GAP])[1:]
         denied = len(places) < MAX_MARKS and denied_before(before)
         denied = denied or re.search(r"(?:\\neq?|≠|\\not\s?=)[\s$]*$", before)
         content = text[start:end]

@@ -107,7 +107,7 @@ def _plain_sign(sign: str) -> str:
 
 def machine_numbers(text: str, language: str) -> str:
     """Rewrite every number of a text; in brackets a comma without a space separates members."""
-    text = spelled_out(text)
+    text = spelled_out(spelled_beside_digits(text))
     if language.startswith(("zh", "ja")):
         text = _HAN.sub(lambda match: str(_chinese(match[0])), text)
     if "," not in text and "." not in text and " " not in text and "'" not in text:

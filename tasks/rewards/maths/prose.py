@@ -10,7 +10,7 @@ import re
 from tasks.rewards.denials import denied_after, denied_before
 from tasks.rewards.maths import units
 from tasks.rewards.maths.latex_terms import symbols
-from tasks.rewards.maths.numerals import spelled_out
+from tasks.rewards.maths.numerals import spelled_beside_digits, spelled_out
 from tasks.rewards.maths.parse import Answer, parse
 from tasks.rewards.maths.words import (
     ALTERNATIVE_FOLLOWS,
@@ -54,6 +54,7 @@ def stated(phrase: str, language: str, *, leading: bool) -> tuple[str, ...]:
     phrase = _STYLE.sub(r"\1", phrase.replace("\\$", "USD ")).strip().strip("*_ ")
     if not phrase or phrase[-1] == "?":
         return ()
+    phrase = spelled_beside_digits(phrase)
     formula = re.fullmatch(_FORMULA, phrase.rstrip(" .。"), re.DOTALL) or _is_formula(phrase)
     if formula or _whole(parse(phrase, language)):
         return (phrase,)
