@@ -53,6 +53,7 @@ SUITES = {
     "rewards/judging/test_judge_endpoint.py": "scoring with an endpoint that fails",
     "rewards/sandbox/test_checkout_below_tmp.py": "a sandbox in a checkout below /tmp",
     "rewards/sandbox/test_hostile.py": "programs that attack what judges them",
+    "rewards/test_adversarial.py": "every verifier on long texts that are slow to read",
     "rewards/test_real_data.py": "verifiers on public files",
     "rewards/test_verdicts.py": "data_schemas/verdicts, whose folder has no place below tests",
     "rl/durability/test_outage.py": "a phase while what it reports to is away",

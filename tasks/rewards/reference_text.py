@@ -13,7 +13,7 @@ from pydantic import Field
 
 from data_schemas.prompts import Problem
 from data_schemas.verdicts import Verdict, abstain, scored
-from tasks.rewards.protocol import Gold, verify_answer
+from tasks.rewards.protocol import MAX_ANSWER_CHARACTERS, Gold, verify_answer
 
 MAX_ORDER = 6
 BETA = 2.0
@@ -66,5 +66,7 @@ def _check(gold: Reference, answer: str) -> Verdict:
         return abstain("bad_gold", "reference is blank")
     if reference == text:
         return scored(1.0, "correct")
+    if len(text) > MAX_ANSWER_CHARACTERS:  # NFKC makes 18 characters of one
+        return scored(0.0, "too_long", f"{len(text)} characters")
     score = min(chrf(reference, text), BELOW_EQUAL)
     return scored(score, "partial" if score > 0 else "wrong", f"chrF {score:.3f}")

@@ -25,6 +25,12 @@ def test_only_the_reference_itself_scores_one(problem) -> None:
     assert 0.0 == verify(one, "<think>Red shoes for kids").score
 
 
+def test_a_text_that_is_too_long_once_normalised_scores_zero(problem) -> None:
+    verdict = verify(problem("reference_text", {"reference": "red"}), "\ufdfa" * 100_000)
+
+    assert (0.0, "too_long") == (verdict.score, verdict.reason)
+
+
 def test_a_blank_reference_is_an_abstention(problem) -> None:
     verdict = verify(problem("reference_text", {"reference": "  "}), "text")
 

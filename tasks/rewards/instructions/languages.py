@@ -79,13 +79,18 @@ def _encoded(codec: str) -> frozenset[str]:
 _BIG5, _GB2312 = _encoded("big5"), _encoded("gb2312")
 
 
+def is_known(language: str) -> bool:
+    """True if texts in a language can be recognised, by its tag."""
+    return _subtags(language)[0] in KNOWN
+
+
 def is_language(text: str, language: str) -> bool | None:
     """Say whether a text is in a language; None if undecided.
 
     Of the tag the language counts, and for Chinese the region or script as well. A text without
     letters, or without one script for most of them, is in no language.
     """
-    primary, *subtags = language.replace("_", "-").casefold().split("-")
+    primary, *subtags = _subtags(language)
     if primary not in KNOWN:
         return None
     script = dominant_script(text)
@@ -94,6 +99,10 @@ def is_language(text: str, language: str) -> bool | None:
             return False
         return _chinese(text, frozenset(subtags)) if primary == "zh" else True
     return _by_words(text, script, primary) if primary in _PROFILES[script] else False
+
+
+def _subtags(language: str) -> list[str]:
+    return language.replace("_", "-").casefold().split("-")
 
 
 def dominant_script(text: str) -> str | None:

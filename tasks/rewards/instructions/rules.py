@@ -20,6 +20,7 @@ from tasks.rewards.instructions.arguments import Arguments, Kind
 from tasks.rewards.instructions.checks import CHECKS
 from tasks.rewards.instructions.european import EUROPEAN
 from tasks.rewards.instructions.japanese import JAPANESE
+from tasks.rewards.instructions.languages import is_known
 from tasks.rewards.instructions.southeast_asian import SEA
 from tasks.rewards.protocol import Gold, verify_answer
 
@@ -62,13 +63,18 @@ def _check(gold: Instructions, answer: str) -> Verdict:
             return abstain("unknown_instruction", name)
         except DataError as error:
             return abstain("bad_gold", f"{name}: {error}")
-    broken: list[str] = []
-    for name, kind, arguments in asked:
-        followed = kind.check(answer, arguments)
-        if followed is None:
-            return abstain(kind.undecided, f"{name} {arguments.get('language', '')}".rstrip())
-        if not followed:
-            broken.append(name)
-    score = (len(names) - len(broken)) / len(names)
+        language = asked[-1][2].get("language")
+        if language is not None and not is_known(language):
+            return abstain("unknown_language", f"{name} {language}")
+    found = [(name, kind, kind.check(answer, arguments)) for name, kind, arguments in asked]
+    broken = [name for name, _, followed in found if followed is False]
+    undecided = [(name, kind) for name, kind, followed in found if followed is None]
+    if undecided and not broken:
+        name, kind = undecided[0]
+        return abstain(kind.undecided, name)
+    # A response that breaks an instruction is not excused by another one that is undecided.
+    score = (len(names) - len(broken) - len(undecided)) / len(names)
     reason = "correct" if not broken else "partial" if score > 0 else "wrong"
-    return scored(score, reason, f"broken: {', '.join(broken)}" if broken else "")
+    detail = f"broken: {', '.join(broken)}" if broken else ""
+    detail += f"; undecided: {', '.join(name for name, _ in undecided)}" if undecided else ""
+    return scored(score, reason, detail)

@@ -61,7 +61,7 @@ def test_thinking_does_not_count(problem) -> None:
         (("keywords:letter_frequency", {"letter": "ab"}), "bad_gold"),
         (("punctuation:no_comma", {"num_words": 3}), "bad_gold"),
         (("length_constraints:number_words", {"relation": "about", "num_words": 2}), "bad_gold"),
-        (("language:response_language", {"language": "tlh"}), "language_undecided"),
+        (("language:response_language", {"language": "tlh"}), "unknown_language"),
         (("language:response_language", {"language": "fr"}), "language_undecided"),
     ],
 )
@@ -69,6 +69,37 @@ def test_what_cannot_be_checked_is_an_abstention(problem, parts, reason: str) ->
     verdict = verify(problem("instruction_rules", gold(parts)), "xqz wvk")
 
     assert (None, reason) == (verdict.score, verdict.reason)
+
+
+UNDECIDED = [
+    ("language:response_language", {"language": "fr"}),
+    ("sea:count:words", {"language": "th", "relation": "exactly", "num_words": 2}),
+    ("ja:detectable_format:nominal_ending", {"count": 1}),
+]
+
+
+@pytest.mark.parametrize("part", UNDECIDED, ids=lambda part: part[0])
+def test_an_undecided_instruction_does_not_excuse_a_broken_one(problem, part) -> None:
+    comma, title = ("punctuation:no_comma", {}), ("detectable_format:title", {})
+    text = {"language": "xqz wvk", "sea": "รถไฟฟ้า", "ja": "今日は良い日だね。"}[
+        part[0].split(":")[0]
+    ]
+
+    alone = verify(problem("instruction_rules", gold(part)), text)
+    followed = verify(problem("instruction_rules", gold(part, comma)), text)
+    broken = verify(problem("instruction_rules", gold(part, comma, title)), text)
+
+    assert alone.abstained
+    assert followed.abstained
+    assert (pytest.approx(1 / 3), "partial") == (broken.score, broken.reason)
+    assert f"broken: detectable_format:title; undecided: {part[0]}" == broken.detail
+
+
+def test_a_language_that_is_not_known_is_an_abstention_for_every_response(problem) -> None:
+    unknown = ("language:response_language", {"language": "tlh"})
+    one = problem("instruction_rules", gold(unknown, ("punctuation:no_comma", {})))
+
+    assert "unknown_language" == verify(one, "red, shoes").reason == verify(one, "shoes").reason
 
 
 def test_ids_and_arguments_must_pair_up(problem) -> None:
