@@ -21,9 +21,10 @@ Every mode accepts "reference", a program that passes. If a program then exceeds
 limit, the reference is timed once in the same sandbox, and the limit becomes `REFERENCE_FACTOR`
 times its CPU time, at least the sandbox's limit and at most `MAX_CPU_S`.
 
-Expected values never enter the program's process. A program that hangs or dies in one test is
+Expected values never enter the program's process. A program that hangs or crashes in one test is
 restarted for the next one, so that the share covers every test. Remaining tests fail without being
-run only if the program cannot be compiled or loaded, or has used up its time for all tests.
+run only if the program cannot be compiled or loaded, or has exceeded its time for all tests. A
+test whose result comes after that time fails, whatever the result is.
 """
 
 import functools
@@ -40,10 +41,10 @@ from data_schemas.verdicts import Verdict, abstain, scored
 from tasks.errors import EngineError, JudgeError
 from tasks.rewards.program_text import MAX_PROGRAM_CHARACTERS, Wanted, find_program
 from tasks.rewards.protocol import Gold, verify_answer
+from tasks.rewards.sandbox.asserts import names_under_test
 from tasks.rewards.sandbox.budget import Budget
-from tasks.rewards.sandbox.call_drivers import call_harness, judge_printed
+from tasks.rewards.sandbox.call_drivers import call_harness, check_printed
 from tasks.rewards.sandbox.comparison import same_text
-from tasks.rewards.sandbox.judge import asked_names
 from tasks.rewards.sandbox.limits import Limits
 from tasks.rewards.sandbox.runner import Sandbox, shared_sandbox
 from tasks.rewards.sandbox.session import Run
@@ -58,8 +59,8 @@ Result = tuple[list[bool], str, str]
 """Which tests passed (missing: not run), how the first failure ended, and its cause."""
 _CALLED = re.compile(r"\b([A-Za-z_]\w*)\s*[(.]")
 _REASONS = {
-    "done": "tests_failed", "load": "not_loaded", "gone": "crashed", "timeout": "timeout",
-    "crashed": "crashed", "output": "too_much_output", "not_compiled": "not_compiled",
+    "done": "tests_failed", "not_loaded": "not_loaded", "crashed": "crashed",
+    "timeout": "timeout", "output": "too_much_output", "not_compiled": "not_compiled",
 }  # fmt: skip
 
 _NO_VERDICT = {"unsupported": "unsupported_test", "starved": "starved"}
@@ -136,20 +137,20 @@ def score_program(
     """Score one program in a given sandbox."""
     if len(source) > MAX_PROGRAM_CHARACTERS:
         return scored(0.0, "too_long", f"{len(source)} characters")
-    early = reward is CodeReward.ALL_TESTS
+    fail_fast = reward is CodeReward.ALL_TESTS
     try:
-        result = _run(gold, source, sandbox, Budget(sandbox.limits), early=early)
+        result = _run(gold, source, sandbox, Budget(sandbox.limits), fail_fast=fail_fast)
         if result[1] == "timeout" and gold.reference:
             limits = _limits_by_reference(gold, sandbox)
             if limits is None:
                 return abstain("bad_gold", f"the reference does not pass within {MAX_CPU_S} CPU s")
             if limits != sandbox.limits:
-                result = _run(gold, source, sandbox, Budget(limits), early=early)
+                result = _run(gold, source, sandbox, Budget(limits), fail_fast=fail_fast)
     except JudgeError as error:
         return abstain("no_compiler", str(error))
     except EngineError as error:
         return abstain("sandbox_failed", str(error))
-    return _verdict(*result, num_tests=len(gold.tests or gold.cases), early=early)
+    return _verdict(*result, num_tests=len(gold.tests or gold.cases), fail_fast=fail_fast)
 
 
 def _score_answer(gold: CodeTests, answer: str, reward: CodeReward) -> Verdict:
@@ -167,7 +168,7 @@ def _find_wanted(gold: CodeTests) -> Wanted:
     is_python = gold.language is Language.PYTHON
     match gold.mode:
         case "asserts":
-            names = asked_names(gold.setup, gold.tests)
+            names = names_under_test(gold.setup, gold.tests)
         case "function":
             owner, _, name = gold.function.rpartition(".")
             names = frozenset({owner or name})
@@ -204,21 +205,23 @@ def _reference_time(answer: str, sandbox: Sandbox) -> tuple[float, float] | None
     budget = Budget(
         replace(sandbox.limits, cpu_s=MAX_CPU_S, run_cpu_s=MAX_CPU_S, total_s=4.0 * MAX_CPU_S)
     )
-    passed, end, why = _run(gold, gold.reference, sandbox, budget, early=True)
+    passed, end, why = _run(gold, gold.reference, sandbox, budget, fail_fast=True)
     if end == "starved":
         raise EngineError(f"the reference could not be timed: {why}")
     is_right = len(passed) == len(gold.tests or gold.cases) and all(passed)
     return (budget.longest_s, budget.own_s) if is_right else None
 
 
-def _run(gold: CodeTests, source: str, sandbox: Sandbox, budget: Budget, *, early: bool) -> Result:
+def _run(
+    gold: CodeTests, source: str, sandbox: Sandbox, budget: Budget, *, fail_fast: bool
+) -> Result:
     if gold.mode == "asserts" or (gold.mode, gold.language) == ("function", Language.PYTHON):
-        return _run_tests(gold, source, sandbox, budget, early)
-    return _run_inputs(gold, source, sandbox, budget, early)
+        return _run_tests(gold, source, sandbox, budget, fail_fast)
+    return _run_inputs(gold, source, sandbox, budget, fail_fast)
 
 
 def _run_tests(
-    gold: CodeTests, source: str, sandbox: Sandbox, budget: Budget, early: bool
+    gold: CodeTests, source: str, sandbox: Sandbox, budget: Budget, fail_fast: bool
 ) -> Result:
     """Run Python tests or calls; after a hang or crash the program is restarted."""
     passed, ended, whys = list[bool](), list[str](), list[str]()
@@ -227,9 +230,13 @@ def _run_tests(
     while len(passed) < num_tests and not budget.is_spent:
         done = len(passed)
         if gold.mode == "asserts":
-            outcome = sandbox.run(source, gold.tests[done:], gold.setup, budget=budget, early=early)
+            outcome = sandbox.run(
+                source, gold.tests[done:], gold.setup, budget=budget, fail_fast=fail_fast
+            )
         else:
-            outcome = sandbox.call(source, gold.function, cases[done:], budget=budget, early=early)
+            outcome = sandbox.call(
+                source, gold.function, cases[done:], budget=budget, fail_fast=fail_fast
+            )
         passed += outcome.passed
         whys.append(outcome.why)
         if outcome.end in _NO_VERDICT:
@@ -237,13 +244,13 @@ def _run_tests(
         if outcome.end != "done":
             ended.append(outcome.end)
             passed += [False] if outcome.is_ready else []
-        if not outcome.is_ready or (early and not all(passed)):
+        if not outcome.is_ready or (fail_fast and not all(passed)):
             break
     return passed, next(iter(ended), "done"), next(filter(None, whys), "")
 
 
 def _run_inputs(
-    gold: CodeTests, source: str, sandbox: Sandbox, budget: Budget, early: bool
+    gold: CodeTests, source: str, sandbox: Sandbox, budget: Budget, fail_fast: bool
 ) -> Result:
     """Compile the program, run it on every input and compare the outputs in this process."""
     harness, inputs = gold.harness, [case.stdin for case in gold.cases]
@@ -256,21 +263,21 @@ def _run_inputs(
             return f"test {index}: {run.end}, exit code {run.code}"
         expected = gold.cases[index].expected
         if gold.mode == "function":
-            return judge_printed(expected, run.output)
+            return check_printed(expected, run.output)
         if same_text(expected, run.output):
             return ""
         return f"test {index}: {run.output[:60]!r} instead of {expected[:60]!r}"
 
     built = build(gold.language, source, harness, limits=budget.limits)
-    runs = sandbox.execute(built, inputs, why_failed, budget=budget, early=early)
+    runs = sandbox.execute(built, inputs, why_failed, budget=budget, fail_fast=fail_fast)
     return list(runs.passed), runs.end, runs.why
 
 
-def _verdict(passed: list[bool], end: str, why: str, *, num_tests: int, early: bool) -> Verdict:
+def _verdict(passed: list[bool], end: str, why: str, *, num_tests: int, fail_fast: bool) -> Verdict:
     if end in _NO_VERDICT:
         return abstain(_NO_VERDICT[end], why)
     count = sum(passed)
     detail = f"{count} of {num_tests} passed; {why}".removesuffix("; ")
     if count == num_tests:
         return scored(1.0, "correct", detail)
-    return scored(0.0 if early else count / num_tests, _REASONS[end], detail)
+    return scored(0.0 if fail_fast else count / num_tests, _REASONS[end], detail)

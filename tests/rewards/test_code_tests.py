@@ -1,4 +1,4 @@
-"""Programs judged by unit tests: the score, its reason, and whose fault a failure is."""
+"""Programs scored by tests: score, reason, and abstentions."""
 
 import shutil
 
@@ -221,7 +221,7 @@ def needs(language: str) -> None:
 
 
 @pytest.mark.parametrize("language", COMPILERS)
-def test_a_program_that_reads_and_prints_is_judged_in_every_language(problem, language) -> None:
+def test_a_program_that_reads_and_prints_is_scored_in_every_language(problem, language) -> None:
     needs(language)
     gold = {"mode": "stdio", "language": language, "cases": CASES}
     right = verify(problem("code_tests", gold), f"```{language}\n{ADD[language]}\n```")
@@ -246,7 +246,7 @@ def test_a_function_is_called_in_every_language(problem, language: str) -> None:
 
 
 @pytest.mark.parametrize("language", HARNESS)
-def test_a_harness_is_compiled_with_the_program_and_judged_by_what_it_prints(
+def test_a_harness_is_compiled_with_the_program_and_scored_by_its_output(
     problem, language: str
 ) -> None:
     needs(language)

@@ -1,17 +1,17 @@
-"""The one place that runs foreign code.
+"""Execution of programs that a model wrote; no other package runs them.
 
-A zygote (`zygote`, a bare Python without site-packages) forks fresh processes per program. For unit
-tests and calls in Python: the candidate (`candidate`), which holds nothing but the program, and the
-judge (`judge`), which holds the tests and calls the program's functions over a socket; only plain
-data crosses it (`wire`). For programs that read and print, in Python, C++ or Java: the workbench
-(`workbench`), which compiles once, runs the program per input, and hands back what it printed. No
-test, no expected value and no comparator (`comparison`) is within a program's reach: to pass, it
-has to compute the right values.
+A zygote (`zygote`, a bare Python without site-packages) forks new processes for every program. Unit
+tests and calls in Python use two: the candidate (`candidate`), which contains only the program, and
+the checker (`checker`), which contains the tests and calls the program's functions over a socket
+that transfers plain data (`wire`). Programs in Python, C++ or Java that read and print use the
+executor (`executor`), which compiles once, runs the program on every input and returns the output.
+No test, expected value or comparison (`comparison`) is in a program's process: to pass, it has to
+compute the right values.
 
-How far apart all that is from the machine: `levels`; by what means: `bubblewrap`, `confinement`
-(limits, Landlock), `calls` (system calls); how much a program may use: `limits`. How a language is
-compiled and called: `toolchains`, `call_drivers`, `drivers`. `runner` is the pool that verifiers
-use, `session` the caller's side of one zygote.
+Isolation levels are in `levels`, their implementation in `bubblewrap`, `confinement` (resource
+limits, Landlock) and `calls` (system calls); limits in `limits`, their measurement in `budget`.
+`toolchains`, `call_drivers` and `drivers` compile and call each language; `asserts` reads unit
+tests. `runner` is the pool that verifiers use, `session` the caller's side of one zygote.
 
-What runs inside is standard library only and imports nothing else of ours.
+The modules that run inside the sandbox use the standard library only.
 """

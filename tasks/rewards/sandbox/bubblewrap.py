@@ -1,8 +1,8 @@
-"""The bubblewrap command the zygote runs under: namespaces of its own and an empty file system.
+"""The bubblewrap command that the zygote runs under: separate namespaces and file system.
 
-It sees system libraries, compilers, the interpreter with its standard library, and the few files of
-the sandbox itself, all read-only; no network, no other process, no environment. /tmp is a small
-file system in memory that ends with it. There is no /proc.
+Visible are system libraries, compilers, the interpreter with its standard library, and the modules
+of the sandbox, all read-only; no network, no other process, no environment. /tmp is a small file
+system in memory. There is no /proc.
 """
 
 import functools
@@ -12,20 +12,24 @@ import subprocess
 from pathlib import Path
 
 from tasks.rewards.sandbox import (
+    asserts,
     calls,
     candidate,
+    checker,
     comparison,
     confinement,
-    judge,
+    executor,
     threads,
     toolchains,
     wire,
-    workbench,
     zygote,
 )
 
 _LOG = logging.getLogger(__name__)
-_MODULES = (calls, candidate, comparison, confinement, judge, threads, wire, workbench, zygote)
+_MODULES = (
+    *(asserts, calls, candidate, checker, comparison, confinement, threads, wire, executor),
+    zygote,
+)
 _LINKS = ("/lib", "/lib32", "/lib64", "/bin")
 WORK = "/tmp/work"
 
@@ -34,7 +38,7 @@ WORK = "/tmp/work"
 def bubblewrap(work_mib: int) -> tuple[str, ...]:
     """Return the command's prefix; empty if it is not installed or does not work here.
 
-    Tried out, not looked up: containers and hardened kernels often refuse it its namespaces.
+    A trial decides: containers and hardened kernels often refuse namespaces.
     """
     command = shutil.which("bwrap")
     if command is None:
@@ -42,16 +46,16 @@ def bubblewrap(work_mib: int) -> tuple[str, ...]:
     here = Path(__file__).parent
     sources = [folder / "__init__.py" for folder in (here, here.parent, here.parents[1])]
     sources += [Path(str(module.__file__)) for module in _MODULES]
-    # Not --die-with-parent: the parent is the thread that started it. It ends with its socket.
+    # Not --die-with-parent: the parent is the thread that started it. Its socket ends it.
     prefix = [command, "--unshare-all", "--new-session", "--cap-drop", "ALL"]
-    # First, so that what lies below the host's /tmp can be shown in it.
+    # First, so that paths below the host's /tmp can be mounted in it.
     prefix += ["--dev", "/dev", "--size", str(work_mib * 2**20), "--tmpfs", "/tmp"]
-    for path in toolchains.readable():
+    for path in toolchains.readable_paths():
         if path in _LINKS and Path(path).is_symlink():
             prefix += ["--symlink", str(Path(path).readlink()), path]
         elif not path.startswith("/dev/"):
             prefix += ["--ro-bind", path, path]
-    for path in toolchains.masked():
+    for path in toolchains.masked_paths():
         prefix += ["--tmpfs", path]
     for path in sources:
         prefix += ["--ro-bind", str(path), str(path)]

@@ -2,10 +2,10 @@
 
 C++: a switch over all calls with their arguments as literals, converted to the function's own
 parameter types; the input is the number of the call. Java: reflection; the input is the call. Only
-the last printed line counts, so a program may print what it likes before. What is expected stays
-with the caller.
+the last printed line counts; a program may print other lines before. Expected values stay with the
+caller.
 
-Left out: functions that return nothing, overloaded C++ functions and templates.
+Not supported: functions that return nothing, overloaded C++ functions and templates.
 """
 
 import json
@@ -32,7 +32,7 @@ def call_harness(
     return driver("Call.java"), inputs
 
 
-def judge_printed(expected: object, output: str) -> str:
+def check_printed(expected: object, output: str) -> str:
     """Return why the last line of an output is not the expected value; empty if it is."""
     line = output.rstrip().rpartition("\n")[2]
     try:
@@ -64,7 +64,7 @@ def _cpp(owner: str, name: str, calls: Sequence[Sequence[object]]) -> str:
 
 
 def _literal(value: object) -> str:  # noqa: PLR0911 - a table
-    """Write a JSON value as C++ that initialises whatever type the parameter has."""
+    """Write a JSON value as a C++ initialiser for any parameter type."""
     match value:
         case None:
             return "{}"
@@ -82,7 +82,7 @@ def _literal(value: object) -> str:  # noqa: PLR0911 - a table
         case list() | tuple():
             return f"{{{', '.join(map(_literal, value))}}}"
         case _:
-            raise TypeError(f"{value!r} is no JSON")
+            raise TypeError(f"{value!r} is not JSON")
 
 
 def _quoted(text: str) -> str:

@@ -1,9 +1,10 @@
 """Which system calls a process of the sandbox may make (seccomp), on x86-64 and arm64.
 
-Three lists, from strict to wide. `FUNCTIONS`, for the judge and the candidate: computing and
-reading files. `PROGRAM`, for a program run by itself: the same, and threads, sleeping, and becoming
-another program. `COMPILER`: everything but what reaches other processes, the network and the
-system. A call that is refused fails with EPERM. Neither of the first two can start a process.
+From strict to wide: `FUNCTIONS`, for the candidate: computing and reading files. `CHECKER`: the
+same, and receiving descriptors. `PROGRAM`, for a program that runs by itself: as `FUNCTIONS`, and
+threads, sleeping, and executing another program. `COMPILER`: everything except access to other
+processes, the network and the system. A refused call fails with EPERM. Only the last list allows a
+process to start another one.
 """
 
 import ctypes
@@ -16,7 +17,7 @@ from enum import Enum
 _NO_NEW_PRIVS, _DUMPABLE, _SET_SECCOMP, _FILTER_MODE = 38, 4, 22, 2
 _SET_FILTER, _NEW_LISTENER = 1, 8
 _ALLOW, _REFUSE = 0x7FFF0000, 0x00050001  # SECCOMP_RET_ALLOW, SECCOMP_RET_ERRNO | EPERM
-_ASK = 0x7FC00000  # SECCOMP_RET_USER_NOTIF: whoever holds the filter's descriptor decides
+_ASK = 0x7FC00000  # SECCOMP_RET_USER_NOTIF: the holder of the filter's descriptor decides
 _UNKNOWN = 0x00050026  # ENOSYS: the C library then tries the older call
 _LOAD, _JUMP_EQUAL, _JUMP_AT_LEAST, _JUMP_SET, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 _ARCHITECTURES = {"x86_64": (0xC000003E, 0), "aarch64": (0xC00000B7, 1)}
@@ -42,6 +43,7 @@ _CALLS: dict[str, Numbers] = {
     "readlinkat": (267, 78), "faccessat": (269, 48), "getrandom": (318, 278),
     "membarrier": (324, 283), "statx": (332, 291), "rseq": (334, 293), "faccessat2": (439, 439),
 }  # fmt: skip
+_CHECKER_CALLS: dict[str, Numbers] = {"recvmsg": (47, 212)}
 _PROGRAM_CALLS: dict[str, Numbers] = {
     "poll": (7, None), "select": (23, None), "mincore": (27, 232), "pause": (34, None),
     "nanosleep": (35, 101), "execve": (59, 221), "chdir": (80, 49), "getrlimit": (97, 163),
@@ -92,12 +94,13 @@ _COMPILER_REFUSES: dict[str, Numbers] = {
 
 
 class Calls(Enum):
-    """For whom a filter is."""
+    """The kind of process that a filter is for."""
 
     FUNCTIONS = "functions"
+    CHECKER = "checker"
     PROGRAM = "program"
     ASKING_PROGRAM = "asking program"
-    """As `PROGRAM`, but the starter of the process is asked before every new thread."""
+    """As `PROGRAM`, but every new thread is allowed or refused by user notification."""
     COMPILER = "compiler"
 
 
@@ -115,7 +118,7 @@ class _Filter(ctypes.Structure):
 
 
 class CallFilter:
-    """One list of allowed calls, prepared once; `install` is quick and cannot be undone."""
+    """A list of allowed calls, compiled once; `install` is quick and irreversible."""
 
     def __init__(self, calls: Calls) -> None:
         self._libc = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
@@ -127,25 +130,25 @@ class CallFilter:
             self._filter = _Filter(len(instructions), self._array)
 
     def install(self) -> bool:
-        """Give up all privileges and refuse every other system call from now on."""
+        """Drop all privileges and refuse every other system call."""
         if self._libc is None or not self.works:
             return False
-        self._give_up_privileges(self._libc)
+        self._drop_privileges(self._libc)
         mode = ctypes.byref(self._filter)
         return self._libc.prctl(_SET_SECCOMP, _FILTER_MODE, mode, 0, 0) == 0
 
     def install_asking(self) -> int | None:
-        """Install, and return the descriptor on which the filter asks (Linux 5.5); None if not."""
+        """Install; return the descriptor of notifications (Linux 5.5), None if unsupported."""
         if self._libc is None or not self.works:
             return None
-        self._give_up_privileges(self._libc)
+        self._drop_privileges(self._libc)
         number = _SECCOMP[_ARCHITECTURES[platform.machine()][1]]
         wanted = (ctypes.c_uint(_SET_FILTER), ctypes.c_uint(_NEW_LISTENER))
         listener = self._libc.syscall(number, *wanted, ctypes.byref(self._filter))
         return listener if listener >= 0 else None
 
-    def _give_up_privileges(self, libc: ctypes.CDLL) -> None:
-        # With all capabilities dropped, root is a user like any other, minus its files.
+    def _drop_privileges(self, libc: ctypes.CDLL) -> None:
+        # Without capabilities root has no special rights.
         header, nothing = struct.pack("=Ii", 0x20080522, 0), bytes(24)
         libc.capset(header, nothing)
         libc.prctl(_DUMPABLE, 0, 0, 0, 0)
@@ -153,7 +156,7 @@ class CallFilter:
 
 
 def _instructions(calls: Calls, architecture: int, column: int) -> list[_Instruction]:
-    """Build the filter: for every call one comparison and what follows from it."""
+    """Build the filter: for every call a comparison and its actions."""
     code = [
         _Instruction(_LOAD, 0, 0, 4),
         _Instruction(_JUMP_EQUAL, 1, 0, architecture),
@@ -170,7 +173,8 @@ def _instructions(calls: Calls, architecture: int, column: int) -> list[_Instruc
         return [*code, _returning(_ALLOW)]
     is_program = calls in (Calls.PROGRAM, Calls.ASKING_PROGRAM)
     thread = _ASK if calls is Calls.ASKING_PROGRAM else _ALLOW
-    for numbers in (*_CALLS.values(), *(_PROGRAM_CALLS.values() if is_program else ())):
+    more = _PROGRAM_CALLS if is_program else _CHECKER_CALLS if calls is Calls.CHECKER else {}
+    for numbers in (*_CALLS.values(), *more.values()):
         code += _rule(numbers[column], [_returning(_ALLOW)])
     for numbers, argument, values in (*_VALUES, *(_PROGRAM_VALUES if is_program else ())):
         body = [_argument(argument)]

@@ -1,8 +1,8 @@
-"""The process that holds the program under test, and nothing else.
+"""The process that contains the program under test, and nothing else.
 
-It does what the judge asks: load the source, look up a name, call, read or set an
-attribute. Standard library
-only. Whatever the program does to this process, it can only change the values it sends.
+It does what the checker requests: load the source, look up a name, call, read or set an attribute.
+Whatever the program does to this process, it can change only the values that are sent. Standard
+library only.
 """
 
 import os
@@ -16,7 +16,7 @@ from tasks.rewards.sandbox.wire import WireError, decode, encode, receive, send
 
 
 class Candidate:
-    """The program's namespace and the objects the judge holds handles of."""
+    """The program's namespace and the objects that the checker holds handles of."""
 
     def __init__(self) -> None:
         self.module = ModuleType("candidate")
@@ -32,7 +32,7 @@ class Candidate:
         return self.objects[number]
 
     def answer(self, request: dict[str, Any]) -> Any:  # noqa: PLR0911 - a table
-        """Do one thing and return the reply."""
+        """Execute one request and return the reply."""
         match request:
             case {"load": str(source)}:
                 sys.modules["candidate"] = self.module
@@ -67,7 +67,7 @@ class Candidate:
 
 
 def serve(link: socket.socket) -> None:
-    """Answer the judge until it hangs up."""
+    """Answer the checker until it closes the socket."""
     random.seed(0)
     candidate = Candidate()
     while True:

@@ -1,4 +1,4 @@
-"""Whether a value or a printed text is the expected one. Standard library only.
+"""Comparison of a value or a printed text with the expected one. Standard library only.
 
 Text is compared line by line, each split at white space; trailing empty lines do not count. Values
 are compared with their types, as JSON knows them: a tuple is a list, 1 is not True, and a whole
@@ -9,7 +9,7 @@ number is a float where a float is expected, not the other way round. Floats may
 import math
 
 TOLERANCE = 1e-6
-"""What contest problems usually grant."""
+"""The usual tolerance of contest problems."""
 _MAX_NUMBER_CHARACTERS = 400
 """The longest float written out has 309 digits before the point."""
 
@@ -63,7 +63,7 @@ def _lines(text: str) -> list[list[str]]:
 def _same_word(expected: str, word: str) -> bool:
     if expected == word:
         return True
-    # A whole number has to be met exactly; only one written as a float is measured.
+    # Integers are compared exactly; only numbers written as floats have a tolerance.
     if not any(mark in expected for mark in ".eE") or len(word) > _MAX_NUMBER_CHARACTERS:
         return False
     try:
@@ -80,5 +80,5 @@ def _close(expected: float, value: object) -> bool:
 
 
 def _key(key: object) -> object:
-    # JSON has no other keys than text.
+    # JSON keys are text.
     return str(key) if type(key) is int else key

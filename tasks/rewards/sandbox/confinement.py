@@ -1,7 +1,7 @@
-"""What a process of the sandbox may use: limits and files.
+"""Resource limits and file access of a process of the sandbox.
 
-Applied by the process to itself, for good. Every part says whether the machine has it, so that the
-caller can refuse to go on without. Linux has all of it; elsewhere only the limits work.
+A process applies them to itself, irreversibly. Every function returns whether the machine supports
+it, so that the caller can refuse to continue. All work on Linux; elsewhere only the limits do.
 """
 
 import ctypes
@@ -25,35 +25,37 @@ _NO_TCP, _NO_SIGNALS_OUT = 0b11, 0b11
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
-    """What one process may use. Zero processes: it cannot start any, nor a thread."""
+class ResourceLimits:
+    """Resources of one process. With 0 processes it cannot start a process or a thread."""
 
-    cpu_s: int
+    cpu_s: int | None
+    """None: unlimited; the process limits itself."""
     memory_bytes: int
     file_bytes: int = 0
     processes: int | None = 0
     open_files: int = 32
     stack_bytes: int = 0
-    """0: as it was."""
+    """0: unchanged."""
     counts_reserved: bool = True
-    """False for the Java machine, which reserves far more address space than it uses."""
+    """False for the JVM, which reserves far more address space than it uses."""
 
 
-def limit(bounds: Bounds) -> None:
+def apply_limits(limits: ResourceLimits) -> None:
     """Cap CPU time, memory, processes, files and file size of this process."""
-    memory = "RLIMIT_AS" if bounds.counts_reserved else "RLIMIT_DATA"
+    memory = "RLIMIT_AS" if limits.counts_reserved else "RLIMIT_DATA"
     wanted = [
-        ("RLIMIT_CPU", bounds.cpu_s, bounds.cpu_s + 1),
-        (memory, bounds.memory_bytes, bounds.memory_bytes),
-        ("RLIMIT_FSIZE", bounds.file_bytes, bounds.file_bytes),
-        ("RLIMIT_NOFILE", bounds.open_files, bounds.open_files),
+        (memory, limits.memory_bytes, limits.memory_bytes),
+        ("RLIMIT_FSIZE", limits.file_bytes, limits.file_bytes),
+        ("RLIMIT_NOFILE", limits.open_files, limits.open_files),
         ("RLIMIT_CORE", 0, 0),
         ("RLIMIT_MEMLOCK", 0, 0),
     ]
-    if bounds.processes is not None:
-        wanted.append(("RLIMIT_NPROC", bounds.processes, bounds.processes))
-    if bounds.stack_bytes:
-        wanted.append(("RLIMIT_STACK", bounds.stack_bytes, bounds.stack_bytes))
+    if limits.cpu_s is not None:
+        wanted.append(("RLIMIT_CPU", limits.cpu_s, limits.cpu_s + 1))
+    if limits.processes is not None:
+        wanted.append(("RLIMIT_NPROC", limits.processes, limits.processes))
+    if limits.stack_bytes:
+        wanted.append(("RLIMIT_STACK", limits.stack_bytes, limits.stack_bytes))
     for name, soft, hard in wanted:
         if not hasattr(resource, name):
             continue
@@ -76,10 +78,10 @@ def landlock_version() -> int:
     return max(0, version)
 
 
-def hide_files(readable: Sequence[Path], writable: Sequence[Path] = ()) -> bool:
-    """Refuse this process and its children every other file, TCP, and signals to others (Landlock).
+def restrict_files(readable: Sequence[Path], writable: Sequence[Path] = ()) -> bool:
+    """Refuse this process and its children all other files, TCP, and signals to others (Landlock).
 
-    TCP needs version 4, signals need version 6; older kernels hide the files alone.
+    TCP needs version 4, signals need version 6; older kernels restrict files only.
     """
     libc, version = _libc(), landlock_version()
     if libc is None or version < 1:
@@ -106,8 +108,8 @@ def hide_files(readable: Sequence[Path], writable: Sequence[Path] = ()) -> bool:
         os.close(rules)
 
 
-def adopt_orphans() -> None:
-    """Become the parent of every descendant whose own parent ends, so that none is lost."""
+def become_subreaper() -> None:
+    """Become the parent of every descendant whose own parent ends."""
     libc = _libc()
     if libc is not None:
         libc.prctl(_SUBREAPER, 1, 0, 0, 0)

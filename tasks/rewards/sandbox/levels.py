@@ -1,14 +1,14 @@
-"""How well programs are kept apart from this machine, and the refusal to go below that.
+"""Isolation levels of the sandbox, and the choice of one.
 
     bubblewrap  namespaces: no network, no process, no file of the host but system libraries,
-                compilers and Python, a file system in memory; inside it, the kernel level
-    kernel      Landlock and a list of system calls: the same files by refusal instead of absence,
-                no network, no second process, no signal to others, nothing written by a program;
-                a folder for compilers below the temporary folder. Lost: namespaces, so that a
-                fault in the kernel's list would show the host
-    plain       a process of its own with limits on CPU time, memory and file size, its tree killed
-                and reaped. Lost: programs can read this user's files, write files, use the
-                network, start processes and signal them, this one included
+                compilers and Python, a file system in memory; in addition the kernel level
+    kernel      Landlock and a list of system calls: access to all other files is refused, no
+                network, no second process, no signal to others, nothing written by a program; a
+                folder for compilers below the temporary folder. There are no namespaces, so that
+                an error in these lists would expose the host
+    plain       a separate process with limits on CPU time, memory and file size, its tree killed
+                and reaped. Programs can read this user's files, write files, use the network,
+                start processes and signal them, including this one
 
 The best level that works is used. Below `kernel` only if EACHPROMPT_SANDBOX=plain allows it;
 EACHPROMPT_SANDBOX=bubblewrap refuses everything less than bubblewrap.
@@ -28,7 +28,7 @@ VARIABLE = "EACHPROMPT_SANDBOX"
 
 
 class Level(StrEnum):
-    """How well programs are kept apart, best first."""
+    """Isolation levels, strongest first."""
 
     BUBBLEWRAP = "bubblewrap"
     KERNEL = "kernel"
@@ -36,9 +36,9 @@ class Level(StrEnum):
 
 
 _ORDER = list(Level)
-_LOST = {
-    Level.KERNEL: "programs have no namespaces of their own; Landlock and a list of system calls "
-    "alone keep them from the host",
+_MISSING = {
+    Level.KERNEL: "programs have no namespaces of their own; only Landlock and a list of system "
+    "calls isolate them from the host",
     Level.PLAIN: "programs can read your files, write files, use the network, start processes and "
     "signal yours; only CPU time, memory and file size are limited",
 }
@@ -54,14 +54,14 @@ def available() -> Level:
 
 
 def choose(allowed: str, best: Level) -> Level:
-    """Return the level to use: the best there is, if what the user allows goes as low as that.
+    """Return the level to use: the best one, if the user allows it.
 
     Args:
-        allowed: the least level that will do; empty for `kernel`.
+        allowed: the lowest level allowed; empty for `kernel`.
         best: the best level that works here.
 
     Raises:
-        SettingsError: no such level, or nothing as good works here.
+        SettingsError: there is no such level, or it does not work here.
     """
     if allowed and allowed not in _ORDER:
         raise SettingsError(f"{VARIABLE}={allowed}: use one of {', '.join(_ORDER)}.")
@@ -70,10 +70,10 @@ def choose(allowed: str, best: Level) -> Level:
         raise SettingsError(
             f"Programs are run in a sandbox of level {least!s} or better, and only {best!s} works "
             f"here. Install bubblewrap (apt-get install --yes bubblewrap) and allow it its "
-            f"namespaces, or set {VARIABLE}={best!s} and accept that {_LOST[best]}."
+            f"namespaces, or set {VARIABLE}={best!s} and accept that {_MISSING[best]}."
         )
-    if best in _LOST:
-        _LOG.warning("sandbox level %s: %s", best, _LOST[best])
+    if best in _MISSING:
+        _LOG.warning("sandbox level %s: %s", best, _MISSING[best])
     return best
 
 

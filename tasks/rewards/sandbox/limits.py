@@ -1,11 +1,11 @@
-"""What a program may use. One place, so that a reader sees all of it."""
+"""Resources that a program may use."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Constants with one right answer; tests make them smaller."""
+    """Constants, not settings; tests reduce them."""
 
     cpu_s: int = 2
     """Of all unit tests or function calls of a Python program together: HumanEval's slowest
@@ -13,27 +13,26 @@ class Limits:
     run_cpu_s: int = 3
     """Of one run of a program that reads its input; contests grant 1 to 4 s."""
     idle_s: float = 2.0
-    """A program that sleeps for so long without computing is stuck; waiting for a CPU is no
-    sleep."""
+    """Sleep without computing after which a program is stopped; waiting for a CPU is not sleep."""
     total_s: float = 20.0
-    """Computed or slept by one program in all its runs together; what is undecided then failed."""
+    """CPU time and sleep of all runs of a program together; tests not decided by then fail."""
     wall_s: float = 240.0
-    """On the clock, for all runs of one program and its compilation. Only on a machine that has no
-    CPU time to give does a program get there, so this ends in no verdict."""
+    """Wall-clock time of a program's compilation and all its runs. A program reaches it only if the
+    machine gives it too little CPU time, so that it gets no verdict."""
     memory_mib: int = 512
     """Address space; for Java the heap."""
     java_machine_mib: int = 512
-    """What the Java machine may use beyond the heap: code, classes, stacks."""
+    """Memory of the JVM beyond the heap: code, classes, stacks."""
     java_stack_mib: int = 32
     stack_mib: int = 64
-    """Also what one C++ thread takes of the memory."""
+    """Also the address space of one C++ thread."""
     output_mib: int = 4
-    """What one run may print."""
+    """Output of one run."""
     compile_cpu_s: int = 20
     compile_memory_mib: int = 1024
     compile_file_mib: int = 64
-    """The largest file a compiler may write; the folder for all of them holds four."""
+    """The largest file of a compiler; the folder holds four times as much."""
     threads: int = 256
-    """A program may start in one run, where the kernel can ask (Linux 5.5); a Java machine starts
-    about 15. Functions and unit tests in Python start none."""
+    """Threads of one run, with user notification (Linux 5.5); a JVM starts about 15.
+    Functions and unit tests in Python cannot start any."""
     open_files: int = 32

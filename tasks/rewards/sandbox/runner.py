@@ -1,7 +1,7 @@
-"""A pool of sandbox processes and what verifiers ask of it.
+"""A pool of sandbox processes, and its interface for verifiers.
 
-A program that hangs, dies or lies gets an outcome that says so; only a failure of the sandbox
-itself raises, after a second try.
+A program that hangs or crashes has an outcome that says so; only a failure of the sandbox itself
+raises, after a second attempt.
 """
 
 import atexit
@@ -16,6 +16,7 @@ from typing import TypeVar
 
 from tasks.errors import EngineError
 from tasks.rewards.sandbox import wire
+from tasks.rewards.sandbox.asserts import are_literal
 from tasks.rewards.sandbox.budget import Budget
 from tasks.rewards.sandbox.levels import VARIABLE, Level, available, choose
 from tasks.rewards.sandbox.limits import Limits
@@ -28,7 +29,7 @@ _OPENING = threading.Lock()
 
 
 class Sandbox:
-    """At most `size` programs at once, each in a process of its own; safe to use from threads."""
+    """Runs at most `size` programs at once, each in its own processes; thread-safe."""
 
     def __init__(
         self, limits: Limits | None = None, level: Level | None = None, size: int | None = None
@@ -36,7 +37,7 @@ class Sandbox:
         self.limits = limits or Limits()
         self.level = level or choose(os.environ.get(VARIABLE, ""), available())
         self._size = size or max(1, os.cpu_count() or 1)
-        self._forget()
+        self._reset()
         atexit.register(self.close)
 
     def run(
@@ -46,19 +47,20 @@ class Sandbox:
         setup: str = "",
         *,
         budget: Budget | None = None,
-        early: bool = False,
+        fail_fast: bool = False,
     ) -> Outcome:
-        """Load a Python program and run tests against it; nothing of it is left afterwards.
+        """Load a Python program and run tests against it.
 
         Args:
-            budget: what this program may use; None for the sandbox's own limits.
-            early: stop at the first failed test.
+            budget: time that this program may use; None for the sandbox's limits.
+            fail_fast: stop at the first failed test.
 
         Raises:
             EngineError: the sandbox failed twice.
         """
-        task = {"source": source, "setup": setup, "tests": list(tests), "early": early}
-        return self._judged(task, budget)
+        task = {"source": source, "setup": setup, "tests": list(tests), "fail_fast": fail_fast}
+        task["literal"] = are_literal(setup, tests)
+        return self._check(task, budget)
 
     def call(
         self,
@@ -67,43 +69,43 @@ class Sandbox:
         cases: Sequence[object],
         *,
         budget: Budget | None = None,
-        early: bool = False,
+        fail_fast: bool = False,
     ) -> Outcome:
         """Load a Python program and compare what its function returns, case by case.
 
         Args:
             cases: objects with `args` and `expected`.
-            budget: what this program may use; None for the sandbox's own limits.
-            early: stop at the first failed case.
+            budget: time that this program may use; None for the sandbox's limits.
+            fail_fast: stop at the first failed case.
 
         Raises:
             EngineError: the sandbox failed twice.
         """
-        task = {"source": source, "function": name, "cases": list(cases), "early": early}
-        return self._judged(task, budget)
+        task = {"source": source, "function": name, "cases": list(cases), "fail_fast": fail_fast}
+        return self._check(task, budget)
 
     def execute(
         self,
         build: Build,
         inputs: Sequence[str],
-        judge: Callable[[int, Run], str],
+        find_fault: Callable[[int, Run], str],
         *,
         budget: Budget | None = None,
-        early: bool = False,
+        fail_fast: bool = False,
     ) -> Runs:
         """Compile a program once and run it on every input.
 
         Args:
-            judge: why a run failed, given its index; empty if it passed.
-            budget: what this program may use; None for the sandbox's own limits.
-            early: stop at the first failure.
+            find_fault: returns why a run failed, given its index; empty if it passed.
+            budget: time that this program may use; None for the sandbox's limits.
+            fail_fast: stop at the first failure.
 
         Raises:
             EngineError: the sandbox failed twice.
         """
         chosen = budget or Budget(self.limits)
-        return self._twice(
-            lambda session: session.execute(build, inputs, judge, chosen, early=early)
+        return self._with_retry(
+            lambda session: session.execute(build, inputs, find_fault, chosen, fail_fast=fail_fast)
         )
 
     def close(self) -> None:
@@ -114,11 +116,11 @@ class Sandbox:
             self._all.pop().close()
         self._idle = queue.LifoQueue()
 
-    def _judged(self, task: object, budget: Budget | None) -> Outcome:
+    def _check(self, task: dict[str, object], budget: Budget | None) -> Outcome:
         chosen = budget or Budget(self.limits)
-        return self._twice(lambda session: session.judge(task, chosen))
+        return self._with_retry(lambda session: session.check(task, chosen))
 
-    def _twice(self, use: Callable[[Session], ResultT]) -> ResultT:
+    def _with_retry(self, use: Callable[[Session], ResultT]) -> ResultT:
         for attempt in (1, 2):
             try:
                 with self._session() as session:
@@ -130,11 +132,11 @@ class Sandbox:
 
     @contextmanager
     def _session(self) -> Iterator[Session]:
-        """Lend a process; one that raised is not lent again."""
-        if self._owner != os.getpid():  # a forked child must not talk on its parent's sockets
-            self._forget()
-        with self._places:
-            session = self._take()
+        """Check out a process; one that raised is closed and not reused."""
+        if self._owner != os.getpid():  # a forked child must not use its parent's sockets
+            self._reset()
+        with self._slots:
+            session = self._acquire()
             try:
                 yield session
             except BaseException:
@@ -143,7 +145,7 @@ class Sandbox:
                 raise
             self._idle.put(session)
 
-    def _take(self) -> Session:
+    def _acquire(self) -> Session:
         while True:
             try:
                 session = self._idle.get_nowait()
@@ -156,23 +158,23 @@ class Sandbox:
             session.close()
             self._all.remove(session)
 
-    def _forget(self) -> None:
+    def _reset(self) -> None:
         self._owner = os.getpid()
         self._idle: queue.LifoQueue[Session] = queue.LifoQueue()
         self._all: list[Session] = []
-        self._places = threading.BoundedSemaphore(self._size)
+        self._slots = threading.BoundedSemaphore(self._size)
 
 
 def shared_sandbox() -> Sandbox:
-    """Return the sandbox all verifiers of this process use.
+    """Return the sandbox that all verifiers of this process share.
 
     Raises:
-        SettingsError: nothing good enough works here; the message says what to install or set.
+        SettingsError: no sandbox of the required level works here.
     """
-    with _OPENING:  # two threads that ask first would open two
-        return _opened()
+    with _OPENING:  # or two threads could each open one
+        return _open_shared()
 
 
 @functools.cache
-def _opened() -> Sandbox:
+def _open_shared() -> Sandbox:
     return Sandbox()

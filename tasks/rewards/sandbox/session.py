@@ -1,6 +1,6 @@
-"""The caller's side of one zygote: starts it, hands it programs, reads what comes back.
+"""The caller's side of one zygote: starts it, sends it programs, reads results.
 
-What goes wrong in here is the sandbox's fault and raises; what the program did wrong is a result.
+A failure of the sandbox raises; a failure of the program is a result.
 """
 
 import json
@@ -18,21 +18,21 @@ from typing import Any
 
 from tasks.errors import EngineError
 from tasks.rewards.sandbox import bubblewrap, toolchains, wire, zygote
-from tasks.rewards.sandbox.budget import Budget, Watch
-from tasks.rewards.sandbox.confinement import Bounds
+from tasks.rewards.sandbox.budget import Budget, UsageMonitor
+from tasks.rewards.sandbox.confinement import ResourceLimits
+from tasks.rewards.sandbox.executor import RunOptions
 from tasks.rewards.sandbox.levels import Level, work_mib
 from tasks.rewards.sandbox.limits import Limits
 from tasks.rewards.sandbox.toolchains import Build, Language
-from tasks.rewards.sandbox.workbench import Patience
 
 _ROOT = Path(__file__).parents[3]
 _START_S = 120.0
-"""For a zygote to start, or to end a program, on a busy machine."""
+"""For a zygote to start, or to end a program, on a loaded machine."""
 _MIB = 2**20
 _STOPPED = {
-    "idle": {"end": "timeout", "why": "nothing was computed"},
-    "spent": {"end": "timeout", "why": "the time for all runs is used up"},
-    "starved": {"end": "starved", "why": "the machine had no CPU time for it"},
+    "idle": {"end": "timeout", "why": "slept without computing"},
+    "spent": {"end": "timeout", "why": "time limit of all runs exceeded"},
+    "starved": {"end": "starved", "why": "the machine did not give it enough CPU time"},
 }
 
 
@@ -43,10 +43,10 @@ class Outcome:
     passed: tuple[bool, ...]
     """One per test that was decided; tests after a hang or crash are missing."""
     end: str
-    """'done', 'load' (does not load), 'gone' (its process died), 'timeout', 'starved' (the machine
-    had no CPU time for it), or 'unsupported' (a test needs what the sandbox cannot do)."""
+    """'done', 'not_loaded', 'crashed' (its process ended), 'timeout', 'starved' (too little CPU
+    time from the machine), or 'unsupported' (a test needs what the sandbox does not support)."""
     why: str
-    """First failure, for people."""
+    """The first failure."""
     cpu_s: float
     is_ready: bool
     """True if it loaded and the tests' setup ran."""
@@ -54,10 +54,10 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What one run of a program on one input gave."""
+    """The result of one run of a program on one input."""
 
     end: str
-    """'done', 'timeout', 'starved' or 'output' (too much of it)."""
+    """'done', 'timeout', 'starved' or 'output' (too much output)."""
     code: int
     cpu_s: float
     output: str
@@ -65,14 +65,14 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Runs:
-    """How a program did on several inputs."""
+    """The results of a program on several inputs."""
 
     passed: tuple[bool, ...]
     """One per run; inputs after an early stop are missing."""
     end: str
     """'done', 'not_compiled', or how the first failed run ended."""
     why: str
-    """First failure, for people."""
+    """The first failure."""
 
 
 class Session:
@@ -86,10 +86,10 @@ class Session:
         self._folder = (
             None if is_wrapped else tempfile.mkdtemp(prefix=f"eachprompt-sandbox-{os.getpid()}-")
         )
-        orders = zygote.Orders(
+        config = zygote.Config(
             confined=level is not Level.PLAIN,
             memory_bytes=limits.memory_mib * _MIB,
-            readable=toolchains.readable(),
+            readable=toolchains.readable_paths(),
             work=self._folder or bubblewrap.WORK,
             removes_work=not is_wrapped,
         )
@@ -97,12 +97,12 @@ class Session:
         command = [*toolchains.python_command(), "-c", zygote.BOOT, str(_ROOT)]
         try:
             self.process = subprocess.Popen(
-                [*wrapper, *command, json.dumps(asdict(orders))],
+                [*wrapper, *command, json.dumps(asdict(config))],
                 stdin=theirs.fileno(),
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.PIPE,
                 cwd="/",
-                # The hash seed makes the order of sets, and so the verdict, the same every time.
+                # With a fixed hash seed the order of sets, and the verdict, are reproducible.
                 env={"PYTHONHASHSEED": "0"},
                 start_new_session=True,
             )
@@ -112,40 +112,46 @@ class Session:
             hello = wire.receive(self._control)
         except (wire.WireError, TimeoutError) as error:
             self.process.kill()
-            _, said = self.process.communicate()
+            _, stderr = self.process.communicate()
             self.close()
-            raise EngineError(f"the sandbox did not start: {said.decode()[-300:]}") from error
+            raise EngineError(f"the sandbox did not start: {stderr.decode()[-300:]}") from error
         if level is Level.KERNEL and not (hello["filter"] and hello["files"]):
             self.close()
-            raise EngineError(f"the sandbox is not of level {level!s}: {hello}")
+            raise EngineError(f"the sandbox does not reach level {level!s}: {hello}")
 
     @property
     def alive(self) -> bool:
         """True while the process runs."""
         return self.process.poll() is None
 
-    def judge(self, task: object, budget: Budget) -> Outcome:
-        """Load one program and have it tested, or its calls judged."""
-        mine, judge_parent = socket.socketpair()
-        judge_link, candidate_link = socket.socketpair()
-        watch = Watch(self.process.pid, budget)
+    def check(self, task: Mapping[str, object], budget: Budget) -> Outcome:
+        """Load one program and run its tests or calls.
+
+        Args:
+            task: request to `checker`; without code if it has "function" or "literal" is true.
+        """
+        mine, checker_parent = socket.socketpair()
+        checker_link, candidate_link = socket.socketpair()
+        monitor = UsageMonitor(self.process.pid, budget)
+        kind = b"L" if "function" in task or task["literal"] else b"S"
         with mine:
-            with judge_parent, judge_link, candidate_link:
-                ends = [end.fileno() for end in (judge_parent, judge_link, candidate_link)]
-                socket.send_fds(self._control, [b"S" + bytes([budget.limits.cpu_s])], ends)
-            reports, last = _reports(mine, task, watch, budget)
-        status = self._end()
-        used_s = float(status["candidate"]["cpu_s"]) + float(status["judge"]["cpu_s"])
+            with checker_parent, checker_link, candidate_link:
+                ends = [end.fileno() for end in (checker_parent, checker_link, candidate_link)]
+                socket.send_fds(self._control, [kind + bytes([budget.limits.cpu_s])], ends)
+            reports, last = _reports(mine, task, monitor, budget)
+        status = self._end(kept_too="cpu_s" not in last)
+        used_s = float(status["candidate"]["cpu_s"]) + float(status["checker"]["cpu_s"])
+        used_s = max(used_s, last.get("cpu_s", 0.0))
         within = list(takewhile(lambda report: budget.covers(report["cpu_s"]), reports))
         if len(within) < len(reports) or not budget.covers(last.get("cpu_s") or used_s):
             reports, last = within, _STOPPED["spent"]
-        watch.settle(used_s)
+        monitor.charge(used_s)
         end, why = str(last["end"]), str(last.get("why", ""))
-        died_of = {int(status[name]["signal"]) for name in ("candidate", "judge")}
-        if end in ("gone", "lost") and signal.SIGXCPU in died_of:
+        died_of = {int(status[name]["signal"]) for name in ("candidate", "checker")}
+        if end in ("crashed", "checker_ended") and signal.SIGXCPU in died_of:
             end = "timeout"
-        if end == "lost":
-            raise wire.WireError(f"the judge ended: {status['judge']}")
+        if end == "checker_ended":
+            raise wire.WireError(f"the checker ended: {status['checker']}")
         passed = [report for report in reports if "passed" in report]
         first = next((report for report in passed if not report["passed"]), None)
         return Outcome(
@@ -160,29 +166,29 @@ class Session:
         self,
         build: Build,
         inputs: Sequence[str],
-        judge: Callable[[int, Run], str],
+        find_fault: Callable[[int, Run], str],
         budget: Budget,
         *,
-        early: bool,
+        fail_fast: bool,
     ) -> Runs:
-        """Compile one program and run it on inputs until one of them decides.
+        """Compile one program and run it on inputs.
 
         Args:
-            judge: why a run failed, given its index; empty if it passed.
-            early: stop at the first failure.
+            find_fault: returns why a run failed, given its index; empty if it passed.
+            fail_fast: stop at the first failure.
         """
         mine, theirs = socket.socketpair()
         with mine:
             with theirs:
                 socket.send_fds(self._control, [b"X\0"], [theirs.fileno()])
-            result = self._runs(mine, build, inputs, judge, budget, early=early)
+            result = self._runs(mine, build, inputs, find_fault, budget, fail_fast=fail_fast)
         self._end()
         return result
 
     def close(self) -> None:
-        """End the process, reap it and remove its folder."""
+        """End the process and remove its folder."""
         self._control.close()
-        try:  # it ends by itself when the socket closes, and takes its children with it
+        try:  # it ends, with its children, when the socket closes
             self.process.wait(2.0)
         except subprocess.TimeoutExpired:
             self.process.kill()
@@ -192,8 +198,8 @@ class Session:
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
 
-    def _end(self) -> dict[str, dict[str, float]]:
-        self._control.sendall(b"E")
+    def _end(self, *, kept_too: bool = False) -> dict[str, dict[str, float]]:
+        self._control.sendall(b"K" if kept_too else b"E")
         return wire.receive(self._control)
 
     def _runs(
@@ -201,17 +207,20 @@ class Session:
         link: socket.socket,
         build: Build,
         inputs: Sequence[str],
-        judge: Callable[[int, Run], str],
+        find_fault: Callable[[int, Run], str],
         budget: Budget,
         *,
-        early: bool,
+        fail_fast: bool,
     ) -> Runs:
         link.settimeout(budget.left_s)
         try:
-            wire.send(link, job(build, budget.limits, confined=self._level is not Level.PLAIN))
+            wire.send(
+                link,
+                executor_request(build, budget.limits, confined=self._level is not Level.PLAIN),
+            )
             compiled = wire.receive(link)
         except TimeoutError:
-            return Runs((), "starved", "the machine had no CPU time for the compiler")
+            return Runs((), "starved", "the machine did not give the compiler enough CPU time")
         link.settimeout(_START_S)
         if not compiled["compiled"]:
             return Runs((), "not_compiled", str(compiled["why"]))
@@ -222,11 +231,11 @@ class Session:
             run = self._one(link, text, budget)
             if run.end == "starved":
                 return Runs(tuple(passed), "starved", f"test {index}: {_STOPPED['starved']['why']}")
-            why = judge(index, run)
+            why = find_fault(index, run)
             passed.append(not why)
             if why and not first[0]:
                 first = ("crashed" if run.end == "done" and run.code else run.end, why)
-            if why and early:
+            if why and fail_fast:
                 break
         if len(passed) < len(inputs) and not first[0]:
             first = ("timeout", f"{budget.limits.total_s:.0f} s for all runs used up")
@@ -235,8 +244,8 @@ class Session:
     def _one(self, link: socket.socket, text: str, budget: Budget) -> Run:
         wire.send(link, {"run": True})
         wire.send_bytes(link, text.encode(errors="replace"), wire.MAX_STREAM_BYTES)
-        watch = Watch(self.process.pid, budget)
-        stopped = watch.wait(link)
+        monitor = UsageMonitor(self.process.pid, budget)
+        stopped = monitor.wait(link)
         if stopped:
             wire.send(link, {"run": False})
         ended = wire.receive(link)
@@ -244,7 +253,7 @@ class Session:
         used_s = float(ended["cpu_s"])
         if not budget.covers(used_s):
             stopped = "spent"
-        watch.settle(used_s)
+        monitor.charge(used_s)
         return Run(
             end=_STOPPED[stopped]["end"] if stopped else str(ended["end"]),
             code=int(ended["code"]),
@@ -253,19 +262,19 @@ class Session:
         )
 
 
-def job(build: Build, limits: Limits, *, confined: bool) -> dict[str, object]:
-    """Describe one program to the workbench."""
+def executor_request(build: Build, limits: Limits, *, confined: bool) -> dict[str, object]:
+    """Return the request that describes one program to the executor."""
     is_java = build.language is Language.JAVA
     memory = limits.memory_mib + (limits.java_machine_mib if is_java else 0)
-    # Where system calls are filtered no process can be started; threads are paid for in memory.
+    # Where system calls are filtered, processes cannot be started and threads are counted.
     processes = None if confined or is_java else 0
     return {
         "files": build.files,
         "compile": build.compile,
         "run": build.run,
         "environment": build.environment,
-        "compile_bounds": asdict(
-            Bounds(
+        "compile_limits": asdict(
+            ResourceLimits(
                 limits.compile_cpu_s,
                 limits.compile_memory_mib * _MIB,
                 file_bytes=limits.compile_file_mib * _MIB,
@@ -274,9 +283,9 @@ def job(build: Build, limits: Limits, *, confined: bool) -> dict[str, object]:
                 counts_reserved=not is_java,
             )
         ),
-        "compile_patience": asdict(Patience(4_000, is_compiler=True)),
-        "bounds": asdict(
-            Bounds(
+        "compile_options": asdict(RunOptions(4_000, is_compiler=True)),
+        "limits": asdict(
+            ResourceLimits(
                 limits.run_cpu_s,
                 memory * _MIB,
                 processes=processes,
@@ -285,28 +294,28 @@ def job(build: Build, limits: Limits, *, confined: bool) -> dict[str, object]:
                 counts_reserved=not is_java,
             )
         ),
-        "patience": asdict(Patience(limits.output_mib * _MIB, limits.threads)),
+        "options": asdict(RunOptions(limits.output_mib * _MIB, limits.threads)),
     }
 
 
 def _reports(
-    judge: socket.socket, task: object, watch: Watch, budget: Budget
+    checker: socket.socket, task: object, monitor: UsageMonitor, budget: Budget
 ) -> tuple[list[dict[str, Any]], Mapping[str, Any]]:
-    """Send the task and read one report per test until the judge says how it ended."""
+    """Send the task and read one report per test, until the last one says how it ended."""
     reports: list[dict[str, Any]] = []
     try:
-        judge.settimeout(budget.left_s)
-        wire.send(judge, task)
+        checker.settimeout(budget.left_s)
+        wire.send(checker, task)
         while True:
-            stopped = watch.wait(judge)
+            stopped = monitor.wait(checker)
             if stopped:
                 return reports, _STOPPED[stopped]
-            judge.settimeout(budget.left_s)
-            report = wire.receive(judge)
+            checker.settimeout(budget.left_s)
+            report = wire.receive(checker)
             if "end" in report:
                 return reports, report
             reports.append(report)
     except TimeoutError:
         return reports, _STOPPED["starved"]
     except wire.WireError as error:
-        return reports, {"end": "lost", "why": str(error)}
+        return reports, {"end": "checker_ended", "why": str(error)}

@@ -1,7 +1,8 @@
-"""Counts the threads a program starts and refuses more than it may have.
+"""Limits the number of threads that a program starts.
 
-The kernel stops the program at every new thread and asks here (seccomp user notification). The
-limit on processes would not do: it does not hold for root, and counts what others run.
+The kernel stops the program at every new thread and notifies this process (seccomp user
+notification). RLIMIT_NPROC is unsuitable: it does not apply to root, and counts all processes of
+the user.
 """
 
 import errno
@@ -14,15 +15,15 @@ _NOTICE_BYTES = 80
 _CONTINUE = 1
 
 
-class Threads:
-    """How many threads one program may still start, and the descriptor on which it asks."""
+class ThreadLimit:
+    """The threads that one program may still start, and the descriptor of its notifications."""
 
     def __init__(self, listener: int, allowed: int) -> None:
         self.listener = listener
         self._left = allowed
 
     def answer(self, event: int) -> bool:
-        """Answer one question, unless the program died meanwhile; False if it never asks again."""
+        """Answer one notification; False if the program has ended."""
         if not event & select.POLLIN:
             return False
         notice = bytearray(_NOTICE_BYTES)

@@ -1,7 +1,7 @@
-"""How a program in Python, C++ or Java is compiled and run: files, commands, flags.
+"""Compilation and execution of programs in Python, C++ and Java: files, commands, flags.
 
-A harness is a source with the entry point that calls the program's functions; a C++ program's own
-`main` is renamed then, a Java program's is not called. All flags are for one run per input and for
+A harness is a source with the entry point that calls the program's functions; with a harness, a C++
+program's own `main` is renamed and a Java program's is not called. The flags suit short runs with
 little memory.
 """
 
@@ -35,7 +35,7 @@ _PACKAGE = re.compile(r"^\s*package\s+[\w.]+\s*;", re.MULTILINE)
 
 
 class Language(StrEnum):
-    """What a program is written in."""
+    """A programming language."""
 
     PYTHON = "python"
     CPP = "cpp"
@@ -44,7 +44,7 @@ class Language(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Build:
-    """One program, ready for the workbench."""
+    """The files and commands of one program."""
 
     language: Language
     files: dict[str, str]
@@ -55,7 +55,7 @@ class Build:
 
 
 def build(language: Language, source: str, harness: str = "", *, limits: Limits) -> Build:
-    """Prepare a program, with a harness if that holds the entry point.
+    """Prepare a program, with a harness if it contains the entry point.
 
     Raises:
         JudgeError: its compiler is not installed; the message says how to get it.
@@ -79,8 +79,8 @@ def classes(source: str) -> list[str]:
     return list(dict.fromkeys(_CLASSES.findall(source)))
 
 
-def readable() -> list[str]:
-    """Return what programs and compilers have to read, as far as it exists here."""
+def readable_paths() -> list[str]:
+    """Return the existing paths that programs and compilers have to read."""
     python = Path(sys.executable).resolve()
     paths = [
         *("/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/libexec", "/usr/include", "/usr/bin"),
@@ -95,8 +95,8 @@ def readable() -> list[str]:
     return [path for path in dict.fromkeys(paths) if Path(path).exists()]
 
 
-def masked() -> list[str]:
-    """Return folders below `readable` that belong to this project's environment, not to Python."""
+def masked_paths() -> list[str]:
+    """Return folders below `readable_paths` that belong to this project's environment."""
     packages = Path(sysconfig.get_path("stdlib")) / "site-packages"
     return [str(packages)] if packages.exists() else []
 
@@ -104,7 +104,7 @@ def masked() -> list[str]:
 def python_command() -> tuple[str, ...]:
     """Return the bare interpreter: no user site, no script folder, no site-packages.
 
-    Like -I -S, but PYTHONHASHSEED is read: it makes the order of sets the same every time.
+    Like -I -S, but PYTHONHASHSEED is read, so that the order of sets is reproducible.
     """
     return (os.path.realpath(sys.executable), "-s", "-S", "-P", "-B")
 
@@ -116,7 +116,7 @@ def _python(source: str, harness: str) -> Build:
 
 
 def _cpp(source: str, harness: str) -> Build:
-    compiler = _found("g++", "apt-get install --yes g++ libc6-dev")
+    compiler = _compiler("g++", "apt-get install --yes g++ libc6-dev")
     files, first = {"program.cpp": source}, "program.cpp"
     if harness:
         renamed = '#define main program_main\n#include "program.cpp"\n#undef main\n'
@@ -127,7 +127,7 @@ def _cpp(source: str, harness: str) -> Build:
 
 
 def _java(source: str, harness: str, limits: Limits) -> Build:
-    compiler = os.path.realpath(_found("javac", "apt-get install --yes default-jdk-headless"))
+    compiler = os.path.realpath(_compiler("javac", "apt-get install --yes default-jdk-headless"))
     home = Path(compiler).parents[1]
     source = _PACKAGE.sub("", source, count=1)
     public = _PUBLIC.search(source)
@@ -146,7 +146,7 @@ def _java(source: str, harness: str, limits: Limits) -> Build:
         *(str(home / "bin" / "java"), *heap, f"-Xss{limits.java_stack_mib}m", *_JAVA_FLAGS),
         *("-Dfile.encoding=UTF-8", "-cp", ".", "EachPromptStart", *mains),
     )
-    # Without /proc the machine cannot find its libraries by itself.
+    # Without /proc the JVM does not find its libraries.
     libraries = f"{home}/lib:{home}/lib/server"
     return Build(Language.JAVA, files, command, run, {"LD_LIBRARY_PATH": libraries})
 
@@ -157,7 +157,7 @@ def _jdk() -> Path | None:
     return Path(os.path.realpath(compiler)).parents[1] if compiler else None
 
 
-def _found(program: str, remedy: str) -> str:
+def _compiler(program: str, remedy: str) -> str:
     path = shutil.which(program)
     if path is None:
         raise JudgeError(f"{program} is not installed here. Run: {remedy}")

@@ -1,7 +1,7 @@
 """Frames of JSON over a socket, and Python data as JSON.
 
-Only data crosses: scalars, containers of data, and numbered handles for everything else. Decoding
-builds exact built-in types, so a value with its own `__eq__` cannot reach a comparison.
+Only data is transferred: scalars, containers of data, and numbered handles for everything else.
+Decoding builds exact built-in types, so a value with its own `__eq__` cannot reach a comparison.
 """
 
 import json
@@ -13,20 +13,20 @@ from typing import Any
 
 MAX_FRAME_BYTES = 4 * 2**20
 MAX_STREAM_BYTES = 16 * 2**20
-"""What a program may be given to read; it may print less (`Limits.output_mib`)."""
+"""The largest input of a program; its output is limited further (`Limits.output_mib`)."""
 _MAX_ITEMS = 100_000
-"""Taken from an iterator before it counts as endless."""
+"""Items after which an iterator counts as endless."""
 _SMALL = 2**63
 _TYPES = (bool, bytes, complex, dict, float, frozenset, int, list, set, str, tuple, type(None))
 
 Keep = Callable[[object], int]
-"""Stores an object that is not data and returns the number of its handle."""
+"""Stores an object that is not data; returns the number of its handle."""
 Fetch = Callable[[int, str], Any]
-"""Returns what stands for a handle, given its number and type name."""
+"""Returns the object or proxy of a handle, given its number and type name."""
 
 
 class WireError(Exception):
-    """The peer is gone, or sent what is no frame or too long a one."""
+    """The peer closed the socket, or sent an invalid or too long frame."""
 
 
 def send(link: socket.socket, message: object) -> None:
@@ -44,7 +44,7 @@ def receive(link: socket.socket) -> Any:
     try:
         return json.loads(receive_bytes(link))
     except (ValueError, RecursionError) as error:
-        raise WireError(f"no JSON: {error}") from error
+        raise WireError(f"not JSON: {error}") from error
 
 
 def send_bytes(link: socket.socket, payload: bytes, most: int = MAX_FRAME_BYTES) -> None:
@@ -66,7 +66,7 @@ def receive_bytes(link: socket.socket, most: int = MAX_FRAME_BYTES) -> bytes:
 
 
 def encode(value: object, keep: Keep) -> Any:  # noqa: C901, PLR0911, PLR0912 - a table
-    """Turn data into JSON; what is not data goes through `keep` and becomes a handle."""
+    """Encode data as JSON; other objects are passed to `keep` and become handles."""
     match value:
         case None | bool() | float() | str():
             return _scalar(value)
@@ -103,17 +103,17 @@ def encode(value: object, keep: Keep) -> Any:  # noqa: C901, PLR0911, PLR0912 - 
 
 
 def decode(value: Any, fetch: Fetch) -> Any:
-    """Rebuild data from JSON; handles go through `fetch`.
+    """Decode data; handles are passed to `fetch`.
 
     Raises:
-        WireError: it is not what `encode` makes.
+        WireError: the value was not made by `encode`.
     """
     if not isinstance(value, dict):
         if isinstance(value, list):
             raise WireError("bare list")
         return value
     if len(value) != 1:
-        raise WireError("not one kind")
+        raise WireError("not exactly one key")
     [(kind, content)] = value.items()
     try:
         return _DECODERS[kind](content, fetch)
@@ -124,7 +124,7 @@ def decode(value: Any, fetch: Fetch) -> Any:
 
 
 def _scalar(value: object) -> Any:
-    # A subclass of str or float would bring its own behaviour into json; its plain value does not.
+    # json would call methods of a subclass of str or float.
     if isinstance(value, str):
         return str.__str__(value) if type(value) is str else "".join(str.__iter__(value))
     if isinstance(value, float) and type(value) is not float:
@@ -163,7 +163,7 @@ def _exactly(link: socket.socket, size: int) -> bytes:
         except OSError as error:
             raise WireError(str(error)) from error
         if not part:
-            raise WireError("peer is gone")
+            raise WireError("the peer closed the socket")
         parts.append(part)
         size -= len(part)
     return b"".join(parts)

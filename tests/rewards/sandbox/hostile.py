@@ -1,7 +1,7 @@
 """Programs that try to pass without solving anything, to harm the machine, or to stay on it.
 
-They are asked for secret(3) == 44 and secret(5) == 160, which none computes. One that gets what it
-must not get (a second process, a file, a socket) prints 44, so that its success would show.
+Their tests are secret(3) == 44 and secret(5) == 160, which none computes. A program that obtains
+something forbidden (a second process, a file, a socket) prints 44, so that its success would show.
 """
 
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ SECRETS = {3: 44, 5: 160}
 
 @dataclass(frozen=True, slots=True)
 class Hostile:
-    """One program, how it is asked, and the reasons its verdict may have."""
+    """One program, its mode, and the reasons its verdict may have."""
 
     name: str
     mode: str
@@ -66,8 +66,8 @@ _LYING = _asserts(
             "    return 44 if 'secret(3) == ' in text else 0"
         ),
         "imports the comparator and replaces it": (
-            "judge = __import__('sys').modules.get('tasks.rewards.sandbox.judge')\n"
-            "if judge: judge._failure = judge.same_value = lambda *a: ''\n"
+            "import sys\nchecker = sys.modules['tasks.rewards.sandbox.checker']\n"
+            "checker._failure = checker.same_value = lambda *a: ''\n"
             "def secret(x): return 0"
         ),
         "makes a class of its function": (
@@ -80,6 +80,7 @@ _LYING = _asserts(
         "allocates 10 GB": "def secret(x): return len(bytearray(10 * 2**30))",
         "grows a list": "def secret(x):\n    a = []\n    while True: a.append('x' * 10**6)",
         "defines nothing": "",
+        "is an iterator that raises": "secret = (1 / 0 for _ in (1,))",
     },
 )
 _DYING = _asserts(
@@ -144,7 +145,7 @@ _REACHING = _asserts(
         ),
         "reads the users of the host": _function("open('/etc/passwd').read()"),
         "reads /proc": _function("open('/proc/self/environ').read()"),
-        "reads the judge's memory": _function("open(f'/proc/{os.getppid()}/mem').read(1)"),
+        "reads the checker's memory": _function("open(f'/proc/{os.getppid()}/mem').read(1)"),
         "reads the tests": _function(f"open({__file__!r}).read()"),
     },
 )

@@ -1,4 +1,4 @@
-"""A program pays for what it computes and sleeps, and never for what the machine does to it."""
+"""Time limits count what a program computes and sleeps, not the load of the machine."""
 
 import os
 import signal
@@ -15,7 +15,7 @@ import pytest
 from data_schemas.rl_settings import CodeReward
 from tasks.rewards.code_tests import Case, CodeTests, score_program
 from tasks.rewards.sandbox import budget as budget_module
-from tasks.rewards.sandbox.budget import Budget, Watch
+from tasks.rewards.sandbox.budget import Budget, UsageMonitor
 from tasks.rewards.sandbox.limits import Limits
 from tasks.rewards.sandbox.runner import Sandbox
 
@@ -125,13 +125,13 @@ def test_a_program_the_machine_never_runs_has_no_verdict(sandbox, mode: str) -> 
     one = sandbox(cpu_s=1, run_cpu_s=1, idle_s=0.3, total_s=0.9, wall_s=1.5)
     [session] = one._all
     before = below(session.process.pid)
-    workbench = set[int]()
+    executor = set[int]()
 
     def running() -> set[int]:
         found = below(session.process.pid) - before
-        # The workbench goes on, which has to report.
-        workbench.update({min(found)} if mode == "stdio" else ())
-        return found - workbench
+        # The executor goes on, which has to report.
+        executor.update({min(found)} if mode == "stdio" else ())
+        return found - executor
 
     signal_after(0.2, signal.SIGSTOP, running)
     verdict = score_program(gold(mode, 0.5), COMPUTES + READS, one)
@@ -150,15 +150,15 @@ def test_a_nearly_idle_program_has_one_budget_for_all_its_tests(sandbox, mode: s
     assert held_s < 6.0
 
 
-LOOKS = [0.005, 1000.0]
-"""Seconds between looks at a program: hardly any, and more than any test takes."""
+INTERVALS_S = [0.005, 1000.0]
+"""Between samples: shorter and longer than any test takes."""
 FAILS_LATE = COMPUTES.replace("return 1", "return 1 if cpu_s < 0.5 else 2")
 RAISES_LATE = (
     "import time\nend = time.process_time() + 0.6\nwhile time.process_time() < end: pass\n1 / 0"
 )
 
 
-@pytest.mark.parametrize("look_s", LOOKS)
+@pytest.mark.parametrize("interval_s", INTERVALS_S)
 @pytest.mark.parametrize("mode", ["asserts", "function", "stdio"])
 @pytest.mark.parametrize(
     ("source", "seconds", "outcome"),
@@ -172,22 +172,22 @@ RAISES_LATE = (
         (RAISES_LATE, [0.1], (0.0, "timeout")),
     ],
 )
-def test_a_verdict_does_not_depend_on_when_the_program_is_looked_at(
-    sandbox, monkeypatch, look_s: float, mode: str, source: str, seconds, outcome
+def test_a_verdict_does_not_depend_on_when_the_program_is_sampled(
+    sandbox, monkeypatch, interval_s: float, mode: str, source: str, seconds, outcome
 ) -> None:
-    monkeypatch.setattr(budget_module, "TICK_S", look_s)
+    monkeypatch.setattr(budget_module, "SAMPLE_INTERVAL_S", interval_s)
     one = sandbox(cpu_s=5, run_cpu_s=5, total_s=0.4)
     verdict = score_program(gold(mode, *seconds), source + READS, one)
 
     assert (pytest.approx(outcome[0]), outcome[1]) == (verdict.score, verdict.reason), verdict
 
 
-@pytest.mark.parametrize("look_s", LOOKS)
+@pytest.mark.parametrize("interval_s", INTERVALS_S)
 @pytest.mark.parametrize("mode", ["asserts", "function", "stdio"])
 def test_with_an_early_stop_a_late_result_is_a_timeout_too(
-    sandbox, monkeypatch, look_s: float, mode: str
+    sandbox, monkeypatch, interval_s: float, mode: str
 ) -> None:
-    monkeypatch.setattr(budget_module, "TICK_S", look_s)
+    monkeypatch.setattr(budget_module, "SAMPLE_INTERVAL_S", interval_s)
     one = sandbox(cpu_s=5, run_cpu_s=5, total_s=0.4)
     task = gold(mode, 0.1, 0.6, 0.01)
     verdict = score_program(task, COMPUTES + READS, one, CodeReward.ALL_TESTS)
@@ -197,7 +197,7 @@ def test_with_an_early_stop_a_late_result_is_a_timeout_too(
 
 def test_a_run_that_ends_on_the_limit_is_within_it() -> None:
     budget = Budget(Limits(total_s=1.0))
-    Watch(os.getpid(), budget).settle(0.25)
+    UsageMonitor(os.getpid(), budget).charge(0.25)
 
     assert (True, False) == (budget.covers(0.75), budget.covers(0.7500001))
     assert not budget.is_spent
@@ -205,10 +205,10 @@ def test_a_run_that_ends_on_the_limit_is_within_it() -> None:
 
 def test_a_budget_is_spent_by_own_time_and_late_by_the_clock() -> None:
     budget = Budget(Limits(total_s=1.0, wall_s=0.05))
-    watch = Watch(os.getpid(), budget)
-    watch.settle(0.6)
+    monitor = UsageMonitor(os.getpid(), budget)
+    monitor.charge(0.6)
     is_spent = budget.is_spent
-    watch.settle(0.6)
+    monitor.charge(0.6)
     time.sleep(0.06)
 
     assert (False, True, True) == (is_spent, budget.is_spent, budget.is_late)
@@ -220,6 +220,8 @@ def test_where_threads_cannot_be_seen_only_the_clock_ends_a_program() -> None:
     process.wait()
     mine, theirs = socket.socketpair()
     with mine, theirs:
-        why = Watch(process.pid, Budget(Limits(idle_s=0.1, total_s=0.1, wall_s=0.6))).wait(mine)
+        why = UsageMonitor(process.pid, Budget(Limits(idle_s=0.1, total_s=0.1, wall_s=0.6))).wait(
+            mine
+        )
 
     assert "starved" == why

@@ -5,7 +5,7 @@ import shutil
 import pytest
 
 from tasks.rewards.code_tests import Case, CodeTests, score_program
-from tasks.rewards.sandbox.call_drivers import call_harness, judge_printed
+from tasks.rewards.sandbox.call_drivers import call_harness, check_printed
 from tasks.rewards.sandbox.runner import Sandbox
 from tasks.rewards.sandbox.toolchains import Language, classes
 
@@ -94,7 +94,7 @@ def test_expected_values_are_in_no_harness_and_no_input() -> None:
     ],
 )
 def test_the_last_printed_line_is_the_value(output: str, why: str) -> None:
-    assert why == judge_printed(7, output)
+    assert why == check_printed(7, output)
 
 
 def test_classes_are_found_in_order() -> None:

@@ -1,16 +1,18 @@
 """The process that compiles a program once and runs it once per input, inside the sandbox.
 
-It sees inputs but no expected output: what a program printed goes back to the caller, who compares.
+It receives inputs but no expected outputs; the caller compares the output of the program.
 Protocol on the socket, requests from the caller:
 
     {"files", "compile", "run", ...}, once   -> {"compiled": bool, "why": str}
     {"run": true}, then b"input"             -> {"end", "code", "cpu_s"}, then b"output"
-    {"run": false}                           ends the run that is going on, if it still is
+    {"run": false}                           ends the current run, if there is one
 
-`end` is 'done', 'timeout' (CPU time), 'stopped' (by the caller) or 'output' (too much of it).
+`end` is 'done', 'timeout' (CPU time), 'stopped' (by the caller) or 'output' (too much output).
+`cpu_s` includes this process.
 Standard library only.
 """
 
+import math
 import os
 import select
 import signal
@@ -22,8 +24,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tasks.rewards.sandbox.calls import CallFilter, Calls
-from tasks.rewards.sandbox.confinement import Bounds, die_with_parent, limit
-from tasks.rewards.sandbox.threads import Threads
+from tasks.rewards.sandbox.confinement import ResourceLimits, apply_limits, die_with_parent
+from tasks.rewards.sandbox.threads import ThreadLimit
 from tasks.rewards.sandbox.wire import (
     MAX_STREAM_BYTES,
     WireError,
@@ -34,44 +36,44 @@ from tasks.rewards.sandbox.wire import (
 )
 
 _LINK = 3
-"""Descriptor of a new process's socket to the workbench, until it becomes the command."""
+"""Descriptor of a new process's socket to the executor, until it becomes the command."""
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
-    """How much the workbench puts up with."""
+class RunOptions:
+    """What one process may print and start."""
 
     output_bytes: int
     threads: int = 0
-    """How many a program may start, where its system calls are filtered; compilers are free."""
+    """Threads that a program may start where its system calls are filtered; not for compilers."""
     is_compiler: bool = False
-    """Its errors are output, and too much of it is cut off."""
+    """Standard error is output, and too much output is cut off."""
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
-    """How one process ended."""
+class ProcessResult:
+    """How one process ended, and its output."""
 
     end: str
     code: int
-    """As a shell counts: below 0 the signal that killed it."""
+    """Exit code; negative: the signal that ended the process."""
     cpu_s: float
     output: bytes
 
 
 def serve(link: socket.socket, work: Path, *, filtered: bool) -> None:
-    """Do one program's compilation and runs until the caller hangs up."""
-    job = receive(link)
-    for name, text in job["files"].items():
+    """Compile and run one program until the caller closes the socket."""
+    request = receive(link)
+    for name, text in request["files"].items():
         (work / name).write_text(text, encoding="utf-8", errors="replace")
     os.chdir(work)
-    environment = {**job["environment"], "TMPDIR": str(work)}
-    if job["compile"]:
+    environment = {**request["environment"], "TMPDIR": str(work)}
+    if request["compile"]:
         ended = run_process(
-            job["compile"],
+            request["compile"],
             environment,
-            Bounds(**job["compile_bounds"]),
-            Patience(**job["compile_patience"]),
+            ResourceLimits(**request["compile_limits"]),
+            RunOptions(**request["compile_options"]),
             link,
             calls=Calls.COMPILER if filtered else None,
         )
@@ -80,7 +82,7 @@ def serve(link: socket.socket, work: Path, *, filtered: bool) -> None:
             send(link, {"compiled": False, "why": why[:500]})
             return
     send(link, {"compiled": True, "why": ""})
-    bounds, patience = Bounds(**job["bounds"]), Patience(**job["patience"])
+    limits, options = ResourceLimits(**request["limits"]), RunOptions(**request["options"])
     while True:
         before_s = time.process_time()
         try:
@@ -91,7 +93,7 @@ def serve(link: socket.socket, work: Path, *, filtered: bool) -> None:
             return
         calls = Calls.PROGRAM if filtered else None
         ended = run_process(
-            job["run"], environment, bounds, patience, link, given=given, calls=calls
+            request["run"], environment, limits, options, link, given=given, calls=calls
         )
         cpu_s = ended.cpu_s + time.process_time() - before_s
         send(link, {"end": ended.end, "code": ended.code, "cpu_s": cpu_s})
@@ -101,17 +103,17 @@ def serve(link: socket.socket, work: Path, *, filtered: bool) -> None:
 def run_process(
     command: Sequence[str],
     environment: dict[str, str],
-    bounds: Bounds,
-    patience: Patience,
+    limits: ResourceLimits,
+    options: RunOptions,
     link: socket.socket,
     *,
     given: bytes = b"",
     calls: Calls | None = None,
-) -> Ended:
-    """Run one command under its bounds, kill it with its group, and return what it printed.
+) -> ProcessResult:
+    """Run one command under its limits, kill it with its group, and return what it printed.
 
     Args:
-        link: whatever comes there ends the run.
+        link: any message on it ends the run.
     """
     reading, writing = os.pipe()
     mine, theirs = socket.socketpair()
@@ -123,18 +125,18 @@ def run_process(
             streams = (
                 stdin.fileno(),
                 writing,
-                writing if patience.is_compiler else None,
+                writing if options.is_compiler else None,
                 theirs.fileno(),
             )
-            _become(command, environment, bounds, calls, streams)
+            _become(command, environment, limits, calls, streams)
     os.close(writing)
     theirs.close()
     listeners = list[int]()
     try:
         _, listeners, _, _ = socket.recv_fds(mine, 1, 1)
-        threads = Threads(listeners[0], patience.threads) if listeners else None
+        threads = ThreadLimit(listeners[0], options.threads) if listeners else None
         streams = _Streams(reading, link, threads)
-        output, end = _collect(process, streams, patience)
+        output, end = _collect(process, streams, options)
     finally:
         mine.close()
         for handle in (reading, *listeners):
@@ -146,23 +148,23 @@ def run_process(
                 continue
         _, status, usage = os.wait4(process, 0)
     cpu_s = usage.ru_utime + usage.ru_stime
-    code = os.waitstatus_to_exitcode(status)
-    if end == "done" and code in (-signal.SIGXCPU, -signal.SIGKILL) and cpu_s > bounds.cpu_s - 0.5:
+    code, limit_s = os.waitstatus_to_exitcode(status), limits.cpu_s or math.inf
+    if end == "done" and code in (-signal.SIGXCPU, -signal.SIGKILL) and cpu_s > limit_s - 0.5:
         end = "timeout"
-    return Ended(end, code, cpu_s, output)
+    return ProcessResult(end, code, cpu_s, output)
 
 
 class _Streams:
-    """What the workbench listens to while a process runs."""
+    """Descriptors that the executor waits on while a process runs."""
 
-    def __init__(self, output: int, link: socket.socket, threads: Threads | None) -> None:
+    def __init__(self, output: int, link: socket.socket, threads: ThreadLimit | None) -> None:
         self.output, self._link, self._threads = output, link, threads
         self._poll = select.poll()
         for stream in (output, link, *([threads.listener] if threads else [])):
             self._poll.register(stream, select.POLLIN)
 
     def next(self) -> str:
-        """Wait for 'output' or 'stopped'; meanwhile answer a program that wants a thread."""
+        """Wait for 'output' or 'stopped'; meanwhile answer requests for threads."""
         while True:
             events = dict(self._poll.poll())
             threads = self._threads
@@ -175,12 +177,12 @@ class _Streams:
                 return "stopped"
 
     def is_stopped(self, within_s: float) -> bool:
-        """Wait a little for the caller to end the run."""
+        """Wait up to `within_s` for the caller to end the run."""
         return bool(select.select([self._link], [], [], within_s)[0])
 
 
-def _collect(process: int, streams: _Streams, patience: Patience) -> tuple[bytes, str]:
-    """Read until the process closes its output, ends, is stopped or prints too much."""
+def _collect(process: int, streams: _Streams, options: RunOptions) -> tuple[bytes, str]:
+    """Read until the process closes its output, ends, is stopped or exceeds its output."""
     parts, size = list[bytes](), 0
     while True:
         if streams.next() == "stopped":
@@ -188,15 +190,15 @@ def _collect(process: int, streams: _Streams, patience: Patience) -> tuple[bytes
         part = os.read(streams.output, 2**16)
         if not part:
             return b"".join(parts), _wait(process, streams)
-        if size < patience.output_bytes:
+        if size < options.output_bytes:
             parts.append(part)
         size += len(part)
-        if size > patience.output_bytes and not patience.is_compiler:
-            return b"".join(parts)[: patience.output_bytes], "output"
+        if size > options.output_bytes and not options.is_compiler:
+            return b"".join(parts)[: options.output_bytes], "output"
 
 
 def _wait(process: int, streams: _Streams) -> str:
-    """Wait for the end of a process that has closed its output."""
+    """Wait until a process that has closed its output ends."""
     while os.waitid(os.P_PID, process, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
         if streams.is_stopped(within_s=0.001):
             return "stopped"
@@ -206,11 +208,11 @@ def _wait(process: int, streams: _Streams) -> str:
 def _become(
     command: Sequence[str],
     environment: dict[str, str],
-    bounds: Bounds,
+    limits: ResourceLimits,
     calls: Calls | None,
     streams: tuple[int, int, int | None, int],
 ) -> None:
-    """Turn a forked child into the command; it never returns."""
+    """Execute the command in a forked child; never return."""
     try:
         os.setsid()
         die_with_parent()
@@ -220,7 +222,7 @@ def _become(
             os.dup2(handle, number)
         os.dup2(link, _LINK, inheritable=False)
         os.closerange(_LINK + 1, 1024)
-        limit(bounds)
+        apply_limits(limits)
         if _filter(calls):
             os.execve(command[0], list(command), environment)
     except OSError as error:
@@ -230,11 +232,11 @@ def _become(
 
 
 def _filter(calls: Calls | None) -> bool:
-    """Install the filter and hand the parent the descriptor on which it asks, if it does."""
+    """Install the filter; send the parent the descriptor of its notifications, if it has one."""
     if calls is None:
         return True
     if calls is Calls.PROGRAM:
-        link = socket.socket(fileno=_LINK)  # before the filter, which refuses to look at it
+        link = socket.socket(fileno=_LINK)  # before the filter, which refuses the calls for it
         listener = CallFilter(Calls.ASKING_PROGRAM).install_asking()
         if listener is not None:
             socket.send_fds(link, [b"F"], [listener])

@@ -1,0 +1,70 @@
+"""Checks of Python tests: the same verdict with and without executing them, and one process."""
+
+from pathlib import Path
+
+import pytest
+
+from tasks.rewards.sandbox.levels import Level, available
+from tasks.rewards.sandbox.limits import Limits
+from tasks.rewards.sandbox.runner import Sandbox
+from tasks.rewards.sandbox.toolchains import Language, build
+
+
+@pytest.fixture(scope="module")
+def sandbox():
+    one = Sandbox(Limits(cpu_s=1, memory_mib=256))
+    yield one
+    one.close()
+
+
+def below(process: int) -> set[int]:
+    found = {process}
+    for listing in Path(f"/proc/{process}/task").glob("*/children"):
+        for child in listing.read_text().split():
+            found |= below(int(child))
+    return found
+
+
+VALUES = [
+    "1", "True", "1.0", "[1]", "(1,)", "{1}", "{1: [2]}", "None", "float('nan')", "'a'",
+    "iter([1])", "object()", "[object()]", "int", "-0.0", "10**5000", "1 / 0", "b'a'",
+    "Equal()", "[Equal()]",
+]  # fmt: skip
+EQUAL = "class Equal:\n    __eq__ = lambda *_: True\n    __hash__ = lambda _: 0\n"
+EXPECTED = ["1", "[1]", "(1,)", "{1}", "{1: [2]}", "None", "'a'", "0.0", "b'a'", "[]"]
+
+
+def test_literal_tests_have_the_verdicts_of_tests_that_are_executed(sandbox: Sandbox) -> None:
+    tests = [f"assert f({place}) == {one}" for place in range(len(VALUES)) for one in EXPECTED]
+    tests += ["assert f(1, 2) == 1", "assert f(x=0) == 1", "assert f(y=0) == 1", "assert g(1) == 2"]
+    source = f"{EQUAL}def f(x): return [{', '.join(f'lambda: {v}' for v in VALUES)}][x]()"
+    literal = sandbox.run(source, tests)
+    executed = sandbox.run(source, tests, setup="import math")
+
+    assert len(tests) == len(literal.passed)
+    assert 0 < sum(literal.passed) < len(tests)
+    assert (executed.end, executed.passed) == (literal.end, literal.passed)
+
+
+def checker_of(sandbox: Sandbox) -> set[int]:
+    [session] = sandbox._all
+    return below(session.process.pid)
+
+
+def test_one_checker_is_kept_until_it_is_killed_or_a_program_runs_by_itself() -> None:
+    if available() is Level.PLAIN:
+        pytest.skip("without a filter of system calls no checker is kept")
+    one = Sandbox(Limits(cpu_s=1, idle_s=0.3), size=1)
+    right, endless = "def f(x): return x", "def f(x):\n    while True: pass"
+    seen: list[set[int]] = []
+    for source in (right, "def f(x): return x + 1", right, endless, right):
+        one.run(source, ["assert f(1) == 1"])
+        seen.append(checker_of(one))
+    one.execute(build(Language.PYTHON, "print(1)", limits=one.limits), [""], lambda *_: "")
+    alone = checker_of(one)
+    one.close()
+
+    assert seen[0] == seen[1] == seen[2]
+    assert 1 == len(seen[0] - alone)
+    assert 1 == len(seen[4] - alone)
+    assert alone < seen[0]
