@@ -71,7 +71,7 @@ def test_what_cannot_be_checked_is_an_abstention(problem, parts, reason: str) ->
     assert (None, reason) == (verdict.score, verdict.reason)
 
 
-UNDECIDED = [
+UNDECIDED: list[tuple[str, dict[str, object]]] = [
     ("language:response_language", {"language": "fr"}),
     ("sea:count:words", {"language": "th", "relation": "exactly", "num_words": 2}),
     ("ja:detectable_format:nominal_ending", {"count": 1}),
