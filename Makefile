@@ -61,7 +61,7 @@ TWO := "engines": {"rollout": "vllm", "trainer": "megatron", "layout": {"expert"
 ON_TWO := {"sft": {$(TWO)}, "grading": {$(TWO)}, "evaluation": {$(TWO)}, \
 	"rl_one": {"steps": 10, $(TWO)}, "rl_two": {"steps": 10, $(TWO)}}
 
-.PHONY: help run test test-engines lint seeds real ablation bench-rewards bench-rl examine audit budget mismatch drift bench-engines settings lock clean
+.PHONY: help run test test-engines lint seeds recipe real ablation bench-rewards bench-rl examine audit budget mismatch drift bench-engines settings lock clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 22
@@ -84,6 +84,12 @@ lint: $(STAMP) ## style, types and import contracts only
 
 seeds: $(STAMP) ## the pipeline with three seeds, and the gain of each step of the checkpoint progression
 	$(BIN)/pyflyte run workflows/seeds.py seeds $(ARGS)
+
+# make recipe NAME=ring_lite, or compass_thinker
+NAME ?= compassmax
+
+recipe: $(STAMP) ## the pipeline with a paper's recipe at the size of the tiny model: make recipe NAME=ring_lite
+	$(BIN)/pyflyte run workflows/recipe.py recipe --name $(NAME) $(ARGS)
 
 real: $(STAMP) ## the pipeline on six public data sets: make real DATA=folder
 	$(BIN)/pyflyte run workflows/post_training.py post_training --settings '$(REAL)' $(ARGS)

@@ -169,8 +169,21 @@ EACHPROMPT_NODES=32 and EACHPROMPT_PROCESSES=8: SFT, grading, RL and evaluation 
 eight H100s on 32 nodes, started together by Flyte's Elastic plugin (tasks/platform/elastic.py).
 """
 
-COMPASSMAX = FULL_SCALE
-"""CompassMax-V3-Thinking (2512.07710): ESPO, RL-ZVP, R3, two phases. FULL_SCALE is its recipe."""
+_NO_REFILLS = ZeroVarianceSettings(
+    refill_rounds=0,  # against dynamic sampling: no group is generated to replace another
+    skip_above=0.4,  # the threshold of the ablation's full recipe [I]
+)
+COMPASSMAX = FULL_SCALE.model_copy(
+    update={
+        "rl_one": FULL_SCALE.rl_one.model_copy(update={"zero_variance": _NO_REFILLS}),
+        "rl_two": FULL_SCALE.rl_two.model_copy(update={"zero_variance": _NO_REFILLS}),
+        "release": ReleaseSettings(name="eachprompt-compassmax"),
+    }
+)
+"""CompassMax-V3-Thinking (2512.07710): ESPO, multi-stage zero-variance elimination, R3, two phases.
+
+FULL_SCALE with zero-variance elimination as published, without dynamic sampling.
+"""
 
 _RING_LITE_RL = FULL_SCALE.rl_one.model_copy(
     update={

@@ -58,6 +58,7 @@ SUITES = {
     "rewards/test_verdicts.py": "data_schemas/verdicts, whose folder has no place below tests",
     "rl/durability/test_outage.py": "a phase while what it reports to is away",
     "rl/durability/test_resume.py": "a phase that is killed at any point",
+    "rl/test_recipes.py": "a phase with the switches of a published recipe",
     "rl/test_team.py": "a phase in two processes",
 }
 """Suites of several modules, below tests/; those directly in it run the project as a whole."""

@@ -11,6 +11,7 @@ replay          recompute a step of RL from its snapshot
 mismatch        trainer against rollout engine, with and without router replay
 ablation        each feature of RL off in turn
 agreement       compare two verifiers of final answers
+recipe          a paper's recipe on the tiny model
 seeds           the pipeline with three seeds, and what each checkpoint gained
 capacity        the memory of one GPU under a layout
 launch_plans    the pipeline's presets by name, and the scheduled runs

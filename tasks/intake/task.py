@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from data_schemas.artifacts import Execution, StoreRef
 from data_schemas.machine_settings import MachineSettings
+from data_schemas.scaled import RECIPES, scaled
 from data_schemas.settings import PipelineSettings
 from tasks.engines.select import require, require_fit
 from tasks.errors import SettingsError
@@ -72,6 +73,14 @@ def check_settings(settings: PipelineSettings, sources: str) -> PipelineSettings
 def with_seed(settings: PipelineSettings, seed: int) -> PipelineSettings:
     """Set the seed of every stage that has one."""
     return options.with_seed(settings, seed)
+
+
+@shell("scaled_recipe")
+def scaled_recipe(name: str) -> PipelineSettings:
+    """Look up a paper's recipe at the size of the tiny model."""
+    if name not in RECIPES:
+        raise SettingsError(f"there is no recipe {name!r}; choose from {', '.join(RECIPES)}")
+    return scaled(RECIPES[name])
 
 
 @shell("open_store")

@@ -84,6 +84,7 @@ STAGES = {
     # What looks at the world outside (files, stores, registries) always runs.
     "check_settings": Stage("intake", SMALL, "cpu", hours=0.5, cached=False),
     "with_seed": Stage("intake", SMALL, "cpu", hours=0.5, cached=False),
+    "scaled_recipe": Stage("intake", SMALL, "cpu", hours=0.5, cached=False),
     "open_store": Stage("intake", SMALL, "cpu", hours=0.5, cached=False),
     "ingest": Stage("curation", LARGE, "cpu", hours=12, retries=2, cached=False),
     "ingest_base": Stage("foundation", LARGE, "cpu", hours=12, retries=2, cached=False),

@@ -18,6 +18,7 @@ def test_only_what_looks_outside_is_never_served_from_the_cache():
     assert uncached == {
         "check_settings",
         "with_seed",
+        "scaled_recipe",
         "open_store",
         "ingest",
         "ingest_base",

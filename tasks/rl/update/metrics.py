@@ -74,6 +74,7 @@ def policy_metrics(
         "policy/grad_norm": sum(result["grad_norm"] for result in losses) / count,
         "policy/clip_share": sum(result["clipped_tokens"] for result in losses) / max(1.0, tokens),
         "policy/trained_sequences": float(len(batch.owners)),
+        "policy/trained_tokens": float(tokens),
         # To the phase's start model; 0 if the loss has no KL term.
         "policy/kl": sum(result.get("kl", 0.0) for result in losses) / count,
     }

@@ -161,6 +161,7 @@ def test_policy_numbers_are_means_over_updates_and_shares_over_tokens(settings, 
         "policy/grad_norm": 4.0,
         "policy/clip_share": 3 / 12,
         "policy/trained_sequences": 2.0,
+        "policy/trained_tokens": 12.0,
         "policy/kl": 1.0,
     } == policy_metrics(old, batch, losses)
 

@@ -1,0 +1,59 @@
+"""The papers' recipes at the size of the tiny model: the same switches, so that a laptop runs them.
+
+Sizes (steps, lengths, prompts, learning rate, engines) are those of CPU_SMOKE. What a recipe
+selects is kept: loss, clip ranges, C3PO's budget as a share of the longest response, rewards,
+zero-variance elimination, curriculum, group size, updates per step, router replay, domains, KL.
+"""
+
+from data_schemas.presets import (
+    COMPASS_THINKER,
+    COMPASSMAX,
+    CPU_SMOKE,
+    RING_LITE,
+)
+from data_schemas.rl_settings import RLSettings
+from data_schemas.settings import PipelineSettings
+
+RECIPES = {
+    "compassmax": COMPASSMAX,
+    "ring_lite": RING_LITE,
+    "compass_thinker": COMPASS_THINKER,
+}
+
+
+def scaled(recipe: PipelineSettings) -> PipelineSettings:
+    """Scale a recipe down to the tiny model."""
+    return CPU_SMOKE.model_copy(
+        update={
+            "grading": CPU_SMOKE.grading.model_copy(
+                update={
+                    "drop_at_or_above": recipe.grading.drop_at_or_above,
+                    "drop_at_or_below": recipe.grading.drop_at_or_below,
+                }
+            ),
+            "rl_one": _scaled_phase(recipe.rl_one, CPU_SMOKE.rl_one),
+            "rl_two": _scaled_phase(recipe.rl_two, CPU_SMOKE.rl_two),
+            "release": CPU_SMOKE.release.model_copy(
+                update={"name": f"{recipe.release.name}-scaled"}
+            ),
+        }
+    )
+
+
+def _scaled_phase(recipe: RLSettings, tiny: RLSettings) -> RLSettings:
+    """Keep the responses of a step, so that larger groups mean fewer prompts."""
+    budget = recipe.loss.budget_per_response * tiny.max_new_tokens / recipe.max_new_tokens
+    return recipe.model_copy(
+        update={
+            "steps": tiny.steps,
+            "prompts_per_step": tiny.prompts_per_step * tiny.group_size // recipe.group_size,
+            "max_new_tokens": tiny.max_new_tokens,
+            "learning_rate": tiny.learning_rate,
+            "loss": recipe.loss.model_copy(update={"budget_per_response": budget}),
+            "rewards": recipe.rewards.model_copy(
+                update={"overlong_buffer": tiny.rewards.overlong_buffer}
+            ),
+            "engines": tiny.engines,
+            "commit_every": tiny.commit_every,
+        }
+    )

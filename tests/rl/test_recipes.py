@@ -1,0 +1,140 @@
+"""Recipes: the tables of RECIPES.md are the presets', and every recipe trains on what it says."""
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from data_schemas.ledger import GroupOutcome
+from data_schemas.presets import CPU_SMOKE, RING_LITE
+from data_schemas.prompts import Domain
+from data_schemas.rl_settings import RLSettings
+from data_schemas.scaled import RECIPES, scaled
+from data_schemas.verdicts import scored
+from tasks.errors import SettingsError
+from tasks.intake.task import scaled_recipe
+from tasks.rl.run import train
+from tasks.rl.update.objective import token_budget
+from tests.rl.conftest import even
+
+ROOT = Path(__file__).parents[2]
+SECTIONS = (ROOT / "tasks" / "rl" / "RECIPES.md").read_text().split("\n## `")[1:]
+ROWS = [
+    (section.partition("`")[0].lower(), *re.split(r"\s*\|\s*", line.strip("| "))[:3])
+    for section in SECTIONS
+    for line in section.splitlines()
+    if line.startswith("| `")
+]
+
+
+def written(value: object) -> str:
+    if isinstance(value, dict):
+        return ", ".join(written(key) for key in value)
+    return value.value if isinstance(value, StrEnum) else str(value)
+
+
+@pytest.mark.parametrize(("recipe", "setting", "_paper", "here"), ROWS)
+def test_the_table_of_a_recipe_is_what_its_preset_has(recipe, setting, _paper, here):
+    value = RECIPES[recipe]
+    for name in setting.strip("`").split("."):
+        value = getattr(value, name)
+
+    assert here == written(value)
+
+
+def test_every_recipe_has_a_table():
+    assert set(RECIPES) == {recipe for recipe, *_ in ROWS}
+
+
+def test_an_unknown_recipe_is_refused_with_those_there_are():
+    with pytest.raises(SettingsError, match="choose from compassmax, ring_lite, compass_thinker"):
+        scaled_recipe(name="ringlite")
+
+
+def test_a_scaled_recipe_keeps_every_switch_and_takes_the_sizes_of_the_default():
+    sizes = {"steps", "prompts_per_step", "max_new_tokens", "learning_rate", "engines"}
+    sizes |= {"commit_every", "loss", "rewards"}
+    for recipe in RECIPES.values():
+        small = scaled(recipe)
+        for whole, tiny, default in (
+            (recipe.rl_one, small.rl_one, CPU_SMOKE.rl_one),
+            (recipe.rl_two, small.rl_two, CPU_SMOKE.rl_two),
+        ):
+            assert whole.model_dump(exclude=sizes) == tiny.model_dump(exclude=sizes)
+            budget = {"budget_per_response"}
+            assert whole.loss.model_dump(exclude=budget) == tiny.loss.model_dump(exclude=budget)
+            num_responses = default.prompts_per_step * default.group_size
+            assert num_responses == tiny.prompts_per_step * tiny.group_size
+
+
+@dataclass(frozen=True)
+class Step:
+    """The first step of a recipe's first phase."""
+
+    settings: RLSettings
+    metrics: dict[str, float]
+    generated: int
+    """Responses."""
+    response_tokens: int
+    outcomes: Counter[GroupOutcome]
+
+
+@pytest.fixture
+def first_step(phase_in, scorer, tmp_path):
+    def run(name, rule=even):
+        settings = scaled(RECIPES[name]).rl_one
+        changes = dict(settings) | {"domains": {Domain.MATHS: 1.0}}
+        record = next(train(phase_in(tmp_path / name, **changes), scorer(rule)))
+        return Step(
+            settings,
+            record.report.metrics,
+            sum(row.rollouts for row in record.ledger),
+            sum(row.generated_tokens - row.draft_tokens for row in record.ledger),
+            Counter(row.outcome for row in record.ledger),
+        )
+
+    return run
+
+
+def never(*_):
+    return scored(0.0, "rule")
+
+
+def test_compassmax_generates_no_group_to_replace_another(first_step):
+    step = first_step("compassmax", never)
+
+    assert step.settings.prompts_per_step * step.settings.group_size == step.generated
+    assert {GroupOutcome.ZERO_VARIANCE_TRAINED} == set(step.outcomes)
+    assert step.response_tokens == step.metrics["policy/trained_tokens"]
+
+
+def test_ring_lite_trains_half_of_responses_as_long_as_the_limit(first_step):
+    step = first_step("ring_lite")
+
+    longest = step.generated * step.settings.max_new_tokens
+    of_full_size = token_budget(RING_LITE.rl_one) / (8192 * RING_LITE.rl_one.max_new_tokens)
+    assert of_full_size == pytest.approx(token_budget(step.settings) / longest, rel=1e-3)
+    assert 12_800 / 24_576 == pytest.approx(of_full_size)
+    contrasting = step.metrics["policy/trained_sequences"] / step.generated
+    assert contrasting > of_full_size  # so that the budget is what limits the update
+    assert token_budget(step.settings) == step.metrics["policy/trained_tokens"]
+    assert step.metrics["policy/kl"] >= 0.0
+
+
+def test_compass_thinker_replaces_groups_without_variance_and_trains_none_of_them(first_step):
+    draws = count()
+
+    def late(*_):
+        """Zero variance in the first draw, both outcomes from then on."""
+        number = next(draws)
+        return scored(float(number >= 192 and number % 2), "rule")
+
+    step = first_step("compass_thinker", late)
+
+    assert 2 * step.settings.prompts_per_step * step.settings.group_size == step.generated
+    assert {GroupOutcome.SURPLUS, GroupOutcome.NON_ZERO_VARIANCE} == set(step.outcomes)
+    assert step.outcomes[GroupOutcome.SURPLUS] == step.outcomes[GroupOutcome.NON_ZERO_VARIANCE]
