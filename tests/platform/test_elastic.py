@@ -52,9 +52,11 @@ TASKS = """
 """
 
 
-def pyflyte(folder: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess:
+def pyflyte(
+    folder: Path, *arguments: str, verbose: bool = False, **environment: str
+) -> subprocess.CompletedProcess:
     return subprocess.run(
-        [Path(sys.executable).with_name("pyflyte"), "run", *arguments],
+        [Path(sys.executable).with_name("pyflyte"), *["-v"] * verbose, "run", *arguments],
         cwd=folder,
         env=os.environ | {"HOME": str(folder), "PYTHONPATH": str(ROOT)} | environment,
         capture_output=True,
@@ -90,7 +92,7 @@ def test_who_typed_the_command_reads_one_line_about_what_is_to_be_mended(folder)
 
 
 def test_a_machines_failure_is_worth_another_try(folder):
-    done = pyflyte(folder, "stages.py", "failed", "--kind", "engine")
+    done = pyflyte(folder, "stages.py", "failed", "--kind", "engine", verbose=True)
 
     assert "USER:Recoverable" in said(done)
     assert "EngineError: row 7 is not a number" in said(done)

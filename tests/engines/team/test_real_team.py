@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.engines.conftest import build_served_moe
+from tests.conftest import build_served_moe
 
 pytest.importorskip("vllm")
 pytest.importorskip("megatron.core.models.gpt.gpt_layer_specs")
