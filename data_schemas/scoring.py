@@ -37,7 +37,7 @@ class Scored:
 
 
 class ScoreRow(BaseModel):
-    """A response with what judges it: a line of a file, or an entry of a request."""
+    """A response with what scores it: a line of a file, or an entry of a request."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

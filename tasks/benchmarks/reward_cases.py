@@ -20,7 +20,7 @@ DATA = "EACHPROMPT_DATA"
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One kind of work: problems and the responses to judge."""
+    """One kind of work: problems and the responses to score."""
 
     name: str
     problems: tuple[Problem, ...]

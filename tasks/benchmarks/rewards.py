@@ -114,10 +114,10 @@ def measure_added(work: Sequence[Case], ends: Sequence[float]) -> Added:
         for end, place in sorted((end, place) for place, end in enumerate(ends)):
             time.sleep(max(0.0, start + end - time.perf_counter()))
             scorer.submit(items[place])
-        judged = scorer.gather()
+        found = scorer.gather()
         overlapped_s = time.perf_counter() - start - max(ends)
     table.close()
-    assert expected == [judged[str(place), 0].verdict for place in range(len(items))]
+    assert expected == [found[str(place), 0].verdict for place in range(len(items))]
     return Added(serial_s, after_s, max(0.0, overlapped_s), max(ends))
 
 
@@ -162,7 +162,7 @@ def _lengths(trace: Path | None, count: int) -> list[float]:
 
 
 def _math_verify(problems: Sequence[Problem], responses: Sequence[str]) -> list[Verdict]:
-    """Judge in this process, as reward functions usually do."""
+    """Score in this process, as reward functions usually do."""
     return [math_verify(problem, text) for problem, text in zip(problems, responses, strict=True)]
 
 

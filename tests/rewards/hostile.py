@@ -49,7 +49,7 @@ def breaks_on_bombs(problem: Problem, response: str) -> Verdict:
         case "disk":
             raise OSError(28, "No space left on device")
         case _:
-            return scored(0.5, "judged")
+            return scored(0.5, "scored")
 
 
 def leaves(problem: Problem, response: str) -> Verdict:

@@ -47,7 +47,7 @@ def test_gsm8k_solutions_have_their_gold(problem, split: str, count: int) -> Non
 
 
 @pytest.mark.parametrize("verifier", ["final_answer", "rule_answer"])
-def test_gsm8k_model_solutions_are_judged_as_recorded(problem, verifier: str) -> None:
+def test_gsm8k_model_solutions_score_as_recorded(problem, verifier: str) -> None:
     solutions = rows("gsm8k_model_solutions/solutions.parquet")
     problems = [problem(verifier, {"value": row["gold"]}) for row in solutions]
     verdicts = table.score_batch(problems, [row["solution"] for row in solutions])
@@ -72,7 +72,7 @@ def test_math_verify_cases_differ_only_where_several_boxes_compete(problem) -> N
 
 
 @pytest.mark.parametrize("verifier", ["final_answer", "rule_answer"])
-def test_graded_responses_are_judged_as_recorded_but_for_one_mistake(problem, verifier) -> None:
+def test_graded_responses_score_as_recorded_but_for_one_mistake(problem, verifier) -> None:
     graded = rows("qwen_math_graded/graded.jsonl")
     problems = [problem(verifier, {"value": row["gold"]}) for row in graded]
     verdicts = table.score_batch(problems, [row["response"] for row in graded])

@@ -16,7 +16,7 @@ def _nothing_stays():
     table.close()
 
 
-def test_a_batch_is_judged_in_order(problem) -> None:
+def test_a_batch_is_scored_in_order(problem) -> None:
     problems = [
         problem("final_answer", {"value": "1"}),
         problem("choice", {"correct": ["a bag"]}),

@@ -24,7 +24,7 @@ def test_an_abstention_that_is_not_the_response_s_fault_has_no_score() -> None:
     assert not abstain("bad_gold").by_response_fault
 
 
-def test_a_judged_response_is_at_no_fault() -> None:
+def test_a_scored_response_is_at_no_fault() -> None:
     assert not scored(0.0, "wrong").by_response_fault
 
 

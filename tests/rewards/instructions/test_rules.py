@@ -96,8 +96,8 @@ def test_an_undecided_instruction_does_not_excuse_a_broken_one(problem, part) ->
 
 
 def test_a_language_that_is_not_known_is_an_abstention_for_every_response(problem) -> None:
-    unknown = ("language:response_language", {"language": "tlh"})
-    one = problem("instruction_rules", gold(unknown, ("punctuation:no_comma", {})))
+    parts = gold(("language:response_language", {"language": "tlh"}), ("punctuation:no_comma", {}))
+    one = problem("instruction_rules", parts)
 
     assert "unknown_language" == verify(one, "red, shoes").reason == verify(one, "shoes").reason
 
