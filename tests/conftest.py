@@ -100,7 +100,12 @@ def mlflow_server(
     tmp_path_factory: pytest.TempPathFactory, migrated: Path
 ) -> Iterator[TrackingServer]:
     """A real MLflow server; every test loads the content it needs."""
-    with tracking_server(tmp_path_factory.mktemp("server"), migrated) as server:
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        tracking_server(tmp_path_factory.mktemp("server"), migrated) as server,
+    ):
+        # A loaded machine is no outage.
+        patch.setenv("MLFLOW_HTTP_REQUEST_TIMEOUT", "120")
         yield server
 
 

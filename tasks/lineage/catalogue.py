@@ -14,6 +14,7 @@ import json
 import re
 from collections.abc import Sequence
 from functools import cached_property
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from data_schemas.lineage_events import (
@@ -59,21 +60,27 @@ class Catalogue:
             DataError: it refused one of them for good.
         """
         with boundary():
-            self._metrics(run, [event for event in events if isinstance(event, MetricsLogged)])
-            for event in events:
-                match event:
-                    case StageStarted():
-                        self._start(run, event)
-                    case ArtifactLinked():
-                        self._link(run, event)
-                    case FactsCounted():
-                        self._facts(run, event)
-                    case ModelRegistered():
-                        self._register(run, event)
-                    case StageFinished():
-                        self._finish(run, event)
-                    case MetricsLogged():
-                        pass
+            for is_curve, found in groupby(events, lambda event: isinstance(event, MetricsLogged)):
+                if is_curve:
+                    self._metrics(run, [one for one in found if isinstance(one, MetricsLogged)])
+                    continue
+                for event in found:
+                    self._apply(run, event)
+
+    def _apply(self, run: str, event: Event) -> None:
+        match event:
+            case StageStarted():
+                self._start(run, event)
+            case ArtifactLinked():
+                self._link(run, event)
+            case FactsCounted():
+                self._facts(run, event)
+            case ModelRegistered():
+                self._register(run, event)
+            case StageFinished():
+                self._finish(run, event)
+            case MetricsLogged():
+                self._metrics(run, [event])
 
     def run_id(self, run: str) -> str:
         """Return the MLflow run with this key, '' if there is none or MLflow does not answer."""

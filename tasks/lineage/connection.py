@@ -30,11 +30,12 @@ REPAIR = "python -m tasks.audit.repair --store"
 _SQLITE = "sqlite:///"
 _SERVERS = ("http", "https")
 _DATABASES = ("postgresql", "mysql", "mssql")
-_PATIENCE = {
+_ENVIRONMENT = {
     # The defaults block a training step for four minutes when the server is away.
     "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1",
     "MLFLOW_HTTP_REQUEST_TIMEOUT": "10",
     "MLFLOW_DISABLE_TELEMETRY": "true",
+    "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
 }
 _REFUSALS = {
     "BAD_REQUEST",
@@ -76,7 +77,7 @@ def connect(tracking_uri: str) -> "MlflowClient":
         DataError: the sqlite file is broken; the message names the command that rebuilds it.
     """
     check_tracking_uri(tracking_uri)
-    for name, value in _PATIENCE.items():
+    for name, value in _ENVIRONMENT.items():
         os.environ.setdefault(name, value)
     from mlflow import MlflowClient
 
@@ -84,10 +85,13 @@ def connect(tracking_uri: str) -> "MlflowClient":
     if path is not None:
         for name in ("alembic", "mlflow.store.db.utils"):
             logging.getLogger(name).setLevel(logging.WARNING)
-        if path.exists():
-            _check_sqlite(path)
-        else:
+        if not path.exists():
             _create_sqlite(path)
+        elif fault := find_fault(path):
+            raise DataError(
+                f"the MLflow store {path} is not usable: {fault}. All of it can be rebuilt from "
+                f"the statements: {REPAIR} {path.parent}"
+            )
     return MlflowClient(tracking_uri=tracking_uri, registry_uri=tracking_uri)
 
 
@@ -141,11 +145,14 @@ def _create_sqlite(path: Path) -> None:
         ) from error
 
 
-def _check_sqlite(path: Path) -> None:
-    """Refuse a database that is not complete, before MLflow tries to migrate it.
+def find_fault(path: Path) -> str:
+    """Say why a sqlite file is no complete MLflow store, before MLflow tries to migrate it.
+
+    Returns:
+        '' if it is one of the installed version of MLflow.
 
     Raises:
-        DataError: it is damaged, or of another version of MLflow.
+        EngineError: another process holds its lock.
     """
     try:
         # Read only: a missing file is not created, and a read-only store can be audited.
@@ -154,9 +161,8 @@ def _check_sqlite(path: Path) -> None:
     except sqlite3.DatabaseError as error:
         if "locked" in str(error) or "busy" in str(error):
             raise EngineError(f"{path}: {error}") from error
-        raise _broken(path, str(error)) from error
-    if found != [_schema()]:
-        raise _broken(path, f"its schema is {', '.join(found) or 'empty'}, not {_schema()}")
+        return str(error)
+    return "" if found == [_schema()] else f"its schema is {', '.join(found)}, not {_schema()}"
 
 
 @cache
@@ -165,10 +171,3 @@ def _schema() -> str:
     from mlflow.store.db.utils import _get_latest_schema_revision
 
     return str(_get_latest_schema_revision())
-
-
-def _broken(path: Path, why: str) -> DataError:
-    return DataError(
-        f"the MLflow store {path} is not usable: {why}. All of it can be rebuilt from the "
-        f"statements: {REPAIR} {path.parent}"
-    )

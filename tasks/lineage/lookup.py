@@ -7,13 +7,15 @@ against the statements.
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from tasks.errors import SettingsError
 from tasks.lineage.catalogue import CONTEXT, EXPERIMENT, SHA256, STATEMENT
-from tasks.lineage.connection import boundary, connect, sqlite_path
+from tasks.lineage.connection import REPAIR, boundary, connect, sqlite_path
 
 if TYPE_CHECKING:
+    from mlflow import MlflowClient
     from mlflow.entities import DatasetInput, Run
 
 _MODEL_URI = re.compile(r"models:/(?P<name>[^/@]+)(@(?P<alias>[^/@]+)|/(?P<version>\d+))")
@@ -75,10 +77,16 @@ class Lookup:
     def __init__(self, tracking_uri: str) -> None:
         path = sqlite_path(tracking_uri)
         if path and not path.exists():
-            raise SettingsError(f"there is no MLflow store at {path}. Check --store.")
-        with boundary():
-            self._client = connect(tracking_uri)
+            raise SettingsError(
+                f"there is no MLflow store at {path}. Correct --store; if MLflow was lost, rebuild "
+                f"it from the statements: {REPAIR} {path.parent}"
+            )
+        self._tracking_uri = tracking_uri
         self._models: dict[str, Model | None] = {}
+
+    @cached_property
+    def _client(self) -> "MlflowClient":
+        return connect(self._tracking_uri)
 
     def version(self, model_uri: str) -> Version:
         """Find `models:/NAME@alias` or `models:/NAME/3`.
@@ -106,7 +114,8 @@ class Lookup:
                     raise
                 raise SettingsError(
                     f"{model_uri} is not in this MLflow store: {error.message}. "
-                    "Nothing was released under that name, or --tracking-uri points elsewhere."
+                    "Nothing was released under that name, or MLFLOW_TRACKING_URI names another "
+                    f"MLflow. If this one was lost, rebuild it from the statements: {REPAIR} STORE"
                 ) from error
             source = found.source or ""
             return Version(

@@ -8,15 +8,15 @@ so a crash between sending and moving the offset does no harm. A shipped file go
 stays in its spool with all events after it.
 
 Limit: a spool on a lost disk is lost with it. For s3:// stores the spool is on the local
-disk while the stage runs and goes to the store when the stage ends without MLflow.
+disk while the stage runs and goes to the store when the stage ends.
 """
 
 import fcntl
 import logging
 import os
 import uuid
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -25,12 +25,15 @@ from pydantic import ValidationError
 
 from data_schemas.lineage_events import EVENT, Event, MetricsLogged, StageFinished
 from tasks.errors import DataError, EngineError
+from tasks.lineage.order import producers_first
 from tasks.store.files import write_bytes
 
 logger = logging.getLogger(__name__)
 
 BATCH = 500
 """Metric values per request; MLflow allows 1000."""
+SHIPPED = "shipped"
+"""Folder of the spools that arrived."""
 
 
 class Receiver(Protocol):
@@ -68,7 +71,7 @@ class Spool:
     @property
     def run(self) -> str:
         """The key all attempts of this stage in this execution share."""
-        return self.path.name.rsplit(".", 2)[0]
+        return run_of(self.path)
 
     def append(self, event: Event) -> None:
         """Make an event durable."""
@@ -109,14 +112,14 @@ class Spool:
         """True if the stage came to its end, well or badly."""
         return any(
             isinstance(event, StageFinished)
-            for _, events in _batches(self.path, 0)
+            for _, events in _batches(self.path)
             for event in events
         )
 
     def close(self, *, shipped: bool) -> None:
         """Close the file; a shipped one is moved to `shipped/`."""
         if shipped:
-            done = self.path.parent / "shipped"
+            done = self.path.parent / SHIPPED
             done.mkdir(exist_ok=True)
             self.path.rename(done / self.path.name)
             self.path.with_suffix(".offset").unlink(missing_ok=True)
@@ -147,8 +150,7 @@ def ship_left_over(folder: Path, receiver: Receiver) -> LeftOver:
     """
     left: list[Path] = []
     reachable = True
-    # Producers end before their consumers start, and must arrive first.
-    for path in sorted(folder.glob("*.jsonl"), key=lambda path: path.stat().st_mtime):
+    for path in producers_first(read_spools(folder.glob("*.jsonl"))):
         with _lock(path) as spool:
             if spool is None:
                 continue
@@ -168,6 +170,20 @@ def ship_left_over(folder: Path, receiver: Receiver) -> LeftOver:
     return LeftOver(tuple(left), reachable)
 
 
+def read_spools(paths: Iterable[Path]) -> dict[Path, tuple[str, list[Event]]]:
+    """Read spools, (run, events) by file; one that another process files away is left out."""
+    found: dict[Path, tuple[str, list[Event]]] = {}
+    for path in paths:
+        with suppress(FileNotFoundError):
+            found[path] = run_of(path), [event for _, events in _batches(path) for event in events]
+    return found
+
+
+def run_of(path: Path) -> str:
+    """The key of the run whose events a spool holds."""
+    return path.name.rsplit(".", 2)[0]
+
+
 @contextmanager
 def _lock(path: Path) -> Iterator[Spool | None]:
     """Yield the spool, or None if a running process holds it or has moved it."""
@@ -183,7 +199,7 @@ def _lock(path: Path) -> Iterator[Spool | None]:
     yield None
 
 
-def _batches(path: Path, start: int) -> Iterator[tuple[int, list[Event]]]:
+def _batches(path: Path, start: int = 0) -> Iterator[tuple[int, list[Event]]]:
     """Yield (offset after it, events): neighbouring metrics together, others alone."""
     batch: list[Event] = []
     size = 0

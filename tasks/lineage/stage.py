@@ -13,7 +13,6 @@ still follow. An outage of MLflow stops nothing and loses nothing (see `spool`).
 import logging
 import math
 import os
-import tempfile
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -37,8 +36,9 @@ from tasks.errors import DataError, EngineError
 from tasks.lineage import statements
 from tasks.lineage.catalogue import STATEMENT, Catalogue
 from tasks.lineage.origins import source_digest
-from tasks.lineage.spool import Spool, new_spool, ship_left_over
-from tasks.store.files import canonical_json, write_bytes
+from tasks.lineage.shipping import sync, workplace
+from tasks.lineage.spool import SHIPPED, Spool, new_spool
+from tasks.store.files import canonical_json
 from tasks.store.interface import store_at
 from tasks.store.local import new_object
 from tasks.store.objects import localise, publish
@@ -83,7 +83,13 @@ class StageRecord:
         path = localise(ref.uri, ref.digest, workplace(self._store))
         item = Input(role=role, uri=ref.uri, digest=ref.digest, statement=ref.statement)
         self._inputs.append(item)
-        self._append_link("input", type(ref).__name__, item, name=role)
+        if isinstance(ref, CheckpointRef) and ref.statement:
+            # The same model in MLflow, whether its producer or its reader arrives first.
+            producer = statements.load_statement(self._store.uri, ref.statement)
+            parents = [parent.digest for parent in producer.inputs]
+            self._append_link("input", "CheckpointRef", item, producer.stage, parents)
+        else:
+            self._append_link("input", type(ref).__name__, item, role)
         return path
 
     def source(self, role: str, path: Path) -> Path:
@@ -97,7 +103,7 @@ class StageRecord:
             role=role, uri=path.resolve().as_uri(), digest=source_digest(path), statement=""
         )
         self._inputs.append(item)
-        self._append_link("input", "source", item, name=role)
+        self._append_link("input", "source", item, role)
         return path
 
     @contextmanager
@@ -178,12 +184,7 @@ class StageRecord:
             StageStarted(
                 stage=self._name,
                 params=statements.flat_settings(self._settings),
-                tags={
-                    "eachprompt.execution": execution.id,
-                    "eachprompt.stage": self._name,
-                    "eachprompt.code": ",".join(self._code),
-                    "eachprompt.store": self._store.id,
-                },
+                tags=statements.run_tags(execution.id, self._name, self._code, self._store.id),
             )
         )
         if reachable:
@@ -245,10 +246,13 @@ class StageRecord:
         """End the run and close the spool, which remains if MLflow did not answer."""
         self._spool.append(StageFinished(status=status, tags=dict(tags)))
         shipped = reachable and self._ship()
-        place = store_at(self._store.uri)
-        if not shipped and place.local_path is None:
+        place = store_at(f"{self._store.uri}/spool")
+        if place.local_path is None:
             # The local disk may go away with the machine.
-            place.write_bytes(self._spool.path.read_bytes(), f"spool/{self._spool.path.name}")
+            name = self._spool.path.name
+            place.write_bytes(
+                self._spool.path.read_bytes(), f"{SHIPPED}/{name}" if shipped else name
+            )
         self._spool.close(shipped=shipped)
 
     def _refuse_if_closed(self, what: str) -> None:
@@ -276,12 +280,17 @@ class StageRecord:
         if output.role not in self._linked:
             self._linked.add(output.role)
             item = Input(**output.model_dump(), statement=self._statement)
-            self._append_link("output", kind, item, name=self._name)
+            parents = [parent.digest for parent in self._inputs]
+            self._append_link("output", kind, item, self._name, parents)
 
     def _append_link(
-        self, way: Literal["input", "output"], kind: str, item: Input, *, name: str
+        self,
+        way: Literal["input", "output"],
+        kind: str,
+        item: Input,
+        name: str,
+        parents: Sequence[str] = (),
     ) -> None:
-        parents = [parent.digest for parent in self._inputs] if way == "output" else []
         self._spool.append(
             ArtifactLinked(
                 kind=way, type=kind, name=name, parents=tuple(parents), **item.model_dump()
@@ -311,7 +320,7 @@ def stage(
     """
     reachable = sync(store)
     digests = (code,) if isinstance(code, str) else tuple(code)
-    spool = new_spool(workplace(store) / "spool", f"{execution.id}.{name.replace('/', '.')}")
+    spool = new_spool(workplace(store) / "spool", statements.run_key(execution.id, name))
     record = StageRecord(name, settings, store, digests, spool)
     started, clock, cpu = time.time(), time.monotonic(), _cpu_seconds()
     try:
@@ -321,28 +330,6 @@ def stage(
     except BaseException as error:
         record.fail(error)
         raise
-
-
-def sync(store: StoreRef) -> bool:
-    """Send the events that earlier stages could not send; False if MLflow does not answer."""
-    folder = workplace(store) / "spool"
-    place = store_at(f"{store.uri}/spool")
-    away = {}
-    if place.local_path is None:
-        away = place.list_files()
-        for name in away:
-            if not (folder / name).exists() and not (folder / "shipped" / name).exists():
-                write_bytes(folder / name, place.read_bytes(name))
-    left = ship_left_over(folder, Catalogue(store.tracking_uri))
-    for name in away.keys() - {path.name for path in left.spools}:
-        place.delete_file(name)
-    return left.reachable
-
-
-def workplace(store: StoreRef) -> Path:
-    """The local folder of a store: itself, or the cache of a remote one."""
-    cache = Path(tempfile.gettempdir()) / f"eachprompt-{os.getuid()}-{store.id}"
-    return store_at(store.uri).local_path or cache
 
 
 def _cpu_seconds() -> float:

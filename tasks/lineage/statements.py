@@ -10,7 +10,7 @@ import functools
 import hashlib
 import importlib.metadata
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 
 from pydantic import BaseModel, ValidationError
 
@@ -110,16 +110,36 @@ def load_executions(store: str, execution: str) -> list[ExecutionRecord]:
     return sorted(records, key=lambda record: record.started)
 
 
+def run_key(execution: str, stage: str) -> str:
+    """Name the run of a stage in MLflow; all attempts at it in one execution share the name."""
+    return f"{execution}.{stage.replace('/', '.')}"
+
+
+def run_tags(execution: str, stage: str, code: Sequence[str], store_id: str) -> dict[str, str]:
+    """Return the tags of a stage's run in MLflow."""
+    return {
+        "eachprompt.execution": execution,
+        "eachprompt.stage": stage,
+        "eachprompt.code": ",".join(code),
+        "eachprompt.store": store_id,
+    }
+
+
 def flat_settings(settings: BaseModel) -> dict[str, str]:
     """Name every leaf of a settings model with dots, as text."""
+    return flat_values(settings.model_dump(mode="json"))
+
+
+def flat_values(values: Mapping[str, object]) -> dict[str, str]:
+    """Name every leaf of nested settings with dots, as text."""
     flat: dict[str, str] = {}
 
     def visit(prefix: str, value: object) -> None:
-        if isinstance(value, dict) and value:
+        if isinstance(value, Mapping) and value:
             for key, inner in value.items():
                 visit(f"{prefix}.{key}" if prefix else str(key), inner)
         else:
             flat[prefix] = value if isinstance(value, str) else json.dumps(value)
 
-    visit("", settings.model_dump(mode="json"))
+    visit("", values)
     return flat

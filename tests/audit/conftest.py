@@ -2,7 +2,8 @@
 
 import json
 import shutil
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from tasks.release.gate import decide
 from tasks.release.release import Candidate, release
 from tasks.store.files import sha256_file
 from tasks.store.interface import store_at
+from tests.tracking_servers import copy_database
 
 
 @dataclass(frozen=True)
@@ -27,6 +29,11 @@ class Chain:
     tracking_uri: str
     refs: dict[str, CheckpointRef | DatasetRef | ReportRef]
     outside: Path
+    empty: Callable[[], object]
+
+    def forget_mlflow(self) -> None:
+        """Lose MLflow: its file, or everything its server knows."""
+        self.empty()
 
     def folder(self, name: str) -> Path:
         """Where an object lies in this copy of the store."""
@@ -154,24 +161,45 @@ class Maker:
 
 
 @pytest.fixture(scope="session")
-def original(tmp_path_factory) -> Chain:
-    root = tmp_path_factory.mktemp("chain")
-    outside = root / "outside"
-    (outside / "base").mkdir(parents=True)
-    (outside / "base" / "model.safetensors").write_bytes(b"base" * 10)
-    (outside / "gsm8k.jsonl").write_text('{"question": "1+1", "answer": "2"}\n')
-    folder = root / "store"
-    tracking_uri = f"sqlite:///{folder / 'mlflow.db'}"
+def outside(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("outside")
+    (folder / "base").mkdir()
+    (folder / "base" / "model.safetensors").write_bytes(b"base" * 10)
+    (folder / "base" / "config.json").write_text("{}")
+    (folder / "gsm8k.jsonl").write_text('{"question": "1+1", "answer": "2"}\n')
+    return folder
+
+
+@pytest.fixture(scope="session", params=["sqlite", "server"])
+def original(request, tmp_path_factory, outside, migrated) -> Chain:
+    """The chain with the database of its MLflow, in which a server may have written it."""
+    folder = tmp_path_factory.mktemp("chain") / "store"
     identity = store_at(str(folder)).open()
-    maker = Maker(
-        StoreRef(uri=str(folder), id=identity, tracking_uri=tracking_uri), outside=outside
-    )
+    database = folder / "mlflow.db"
+    tracking_uri = f"sqlite:///{database}"
+    if request.param == "server":
+        server = request.getfixturevalue("mlflow_server")
+        server.load(migrated)
+        tracking_uri = server.uri
+    maker = Maker(StoreRef(uri=str(folder), id=identity, tracking_uri=tracking_uri), outside)
     maker.run()
-    return Chain(folder, tracking_uri, maker.refs, outside)
+    if request.param == "server":
+        copy_database(server.database, folder / "of_server.db")
+    return Chain(folder, tracking_uri, maker.refs, outside, lambda: None)
 
 
 @pytest.fixture
-def chain(original, tmp_path) -> Chain:
-    shutil.copytree(original.store, tmp_path / "store")
-    tracking_uri = f"sqlite:///{tmp_path / 'store' / 'mlflow.db'}"
-    return Chain(tmp_path / "store", tracking_uri, original.refs, original.outside)
+def chain(original, request, tmp_path, migrated) -> Chain:
+    store = tmp_path / "store"
+    shutil.copytree(original.store, store)
+    if original.tracking_uri.startswith("http"):
+        server = request.getfixturevalue("mlflow_server")
+        server.load(store / "of_server.db")
+        (store / "of_server.db").unlink()
+        return replace(original, store=store, empty=lambda: server.load(migrated))
+    return replace(
+        original,
+        store=store,
+        tracking_uri=f"sqlite:///{store / 'mlflow.db'}",
+        empty=lambda: (store / "mlflow.db").unlink(),
+    )

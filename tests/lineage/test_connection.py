@@ -6,8 +6,9 @@ from contextlib import closing
 import pytest
 
 from tasks.errors import DataError, SettingsError
-from tasks.lineage.connection import check_tracking_uri, connect
+from tasks.lineage.connection import check_tracking_uri, connect, find_fault
 from tasks.lineage.lookup import Lookup
+from tests.lineage.forked import forked
 
 
 @pytest.mark.parametrize(
@@ -70,7 +71,7 @@ def test_a_file_that_is_no_mlflow_store_is_named_with_the_command_that_rebuilds_
 
     expected = f"{path} is not usable.*python -m tasks.audit.repair --store {tmp_path}"
     with pytest.raises(DataError, match=expected):
-        Lookup(f"sqlite:///{path}")
+        Lookup(f"sqlite:///{path}").runs("s")
     assert content == path.read_bytes()
 
 
@@ -83,3 +84,16 @@ def test_a_database_with_half_of_its_tables_is_named(tmp_path):
 
     with pytest.raises(DataError, match=r"its schema is 451aebb31d03, not [0-9a-f]{12}"):
         connect(f"sqlite:///{path}")
+
+
+def test_a_first_user_that_is_killed_leaves_nothing_that_the_next_one_cannot_use(tmp_path):
+    forked("kill", str(tmp_path / "mlflow.db"))
+
+    assert [] == list(tmp_path.glob(".*.new*"))
+    assert "" == find_fault(tmp_path / "mlflow.db")
+
+
+def test_three_first_users_at_once_make_one_database(tmp_path):
+    forked("create", str(tmp_path / "mlflow.db"))
+
+    assert "" == find_fault(tmp_path / "mlflow.db")

@@ -229,12 +229,12 @@ def test_a_shipped_spool_moved_back_is_logged_again(make, tmp_path):
 
 
 def test_producers_arrive_before_their_readers(make, tmp_path):
-    for name in ("z-first", "a-second"):
+    for time, name in ((1.0, "z-first"), (2.0, "a-second")):
         spool = make(name)
-        spool.append(FINISH)
+        spool.append(FINISH.model_copy(update={"time": time}))
         spool.close(shipped=False)
     (first,) = tmp_path.glob("z-first*")
-    os.utime(first, (1, 1))
+    os.utime(first)  # fetched last
     inbox = Inbox()
     ship_left_over(tmp_path, inbox)
 

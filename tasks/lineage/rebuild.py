@@ -1,0 +1,203 @@
+"""Fill MLflow from what the store holds, after it was lost.
+
+Every spool is applied again, producers first: same runs, curves, datasets, models, versions and
+aliases. A statement whose spool is lost gives the events that can be derived from it: everything
+but curves. Applying twice changes nothing, so a rebuild that was interrupted is started again.
+"""
+
+import json
+import logging
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from pydantic import ValidationError
+
+from data_schemas.artifacts import CheckpointRef, DatasetRef, StoreRef
+from data_schemas.lineage_events import (
+    ArtifactLinked,
+    Event,
+    FactsCounted,
+    ModelRegistered,
+    StageFinished,
+    StageStarted,
+)
+from data_schemas.statements import ExecutionRecord, Statement
+from tasks.errors import DataError
+from tasks.lineage import origins
+from tasks.lineage.catalogue import STATEMENT, Catalogue
+from tasks.lineage.connection import find_fault, sqlite_path
+from tasks.lineage.order import producers_first
+from tasks.lineage.registry import MANIFEST_TAG
+from tasks.lineage.shipping import LEASE
+from tasks.lineage.spool import SHIPPED, read_spools
+from tasks.lineage.statements import flat_values, load_statement, run_key, run_tags
+from tasks.store.files import write_bytes
+from tasks.store.interface import Store, store_at
+from tasks.store.lease import lease
+
+logger = logging.getLogger(__name__)
+
+Events = tuple[str, Sequence[Event]]
+"""(run, events)"""
+UNKNOWN = "unknown"
+"""Execution of a statement whose execution record is lost."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rebuilt:
+    """What a rebuild applied."""
+
+    runs: int
+    derived: int
+    """Of these, from the statement alone."""
+    kept: str
+    """Where the broken sqlite file is now; '' if there was none."""
+
+
+def rebuild(store: StoreRef) -> Rebuilt:
+    """Apply everything that a store knows to its MLflow.
+
+    A sqlite file that is not usable is kept under another name, and a new one is made.
+
+    Raises:
+        EngineError: MLflow or the store does not answer.
+        DataError: MLflow refused an event.
+    """
+    with lease(f"{store.uri}/spool/{LEASE}", "repair of MLflow"), TemporaryDirectory() as folder:
+        kept = _set_aside(store.tracking_uri)
+        spools: dict[object, Events] = {**read_spools(_spools(store, Path(folder)))}
+        recorded = {_statement(events) for _, events in spools.values()}
+        derived = {
+            digest: (run, list(events)) for digest, run, events in _from_statements(store, recorded)
+        }
+        spools |= derived
+        catalogue = Catalogue(store.tracking_uri)
+        for key in producers_first(spools):
+            run, events = spools[key]
+            logger.info("rebuilding %s", run)
+            catalogue.apply(run, events)
+    return Rebuilt(len({run for run, _ in spools.values()}), len(derived), kept)
+
+
+def _set_aside(tracking_uri: str) -> str:
+    path = sqlite_path(tracking_uri)
+    fault = find_fault(path) if path is not None and path.exists() else ""
+    if path is None or not fault:
+        return ""
+    kept = path.with_name(f"{path.name}.broken-{time.strftime('%Y%m%d-%H%M%S')}")
+    logger.warning("%s: %s; it is kept as %s", path, fault, kept.name)
+    path.rename(kept)
+    return str(kept)
+
+
+def _spools(store: StoreRef, folder: Path) -> Iterator[Path]:
+    """Every spool of the store that no stage is writing, as local files."""
+    place = store_at(f"{store.uri}/spool")
+    for name in place.list_files():
+        if not name.endswith(".jsonl") or Path(name).parent.name not in {"", SHIPPED}:
+            continue
+        if place.local_path is not None:
+            yield place.local_path / name
+        else:
+            write_bytes(folder / Path(name).name, place.read_bytes(name))
+            yield folder / Path(name).name
+
+
+def _statement(events: Sequence[Event]) -> str:
+    """The statement that the run of a spool carries, '' if it did not finish."""
+    for event in events:
+        if isinstance(event, StageFinished) and STATEMENT in event.tags:
+            return event.tags[STATEMENT]
+    return ""
+
+
+def _from_statements(
+    store: StoreRef, recorded: set[str]
+) -> Iterator[tuple[str, str, Iterator[Event]]]:
+    """Yield (digest, run, events) of the statements that no spool carries."""
+    records = {record.statement: record for record in _records(store_at(f"{store.uri}/executions"))}
+    for name in store_at(f"{store.uri}/statements").list_files():
+        digest = name.removesuffix(".json")
+        if digest in recorded:
+            continue
+        try:
+            statement = load_statement(store.uri, digest)
+        except DataError as error:
+            logger.warning("left out: %s", error)
+            continue
+        record = records.get(digest)
+        execution = record.execution if record else UNKNOWN
+        yield (
+            digest,
+            run_key(execution, statement.stage),
+            _events(store, digest, statement, record),
+        )
+
+
+def _records(place: Store) -> Iterator[ExecutionRecord]:
+    for name in place.list_files():
+        try:
+            yield ExecutionRecord.model_validate_json(place.read_bytes(name))
+        except (DataError, ValidationError) as error:
+            logger.warning("left out: %s/%s: %.200s", place.uri, name, error)
+
+
+def _events(
+    store: StoreRef, digest: str, statement: Statement, record: ExecutionRecord | None
+) -> Iterator[Event]:
+    """Derive what a stage told MLflow, but for its curves."""
+    begin = record.started if record else 0.0
+    end = begin + record.seconds if record else 0.0
+    execution = record.execution if record else UNKNOWN
+    yield StageStarted(
+        time=begin,
+        stage=statement.stage,
+        params=flat_values(json.loads(statement.settings)),
+        tags=run_tags(execution, statement.stage, statement.code, store.id),
+    )
+    for item in statement.inputs:
+        kind = _kind(store.uri, item.uri, item.digest)
+        name, parents = item.role, ()
+        if kind == CheckpointRef.__name__ and item.statement:
+            producer = load_statement(store.uri, item.statement)
+            name, parents = producer.stage, tuple(one.digest for one in producer.inputs)
+        yield ArtifactLinked(
+            time=begin, kind="input", type=kind, name=name, parents=parents, **item.model_dump()
+        )
+    parents = tuple(item.digest for item in statement.inputs)
+    for output in statement.outputs:
+        yield ArtifactLinked(
+            time=end,
+            kind="output",
+            type=_kind(store.uri, output.uri, output.digest),
+            name=statement.stage,
+            parents=parents,
+            statement=digest,
+            **output.model_dump(),
+        )
+    yield FactsCounted(time=end, values=statement.facts)
+    if "manifest_sha256" in statement.facts:
+        (model,) = statement.outputs
+        yield ModelRegistered(
+            time=end,
+            name=str(json.loads(statement.settings)["name"]),
+            uri=model.uri,
+            digest=model.digest,
+            statement=digest,
+            released=bool(statement.facts["released"]),
+            tags={MANIFEST_TAG: str(statement.facts["manifest_sha256"])},
+        )
+    yield StageFinished(time=end, status="FINISHED", tags={STATEMENT: digest})
+
+
+def _kind(store: str, uri: str, digest: str) -> str:
+    """A folder of weights is a model to MLflow."""
+    if uri.startswith("file://"):
+        return "source"
+    files = store_at(origins.object_uri(store, uri, digest)).list_files()
+    weights = [name for name in files if "/" not in name and name.endswith(".safetensors")]
+    is_model = "config.json" in files and bool(weights)
+    return (CheckpointRef if is_model else DatasetRef).__name__
