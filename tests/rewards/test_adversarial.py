@@ -1,6 +1,7 @@
 """Every verifier on texts of 100 kB that are made to be slow to read: under one CPU second each."""
 
 import random
+import re
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -131,6 +132,20 @@ def check(name: str, problem: Callable[..., Any], seeds: range) -> None:
 
 def test_every_verifier_has_sources() -> None:
     assert table.VERIFIERS.keys() == SOURCES.keys()
+
+
+def test_the_texts_show_that_an_expression_is_quadratic() -> None:
+    pattern = re.compile(r"\s+#")
+    units = [unit for unit in adversarial.near_matches(pattern, random.Random(0)) if unit]
+    growth = []
+    for seed in range(12):
+        short, long = (
+            adversarial.long_text(units, random.Random(seed), length) for length in (4_000, 16_000)
+        )
+        least = [timed(partial(pattern.findall, text), 0.0)[0] for text in (short, long)]
+        growth.append(least[1] / least[0])
+
+    assert max(growth) > 8.0  # four times the text: about 4 if linear, 16 if quadratic
 
 
 @pytest.mark.parametrize("name", SOURCES)
