@@ -11,6 +11,8 @@ from typing import Any, get_args
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from data_schemas.addresses import redacted
+
 MAX_VALUE_CHARS = 60
 
 
@@ -47,7 +49,7 @@ def dotted(path: Iterable[int | str]) -> str:
 
 def shortened(value: object) -> str:
     """A value as it was given, cut where it fills the line."""
-    text = repr(value) if isinstance(value, str) else str(value)
+    text = redacted(repr(value) if isinstance(value, str) else str(value))
     text = " ".join(text.split())
     return text if len(text) <= MAX_VALUE_CHARS else f"{text[: MAX_VALUE_CHARS - 3]}..."
 

@@ -1,8 +1,12 @@
 """Base class of every group of settings."""
 
-from typing import Annotated, Any
+import math
+from collections.abc import Iterable
+from typing import Annotated, Any, cast
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+from data_schemas.addresses import has_credentials, redacted
 
 LARGEST = 2**53
 """JSON readers may round larger integers."""
@@ -11,6 +15,8 @@ LARGEST_SEED = 2**32 - 1
 Seed = Annotated[
     int, Field(ge=0, le=LARGEST_SEED, description="for everything random in the stage")
 ]
+LOWEST_TEMPERATURE = 0.01
+"""Logits divided by less overflow; vLLM raises smaller ones to it as well."""
 
 Whole = Annotated[int, Field(ge=0, le=LARGEST)]
 Positive = Annotated[int, Field(ge=1, le=LARGEST)]
@@ -21,8 +27,17 @@ def no_schema(schema: dict[str, Any]) -> None:
     schema.clear()
 
 
+def are_shares(weights: Iterable[float]) -> bool:
+    """True if all weights are positive and their sum is finite, so that each is a share of it."""
+    weights = list(weights)
+    return min(weights, default=1.0) > 0.0 and math.isfinite(sum(weights))
+
+
 class Settings(BaseModel):
-    """Frozen; refuses unknown keys and numbers that JSON or msgpack cannot represent exactly."""
+    """Frozen; refuses unknown keys and numbers that JSON or msgpack cannot represent exactly.
+
+    Also refuses addresses with credentials.
+    """
 
     model_config = ConfigDict(
         frozen=True, extra="forbid", allow_inf_nan=False, json_schema_extra=no_schema
@@ -34,3 +49,16 @@ class Settings(BaseModel):
         if isinstance(value, int) and abs(value) > LARGEST:
             raise ValueError("is too large; at most 2**53 survives JSON")
         return value
+
+    @field_validator("*", mode="after")
+    @classmethod
+    def _no_credentials(cls, value: object) -> object:
+        texts = cast("Iterable[object]", value) if isinstance(value, list | tuple) else (value,)
+        for text in texts:
+            if isinstance(text, str) and has_credentials(text):
+                raise ValueError(
+                    f"{redacted(text)} has credentials in it, which would be recorded. Leave them "
+                    "out and set EACHPROMPT_JUDGE_API_KEY, or AWS_ACCESS_KEY_ID and "
+                    "AWS_SECRET_ACCESS_KEY"
+                )
+        return cast("object", value)

@@ -78,6 +78,7 @@ class LayoutSettings(Settings):
     hang_s: float = Field(
         default=600.0,
         gt=0.0,
+        le=86400.0,
         description="a rollout engine without progress for this long is considered hung",
     )
 

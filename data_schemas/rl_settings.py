@@ -8,7 +8,8 @@ from typing import Self
 
 from pydantic import Field, model_validator
 
-from data_schemas.group import Seed, Settings
+from data_schemas.addresses import split_base_url
+from data_schemas.group import LOWEST_TEMPERATURE, Seed, Settings, are_shares
 from data_schemas.machine_settings import MachineSettings, RolloutKind, TrainerKind
 from data_schemas.prompts import Domain
 
@@ -141,18 +142,21 @@ class JudgeSettings(Settings):
         default="", description="folder of the model, or base URL of the endpoint: http://host/v1"
     )
     model: str = Field(default="", description="name under which the endpoint serves the judge")
-    timeout_s: float = Field(default=60.0, gt=0.0, description="of one comparison")
+    timeout_s: float = Field(default=60.0, gt=0.0, le=86400.0, description="of one comparison")
 
     @model_validator(mode="after")
     def _judge_can_be_reached(self) -> Self:
         if self.kind is not JudgeKind.NONE and not self.address:
             raise ValueError(f"judge.kind is {self.kind.value}; set judge.address as well")
-        if self.kind is JudgeKind.HTTP and not self.address.startswith(("http://", "https://")):
-            raise ValueError(
-                f"judge.address {self.address!r} is no base URL; write http://host:8000/v1"
-            )
-        if self.kind is JudgeKind.HTTP and not self.model:
+        if self.kind is JudgeKind.HTTP:
+            try:
+                split_base_url(self.address)
+            except ValueError as error:
+                raise ValueError(f"judge.address {error}; write http://host:8000/v1") from error
+        if self.kind is JudgeKind.HTTP and not self.model.strip():
             raise ValueError("judge.kind is http; set judge.model to the name it is served under")
+        if self.kind is JudgeKind.NONE and self.address:
+            raise ValueError("judge.address is set, but judge.kind is none; use 'http' or 'model'")
         return self
 
 
@@ -252,10 +256,12 @@ class RLSettings(Settings):
     domains: dict[Domain, float] = Field(description="share of prompts per domain in this phase")
     steps: int = Field(default=40, ge=1, description="of this phase")
     prompts_per_step: int = Field(default=24, ge=1, description="CompassMax profile: 512")
-    group_size: int = Field(default=8, ge=2, description="G; CompassMax profile: 8")
+    group_size: int = Field(default=8, ge=2, le=1024, description="G; CompassMax profile: 8")
     max_new_tokens: int = Field(default=64, ge=1, description="CompassMax: 32768")
-    temperature: float = Field(default=1.0, gt=0.0, description="ESPO setup: 1.0")
-    learning_rate: float = Field(default=3e-4, gt=0.0, description="ESPO setup: 1e-6")
+    temperature: float = Field(
+        default=1.0, ge=LOWEST_TEMPERATURE, le=10.0, description="ESPO setup: 1.0"
+    )
+    learning_rate: float = Field(default=3e-4, gt=0.0, le=1.0, description="ESPO setup: 1e-6")
     num_mini_batches: int = Field(default=2, ge=1, description="optimizer updates per step")
     loss: LossSettings = LossSettings()
     zero_variance: ZeroVarianceSettings = ZeroVarianceSettings()
@@ -267,7 +273,7 @@ class RLSettings(Settings):
 
     @model_validator(mode="after")
     def _domains_have_weight(self) -> Self:
-        if not self.domains or min(self.domains.values()) <= 0.0:
+        if not self.domains or not are_shares(self.domains.values()):
             raise ValueError("domains needs at least one domain, each with a positive share")
         if self.prompts_per_step * self.group_size < self.num_mini_batches:
             raise ValueError("num_mini_batches exceeds the responses of a step; lower it")

@@ -10,7 +10,7 @@ from typing import Self, cast
 
 from pydantic import BaseModel, Field, model_validator
 
-from data_schemas.group import Seed, Settings
+from data_schemas.group import LOWEST_TEMPERATURE, Seed, Settings, are_shares
 from data_schemas.machine_settings import MachineSettings
 from data_schemas.prompts import Domain
 from data_schemas.rl_settings import JudgeSettings, RLSettings
@@ -62,7 +62,7 @@ class CurationSettings(Settings):
 class GradingSettings(Settings):
     """Stage 1b: pass rates of the start model, bands, and the seeded mixture."""
 
-    samples: int = Field(default=4, ge=2, description="responses per problem")
+    samples: int = Field(default=4, ge=2, le=1024, description="responses per problem")
     max_new_tokens: int = Field(default=64, ge=1, description="of a response")
     drop_at_or_above: float = Field(
         default=1.0,
@@ -91,6 +91,8 @@ class GradingSettings(Settings):
             raise ValueError(
                 "drop_at_or_below must be smaller than drop_at_or_above, or nothing is kept"
             )
+        if not are_shares(self.weights.values()):
+            raise ValueError("weights must be positive; to leave a domain out, do not name it")
         return self
 
 
@@ -100,7 +102,9 @@ class SFTSettings(Settings):
     epochs: int = Field(
         default=3, ge=1, description="Ring-lite: 3 in the settings, up to 9 in ablation"
     )
-    learning_rate: float = Field(default=1e-3, gt=0.0, description="peak, cosine; Ring-lite 3e-4")
+    learning_rate: float = Field(
+        default=1e-3, gt=0.0, le=1.0, description="peak, cosine; Ring-lite 3e-4"
+    )
     warmup_share: float = Field(default=0.05, ge=0.0, lt=1.0, description="Ring-lite 0.01")
     batch_tokens: int = Field(
         default=4096, ge=64, description="tokens per update, padding included"
@@ -114,6 +118,13 @@ class SFTSettings(Settings):
     )
     engines: MachineSettings = MachineSettings()
     seed: Seed = 0
+
+    @model_validator(mode="after")
+    def _window_is_open(self) -> Self:
+        low, high = self.entropy_window
+        if not 0.0 <= low < high:
+            raise ValueError(f"entropy_window needs 0 <= low < high, got {self.entropy_window}")
+        return self
 
 
 class TrimScope(StrEnum):
@@ -140,7 +151,9 @@ class MergeSettings(Settings):
     density: float = Field(
         default=0.6, gt=0.0, le=1.0, description="share kept by trimming; paper 0.2"
     )
-    scale: float = Field(default=1.0, gt=0.0, description="lambda; 1 without validation data")
+    scale: float = Field(
+        default=1.0, gt=0.0, le=10.0, description="lambda; 1 without validation data"
+    )
     weights: tuple[float, float] = Field(default=(1.0, 1.0), description="reasoning, commerce")
     trim_scope: TrimScope = TrimScope.TENSOR
     router: RouterPolicy = RouterPolicy.MERGE
@@ -155,13 +168,26 @@ class MergeSettings(Settings):
 class EvaluationSettings(Settings):
     """Stage 6: held-out suites. Ring-lite evaluates at temperature 1.0, top-p 0.95."""
 
-    samples: int = Field(default=4, ge=1, description="responses per problem (avg@k and pass@k)")
-    temperature: float = Field(default=1.0, ge=0.0, description="0 = greedy")
+    samples: int = Field(
+        default=4, ge=1, le=1024, description="responses per problem (avg@k and pass@k)"
+    )
+    temperature: float = Field(default=1.0, ge=0.0, le=10.0, description="0 = greedy")
     max_new_tokens: int = Field(default=64, ge=1, description="of a response")
-    resamples: int = Field(default=2000, ge=100, description="bootstrap resamples over problems")
+    resamples: int = Field(
+        default=2000, ge=100, le=1_000_000, description="bootstrap resamples over problems"
+    )
     judge: JudgeSettings = JudgeSettings()
     engines: MachineSettings = MachineSettings()
     seed: Seed = 0
+
+    @model_validator(mode="after")
+    def _temperature_can_be_divided_by(self) -> Self:
+        if 0.0 < self.temperature < LOWEST_TEMPERATURE:
+            raise ValueError(
+                f"temperature is {self.temperature}; use 0 (greedy), or {LOWEST_TEMPERATURE} and "
+                "more"
+            )
+        return self
 
 
 class ReleaseSettings(Settings):

@@ -23,6 +23,16 @@ pytestmark = pytest.mark.filterwarnings(
 ROOT = Path(__file__).parents[1]
 NOWHERE = {"base_model": "/nowhere"}
 """What is not refused before ends here, before anything expensive."""
+MODEL_NAMES = ("a/b", "a:b", "a@b", "'a'", "<b>a</b>", "..", " ", "a" * 201)
+"""What MLflow refuses as it registers a release, or cannot find again."""
+
+
+def judged(**changes: object) -> dict[str, object]:
+    """Settings with a judge behind an endpoint."""
+    judge = {"kind": "http", "address": "http://h/v1", "model": "m", "timeout_s": 60.0} | changes
+    return {"rl_one": {"rewards": {"judge": judge}}}
+
+
 PIPELINE = [
     ({"rl_one": {"stepps": 3}}, "rl_one.stepps is not a setting; did you mean `steps`?"),
     ({"curationn": {}}, "curationn is not a setting; did you mean `curation`?"),
@@ -63,6 +73,38 @@ PIPELINE = [
     ({"rl_one": {"engines": {"rollout": "vllm"}}}, "'vllm' is not installed here"),
     ({"rl_one": {"engines": {"layout": {"tensor": 2}}}}, "use trainer 'megatron'"),
     (NOWHERE, "base model /nowhere is not a folder"),
+    ({"rl_one": {"rewards": {"judge": {"address": "http://h/v1"}}}}, "judge.kind is none; use"),
+    (judged(address="http://h:99999/v1"), "judge.address 'http://h:99999/v1' is no base URL"),
+    (judged(address="http://"), "judge.address 'http://' is no base URL"),
+    (judged(address="http://a b/v1"), "judge.address 'http://a b/v1' is no base URL"),
+    (judged(address="http://[::1/v1"), "judge.address 'http://[::1/v1' is no base URL"),
+    (judged(address="http://h/v1?x=1"), "judge.address 'http://h/v1?x=1' is no base URL"),
+    (judged(model=" "), "set judge.model to the name it is served under"),
+    (judged(timeout_s=1e300), "judge.timeout_s is 1e+300; it must be less than"),
+    (judged(kind="model", address="/tmp"), "rl_one.rewards.judge.address: /tmp/config.json is"),
+    ({"grading": {"screen_model": "/tmp"}}, "grading.screen_model: /tmp/config.json is missing"),
+    ({"rl_one": {"engines": {"precision": "fp8"}}}, "precision is fp8, which rollout 'hf' does"),
+    ({"sft": {"engines": {"layout": {"precision": "fp8"}}}}, "the trainer computes in fp32"),
+    ({"sft": {"entropy_window": [0.5, 0.3]}}, "entropy_window needs 0 <= low < high"),
+    ({"sft": {"entropy_window": [float("nan"), 1]}}, "sft.entropy_window[0] is nan"),
+    ({"sft": {"learning_rate": 100}}, "sft.learning_rate is 100; it must be less than"),
+    ({"rl_one": {"learning_rate": 100}}, "rl_one.learning_rate is 100; it must be less than"),
+    ({"rl_one": {"temperature": 1e-300}}, "rl_one.temperature is 1e-300; it must be greater"),
+    ({"evaluation": {"temperature": 1e-300}}, "temperature is 1e-300; use 0 (greedy), or 0.01"),
+    ({"merge": {"scale": 1e300}}, "merge.scale is 1e+300; it must be less than"),
+    ({"merge": {"weights": [float("nan"), 1]}}, "merge.weights[0] is nan"),
+    ({"grading": {"weights": {"maths": -1}}}, "weights must be positive"),
+    ({"grading": {"weights": {"maths": 1e308, "code": 1e308}}}, "weights must be positive"),
+    ({"rl_one": {"domains": {"maths": 1e308, "code": 1e308}}}, "with a positive share"),
+    ({"rl_one": {"group_size": 10**9}}, "rl_one.group_size is 1000000000; it must be less"),
+    ({"evaluation": {"samples": 10**9}}, "evaluation.samples is 1000000000; it must be less"),
+    ({"evaluation": {"resamples": 10**9}}, "evaluation.resamples is 1000000000; it must be"),
+    ({"grading": {"max_new_tokens": 500}}, "grading.max_new_tokens 500 behind a prompt of"),
+    ({"rl_one": {"max_new_tokens": 500}}, "96 exceeds the 512 positions of"),
+    ({"rl_two": {"max_new_tokens": 10**9}}, "rl_two.max_new_tokens 1000000000 behind a prompt"),
+    ({"evaluation": {"max_new_tokens": 500}}, "evaluation.max_new_tokens 500 behind a prompt"),
+    ({"curation": {"max_prompt_tokens": 500}}, "curation.max_prompt_tokens 500 exceeds the 512"),
+    *(({"release": {"name": name}}, "release.name is") for name in MODEL_NAMES),
     ([], "the value is []; it must be an object"),
     (5, "the value is 5; it must be an object"),
     (None, "the value is None; it must be an object"),
@@ -155,6 +197,37 @@ OTHERS = [
     ("post_training", ["--nope"], "No such option"),
     ("post_training", ["extra"], "unexpected extra argument"),
 ]
+WITH_PASSWORD = "https://me:hunter2@host/x"
+CREDENTIALS = [
+    *(
+        ("post_training", ["--settings", json.dumps(settings)], {})
+        for settings in (
+            judged(address=WITH_PASSWORD),
+            judged(address="http://hunter2@host/v1"),
+            judged(address="http://host/v1?api_key=hunter2"),
+            {"base_model": WITH_PASSWORD},
+            {"grading": {"screen_model": WITH_PASSWORD}},
+            {"curation": {"sources": [{"adapter": "gsm8k", "path": WITH_PASSWORD}]}},
+        )
+    ),
+    ("post_training", ["--sources", f"gsm8k={WITH_PASSWORD}"], {}),
+    ("pretrain", ["--store", "s3://key:hunter2@bucket/x"], {}),
+    ("retrain", ["--settings", '{"inbox": "s3://key:hunter2@bucket/x"}'], {}),
+    ("judge", ["--files", '["https://host/x?X-Amz-Signature=hunter2"]'], {}),
+    ("evaluate", ["--model", WITH_PASSWORD], {}),
+    ("agreement", ["--file", WITH_PASSWORD], {}),
+    *(
+        (name, [], {"MLFLOW_TRACKING_URI": uri})
+        for name in ("pretrain", "audit", "ledger", "replay")
+        for uri in (
+            WITH_PASSWORD,
+            "http://hunter2@host",
+            "postgresql+psycopg2://me:hunter2@host/db",
+            "postgresql://me@host/db?password=hunter2",
+        )
+    ),
+]
+"""What would be recorded with the inputs of every task."""
 COMMANDS = [
     (drift, ["--steps", "0"], "'0' must be a whole number from 1 on"),
     (drift, ["--prompts", "x"], "'x' must be a whole number"),
@@ -239,6 +312,21 @@ def test_a_python_command_names_what_was_typed_wrong(module, arguments, message,
 
     assert 2 == ended.value.code
     assert message in capsys.readouterr().err.splitlines()[-1]
+
+
+@pytest.mark.parametrize(("name", "arguments", "environment"), CREDENTIALS, ids=named)
+def test_credentials_are_refused_without_repeating_them(
+    tmp_path, monkeypatch, name, arguments, environment
+):
+    for variable, value in environment.items():
+        monkeypatch.setenv(variable, value)
+
+    message = refused(tmp_path, name, *arguments)
+
+    assert "Leave" in message
+    assert "hunter2" not in message
+    written = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert not [path for path in written if b"hunter2" in path.read_bytes()]
 
 
 def test_an_option_given_twice_is_refused(tmp_path):

@@ -45,10 +45,9 @@ from tasks.engines.embedded.hf_model import load_model
 from tasks.engines.protocols import Request, RolloutEngine, Sampling, TokenBatch, Trainer
 from tasks.engines.select import open_rollout, open_trainer, require
 from tasks.errors import SettingsError
-from tasks.interchange.model_folder import check_model_folder
+from tasks.interchange.model_folder import SHIPPED, check_model_folder
 from tasks.platform.command_line import positive, run
 
-SHIPPED = Path(__file__).parents[1] / "foundation" / "base_model"
 DTYPES = {Precision.FP32: torch.float32, Precision.BF16: torch.bfloat16}
 EMBEDDED = "embedded"
 """The side that the others are divided by."""

@@ -32,11 +32,11 @@ from data_schemas.verdicts import Verdict
 from tasks.benchmarks.examination.timing import math_verify
 from tasks.benchmarks.reward_cases import Case, cases
 from tasks.errors import SettingsError
+from tasks.interchange.model_folder import SHIPPED
 from tasks.platform.command_line import positive, positive_number, run
 from tasks.rewards import table
 from tasks.rewards.scoring.service import ScoringService
 
-MODEL = Path(__file__).parents[1] / "foundation" / "base_model"
 """Only its tokenizer is used."""
 WARM_UP = 32
 Score = Callable[[Sequence[Problem], Sequence[str]], list[Verdict]]
@@ -67,7 +67,7 @@ def rates(work: Sequence[Case], workers: Sequence[int]) -> list[Rates]:
     """Measure every kind of work; processes are started and imports done before the clock."""
     service = {count: [0.0] * len(work) for count in workers}
     for count in workers:
-        with ScoringService(MODEL, RewardSettings(), num_workers=count) as scorer:
+        with ScoringService(SHIPPED, RewardSettings(), num_workers=count) as scorer:
             for place, case in enumerate(work):
                 service[count][place] = _warm_rate(scorer.score, case)
     found = [
@@ -101,12 +101,12 @@ def measure_added(work: Sequence[Case], ends: Sequence[float]) -> Added:
     problems, responses = [p for p, _ in chosen], [r for _, r in chosen]
     table.score_batch(problems[:50], responses[:50])
     serial_s, expected = _timed(lambda: table.score_batch(problems, responses))
-    tokenizer = Tokenizer.from_file(str(MODEL / "tokenizer.json"))
+    tokenizer = Tokenizer.from_file(str(SHIPPED / "tokenizer.json"))
     items = [
         Finished(problem, str(place), 0, 1, np.asarray(tokenizer.encode(text).ids, np.int32))
         for place, (problem, text) in enumerate(chosen)
     ]
-    with ScoringService(MODEL, RewardSettings()) as scorer:
+    with ScoringService(SHIPPED, RewardSettings()) as scorer:
         scorer.check_canaries()
         scorer.score(problems[:50], responses[:50])
         after_s, _ = _timed(lambda: scorer.score(problems, responses))

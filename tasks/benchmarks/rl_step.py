@@ -36,11 +36,11 @@ from data_schemas.verdicts import scored
 from tasks.engines.chat import load_tokenizer, response_text
 from tasks.engines.embedded.hf_model import load_model
 from tasks.errors import SettingsError
+from tasks.interchange.model_folder import SHIPPED
 from tasks.platform.command_line import positive, run
 from tasks.rl.durability.state import StepRecord
 from tasks.rl.run import Phase, train
 
-MODEL = Path(__file__).parents[1] / "foundation" / "base_model"
 NEW_TOKENS = 48
 WARMUP_STEPS = 1
 """Turns that are not counted: the first allocates."""
@@ -203,15 +203,15 @@ def alternate(steps: int, folder: Path) -> tuple[list[Turn], list[Turn]]:
         disable_tqdm=True,
     )
     rows = [{"prompt": [{"role": "user", "content": p.messages[0].content}]} for p in drawn]
-    phase = Phase(settings, MODEL, drawn, folder / "state", "bench")
-    records = train(phase, InlineScorer(MODEL))
+    phase = Phase(settings, SHIPPED, drawn, folder / "state", "bench")
+    records = train(phase, InlineScorer(SHIPPED))
     turns = Alternation(settings.num_mini_batches, lambda: sum(lengths), lambda: our_turn(records))
     trainer = GRPOTrainer(
-        model=load_model(MODEL),
+        model=load_model(SHIPPED),
         reward_funcs=score,
         args=config,
         train_dataset=Dataset.from_list(rows),
-        processing_class=load_tokenizer(MODEL),
+        processing_class=load_tokenizer(SHIPPED),
         callbacks=[turns],
     )
     trainer.remove_callback(PrinterCallback)

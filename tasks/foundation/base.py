@@ -3,15 +3,14 @@
 from pathlib import Path
 
 from tasks.errors import DataError, SettingsError
+from tasks.interchange.model_folder import SHIPPED
 from tasks.interchange.weights import Weights
 from tasks.platform.progress import progress
-
-_SHIPPED = Path(__file__).parent / "base_model"
 
 
 def shipped_base() -> Path:
     """Return the folder of the tiny mixture-of-experts model that comes with the project."""
-    return _SHIPPED
+    return SHIPPED
 
 
 def check_finite(path: Path) -> None:

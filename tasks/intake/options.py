@@ -5,10 +5,12 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
+from data_schemas.machine_settings import RolloutKind
 from data_schemas.rl_settings import JudgeKind, RouterReplay
 from data_schemas.settings import PipelineSettings, Source
-from tasks.errors import SettingsError
-from tasks.interchange.model_folder import has_router
+from tasks.errors import DataError, SettingsError
+from tasks.interchange.model_folder import SHIPPED, check_model_folder, has_router, read_config
+from tasks.interchange.weights import check_tensors
 
 EXAMPLE = "--sources gsm8k=data/train.jsonl,ae110k=data/ae110k"
 
@@ -38,15 +40,26 @@ def with_sources(settings: PipelineSettings, sources: str) -> PipelineSettings:
     return settings.model_copy(update={"curation": curation})
 
 
-def require_folders(settings: PipelineSettings) -> None:
-    """Refuse settings whose model folders are missing, before any stage runs.
+def require_models(settings: PipelineSettings) -> None:
+    """Refuse settings whose models cannot be opened or are too short, before any stage runs.
 
     Raises:
-        SettingsError: a folder is missing; the message names the setting.
+        SettingsError: names the setting.
     """
-    for name, path in _model_folders(settings):
-        if not Path(path).expanduser().is_dir():
+    for name, path, is_embedded in _model_folders(settings):
+        folder = Path(path).expanduser()
+        if not folder.is_dir():
             raise SettingsError(f"{name}: {path} is not a folder. Set it to a model directory.")
+        try:
+            if is_embedded:
+                check_model_folder(folder)
+            else:
+                check_tensors(folder)
+        except (SettingsError, DataError) as error:
+            raise SettingsError(f"{name}: {error}") from error
+    base = Path(settings.base_model).expanduser() if settings.base_model else SHIPPED
+    if base.is_dir():  # else refused as it is ingested
+        _require_positions(settings, base)
 
 
 def require_router(settings: PipelineSettings) -> None:
@@ -71,17 +84,33 @@ def require_router(settings: PipelineSettings) -> None:
                 )
 
 
-def _model_folders(settings: PipelineSettings) -> Iterator[tuple[str, str]]:
-    if settings.grading.screen_model:
-        yield "grading.screen_model", settings.grading.screen_model
+def _model_folders(settings: PipelineSettings) -> Iterator[tuple[str, str, bool]]:
+    """Yield (name of the setting, folder, whether the embedded engine opens it)."""
+    grading = settings.grading
+    if grading.screen_model:
+        is_embedded = grading.engines.rollout is RolloutKind.HF
+        yield "grading.screen_model", grading.screen_model, is_embedded
     for name, judge in (
-        ("grading.judge", settings.grading.judge),
+        ("grading.judge", grading.judge),
         ("rl_one.rewards.judge", settings.rl_one.rewards.judge),
         ("rl_two.rewards.judge", settings.rl_two.rewards.judge),
         ("evaluation.judge", settings.evaluation.judge),
     ):
         if judge.kind is JudgeKind.MODEL:
-            yield f"{name}.address", judge.address
+            yield f"{name}.address", judge.address, True
+
+
+def _require_positions(settings: PipelineSettings, base: Path) -> None:
+    """Refuse responses that do not fit the context of the base model behind a longest prompt."""
+    positions = read_config(base).get("max_position_embeddings")
+    prompt = settings.curation.max_prompt_tokens
+    for name in ("grading", "rl_one", "rl_two", "evaluation"):
+        response = getattr(settings, name).max_new_tokens
+        if isinstance(positions, int) and prompt + response > positions:
+            raise SettingsError(
+                f"{name}.max_new_tokens {response} behind a prompt of curation.max_prompt_tokens "
+                f"{prompt} exceeds the {positions} positions of {base}. Lower one of them."
+            )
 
 
 def with_seed(settings: PipelineSettings, seed: int) -> PipelineSettings:

@@ -52,7 +52,7 @@ def check_settings(settings: PipelineSettings, sources: str) -> PipelineSettings
     """Add the sources of the command line to the settings, and refuse settings that cannot run.
 
     Engines must be installed, the number of processes must fit the layout of every stage, and
-    model folders must exist.
+    models must be complete and long enough.
 
     Args:
         settings: of the workflow.
@@ -64,7 +64,7 @@ def check_settings(settings: PipelineSettings, sources: str) -> PipelineSettings
     _check("rl_two", settings.rl_two.engines, "rl")
     _check("evaluation", settings.evaluation.engines, "evaluate")
     if not in_pod():  # this pod may not have the volumes of the other stages
-        options.require_folders(settings)
+        options.require_models(settings)
         options.require_router(settings)
     return options.with_sources(settings, sources)
 

@@ -7,6 +7,8 @@ from typing import Any
 from tasks.errors import DataError, SettingsError
 from tasks.interchange.weights import check_tensors
 
+SHIPPED = Path(__file__).parents[1] / "foundation" / "base_model"
+"""The tiny mixture-of-experts model that comes with the project."""
 SUPPORTED_ARCHITECTURES = ("qwen3_moe", "qwen3", "qwen2")
 """Model types that every stage and both families of engines run; the last two are dense."""
 
@@ -19,12 +21,12 @@ def check_model_folder(path: Path) -> None:
             architecture, its weights are not those of its config, or its tokenizer is missing,
             lacks a chat template or end token, or has more tokens than the model has embeddings.
     """
-    config = _config(path)
+    config = read_config(path)
     model_type = config.get("model_type")
     if model_type not in SUPPORTED_ARCHITECTURES:
         raise SettingsError(
             f"{path}/config.json has model_type {model_type!r}; supported are "
-            f"{', '.join(SUPPORTED_ARCHITECTURES)}. Choose a base_model of that architecture."
+            f"{', '.join(SUPPORTED_ARCHITECTURES)}. Choose a model of that architecture."
         )
     highest = _highest_token(path)
     size = config.get("vocab_size")
@@ -45,11 +47,16 @@ def has_router(path: Path) -> bool:
     Raises:
         SettingsError: it is not a model directory.
     """
-    config = _config(path)
+    config = read_config(path)
     return bool(config.get("num_experts") or config.get("num_local_experts"))
 
 
-def _config(path: Path) -> dict[str, Any]:
+def read_config(path: Path) -> dict[str, Any]:
+    """Read the config.json of a model directory.
+
+    Raises:
+        SettingsError: there is none.
+    """
     if not path.is_dir():
         raise SettingsError(
             f"base model {path} is not a folder. "

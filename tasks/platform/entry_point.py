@@ -22,11 +22,12 @@ from flytekit.core.workflow import (
     WorkflowMetadata,
     WorkflowMetadataDefaults,
 )
-from pydantic import BaseModel, ConfigDict, ValidationError, create_model
+from pydantic import BaseModel, ValidationError, create_model
 from rich_click import RichContext
 from rich_click.rich_help_configuration import OptionHelpSectionType
 
 from data_schemas.faults import explain
+from data_schemas.group import Settings
 from tasks.errors import SettingsError
 from tasks.platform import command_line
 
@@ -57,8 +58,7 @@ class EntryPoint(PythonFunctionWorkflow):
             name: (one.annotation, ... if one.default is one.empty else one.default)
             for name, one in parameters.items()
         }
-        config = ConfigDict(extra="forbid", allow_inf_nan=False)
-        self._signature_model = create_model(function.__name__, __config__=config, **fields)
+        self._signature_model = create_model(function.__name__, __base__=Settings, **fields)
         self._kinds = {name: _plain(one.annotation) for name, one in parameters.items()}
         function.__annotations__ |= {
             name: _reader(name, kind) if _is_settings(kind) else kind

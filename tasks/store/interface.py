@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 from typing import Protocol
 
+from data_schemas.addresses import has_credentials, redacted
 from tasks.errors import SettingsError
 from tasks.store.local import LocalStore
 from tasks.store.s3 import S3Store
@@ -84,8 +85,13 @@ def store_at(uri: str) -> Store:
         uri: of a store, or of a folder or file that may lie in one.
 
     Raises:
-        SettingsError: neither a path nor s3://bucket/...
+        SettingsError: neither a path nor s3://bucket/..., or with credentials.
     """
+    if has_credentials(uri):
+        raise SettingsError(
+            f"{redacted(uri)} has credentials in it, which would be recorded. Leave them out and "
+            "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."
+        )
     if _BUCKET.match(uri):
         return S3Store(uri.rstrip("/"))
     if _SCHEME.match(uri):

@@ -1,5 +1,6 @@
 """Locations of the store and of MLflow, from the options of a run."""
 
+from data_schemas.addresses import has_credentials, has_password, redacted
 from tasks.errors import SettingsError
 from tasks.store.interface import store_at
 
@@ -37,12 +38,31 @@ def tracking_uri(store: str, environment: str) -> str:
         environment: value of MLFLOW_TRACKING_URI, '' if unset.
 
     Raises:
-        SettingsError: the store is in S3, where MLflow cannot keep a sqlite file.
+        SettingsError: the store is in S3, where MLflow cannot keep a sqlite file; or the
+            environment's URI has credentials in it.
     """
     if environment:
-        return environment
+        return _without_credentials(environment)
     if store_at(store).local_path is None:
         raise SettingsError(
             f"store {store} is remote; set MLFLOW_TRACKING_URI to an MLflow server as well"
         )
     return f"sqlite:///{store}/mlflow.db"
+
+
+def _without_credentials(uri: str) -> str:
+    """Refuse credentials in the address of MLflow, which is an input of every task."""
+    is_server = uri.startswith(("http://", "https://"))
+    if is_server and has_credentials(uri):
+        raise SettingsError(
+            f"MLFLOW_TRACKING_URI {redacted(uri)} has credentials in it, which would be recorded. "
+            "Leave them out and set MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD, or "
+            "MLFLOW_TRACKING_TOKEN."
+        )
+    if has_password(uri):
+        raise SettingsError(
+            f"MLFLOW_TRACKING_URI {redacted(uri)} has a password in it, which would be recorded. "
+            "Leave it out: the database's driver reads one from PGPASSWORD or ~/.pgpass, or run "
+            "an MLflow server in front of the database."
+        )
+    return uri

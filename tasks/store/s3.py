@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from data_schemas.addresses import redacted
 from tasks.errors import DataError, EngineError, SettingsError
 from tasks.store.files import canonical_json
 from tasks.store.local import STORE_MARK
@@ -138,9 +139,10 @@ class S3Store:
         except ClientError as error:
             if error.response["ResponseMetadata"]["HTTPStatusCode"] == 404:
                 raise DataError(f"{uri} is gone: {error}") from error
-            raise EngineError(f"{uri}: {error}") from error
+            raise EngineError(f"{uri}: {redacted(str(error))}") from error
         except (BotoCoreError, Boto3Error) as error:
-            raise EngineError(f"{uri}: {error}") from error
+            # The address of an endpoint may have credentials in it.
+            raise EngineError(f"{uri}: {redacted(str(error))}") from error
 
 
 def _join(uri: str, name: str) -> str:

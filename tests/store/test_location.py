@@ -31,6 +31,29 @@ def test_mlflow_is_the_environments_or_in_the_store():
     assert "sqlite:////runs/mlflow.db" == tracking_uri("/runs", "")
 
 
+@pytest.mark.parametrize(
+    "uri",
+    ["http://h:5000", "https://h/mlflow", "sqlite:////a/m.db", "postgresql+psycopg2://me@h/db"],
+)
+def test_mlflow_is_a_server_or_a_database(uri):
+    assert uri == tracking_uri("/runs", uri)
+
+
+@pytest.mark.parametrize(
+    ("uri", "fix"),
+    [
+        ("http://me:hunter2@h", "MLFLOW_TRACKING_PASSWORD"),
+        ("http://hunter2@h", "MLFLOW_TRACKING_USERNAME"),
+        ("postgresql://me:hunter2@h/db", "PGPASSWORD"),
+    ],
+)
+def test_a_password_in_the_address_of_mlflow_is_refused_with_the_fix(uri, fix):
+    with pytest.raises(SettingsError, match=fix) as caught:
+        tracking_uri("/runs", uri)
+
+    assert "hunter2" not in str(caught.value)
+
+
 def test_a_store_in_s3_needs_an_mlflow_server():
     with pytest.raises(SettingsError, match="set MLFLOW_TRACKING_URI"):
         tracking_uri("s3://bucket/runs", "")

@@ -17,8 +17,8 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from urllib.parse import urlsplit
 
+from data_schemas.addresses import split_base_url
 from data_schemas.prompts import Message
 from tasks.errors import SettingsError
 from tasks.rewards.judging.calls import Calls
@@ -70,18 +70,12 @@ def read_address(address: str) -> Endpoint:
     Raises:
         SettingsError: it is not an http URL.
     """
-    trimmed = address.strip().rstrip("/")
     try:
-        parts = urlsplit(trimmed)
-        port = parts.port
-    except ValueError:
-        parts, port = urlsplit(""), None
-    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query:
-        raise SettingsError(
-            f"judge.address {address!r} is not a base URL; write http://host:8000/v1"
-        )
+        parts = split_base_url(address)
+    except ValueError as error:
+        raise SettingsError(f"judge.address {error}; write http://host:8000/v1") from error
     path = f"{parts.path}/chat/completions"
-    return Endpoint(trimmed, parts.scheme == "https", parts.hostname, port, path)
+    return Endpoint(parts.geturl(), parts.scheme == "https", parts.hostname or "", parts.port, path)
 
 
 class HttpJudge:
