@@ -10,8 +10,6 @@ made:
     EACHPROMPT_SEEDS=1 EACHPROMPT_VARIANTS=gspo,zv_off pyflyte run workflows/ablation.py ablation
 """
 
-import os
-
 from data_schemas import presets
 from data_schemas.artifacts import ReportRef
 from data_schemas.group import Positive
@@ -21,13 +19,14 @@ from tasks.ablation.variants import select_variants
 from tasks.curation.task import fit_settings, grade
 from tasks.evaluation.task import evaluate
 from tasks.intake.task import check_settings, open_store
+from tasks.platform import environment
 from tasks.platform.entry_point import entry_point
 from tasks.rl.task import rl
 from workflows.parts.fine_tuning import fine_tuning
 from workflows.parts.preparation import preparation
 
-SEEDS = range(int(os.environ.get("EACHPROMPT_SEEDS", "3")))
-VARIANTS = select_variants(os.environ.get("EACHPROMPT_VARIANTS", ""))
+SEEDS = range(environment.read("EACHPROMPT_SEEDS", "3", environment.positive))
+VARIANTS = environment.read("EACHPROMPT_VARIANTS", "", select_variants)
 SETTINGS = presets.CPU_SMOKE.model_copy(update={"evaluation": EvaluationSettings(samples=2)})
 """Two responses per held-out problem: there are as many held-out evaluations as phases."""
 

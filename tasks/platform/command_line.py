@@ -15,9 +15,8 @@ import click
 
 from data_schemas.group import LARGEST
 from tasks.errors import PipelineError, SettingsError
+from tasks.platform.environment import WRONG_INPUT
 
-WRONG_INPUT = 2
-"""Also what click and argparse exit with."""
 FAILED = 1
 
 

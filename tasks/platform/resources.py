@@ -8,34 +8,20 @@ One task is one pod on one node, but for the stages marked `team`, which may hav
 several nodes and several processes in each pod.
 """
 
-import os
 from dataclasses import dataclass
 
-from tasks.errors import SettingsError
+from tasks.platform import environment
 
 IMAGES = {
-    "cpu": os.environ.get("EACHPROMPT_IMAGE_CPU", "ghcr.io/eachprompt/cpu:0.1.0"),
-    "rollout": os.environ.get("EACHPROMPT_IMAGE_ROLLOUT", "ghcr.io/eachprompt/rollout:0.1.0"),
-    "trainer": os.environ.get("EACHPROMPT_IMAGE_TRAINER", "ghcr.io/eachprompt/trainer:0.1.0"),
+    kind: environment.read(
+        f"EACHPROMPT_IMAGE_{kind.upper()}", f"ghcr.io/eachprompt/{kind}:0.1.0", environment.image
+    )
+    for kind in ("cpu", "rollout", "trainer")
 }
 """One image per kind of machine (see containers/); name yours by tag or digest when registering."""
-
-
-def _at_least_one(variable: str) -> int:
-    """Read a count from the environment; 1 where nobody says otherwise.
-
-    Raises:
-        SettingsError: it is no count.
-    """
-    text = os.environ.get(variable, "1")
-    if not text.isdecimal() or int(text) < 1:
-        raise SettingsError(f"{variable} is '{text}'; give a whole number from 1 on")
-    return int(text)
-
-
-NODES = _at_least_one("EACHPROMPT_NODES")
+NODES = environment.read("EACHPROMPT_NODES", "1", environment.positive)
 """Nodes of every stage that may have several; more than one needs Kubeflow's training operator."""
-PROCESSES = _at_least_one("EACHPROMPT_PROCESSES")
+PROCESSES = environment.read("EACHPROMPT_PROCESSES", "1", environment.positive)
 """Processes of such a stage on each of its nodes: one per GPU that trains.
 
 Both are read when the workflows are registered, as the images are, and travel with the pods.

@@ -7,7 +7,6 @@ selects the checkpoint that RL starts from.
 
 import json
 import shutil
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -26,7 +25,7 @@ from tasks.engines.protocols import Request, RolloutEngine, Sampling, TokenBatch
 from tasks.engines.select import open_rollout, open_trainer
 from tasks.interchange.readiness import demonstrations_of
 from tasks.sft.dataset import batches, encode, split_validation
-from tasks.store.files import canonical_json, write_bytes
+from tasks.store.files import canonical_json, scratch_folder, write_bytes
 
 ENTROPY_MAX_NEW_TOKENS = 64
 WEIGHT_DECAY = 0.1
@@ -144,16 +143,16 @@ def fine_tune(
     """Yield every epoch's report; once exhausted, the chosen model and the report are written."""
     demonstrations = read_table(curated / "demonstrations.parquet", Demonstration)
     rows = demonstrations_of(parent, demonstrations)
-    with tempfile.TemporaryDirectory(dir=model_out.parent, prefix=".epochs.") as scratch:
+    with scratch_folder(model_out.parent, ".epochs.") as scratch:
         reports: list[EpochReport] = []
-        for report in epochs(Course(settings, rows, base, Path(scratch))):
+        for report in epochs(Course(settings, rows, base, scratch)):
             reports.append(report)
             yield report
         window = scaled_window(settings.entropy_window, len(load_tokenizer(base)))
         best = choose_checkpoint(
             [report.entropy for report in reports], [report.val_loss for report in reports], window
         )
-        shutil.copytree(Path(scratch) / str(best + 1), model_out, dirs_exist_ok=True)
+        shutil.copytree(scratch / str(best + 1), model_out, dirs_exist_ok=True)
     marked = [
         report.model_copy(update={"chosen": index == best}) for index, report in enumerate(reports)
     ]

@@ -5,16 +5,21 @@ the same file system, fsynced, then renamed, so that a reader sees the whole thi
 or nothing.
 """
 
+import fcntl
 import hashlib
 import json
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from pydantic import BaseModel
+
+_SWEEP_AFTER_S = 60.0
+"""Younger folders may belong to a process that has not locked them yet."""
 
 
 def sha256_bytes(payload: bytes) -> str:
@@ -77,18 +82,53 @@ def link_folder(source: Path, target: Path) -> None:
 
 
 @contextmanager
+def scratch_folder(parent: Path, prefix: str) -> Iterator[Path]:
+    """Yield a temporary folder, removed when the block ends.
+
+    If the process is killed, the folder stays and its lock is freed, so that `sweep` removes it.
+
+    Args:
+        parent: is created if it is not there.
+        prefix: of the folder's name; starts with a dot.
+    """
+    parent.mkdir(parents=True, exist_ok=True)
+    temporary = Path(tempfile.mkdtemp(dir=parent, prefix=prefix))
+    lock = os.open(temporary, os.O_RDONLY)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield temporary
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+        os.close(lock)
+
+
+def sweep(parent: Path) -> None:
+    """Remove the temporary folders directly below `parent` whose process was killed."""
+    for folder in parent.glob(".*"):
+        try:
+            if time.time() - folder.stat().st_mtime < _SWEEP_AFTER_S:
+                continue
+            handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        except OSError:  # gone by now, another user's, or no folder
+            continue
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(folder, ignore_errors=True)
+        except BlockingIOError:  # its process runs
+            continue
+        finally:
+            os.close(handle)
+
+
+@contextmanager
 def staged_folder(target: Path) -> Iterator[Path]:
     """Yield a temporary folder that becomes `target` when the block ends without error.
 
     If `target` exists by then, the new folder is thrown away: whoever came first wins.
     """
-    target.parent.mkdir(parents=True, exist_ok=True)
-    temporary = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}."))
-    try:
+    with scratch_folder(target.parent, f".{target.name}.") as temporary:
         yield temporary
         install_folder(temporary, target)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
 
 
 def install_folder(temporary: Path, target: Path) -> None:

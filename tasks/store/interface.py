@@ -87,16 +87,17 @@ def store_at(uri: str) -> Store:
     Raises:
         SettingsError: neither a path nor s3://bucket/..., or with credentials.
     """
-    if has_credentials(uri):
-        raise SettingsError(
-            f"{redacted(uri)} has credentials in it, which would be recorded. Leave them out and "
-            "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."
-        )
     if _BUCKET.match(uri):
+        if has_credentials(uri):
+            raise SettingsError(
+                f"{redacted(uri)} has credentials in it, which would be recorded. Leave them out "
+                "and set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."
+            )
         return S3Store(uri.rstrip("/"))
     if _SCHEME.match(uri):
         raise SettingsError(
-            f"{uri} is neither a path nor s3://bucket/prefix. Copy what lies there to one of them; "
-            "a service with the interface of S3 is reached by s3:// and AWS_ENDPOINT_URL."
+            f"{redacted(uri)} is neither a path nor s3://bucket/prefix. Copy what lies there to "
+            "one of them; a service with the interface of S3 is reached by s3:// and "
+            "AWS_ENDPOINT_URL."
         )
     return LocalStore(uri)

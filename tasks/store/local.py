@@ -1,11 +1,7 @@
 """Stores in a folder of the local disk."""
 
-import fcntl
 import json
-import os
 import shutil
-import tempfile
-import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,9 +15,6 @@ from tasks.store.manifest import MANIFEST, folder_manifest, verify_folder
 STORE_MARK = "store.json"
 MIN_FREE_BYTES = 256 * 2**20
 """A run of the embedded default writes about a quarter of this."""
-_NEW_OBJECT = ".new."
-_SWEEP_AFTER_S = 60.0
-"""Younger folders may belong to a process that has not locked them yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +46,7 @@ class LocalStore:
                 )
             if not mark.exists():
                 files.create_bytes(mark, files.canonical_json({"id": uuid.uuid4().hex}))
-            _sweep(folder / "objects")
+            files.sweep(folder / "objects")
             return str(json.loads(mark.read_bytes())["id"])
         except OSError as error:
             raise SettingsError(
@@ -134,13 +127,8 @@ def new_object(folder: Path) -> Iterator[tuple[Path, Committed]]:
     A block that ends with an error, or a process that dies, commits nothing.
     """
     objects = folder / "objects"
-    objects.mkdir(parents=True, exist_ok=True)
     committed = Committed()
-    temporary = Path(tempfile.mkdtemp(dir=objects, prefix=_NEW_OBJECT))
-    lock = os.open(temporary, os.O_RDONLY)
-    try:
-        # Whoever opens the store next sees by the lock that this folder is not rubbish.
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with files.scratch_folder(objects, ".new.") as temporary:
         yield temporary, committed
         (temporary / MANIFEST).unlink(missing_ok=True)
         manifest = folder_manifest(temporary)
@@ -153,24 +141,3 @@ def new_object(folder: Path) -> Iterator[tuple[Path, Committed]]:
             files.write_bytes(temporary / MANIFEST, manifest)
             files.install_folder(temporary, target)
         committed.uri, committed.digest = str(target), digest
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
-        os.close(lock)
-
-
-def _sweep(objects: Path) -> None:
-    """Remove unfinished objects whose process is dead."""
-    for folder in objects.glob(f"{_NEW_OBJECT}*"):
-        try:
-            if time.time() - folder.stat().st_mtime < _SWEEP_AFTER_S:
-                continue
-            handle = os.open(folder, os.O_RDONLY)
-        except FileNotFoundError:
-            continue
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            shutil.rmtree(folder, ignore_errors=True)
-        except BlockingIOError:
-            continue
-        finally:
-            os.close(handle)

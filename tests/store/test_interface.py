@@ -115,7 +115,7 @@ def test_a_path_is_local_and_s3_is_not(tmp_path):
         "https://host/store",
         "http://host/store",
         "hf://datasets/a",
-        "abfss://a@b/c",
+        "abfss://b/c",
         "file:///tmp/store",
         "S3://bucket/store",
         "s3a://bucket/store",

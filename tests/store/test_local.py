@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tasks.errors import DataError, SettingsError, TamperError
-from tasks.store import local
+from tasks.store import files, local
 from tasks.store.files import sha256_bytes
 from tasks.store.local import Committed, LocalStore, new_object
 from tasks.store.manifest import MANIFEST
@@ -53,24 +53,52 @@ def test_a_block_that_fails_commits_nothing(tmp_path):
     assert set() == names(tmp_path / "objects")
 
 
-def test_a_killed_process_leaves_no_object_and_its_rubbish_is_swept(tmp_path):
+def test_a_killed_process_leaves_no_object_and_its_temporary_folders_are_swept(tmp_path):
     script = """
 import os, sys
 from pathlib import Path
-from tasks.store import local
-with local.new_object(Path(sys.argv[1])) as (folder, committed):
-    (folder / "a").write_text("half")
+from tasks.store import files, local
+store = Path(sys.argv[1])
+with (
+    local.new_object(store) as (folder, _),
+    files.scratch_folder(store / "objects", ".epochs.") as epochs,
+    files.staged_folder(store / "objects" / "0123") as staged,
+):
+    for half in (folder, epochs, staged):
+        (half / "a").write_text("half")
     os._exit(9)
 """
     root = Path(local.__file__).parents[2]
+    objects = tmp_path / "objects"
     subprocess.run([sys.executable, "-c", script, str(tmp_path)], cwd=root, check=False)
-    (left,) = (tmp_path / "objects").iterdir()
-    with new_object(tmp_path) as (living, _):
-        for folder in (left, living):
+    assert 3 == len(list(objects.iterdir()))
+    with (
+        new_object(tmp_path) as (new, _),
+        files.scratch_folder(objects, ".epochs.") as epochs,
+        files.staged_folder(objects / "4567") as staged,
+    ):
+        for folder in objects.iterdir():
             os.utime(folder, (0, 0))
+        young = objects / ".young.1"
+        young.mkdir()
         LocalStore(str(tmp_path)).open()
 
-        assert {living.name} == names(tmp_path / "objects")
+        assert {new.name, epochs.name, staged.name, young.name} == names(objects)
+
+
+def test_the_sweep_follows_no_link_and_touches_no_object(tmp_path):
+    made = Path(commit(tmp_path / "store", {"a": b"abc"}).uri)
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "a").write_text("kept")
+    (made.parent / ".link").symlink_to(outside)
+    for folder in (made, outside):
+        os.utime(folder, (0, 0))
+
+    files.sweep(made.parent)
+
+    assert {"a"} == names(outside)
+    assert {"a", MANIFEST} == names(made)
 
 
 def test_a_link_is_refused_because_its_target_could_change(tmp_path):

@@ -24,7 +24,7 @@ PREFILL_TOKENS = 8192
 CPU_EXPERT_WIDTH = 32
 """vLLM's CPU kernel pads narrower experts, and padded experts cannot be updated."""
 DTYPES = {Precision.FP32: "float32", Precision.BF16: "bfloat16", Precision.FP8: "bfloat16"}
-KEPT_WHOLE = ("lm_head", "re:.*embed_tokens", "re:.*\\.mlp\\.gate$")
+FP8_IGNORED_LAYERS = ("lm_head", "re:.*embed_tokens", "re:.*\\.mlp\\.gate$")
 """Layers never quantised to fp8, in addition to norms: head, embeddings, routers."""
 
 
@@ -98,7 +98,7 @@ def engine_options(
     }
     if precision is Precision.FP8:
         options["quantization"] = "fp8_per_block"
-        options["quantization_config"] = {"ignore": [*KEPT_WHOLE, *fp8_ignored_layers]}
+        options["quantization_config"] = {"ignore": [*FP8_IGNORED_LAYERS, *fp8_ignored_layers]}
     return options | (_gpu_options(facts, layout) if on_gpu else _cpu_options())
 
 

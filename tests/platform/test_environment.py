@@ -1,0 +1,63 @@
+"""A wrong environment variable is one line with exit code 2, whatever imports the module."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tasks.platform import environment
+
+ROOT = Path(__file__).parents[2]
+PYFLYTE = [str(Path(sys.executable).with_name("pyflyte")), "run"]
+COUNT = "give a whole number from 1 on"
+
+
+@pytest.mark.parametrize("text", ["two", "0", "-1", "1.5", "", " 1", "\u0661", "1_000"])
+def test_a_count_is_a_whole_number_from_one_on(text):
+    with pytest.raises(ValueError, match=COUNT):
+        environment.positive(text)
+
+
+@pytest.mark.parametrize("text", ["", " ", "a b", "a\n"])
+def test_an_image_is_one_word(text):
+    with pytest.raises(ValueError, match="name an image by tag or digest"):
+        environment.image(text)
+
+
+def test_an_unset_variable_has_its_default(monkeypatch):
+    monkeypatch.delenv("EACHPROMPT_NODES", raising=False)
+
+    assert 3 == environment.read("EACHPROMPT_NODES", "3", environment.positive)
+
+
+@pytest.mark.parametrize(
+    ("command", "variable", "value", "allowed"),
+    [
+        ([sys.executable, "-c", "import tasks.platform.resources"], "EACHPROMPT_NODES", "x", COUNT),
+        ([*PYFLYTE, "workflows/audit.py", "audit"], "EACHPROMPT_PROCESSES", "0", COUNT),
+        ([*PYFLYTE, "workflows/ablation.py", "ablation"], "EACHPROMPT_SEEDS", "abc", COUNT),
+        (
+            [*PYFLYTE, "workflows/ablation.py", "ablation"],
+            "EACHPROMPT_VARIANTS",
+            "gpso",
+            "there is no variant 'gpso'; choose from",
+        ),
+    ],
+    ids=lambda value: value if isinstance(value, str) else value[-1],
+)
+def test_a_wrong_variable_ends_a_command_with_one_line(tmp_path, command, variable, value, allowed):
+    done = subprocess.run(
+        command,
+        cwd=ROOT,
+        env=os.environ | {variable: value, "PYTHONPATH": str(ROOT), "HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert 2 == done.returncode, done.stderr
+    lines = [line for line in done.stderr.splitlines() if "Warning" not in line and line.strip()]
+    assert 1 == len(lines), lines
+    assert lines[0].startswith(f"SettingsError: {variable} is {value!r}; {allowed}")
