@@ -9,7 +9,7 @@ rollouts        Rollout, RouterTrace, RolloutGroup: sampled responses and their 
 verdicts        Verdict: a score with its reason, or an abstention with its reason
 artifacts       CheckpointRef, DatasetRef, ReportRef, StoreRef, Execution: passed between tasks
 samples         SampleResult: one evaluated response with its verdict (written by evaluation)
-intake          InboxFile, Watermark, Intake, Decision: new raw files and the retraining decision
+intake          InboxFile, Processed, Intake, Decision: new raw files and the retraining decision
 statements      Statement: which code and inputs made which outputs (one per executed stage)
 reports         StepReport, EvaluationReport, StageReport, ReleaseManifest
 audits          AuditReport, Finding: what an audit of the chain found

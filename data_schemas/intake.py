@@ -1,4 +1,4 @@
-"""The files in a retraining inbox, and how far it has been read."""
+"""The files in a retraining inbox, and what became of them."""
 
 from enum import StrEnum
 from typing import Self
@@ -16,48 +16,74 @@ class InboxFile(BaseModel):
 
     key: str = Field(min_length=1, description="path below the inbox, with forward slashes")
     uri: str = Field(description="absolute path or s3://bucket/key")
-    modified: float = Field(description="Unix time it arrived, seconds")
     bytes: int = Field(ge=0)
-    fingerprint: str = Field(description="changes with the content: ETag, or size and mtime")
+    fingerprint: str = Field(description="of the content: sha256, or the ETag of S3")
+    refusals: int = Field(default=0, ge=0, description="refused models it was part of")
 
 
-class Watermark(BaseModel):
-    """How far an inbox has been read. Initially `modified` is 0 and the key is empty."""
+class Fate(StrEnum):
+    """What became of a processed file."""
+
+    TRAINED = "trained"
+    """Part of a released model."""
+    SKIPPED = "skipped"
+    """Nothing to learn from it."""
+    REFUSED = "refused"
+    """Part of a model that the release gate refused; used again with the next new files."""
+
+
+class ProcessedFile(BaseModel):
+    """A file that is not new any more, as long as its content stays the same."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    modified: float = Field(default=0.0, description="arrival of the newest processed file")
-    key: str = Field(default="", description="that file")
-    recent: tuple[InboxFile, ...] = Field(
-        default=(), description="files processed near the mark, by key"
-    )
+    key: str
+    fingerprint: str
+    fate: Fate
+    refusals: int = Field(ge=0, description="refused models it was part of")
+    execution: str = Field(description="that processed it last")
+
+
+class Processed(BaseModel):
+    """All processed files of an inbox, by key."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    files: tuple[ProcessedFile, ...] = ()
 
 
 class TakenFile(BaseModel):
-    """One file of an intake, with the number of rows per outcome."""
+    """One file that was copied out of the inbox."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     uri: str
+    adapter: str = Field(description="of curation, that reads it")
     copy_name: str = Field(description="below the intake's folder")
     sha256: str
     bytes: int
-    rows: int
-    valid: int
-    fresh: int = Field(description="valid rows that the released model was not trained on")
+    refusals: int = Field(description="refused models it was part of; 0 = a new file")
 
 
 class Intake(BaseModel):
-    """All new files of an inbox; intake.json. rows = valid + quarantined, valid = fresh + known."""
+    """The files of a retraining; intake.json."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     inbox: str
     files: tuple[TakenFile, ...]
+    left: dict[str, str] = Field(description="key -> why the file is left for a later run")
+
+
+class Counted(BaseModel):
+    """What curation made of the files."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
     rows: int
-    valid: int
-    fresh: int
-    quarantined: dict[str, int] = Field(description="rows per reason")
+    problems: int = Field(description="that can be trained on")
+    fresh: int = Field(description="problems that the released model does not know")
+    refused: dict[str, int] = Field(description="items dropped or quarantined, per reason")
 
 
 class Outcome(StrEnum):
@@ -66,9 +92,9 @@ class Outcome(StrEnum):
     LEARN = "learn"
     """Train on them."""
     WAIT = "wait"
-    """Not enough yet: leave the watermark, look at them again with the next ones."""
+    """Not enough yet: look at them again with the next ones."""
     SKIP = "skip"
-    """Nothing to learn from them: advance the watermark past them."""
+    """Nothing to learn from them: do not look at them again."""
 
 
 class Decision(BaseModel):
@@ -78,6 +104,17 @@ class Decision(BaseModel):
 
     outcome: Outcome
     reason: str
+
+
+class Examination(BaseModel):
+    """The decision on the rows of new files and, if they are worth grading, the curated set."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    decision: Decision
+    curated: DatasetRef | None = Field(
+        description="None if nothing is graded; the decision has the reason"
+    )
 
 
 class Lesson(BaseModel):

@@ -161,6 +161,20 @@ SINGLE_NODE = _large("eachprompt-single-node", _NODE, prompts=128, tokens=16_384
 Register with EACHPROMPT_PROCESSES=8: SFT, grading, RL and evaluation are then eight processes.
 """
 
+NIGHTLY_SINGLE_NODE = RetrainSettings(
+    inbox="s3://eachprompt/inbox",
+    min_rows=512,  # four steps of 128 prompts; fewer wait for the next night
+    curation=SINGLE_NODE.curation,  # its sources are not read: the inbox is the source
+    grading=SINGLE_NODE.grading.model_copy(
+        # What the released model already solves is counted, not dropped.
+        update={"drop_at_or_above": NIGHTLY.grading.drop_at_or_above, "max_problems": 10_000}
+    ),
+    rl=_reinforcement(NIGHTLY.rl, _NODE, prompts=128, tokens=16_384, steps=40),
+    evaluation=SINGLE_NODE.evaluation,
+    release=SINGLE_NODE.release,
+)
+"""Retraining of SINGLE_NODE's release on the same machines; the number of steps is a guess."""
+
 FULL_SCALE = _large("eachprompt-full-scale", _CLUSTER, prompts=512, tokens=32_768, steps=1000)
 """256 H100s: the profile published for CompassMax-V3-Thinking (spec A.3).
 

@@ -6,7 +6,8 @@
     ├── DataError (ValueError)        the producer of the data: fix or quarantine it; never retried
     │   └── TamperError               somebody changed a committed object; the message names it
     ├── EngineError (RuntimeError)    nobody: a machine failed; Flyte retries it
-    │   └── Preempted                 SIGTERM; the step is finished or abandoned; Flyte retries it
+    │   ├── Preempted                 SIGTERM; the step is finished or abandoned; Flyte retries it
+    │   └── DiskFullError             a disk has no space left; a retry helps on another machine
     └── JudgeError (RuntimeError)     no verdict; left out and counted, never scored 0
 
 To add one: inherit the branch whose reader can act, keep it picklable (message only),
@@ -40,6 +41,10 @@ class EngineError(PipelineError, RuntimeError):
 
 class Preempted(EngineError):
     """The task was told to stop; its last committed step is safe."""
+
+
+class DiskFullError(EngineError):
+    """A disk has no space left."""
 
 
 class JudgeError(PipelineError, RuntimeError):

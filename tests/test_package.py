@@ -1,5 +1,6 @@
 """What would be registered on a cluster, read back from the protobufs pyflyte writes."""
 
+import itertools
 import os
 import subprocess
 import sys
@@ -13,9 +14,10 @@ import pytest
 from flyteidl.admin.launch_plan_pb2 import LaunchPlan
 from flyteidl.admin.task_pb2 import TaskSpec
 from flyteidl.admin.workflow_pb2 import WorkflowSpec
+from flyteidl.core.execution_pb2 import WorkflowExecution
 
 from data_schemas import presets
-from data_schemas.settings import PipelineSettings
+from data_schemas.settings import PipelineSettings, RetrainSettings
 from tasks.ablation.variants import VARIANTS
 from tasks.platform import resources
 from tasks.platform.cache_version import code_digest
@@ -36,6 +38,7 @@ def package(tmp_path_factory):
     environment = os.environ | {
         "HOME": str(folder),
         "EACHPROMPT_IMAGE_ROLLOUT": ROLLOUT_IMAGE,
+        "EACHPROMPT_NOTIFY": "people@shop.example",
     }
     done = subprocess.run(
         command, cwd=folder, env=environment, capture_output=True, text=True, check=False
@@ -205,12 +208,14 @@ def test_the_study_trains_and_examines_every_variant_with_every_seed(workflows):
     assert 1 == called["tabulate"]
 
 
-def test_retraining_asks_twice_whether_it_is_worth_it(workflows):
+def test_retraining_asks_three_times_whether_it_is_worth_it(workflows):
     nodes = workflows["workflows.retrain.retrain"].template.nodes
     questions = [node for node in nodes if node.HasField("branch_node")]
 
-    assert ["worth_grading", "worth_learning"] == [node.metadata.name for node in questions]
-    assert questions[0].id in questions[1].upstream_node_ids
+    names = ["worth_reading", "worth_grading", "worth_learning"]
+    assert names == [node.metadata.name for node in questions]
+    for before, after in itertools.pairwise(questions):
+        assert before.id in after.upstream_node_ids
 
 
 @pytest.mark.parametrize(
@@ -232,11 +237,38 @@ def test_a_launch_plan_carries_its_preset_whole(plans, name, preset):
     assert preset == PipelineSettings.model_validate(msgpack.unpackb(packed, strict_map_key=False))
 
 
-def test_retraining_runs_every_night(plans):
+def test_retraining_runs_every_night_on_a_large_preset_that_an_execution_may_change(plans):
     plan = plans["nightly_retrain"].spec
+    inputs = plan.default_inputs.parameters
 
     assert plan.entity_metadata.schedule.cron_schedule.schedule == "0 3 * * *"
     assert plan.workflow_id.name == "workflows.retrain.retrain"
+    packed = inputs["settings"].default.scalar.binary.value
+    assert presets.NIGHTLY_SINGLE_NODE == RetrainSettings.model_validate(
+        msgpack.unpackb(packed, strict_map_key=False)
+    )
+    assert {"settings", "inbox", "model", "store"} == inputs.keys()
+    assert not plan.fixed_inputs.literals
+    assert presets.SINGLE_NODE.release.name == presets.NIGHTLY_SINGLE_NODE.release.name
+
+
+def test_who_is_named_at_registration_is_told_how_the_night_ended(plans):
+    (notice,) = plans["nightly_retrain"].spec.entity_metadata.notifications
+    phases = {WorkflowExecution.Phase.Name(phase) for phase in notice.phases}
+
+    assert ["people@shop.example"] == list(notice.email.recipients_email)
+    assert {"SUCCEEDED", "FAILED", "ABORTED", "TIMED_OUT"} == phases
+
+
+def test_no_launch_plan_keeps_its_store_in_a_pod(plans):
+    stores = {
+        name: plan.spec.default_inputs.parameters["store"].default.scalar.primitive.string_value
+        for name, plan in plans.items()
+        if "." not in name
+    }
+
+    assert "cpu_smoke" in stores
+    assert not [name for name, store in stores.items() if not store.startswith("s3://")]
 
 
 def test_the_code_that_is_shipped_is_whole(package):

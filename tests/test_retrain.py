@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from data_schemas.intake import Fate
 from data_schemas.prompts import Domain
 from data_schemas.rl_settings import RLSettings
 from data_schemas.settings import (
@@ -24,6 +25,7 @@ from tasks.foundation.task import ingest_base
 from tasks.intake.task import open_store
 from tasks.lineage.lookup import Lookup
 from tasks.release.task import release
+from tasks.retraining.processed import load
 from workflows.retrain import retrain
 
 MODEL = "models:/eachprompt-tiny@released"
@@ -81,33 +83,81 @@ def released(tmp_path_factory):
         curated = curate(settings=CURATION, raw=raw, base=base, **where)
         held_out = evaluate(settings=EVALUATION, name="base", model=base, curated=curated, **where)
         progression = compare(settings=EVALUATION, candidate=held_out, parents=[held_out], **where)
-        release(settings=RELEASE, candidate=base, progression=progression, **where)
-        yield folder, store
+        releasing = {"settings": RELEASE, "candidate": base, "progression": progression, **where}
+        release(**releasing)
+        yield folder, store, releasing
+
+
+def released_version(store):
+    return Lookup(store.tracking_uri).version(MODEL)
 
 
 def test_new_rows_end_in_a_promoted_model_or_in_a_reason(released):
-    folder, store = released
+    folder, store, releasing = released
     inbox = folder / "inbox"
-    rows = fresh_rows(folder / "elsewhere", 40)
-    drop(inbox, "monday.jsonl", [*rows, {"domain": "maths"}])
+    rows = fresh_rows(folder / "elsewhere", 80)
+    first = released_version(store).tags["statement"]
+    drop(inbox, "monday.jsonl", [*rows[:40], {"domain": "maths"}])
 
-    page = retrain(settings=settings(inbox), store=store.uri)
+    promoted = retrain(settings=settings(inbox), store=store.uri)
 
-    version = Lookup(store.tracking_uri).version(MODEL)
-    assert page.endswith(".html")
-    assert Path(page).exists()
+    version = released_version(store)
+    assert promoted.startswith("Promoted: version ")
+    assert "trained on 1 files (monday.jsonl). Why it was trained: 41 rows in 1 files; " in promoted
+    assert "Drift: " in promoted
+    assert "Graded: of " in promoted
+    assert Path(promoted.rpartition(" ")[2]).exists()
     assert "2" == version.number
     assert audit(MODEL, store.tracking_uri, store.uri).proved
 
     again = retrain(settings=settings(inbox), store=store.uri)
 
-    assert again.startswith("Not retrained: nothing new in ")
+    assert f"Not retrained: nothing new in {inbox}." == again
+
+    # Killed after the release and before its files were recorded.
+    for path in Path(store.uri, "inboxes").glob("*.json"):
+        path.unlink()
+    known = retrain(settings=settings(inbox), store=store.uri)
+
+    assert "problems are duplicates of what the released model was trained or" in known
+    assert [Fate.SKIPPED] == [file.fate for file in load(store.uri, str(inbox)).files]
 
     drop(inbox, "tuesday.jsonl", [{"domain": "maths"}, *rows[:2]])
     rubbish = retrain(settings=settings(inbox), store=store.uri)
 
-    assert "3 new rows in 1 files, 2 of them valid (schema 1); min_rows asks for 8" in rubbish
-    assert version == Lookup(store.tracking_uri).version(MODEL)
+    assert "3 rows in 1 files; not usable: schema 1" in rubbish
+    assert "min_rows asks for 8" in rubbish
+    assert version == released_version(store)
+
+    # A run that began before the first one was promoted.
+    release(**releasing, replaces=first)
+
+    assert version == released_version(store)
+
+
+def test_rows_of_a_refused_model_are_kept_for_the_next_new_file(released):
+    folder, store, _ = released
+    inbox = folder / "strict"
+    rows = fresh_rows(folder / "other", 80)[40:]
+    drop(inbox, "monday.jsonl", rows)
+    strict = settings(inbox).model_copy(
+        update={"release": RELEASE.model_copy(update={"min_gain": 1.0})}
+    )
+    before = released_version(store)
+
+    refused = retrain(settings=strict, store=store.uri)
+
+    assert "Refused by the release gate: a model trained on 1 files (monday.jsonl)." in refused
+    assert "Its rows are used again with the next new file." in refused
+    assert before == released_version(store)
+    alone = retrain(settings=strict, store=store.uri)
+    assert "nothing new in" in alone
+    assert "1 files of refused models are kept and used with the next new one" in alone
+    drop(inbox, "tuesday.jsonl", [{"domain": "maths"}])
+    waiting = retrain(
+        settings=strict.model_copy(update={"min_rows": 1000}), inbox=str(inbox), store=store.uri
+    )
+    assert "rows in 2 files, 1 of them used again after a refused model" in waiting
 
 
 def test_without_a_released_model_there_is_nothing_to_retrain(tmp_path):

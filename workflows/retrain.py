@@ -2,8 +2,8 @@
 
     pyflyte run workflows/retrain.py retrain
 
-New files -> checked rows -> enough of them? -> curate, grade -> does the released model fail some?
--> one phase of RL -> evaluate -> gate. If either answer is no, the run ends with the reason.
+New files -> curate -> enough of them? -> grade -> does the released model fail some?
+-> one phase of RL -> evaluate -> gate. If any answer is no, the run ends with the reason.
 
 """
 
@@ -11,7 +11,7 @@ from typing import cast
 
 from data_schemas import presets
 from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, StoreRef
-from data_schemas.intake import InboxFile, Lesson
+from data_schemas.intake import Decision, InboxFile, Lesson
 from data_schemas.settings import RetrainSettings
 from tasks.curation.task import curate, grade
 from tasks.evaluation.task import evaluate
@@ -21,11 +21,14 @@ from tasks.platform.shell import either, subworkflow
 from tasks.report.task import retrain_summary
 from tasks.retraining.task import (
     Assessed,
+    Examined,
     assess_learning_value,
     conclude,
+    examine_rows,
     find_start,
     record_skip,
     scan_inbox,
+    skip_curation,
     skip_grading,
 )
 from workflows.parts.reinforcement import reinforcement
@@ -33,10 +36,53 @@ from workflows.parts.releasing import releasing
 
 
 @subworkflow
+def examine(
+    settings: RetrainSettings,
+    files: Decision,
+    raw: DatasetRef,
+    start: CheckpointRef,
+    known: list[DatasetRef],
+    held_out: DatasetRef,
+    store: StoreRef,
+    execution: Execution,
+) -> Examined:
+    """Curate new files, and count the rows that the released model does not know."""
+    curated = curate(
+        settings=settings.curation,
+        raw=raw,
+        base=start,
+        store=store,
+        execution=execution,
+        held_out_from=held_out,
+    )
+    return examine_rows(settings=settings, files=files, curated=curated, known=known, store=store)
+
+
+@subworkflow
+def study(
+    settings: RetrainSettings,
+    rows: Decision,
+    curated: DatasetRef,
+    start: CheckpointRef,
+    store: StoreRef,
+    execution: Execution,
+) -> Assessed:
+    """Grade new rows, and decide whether they are worth training on."""
+    graded = grade(
+        settings=settings.grading, curated=curated, start=start, store=store, execution=execution
+    )
+    return assess_learning_value(
+        settings=settings, rows=rows, curated=curated, graded=graded, store=store
+    )
+
+
+@subworkflow
 def promote(
     settings: RetrainSettings,
     lesson: Lesson,
+    decision: Decision,
     start: CheckpointRef,
+    replaces: str,
     files: list[InboxFile],
     store: StoreRef,
     execution: Execution,
@@ -66,6 +112,7 @@ def promote(
         candidate=trained.model,
         held_out_evaluation=trained.evaluation,
         parents=[before],
+        replaces=replaces,
         store=store,
         execution=execution,
     )
@@ -77,74 +124,87 @@ def promote(
         store=store,
         execution=execution,
     )
-    return conclude(settings=settings, page=page, files=files, store=store)
-
-
-@subworkflow
-def study(
-    settings: RetrainSettings,
-    raw: DatasetRef,
-    start: CheckpointRef,
-    held_out: DatasetRef,
-    store: StoreRef,
-    execution: Execution,
-) -> Assessed:
-    """Curate and grade new rows, and decide whether they are worth training on."""
-    curated = curate(
-        settings=settings.curation,
-        raw=raw,
-        base=start,
+    return conclude(
+        settings=settings,
+        page=page,
+        decision=decision,
+        candidate=judged.model,
+        files=files,
         store=store,
         execution=execution,
-        held_out_from=held_out,
     )
-    graded = grade(
-        settings=settings.grading, curated=curated, start=start, store=store, execution=execution
-    )
-    return assess_learning_value(settings=settings, curated=curated, graded=graded, store=store)
 
 
 @entry_point
-def retrain(settings: RetrainSettings = presets.NIGHTLY, store: str = "runs") -> str:
+def retrain(
+    settings: RetrainSettings = presets.NIGHTLY,
+    inbox: str = "",
+    model: str = "",
+    store: str = "runs",
+) -> str:
     """Train the released model on new rows, and promote the result only through the gate.
 
     Args:
         settings: inbox, thresholds and stages; only fields that differ need to be given.
+        inbox: folder or s3:// prefix; replaces that of the settings.
+        model: registered model; replaces release.name of the settings.
         store: where the released model and its lineage are.
 
     Returns:
-        The HTML report, or why nothing was trained.
+        What became of the new files and why, with the HTML report of a trained model.
     """
     run, execution = open_store(store=store, workflow="retrain")
-    start = find_start(settings=settings, store=run)
-    news = scan_inbox(settings=settings, known=start.known, store=run, execution=execution)
+    start = find_start(settings=settings, from_inbox=inbox, model=model, store=run)
+    news = scan_inbox(settings=start.settings, store=run, execution=execution)
     # In sequence, not nested: flytekit executes both sides of a nested conditional.
     found = either(
-        "worth_grading",
+        "worth_reading",
         news.is_enough,
-        lambda: study(
-            settings=settings,
+        lambda: examine(
+            settings=start.settings,
+            files=news.decision,
             raw=news.raw,
             start=start.model,
+            known=start.known,
             held_out=start.held_out,
             store=run,
             execution=execution,
         ),
-        lambda: skip_grading(decision=news.decision),
+        lambda: skip_curation(decision=news.decision),
+    )
+    assessed = either(
+        "worth_grading",
+        found.is_enough,
+        lambda: study(
+            settings=start.settings,
+            rows=found.examination.decision,
+            # This branch runs only if there is one.
+            curated=cast("DatasetRef", found.examination.curated),
+            start=start.model,
+            store=run,
+            execution=execution,
+        ),
+        lambda: skip_grading(decision=found.examination.decision),
     )
     return either(
         "worth_learning",
-        found.is_worth,
+        assessed.is_worth,
         lambda: promote(
-            settings=settings,
-            # This branch runs only if there is one.
-            lesson=cast("Lesson", found.assessment.lesson),
+            settings=start.settings,
+            # As above.
+            lesson=cast("Lesson", assessed.assessment.lesson),
+            decision=assessed.assessment.decision,
             start=start.model,
+            replaces=start.release,
             files=news.files,
             store=run,
             execution=execution,
         ),
         lambda: record_skip(
-            settings=settings, decision=found.assessment.decision, files=news.files, store=run
+            settings=start.settings,
+            decision=assessed.assessment.decision,
+            files=news.files,
+            store=run,
+            execution=execution,
         ),
     )

@@ -1,5 +1,8 @@
 """Adapters for instructions (IFEval, M-IFEval), rows in our schema, and the sample world."""
 
+import json
+
+from data_schemas.demonstrations import Demonstration
 from data_schemas.prompts import Domain, Message, Problem, Role
 from tasks.curation import sample_world
 from tasks.curation.items import Item
@@ -56,20 +59,29 @@ def _instructions(row: RawRow, source: str, language: str, prefix: str) -> list[
 
 
 def prompt_jsonl(row: RawRow) -> list[Item]:
-    """Read a row that has the fields of Problem; `answer` may also be a JSON object.
+    """Read a row that has the fields of Problem or, with a `response`, of Demonstration.
 
+    `prompt` may stand for `messages` with one turn of the user, and `answer` may be a JSON object.
+    Cells of a CSV file are text: an empty one counts as missing, and `messages` is JSON.
     `source` and `source_row` are always overwritten: a row cannot declare its own origin.
     """
-    fields = dict(row.fields)
+    fields = {name: value for name, value in row.fields.items() if value != ""}
     key = fields.get("id", row.key)
-    answer = fields.get("answer")
-    if not isinstance(answer, str):
-        fields["answer"] = canonical_json(answer).decode()
+    if "prompt" in fields and "messages" not in fields:
+        fields["messages"] = [{"role": "user", "content": fields.pop("prompt")}]
+    if isinstance(fields.get("messages"), str):
+        fields["messages"] = json.loads(str(fields["messages"]))
     fields |= {
         "id": key if str(key).startswith("prompt_jsonl/") else f"prompt_jsonl/{key}",
         "source": "prompt_jsonl",
         "source_row": row.source_row,
     }
+    if "response" in fields:
+        demonstration = Demonstration.model_validate(fields)
+        return [Item(demonstration, demonstration.prompt_text)]
+    answer = fields.get("answer")
+    if not isinstance(answer, str):
+        fields["answer"] = canonical_json(answer).decode()
     problem = Problem.model_validate(fields)
     return [Item(problem, problem.prompt_text)]
 

@@ -1,21 +1,31 @@
 """Stream the rows of raw files, each with the hash of its bytes.
 
-Reads JSON lines and parquet. A row that cannot be read is returned as an UnreadableRow at
-its position, so that no row is lost silently. Blank lines are not rows.
+Reads JSON lines, CSV with a header, and parquet; the first two also compressed. A row that cannot
+be read is returned as an UnreadableRow at its position, and so is the rest of a damaged file, so
+that no row is lost silently. Blank lines are not rows.
 """
 
+import csv
+import io
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO, cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tasks.errors import DataError
-from tasks.store.files import canonical_json, sha256_bytes
+from tasks.store.files import canonical_json, sha256_bytes, sha256_file
 
-SUFFIXES = (".jsonl", ".parquet")
+_COMPRESSIONS = ("", ".gz", ".zst", ".bz2", ".lz4")
+SUFFIXES = (
+    *(f"{kind}{packed}" for kind in (".jsonl", ".csv") for packed in _COMPRESSIONS),
+    ".parquet",
+)
+_MAX_CELL = 2**27
+"""Characters of a CSV cell; the library's own limit of 131,072 is less than a long response."""
 
 
 class BadRow(DataError):
@@ -34,7 +44,7 @@ class RawRow:
     key: str
     """'<file name without suffix>-<row number from 1>'."""
     source_row: str
-    """sha256 of the line without its line ending, or of the parquet row as canonical JSON."""
+    """sha256 of the line without its line ending; CSV and parquet rows as canonical JSON."""
     fields: Mapping[str, object]
 
     def text(self, name: str) -> str:
@@ -81,13 +91,17 @@ def tidy(text: str) -> str:
 
 def read_rows(path: Path) -> Iterator[RawRow | UnreadableRow]:
     """Stream the rows of a file, in order."""
-    rows = _read_parquet(path) if path.suffix == ".parquet" else _read_lines(path)
-    for number, (source_row, fields) in enumerate(rows, start=1):
-        key = f"{path.stem}-{number}"
-        if isinstance(fields, BadRow):
-            yield UnreadableRow(key, source_row, fields)
-        else:
-            yield RawRow(key, source_row, fields)
+    number = 0
+    try:
+        for number, (source_row, fields) in enumerate(_reader(path), start=1):
+            key = f"{path.stem}-{number}"
+            if isinstance(fields, BadRow):
+                yield UnreadableRow(key, source_row, fields)
+            else:
+                yield RawRow(key, source_row, fields)
+    except (pa.ArrowInvalid, OSError, csv.Error) as error:
+        bad = BadRow("damaged_file", f"{path.name} after row {number}: {error}")
+        yield UnreadableRow(f"{path.stem}-{number + 1}", sha256_bytes(ascii(bad).encode()), bad)
 
 
 def check_readable(path: Path) -> None:
@@ -96,23 +110,54 @@ def check_readable(path: Path) -> None:
     Raises:
         DataError: the format is unknown, or differs from the suffix.
     """
-    if path.suffix not in SUFFIXES:
+    if not path.name.endswith(SUFFIXES):
         raise DataError(f"{path} is not one of {', '.join(SUFFIXES)}. Convert it first.")
     try:
         if path.suffix == ".parquet":
             pq.read_schema(path)
         else:
-            path.open("rb").close()
+            with _stream(path) as stream:
+                stream.read(1)
     except (pa.ArrowInvalid, OSError) as error:
         raise DataError(f"{path} cannot be read: {error}. Replace the file.") from error
 
 
+def _reader(path: Path) -> Iterator[tuple[str, Mapping[str, object] | BadRow]]:
+    if path.suffix == ".parquet":
+        return _read_parquet(path)
+    if not path.name.endswith(SUFFIXES):
+        bad = BadRow("unknown_suffix", f"{path.name} is not one of {', '.join(SUFFIXES)}")
+        return iter([(sha256_file(path), bad)])
+    return _read_csv(path) if ".csv" in path.suffixes[-2:] else _read_lines(path)
+
+
+def _stream(path: Path) -> IO[bytes]:
+    """Open a file, decompressed as its suffix says."""
+    return cast("IO[bytes]", io.BufferedReader(pa.input_stream(path)))  # pyright: ignore[reportArgumentType]
+
+
 def _read_lines(path: Path) -> Iterator[tuple[str, Mapping[str, object] | BadRow]]:
-    with path.open("rb") as stream:
+    with _stream(path) as stream:
         for line in stream:
             payload = line.rstrip(b"\r\n")
             if payload.strip():
                 yield sha256_bytes(payload), _parse(payload)
+
+
+def _read_csv(path: Path) -> Iterator[tuple[str, Mapping[str, object] | BadRow]]:
+    csv.field_size_limit(_MAX_CELL)
+    with io.TextIOWrapper(
+        _stream(path), encoding="utf-8-sig", errors="surrogateescape", newline=""
+    ) as text:
+        for row in csv.DictReader(text, strict=True):
+            if None in row or None in row.values():
+                bad = BadRow("malformed_csv", "the row has not as many cells as the header")
+                yield sha256_bytes(ascii(row).encode()), bad
+                continue
+            try:
+                yield sha256_bytes(canonical_json(row)), row
+            except UnicodeError as error:
+                yield sha256_bytes(ascii(row).encode()), BadRow("not_utf8", str(error))
 
 
 def _parse(payload: bytes) -> Mapping[str, object] | BadRow:

@@ -16,7 +16,8 @@ from tasks.curation.adapters_general import ifeval, m_ifeval, prompt_jsonl, samp
 from tasks.curation.adapters_reasoning import gsm8k, math_train, mbpp, mgsm
 from tasks.curation.adapters_tools import bfcl, toolrl_rlla
 from tasks.curation.items import Item, refuse_row
-from tasks.curation.rows import BadRow, RawRow, UnreadableRow, read_rows
+from tasks.curation.rows import SUFFIXES, BadRow, RawRow, UnreadableRow, read_rows
+from tasks.store.files import sha256_file
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +30,7 @@ class Adapter:
     Raises:
         BadRow: the row yields no item.
     """
-    files: tuple[str, ...] = ("*.jsonl", "*.parquet")
+    files: tuple[str, ...] = tuple(f"*{suffix}" for suffix in SUFFIXES)
     """Patterns of the files that it reads in a folder."""
 
 
@@ -52,6 +53,10 @@ ADAPTERS: dict[str, Adapter] = {
 
 def read_file(name: str, source: int, path: Path) -> Iterator[list[Item] | Quarantined]:
     """Yield the items of every raw row in order, or the reason why there are none."""
+    if name not in ADAPTERS:
+        detail = f"{name!r} is not one of {', '.join(sorted(ADAPTERS))}"
+        yield refuse_row(name, path.name, sha256_file(path), "unknown_adapter", detail)
+        return
     for row in read_rows(path):
         if isinstance(row, UnreadableRow):
             problem = row.problem

@@ -28,7 +28,7 @@ from data_schemas.lineage_events import (
 )
 from tasks.errors import DataError, EngineError
 from tasks.lineage.connection import boundary, connect, sqlite_path
-from tasks.lineage.registry import KEY, register_release, versions_of
+from tasks.lineage.registry import KEY, SHA256, register_release, versions_of
 from tasks.lineage.spool import BATCH
 
 if TYPE_CHECKING:
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 
 EXPERIMENT = "eachprompt"
 STATEMENT = "eachprompt.statement"
-SHA256 = "sha256"
 CONTEXT = "mlflow.data.context"
 
 _MAX_DIGEST = 36

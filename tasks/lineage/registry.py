@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 KEY = "eachprompt.key"
 """Tag of a run and of a version: execution and stage."""
+SHA256 = "sha256"
+"""Tag of a dataset, a model and a version: digest of the artifact."""
 RELEASED = "released"
 PREVIOUS = "previous"
 """Alias of the version that was released before."""
@@ -69,8 +71,10 @@ def register_release(
     aliases = client.get_registered_model(name).aliases
     holder = aliases.get(RELEASED)
     if holder is None or int(holder) < int(version):
-        if holder is not None:
-            client.set_registered_model_alias(name, PREVIOUS, holder)
+        before = client.get_model_version(name, holder) if holder is not None else None
+        # The same content again is no other model to go back to.
+        if before is not None and before.tags.get(SHA256) != tags.get(SHA256):
+            client.set_registered_model_alias(name, PREVIOUS, before.version)
         client.set_registered_model_alias(name, RELEASED, version)
     return version
 

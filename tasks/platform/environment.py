@@ -46,3 +46,28 @@ def image(text: str) -> str:
     if not text or text.split() != [text]:
         raise ValueError("name an image by tag or digest: registry/name:tag")
     return text
+
+
+def switch(text: str) -> bool:
+    """Read yes or no.
+
+    Raises:
+        ValueError: it is neither 1 nor 0.
+    """
+    if text not in ("0", "1"):
+        raise ValueError("give 1 or 0")
+    return text == "1"
+
+
+def addresses(text: str) -> tuple[str, ...]:
+    """Read e-mail addresses separated by commas; none if the text is empty.
+
+    Raises:
+        ValueError: one of them is no address.
+    """
+    found = tuple(part.strip() for part in text.split(",") if part.strip())
+    for address in found:
+        name, at, domain = address.partition("@")
+        if not (name and at and domain) or address.split() != [address]:
+            raise ValueError("separate e-mail addresses by commas: a@shop.example,b@shop.example")
+    return found

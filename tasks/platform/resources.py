@@ -8,7 +8,7 @@ One task is one pod on one node, but for the stages marked `team`, which may hav
 several nodes and several processes in each pod.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tasks.platform import environment
 
@@ -26,6 +26,13 @@ PROCESSES = environment.read("EACHPROMPT_PROCESSES", "1", environment.positive)
 
 Both are read when the workflows are registered, as the images are, and travel with the pods.
 """
+
+
+SMOKE = environment.read("EACHPROMPT_SMOKE", "0", environment.switch)
+"""Register every stage on the smallest machine and in the CPU image: the tiny model on embedded
+engines then tests a cluster (store, MLflow, images, permissions) without a GPU."""
+NOTIFY = environment.read("EACHPROMPT_NOTIFY", "", environment.addresses)
+"""E-mail addresses that are told how a scheduled retraining ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +78,7 @@ STAGES = {
     "check_settings": Stage("intake", SMALL, "cpu", hours=0.5, cached=False),
     "with_seed": Stage("intake", SMALL, "cpu", hours=0.5, cached=False),
     "scaled_recipe": Stage("intake", SMALL, "cpu", hours=0.5, cached=False),
-    "open_store": Stage("intake", SMALL, "cpu", hours=0.5, cached=False),
+    "open_store": Stage("intake", SMALL, "cpu", hours=0.5, retries=3, cached=False),
     "ingest": Stage("curation", LARGE, "cpu", hours=12, retries=2, cached=False),
     "ingest_base": Stage("foundation", LARGE, "cpu", hours=12, retries=2, cached=False),
     "pretrain": Stage("foundation", H100_NODE, "trainer", hours=24, retries=2),
@@ -108,9 +115,13 @@ STAGES = {
     "capacity": Stage("capacity", SMALL, "cpu", hours=0.5, cached=False),
     "find_start": Stage("retraining", SMALL, "cpu", hours=1, retries=2, cached=False),
     "scan_inbox": Stage("retraining", LARGE, "cpu", hours=12, retries=2, cached=False),
+    "skip_curation": Stage("retraining", SMALL, "cpu", hours=0.5, retries=2, cached=False),
+    "examine_rows": Stage("retraining", SMALL, "cpu", hours=1, retries=2, cached=False),
     "skip_grading": Stage("retraining", SMALL, "cpu", hours=0.5, retries=2, cached=False),
     "assess_learning_value": Stage("retraining", SMALL, "cpu", hours=1, retries=2, cached=False),
     "record_skip": Stage("retraining", SMALL, "cpu", hours=0.5, retries=2, cached=False),
     "conclude": Stage("retraining", SMALL, "cpu", hours=0.5, retries=2, cached=False),
     "retrain_summary": Stage("report", SMALL, "cpu", hours=0.5, retries=2, cached=False),
 }
+if SMOKE:
+    STAGES = {name: replace(stage, machine=SMALL, image="cpu") for name, stage in STAGES.items()}

@@ -27,6 +27,8 @@ def decide(
     parents: Mapping[str, EvaluationReport],
     comparisons: Sequence[Comparison],
     gates: tuple[PhaseGates, ...] = (),
+    *,
+    start_is_released: bool | None = None,
 ) -> GateDecision:
     """Apply all rules; the model passes if every one of them does.
 
@@ -36,6 +38,8 @@ def decide(
         parents: name in the checkpoint progression -> scores of its parents.
         comparisons: candidate minus parent on the same problems.
         gates: of every RL phase that led to the candidate; empty if none did.
+        start_is_released: whether the version the candidate is to replace is still the released
+            one; None if it replaces whichever is.
     """
     references = [MERGED] if MERGED in parents else sorted(parents)
     found = {(comparison.parent, comparison.suite): comparison for comparison in comparisons}
@@ -48,6 +52,14 @@ def decide(
         rules += _domains(settings, name, suites, found)
     rules += _answers(settings, candidate, suites.get(ALL))
     rules += mismatch.rules(gates)
+    if start_is_released is not None:
+        rules.append(
+            (
+                start_is_released,
+                "start: the version that the candidate was trained from must still be the released "
+                "one; replacing a newer one would lose what that one was trained on",
+            )
+        )
     return GateDecision(
         released=all(passed for passed, _ in rules),
         reasons=tuple(f"{'passed' if passed else 'FAILED'}: {text}" for passed, text in rules),

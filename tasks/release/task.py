@@ -11,8 +11,10 @@ from tasks.lineage.statements import chain
 from tasks.platform.cache_version import code_digest
 from tasks.platform.deck import deck_of_facts
 from tasks.platform.shell import shell
-from tasks.release import gate, mismatch
+from tasks.release import gate, mismatch, start
 from tasks.release import release as releasing
+from tasks.store.files import sha256_bytes
+from tasks.store.lease import lease
 
 logger = logging.getLogger(__name__)
 
@@ -24,6 +26,7 @@ def release(
     progression: ReportRef,
     store: StoreRef,
     execution: Execution,
+    replaces: str = "",
 ) -> CheckpointRef:
     """Build and register the release; it gets the alias `released` only if it passes the gate.
 
@@ -33,8 +36,15 @@ def release(
         progression: evaluations of the candidate and of the models before it, compared.
         store: of the run.
         execution: of the workflow.
+        replaces: statement of the version that has to be the released one; '' = any or none.
     """
-    with stage("release", settings, store, execution, code_digest("release")) as record:
+    place = f"{store.uri}/leases/release-{sha256_bytes(settings.name.encode())[:16]}"
+    # Between the question which version is released and the answer of the registry, nobody else
+    # may release under this name.
+    with (
+        lease(place, f"{execution.id}, release of {settings.name}") as held,
+        stage("release", settings, store, execution, code_digest("release")) as record,
+    ):
         folder, compared = (
             record.read("candidate", candidate),
             record.read("progression", progression),
@@ -42,17 +52,27 @@ def release(
         evaluations = read_progression(compared)
         parents = {evaluation.model: evaluation for evaluation in evaluations[:-1]}
         gates = mismatch.gates_behind(chain(store.uri, [candidate.statement]), workplace(store))
+        current = None
+        if replaces:
+            current = start.is_released(settings.name, replaces, execution.id, store.tracking_uri)
         decision = gate.decide(
-            settings, evaluations[-1], parents, read_comparisons(compared), gates
+            settings,
+            evaluations[-1],
+            parents,
+            read_comparisons(compared),
+            gates,
+            start_is_released=current,
         )
         known = releasing.Candidate(
             candidate, folder, [progression.statement], evaluations, decision, gates
         )
         with record.output("model") as out:
             facts = releasing.release(settings, known, store.uri, out)
+        facts["stale"] = int(current is False)
         record.facts(facts)
         deck_of_facts("release", facts)
         tags = {MANIFEST_TAG: str(facts["manifest_sha256"])}
+        held.confirm()
         version = record.register("model", settings.name, released=decision.released, tags=tags)
         logger.info("registered %s", version)
         return record.ref("model", CheckpointRef)

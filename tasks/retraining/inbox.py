@@ -1,113 +1,112 @@
-"""List an inbox: a folder on disk or a prefix in S3.
+"""List an inbox: a folder on disk or a prefix in S3, and what in it is not ready yet.
 
-Endpoint and credentials are boto3's own (AWS_ENDPOINT_URL, ...).
+A file is not ready while it has the name of a partial upload, is empty, is open for writing on this
+machine, or is a part (`part-00000...`) in a folder without Hadoop's and Spark's mark `_SUCCESS`.
+Files and folders whose name begins with `.` or `_` are not data.
 """
 
-import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
+import errno
+import fcntl
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any
 
 from data_schemas.intake import InboxFile
-from tasks.errors import EngineError, SettingsError
+from tasks.errors import DataError, SettingsError
 from tasks.store.interface import store_at
 
 _PARTIAL = (".tmp", ".part", ".partial", ".crdownload", ".filepart", "~")
 """Names that tools give to what they are still writing."""
+_SUCCESS = "_SUCCESS"
 
 
-def list_files(inbox: str) -> list[InboxFile]:
-    """List all files below the inbox by key; hidden, partial and empty ones are not there yet.
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The content of an inbox."""
+
+    files: tuple[InboxFile, ...]
+    """By key."""
+    left: Mapping[str, str]
+    """Key -> why the file is left for a later run."""
+
+
+def list_files(inbox: str) -> Listing:
+    """List all files below the inbox.
 
     Raises:
         SettingsError: there is no such folder or bucket, or it may not be read.
         EngineError: S3 does not answer.
     """
-    is_local = store_at(inbox).local_path is not None
-    entries = _local_entries(inbox) if is_local else _s3_entries(inbox)
-    return sorted((file for file in entries if _is_ready(file)), key=lambda file: file.key)
-
-
-def fetch(file: InboxFile, target: Path) -> None:
-    """Copy a listed file to the local disk.
-
-    Raises:
-        SettingsError: it is gone or may not be read.
-        EngineError: S3 does not answer.
-    """
-    if store_at(file.uri).local_path is not None:
-        try:
-            shutil.copyfile(file.uri, target)
-        except OSError as error:
-            raise SettingsError(f"{file.uri} cannot be read: {error.strerror}") from error
-        return
-    bucket, _, key = file.uri.removeprefix("s3://").partition("/")
-    with _service(file.uri) as service:
-        service.download_file(bucket, key, str(target))
-
-
-def _is_ready(file: InboxFile) -> bool:
-    path = PurePosixPath(file.key)
-    hidden = any(part.startswith((".", "_")) for part in path.parts)
-    return not hidden and not path.name.endswith(_PARTIAL) and file.bytes > 0
-
-
-def _local_entries(inbox: str) -> Iterator[InboxFile]:
-    folder = Path(inbox).expanduser().resolve()
-    if not folder.is_dir():
-        raise SettingsError(f"inbox {folder} is not a folder. Create it or set inbox to another.")
-    for path in folder.rglob("*"):
-        if not path.is_file():
-            continue
-        status = path.stat()
-        yield InboxFile(
-            key=path.relative_to(folder).as_posix(),
-            uri=str(path),
-            # The inode's time as well: a copied or moved file keeps its old modification time,
-            # and it has to count from when it arrived.
-            modified=max(status.st_mtime, status.st_ctime),
-            bytes=status.st_size,
-            fingerprint=f"{status.st_size}-{status.st_mtime_ns}",
-        )
-
-
-def _s3_entries(inbox: str) -> Iterator[InboxFile]:
-    bucket, _, prefix = inbox.removeprefix("s3://").partition("/")
-    prefix = f"{prefix.strip('/')}/" if prefix.strip("/") else ""
-    with _service(inbox) as service:
-        pages = service.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix)
-        for page in pages:
-            for entry in page.get("Contents", []):
-                key = entry["Key"].removeprefix(prefix)
-                if not key or key.endswith("/"):
-                    continue  # a folder mark
-                yield InboxFile(
-                    key=key,
-                    uri=f"s3://{bucket}/{entry['Key']}",
-                    modified=entry["LastModified"].timestamp(),
-                    bytes=entry["Size"],
-                    fingerprint=entry["ETag"].strip('"'),
-                )
-
-
-@contextmanager
-def _service(uri: str) -> Iterator[Any]:
-    """Yield a client; its failures become ours, naming the uri."""
-    import boto3
-    from boto3.exceptions import Boto3Error
-    from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError
-
-    try:
-        yield boto3.client("s3")
-    except ClientError as error:
-        if error.response["ResponseMetadata"]["HTTPStatusCode"] in (403, 404):
+    place = store_at(inbox)
+    folder = place.local_path
+    if folder is not None:
+        folder = folder.expanduser().resolve()
+        if not folder.is_dir():
             raise SettingsError(
-                f"{uri} is not there or may not be read: {error}. "
-                "Set inbox to a readable s3://bucket/prefix."
-            ) from error
-        raise EngineError(f"{uri}: {error}") from error
-    except NoCredentialsError as error:
-        raise SettingsError(f"{uri}: {error}. Set AWS credentials.") from error
-    except (BotoCoreError, Boto3Error) as error:
-        raise EngineError(f"{uri}: {error}") from error
+                f"inbox {folder} is not a folder. Create it or set inbox to another."
+            )
+        place = store_at(str(folder))
+    try:
+        sizes = place.list_files()
+        names = {name for name in sizes if not name.endswith("/")}  # S3's marks of folders
+        left = {
+            name: reason
+            for name in sorted(filter(_is_data, names))
+            if (reason := _not_ready(name, sizes, folder))
+        }
+        ready = sorted(name for name in names if _is_data(name) and name not in left)
+        fingerprints = place.fingerprints(ready)
+    except DataError as error:
+        raise SettingsError(
+            f"{inbox} is not there: {error}. Set inbox to a folder or s3://bucket/prefix."
+        ) from error
+    files = tuple(
+        InboxFile(
+            key=name,
+            uri=f"{place.uri}/{name}",
+            bytes=sizes[name],
+            fingerprint=fingerprints[name],
+        )
+        for name in ready
+        if name in fingerprints
+    )
+    return Listing(files, left)
+
+
+def _is_data(key: str) -> bool:
+    return not any(part.startswith((".", "_")) for part in PurePosixPath(key).parts)
+
+
+def _not_ready(key: str, sizes: Mapping[str, int], folder: Path | None) -> str:
+    """Why a file cannot be read yet; '' if it can."""
+    path = PurePosixPath(key)
+    if path.name.endswith(_PARTIAL):
+        return "it has the name of a partial upload"
+    if not sizes[key]:
+        return "it is empty"
+    if path.name.startswith("part-") and (path.parent / _SUCCESS).as_posix() not in sizes:
+        return f"there is no {_SUCCESS} beside it yet"
+    if folder is not None and _is_being_written(folder / key):
+        return "a process has it open for writing"
+    return ""
+
+
+def _is_being_written(path: Path) -> bool:
+    """True if a process of this machine has the file open for writing.
+
+    The kernel grants a read lease (fcntl(2)) only on a file that nobody writes to. File systems
+    without leases say nothing.
+    """
+    try:
+        handle = os.open(path, os.O_RDONLY)
+    except OSError:
+        return False
+    try:
+        fcntl.fcntl(handle, fcntl.F_SETLEASE, fcntl.F_RDLCK)
+        fcntl.fcntl(handle, fcntl.F_SETLEASE, fcntl.F_UNLCK)
+    except OSError as error:
+        return error.errno == errno.EAGAIN
+    finally:
+        os.close(handle)
+    return False

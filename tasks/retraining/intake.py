@@ -1,91 +1,81 @@
-"""Copy new files out of the inbox, check every row, and list what is fresh.
+"""Copy files out of the inbox, and count what in their curated rows is fresh.
 
-Written into `out`: the files as they came (`inbox/`), raw_files.json as curation reads
-it, quarantine.parquet with every broken row, and intake.json with the counts. The copies
-are the raw files of the lineage chain: whatever happens to the inbox later, they stay.
+`take_in` writes into `out`: the files as they came (`inbox/`), raw_files.json as curation reads it,
+and intake.json. The copies are the raw files of the lineage chain: whatever happens to the inbox
+later, they stay. Curation checks their rows.
 """
 
 import json
 import logging
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from pathlib import Path
-from typing import Any
+from pathlib import Path, PurePosixPath
 
-from pydantic import ValidationError
-
-from data_schemas.arrow import write_table
-from data_schemas.intake import InboxFile, Intake, TakenFile
+from data_schemas.arrow import read_table
+from data_schemas.intake import Counted, InboxFile, Intake, TakenFile
 from data_schemas.prompts import Problem
-from data_schemas.quarantine import ItemKind, Outcome, Quarantined
+from data_schemas.quarantine import Quarantined
 from data_schemas.raw_files import RawFile
+from tasks.errors import DataError
 from tasks.platform.progress import progress
-from tasks.retraining.inbox import fetch
-from tasks.rewards.table import VERIFIERS, score_batch
 from tasks.store.files import canonical_json, sha256_bytes, sha256_file, write_bytes
+from tasks.store.interface import store_at
 
 logger = logging.getLogger(__name__)
 
 ADAPTER = "prompt_jsonl"
-SUFFIX = ".jsonl"
+"""Adapter of files that are not below a folder `adapter=NAME`."""
+_ADAPTER_FOLDER = "adapter="
 RAW_FILES = "raw_files.json"
-QUARANTINE = "quarantine.parquet"
 REPORT = "intake.json"
+PROBLEMS = "problems.parquet"
+QUARANTINE = "quarantine.parquet"
+CURATION_REPORT = "report.json"
 
 
-class _BadRow(ValueError):
-    """A row is quarantined; arguments are the reason code and the detail."""
-
-
-def take_in(inbox: str, files: Sequence[InboxFile], known: AbstractSet[str], out: Path) -> Intake:
-    """Copy, check and count new files.
+def take_in(
+    inbox: str, files: Sequence[InboxFile], left: Mapping[str, str], out: Path
+) -> tuple[Intake, list[InboxFile]]:
+    """Copy files.
 
     Args:
         inbox: for the report.
-        files: from `watermark.new_files`.
-        known: `content_keys` of what the released model was trained and examined on.
+        files: from `processed.select`.
+        left: of the listing; what vanishes or changes meanwhile is added to it.
         out: empty folder.
 
+    Returns:
+        The report, and the files that were copied.
+
     Raises:
-        SettingsError: a file is gone or may not be read.
         EngineError: S3 does not answer.
     """
-    seen = set(known)
-    refused: list[Quarantined] = []
-    taken: list[TakenFile] = []
     (out / "inbox").mkdir()
+    taken: list[TakenFile] = []
+    copied: list[InboxFile] = []
+    missed = dict(left)
     for number, file in enumerate(progress(files, "new files", len(files)), start=1):
-        target = out / "inbox" / f"{number:04d}-{Path(file.key).name}"
-        fetch(file, target)
-        rows, bad = _check_file(file, target)
-        keys = [content_key(problem) for problem in rows]
-        fresh = len(set(keys) - seen)
-        seen.update(keys)
-        refused += bad
+        target = out / "inbox" / f"{number:04d}-{PurePosixPath(file.key).name}"
+        if reason := _copy(file, target):
+            missed[file.key] = reason
+            target.unlink(missing_ok=True)
+            continue
+        copied.append(file)
         taken.append(
             TakenFile(
                 uri=file.uri,
+                adapter=adapter_of(file.key),
                 copy_name=target.relative_to(out).as_posix(),
                 sha256=sha256_file(target),
                 bytes=target.stat().st_size,
-                rows=len(rows) + len(bad),
-                valid=len(rows),
-                fresh=fresh,
+                refusals=file.refusals,
             )
         )
-    report = Intake(
-        inbox=inbox,
-        files=tuple(taken),
-        rows=sum(file.rows for file in taken),
-        valid=sum(file.valid for file in taken),
-        fresh=sum(file.fresh for file in taken),
-        quarantined=dict(sorted(Counter(row.reason for row in refused).items())),
-    )
     raw = [
         RawFile(
-            adapter=ADAPTER,
+            adapter=file.adapter,
             uri=file.copy_name,
             sha256=file.sha256,
             bytes=file.bytes,
@@ -93,16 +83,21 @@ def take_in(inbox: str, files: Sequence[InboxFile], known: AbstractSet[str], out
             source=0,
         ).model_dump()
         for file in taken
-        if file.copy_name.endswith(SUFFIX)
     ]
+    report = Intake(inbox=inbox, files=tuple(taken), left=missed)
     write_bytes(out / RAW_FILES, canonical_json(raw))
-    write_table(out / QUARANTINE, Quarantined, refused)
     write_bytes(out / REPORT, report.model_dump_json(indent=2).encode() + b"\n")
-    if refused:
-        logger.warning(
-            "quarantined %d of %d rows: %s", len(refused), report.rows, report.quarantined
-        )
-    return report
+    for key, reason in missed.items():
+        logger.warning("%s is left in the inbox: %s", key, reason)
+    return report, copied
+
+
+def adapter_of(key: str) -> str:
+    """Name curation's adapter for a file: that of a folder `adapter=NAME` on its path, if any."""
+    for part in PurePosixPath(key).parts[:-1]:
+        if part.startswith(_ADAPTER_FOLDER):
+            return part.removeprefix(_ADAPTER_FOLDER)
+    return ADAPTER
 
 
 def content_keys(problems: Iterable[Problem]) -> frozenset[str]:
@@ -116,86 +111,31 @@ def content_key(problem: Problem) -> str:
     return sha256_bytes(" ".join(folded.split()).encode())
 
 
-def _check_file(file: InboxFile, path: Path) -> tuple[list[Problem], list[Quarantined]]:
-    """Split the rows of a file into valid ones and refusals; a foreign file is one bad row."""
-    if path.suffix != SUFFIX:
-        detail = f"{path.suffix or 'no suffix'}; the inbox takes {SUFFIX} files"
-        return [], [_refusal(file, 0, sha256_file(path), "unknown_suffix", detail)]
-    rows: list[Problem] = []
-    refused: list[Quarantined] = []
-    for number, line in _lines(path):
-        digest = sha256_bytes(line)
-        try:
-            rows.append(_problem(line, f"{file.key}-{number}", digest))
-        except _BadRow as bad:
-            reason, detail = bad.args
-            refused.append(_refusal(file, number, digest, reason, detail))
-    return rows, refused
+def count(curated: Path, known: AbstractSet[str]) -> Counted:
+    """Count what curation made of the files.
 
-
-def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    with path.open("rb") as stream:
-        for number, line in enumerate(stream, start=1):
-            payload = line.rstrip(b"\r\n")
-            if payload.strip():
-                yield number, payload
-
-
-def _problem(line: bytes, key: str, digest: str) -> Problem:
-    """Read one row: our Problem's fields; `answer` may be a JSON object, `id` may be missing.
-
-    Where a row came from is not its own claim: `source` and `source_row` are ours.
+    Args:
+        curated: folder of the curated set.
+        known: `content_keys` of what the released model was trained and evaluated on.
     """
-    fields = _object(line)
-    if not isinstance(fields.get("answer", ""), str):
-        fields["answer"] = canonical_json(fields["answer"]).decode()
-    name = str(fields.get("id", key))
-    fields |= {
-        "id": name if name.startswith(f"{ADAPTER}/") else f"{ADAPTER}/{name}",
-        "source": ADAPTER,
-        "source_row": digest,
-    }
-    try:
-        problem = Problem.model_validate(fields)
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"]) or "row"
-        raise _BadRow("schema", f"{where}: {first['msg']}") from error
-    if problem.verifier not in VERIFIERS:
-        known = ", ".join(sorted(VERIFIERS))
-        raise _BadRow("unknown_verifier", f"verifier: {problem.verifier!r} is not one of {known}")
-    # Verifiers look at the gold before they look at the response.
-    verdict = score_batch([problem], [""])[0]
-    if verdict.abstained:
-        raise _BadRow(verdict.reason, verdict.detail)
-    return problem
-
-
-def _object(line: bytes) -> dict[str, Any]:
-    try:
-        value = json.loads(line.decode("utf-8"), parse_constant=_refuse_constant)
-        canonical_json(value)  # half of a surrogate pair can be escaped, but has no UTF-8
-    except UnicodeError as error:
-        raise _BadRow("not_utf8", str(error)) from error
-    except (ValueError, RecursionError) as error:
-        raise _BadRow("not_json", str(error)) from error
-    if not isinstance(value, dict):
-        raise _BadRow("not_an_object", f"the row is a {type(value).__name__}")
-    return value
-
-
-def _refuse_constant(name: str) -> float:
-    raise ValueError(f"{name} is not JSON")
-
-
-def _refusal(file: InboxFile, number: int, digest: str, reason: str, detail: str) -> Quarantined:
-    return Quarantined(
-        stage="intake",
-        outcome=Outcome.QUARANTINED,
-        kind=ItemKind.ROW,
-        source=ADAPTER,
-        key=f"{file.uri}-{number}",
-        reason=reason,
-        detail=detail,
-        source_row=digest,
+    problems = read_table(curated / PROBLEMS, Problem)
+    refused = Counter(row.reason for row in read_table(curated / QUARANTINE, Quarantined))
+    totals = json.loads((curated / CURATION_REPORT).read_bytes())["totals"]
+    return Counted(
+        rows=totals["rows"],
+        problems=len(problems),
+        fresh=len(content_keys(problems) - known),
+        refused=dict(sorted(refused.items())),
     )
+
+
+def _copy(file: InboxFile, target: Path) -> str:
+    """Copy a listed file; return why it cannot be used yet, '' if it can."""
+    place = store_at(file.uri)
+    try:
+        place.download_file(target)
+    except (DataError, OSError) as error:
+        return f"it cannot be read: {error}"
+    if place.local_path is not None and sha256_file(target) != file.fingerprint:
+        return "it changed while it was copied"
+    return ""

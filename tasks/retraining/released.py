@@ -14,6 +14,8 @@ from tasks.lineage.statements import chain
 class ReleasedModel:
     """The start of a retraining."""
 
+    statement: str
+    """Of its release."""
     model: CheckpointRef
     """The checkpoint that was released, without card and manifest."""
     curated: tuple[DatasetRef, ...]
@@ -40,7 +42,7 @@ def find_released(name: str, tracking_uri: str, store: str) -> ReleasedModel:
         raise DataError(f"{about}: its chain holds no candidate or no curated rows. Run the audit.")
     found = candidates[0]
     model = CheckpointRef(uri=found.uri, digest=found.digest, statement=found.statement)
-    return ReleasedModel(model=model, curated=curated)
+    return ReleasedModel(statement=root, model=model, curated=curated)
 
 
 def _curated(statements: dict[str, Statement]) -> tuple[DatasetRef, ...]:

@@ -1,4 +1,4 @@
-"""Flyte shells of retraining: released model, new files, learning value, watermark."""
+"""Flyte shells of retraining: released model, new files, learning value, what became of them."""
 
 from typing import NamedTuple
 
@@ -7,16 +7,25 @@ from rich.console import Console
 from data_schemas.arrow import read_table
 from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, StoreRef
 from data_schemas.graded import GradedProblem
-from data_schemas.intake import Assessment, Decision, InboxFile, Lesson, Outcome
+from data_schemas.intake import (
+    Assessment,
+    Decision,
+    Examination,
+    Fate,
+    InboxFile,
+    Lesson,
+    Outcome,
+)
 from data_schemas.prompts import Problem
 from data_schemas.settings import RetrainSettings
 from tasks.engines.select import require
 from tasks.interchange.readiness import fit_phase
 from tasks.lineage.stage import stage, workplace
+from tasks.lineage.statements import load_statement
 from tasks.platform.cache_version import code_digest
 from tasks.platform.deck import deck_of_facts
-from tasks.platform.shell import shell
-from tasks.retraining import inbox, intake, watermark, worth
+from tasks.platform.shell import in_pod, shell
+from tasks.retraining import drift, inbox, intake, outcome, processed, worth
 from tasks.retraining.released import find_released
 from tasks.store.objects import localise
 
@@ -27,7 +36,10 @@ GRADED = "graded.parquet"
 class Start(NamedTuple):
     """Start of a retraining."""
 
+    settings: RetrainSettings
     model: CheckpointRef
+    release: str
+    """Statement of the released version, which the result is to replace."""
     known: list[DatasetRef]
     held_out: DatasetRef
 
@@ -41,6 +53,13 @@ class News(NamedTuple):
     is_enough: bool
 
 
+class Examined(NamedTuple):
+    """What the rows of the files are."""
+
+    examination: Examination
+    is_enough: bool
+
+
 class Assessed(NamedTuple):
     """Assessment of the learning value."""
 
@@ -49,36 +68,84 @@ class Assessed(NamedTuple):
 
 
 @shell("find_start")
-def find_start(settings: RetrainSettings, store: StoreRef) -> Start:
-    """Find the released model, the rows it knows and its held-out suites."""
-    require(settings.rl.engines)
+def find_start(settings: RetrainSettings, from_inbox: str, model: str, store: StoreRef) -> Start:
+    """Find the released model, the rows it knows and its held-out suites.
+
+    Args:
+        settings: of the workflow.
+        from_inbox: replaces `inbox` of the settings, unless empty.
+        model: replaces `release.name` of the settings, unless empty.
+        store: of the run.
+    """
+    settings = outcome.with_inputs(settings, from_inbox, model)
+    if not in_pod():  # the image of this pod differs from that of the stages with engines
+        require(settings.rl.engines)
     found = find_released(settings.release.name, store.tracking_uri, store.uri)
-    return Start(model=found.model, known=list(found.curated), held_out=found.curated[-1])
+    return Start(
+        settings=settings,
+        model=found.model,
+        release=found.statement,
+        known=list(found.curated),
+        held_out=found.curated[-1],
+    )
 
 
 @shell("scan_inbox")
-def scan_inbox(
-    settings: RetrainSettings, known: list[DatasetRef], store: StoreRef, execution: Execution
-) -> News:
-    """Copy and check every file that came since the last time, and count what is new in them."""
-    mark = watermark.load(store.uri, settings.inbox)
-    files = watermark.new_files(mark, inbox.list_files(settings.inbox))
+def scan_inbox(settings: RetrainSettings, store: StoreRef, execution: Execution) -> News:
+    """Copy every file of the inbox that was not processed yet."""
+    listing = inbox.list_files(settings.inbox)
+    done = processed.load(store.uri, settings.inbox)
+    files = processed.select(done, listing.files)
     with stage("intake", settings, store, execution, code_digest("scan_inbox")) as record:
-        tables = [
-            record.read(f"known/{place}", ref) / name
-            for place, ref in enumerate(known, start=1)
-            for name in KNOWN_TABLES
-        ]
-        keys = intake.content_keys(row for table in tables for row in read_table(table, Problem))
         with record.output("raw") as out:
-            report = intake.take_in(settings.inbox, files, keys, out)
-        decision = worth.decide_grading(settings, report)
-        facts = {"rows": report.rows, "valid": report.valid, "fresh": report.fresh}
+            report, taken = intake.take_in(settings.inbox, files, listing.left, out)
+        decision = worth.decide_reading(report, processed.waiting(done, listing.files))
+        facts = {"listed": len(listing.files), "taken": len(taken), "left": len(report.left)}
         record.facts(facts)
-        record.rows(report.rows, report.fresh)
+        record.rows(len(listing.files), len(taken))
         deck_of_facts("intake", {**facts, "decision": decision.reason})
         raw = record.ref("raw", DatasetRef)
-    return News(raw, files, decision, decision.outcome is Outcome.LEARN)
+    return News(raw, taken, decision, decision.outcome is Outcome.LEARN)
+
+
+@shell("skip_curation")
+def skip_curation(decision: Decision) -> Examined:
+    """Continue without curation: there is no new file."""
+    return Examined(Examination(decision=decision, curated=None), is_enough=False)
+
+
+@shell("examine_rows")
+def examine_rows(
+    settings: RetrainSettings,
+    files: Decision,
+    curated: DatasetRef,
+    known: list[DatasetRef],
+    store: StoreRef,
+) -> Examined:
+    """Count the curated rows that the released model does not know, and decide on grading.
+
+    Args:
+        settings: `min_rows`.
+        files: the decision to read them.
+        curated: their rows.
+        known: curated sets that led to the released model.
+        store: of the run.
+    """
+    folder, *others = (localise(ref.uri, ref.digest, workplace(store)) for ref in (curated, *known))
+    seen = [
+        row
+        for other in others
+        for name in KNOWN_TABLES
+        for row in read_table(other / name, Problem)
+    ]
+    counted = intake.count(folder, intake.content_keys(seen))
+    change = drift.measure(seen, read_table(folder / intake.PROBLEMS, Problem)).explain()
+    decision = worth.decide_grading(settings, files.reason, counted, change)
+    deck_of_facts("examine_rows", {**counted.refused, "drift": change, "decision": decision.reason})
+    enough = decision.outcome is Outcome.LEARN
+    return Examined(
+        Examination(decision=decision, curated=curated if enough else None), is_enough=enough
+    )
 
 
 @shell("skip_grading")
@@ -89,12 +156,25 @@ def skip_grading(decision: Decision) -> Assessed:
 
 @shell("assess_learning_value")
 def assess_learning_value(
-    settings: RetrainSettings, curated: DatasetRef, graded: DatasetRef, store: StoreRef
+    settings: RetrainSettings,
+    rows: Decision,
+    curated: DatasetRef,
+    graded: DatasetRef,
+    store: StoreRef,
 ) -> Assessed:
-    """Decide by what the released model already solves, and fit the phase to what is there."""
+    """Decide by what the released model already solves, and fit the phase to what is there.
+
+    Args:
+        settings: `min_unsolved_share` and the phase.
+        rows: the decision to grade them.
+        curated: their problems.
+        graded: with the pass rates of the released model.
+        store: of the run.
+    """
     folder = localise(graded.uri, graded.digest, workplace(store))
     problems = read_table(folder / GRADED, GradedProblem)
-    decision = worth.decide_learning(settings, [problem.pass_rate for problem in problems])
+    rates = [problem.pass_rate for problem in problems]
+    decision = worth.decide_learning(settings, rows.reason, rates)
     lesson = None
     if decision.outcome is Outcome.LEARN:
         phase = fit_phase(settings.rl, problems, "rl")
@@ -104,18 +184,36 @@ def assess_learning_value(
 
 @shell("record_skip")
 def record_skip(
-    settings: RetrainSettings, decision: Decision, files: list[InboxFile], store: StoreRef
+    settings: RetrainSettings,
+    decision: Decision,
+    files: list[InboxFile],
+    store: StoreRef,
+    execution: Execution,
 ) -> str:
     """Report why nothing is trained; files without learning value are not read again."""
     if decision.outcome is Outcome.SKIP:
-        watermark.advance(store.uri, settings.inbox, files)
-    message = f"Not retrained: {decision.reason}."
-    Console(soft_wrap=True, highlight=False).print(message, markup=False)
-    return message
+        processed.settle(store.uri, settings.inbox, files, Fate.SKIPPED, execution.id)
+    return _say(f"Not retrained: {decision.reason}.")
 
 
 @shell("conclude")
-def conclude(settings: RetrainSettings, page: str, files: list[InboxFile], store: StoreRef) -> str:
-    """Mark the files as processed, now that all results are stored."""
-    watermark.advance(store.uri, settings.inbox, files)
-    return page
+def conclude(
+    settings: RetrainSettings,
+    page: str,
+    decision: Decision,
+    candidate: CheckpointRef,
+    files: list[InboxFile],
+    store: StoreRef,
+    execution: Execution,
+) -> str:
+    """Record what became of the files, now that all results are stored."""
+    facts = load_statement(store.uri, candidate.statement).facts
+    end = outcome.conclude(facts, files)
+    if end.fate is not None:
+        processed.settle(store.uri, settings.inbox, files, end.fate, execution.id)
+    return _say(f"{end.message} Why it was trained: {decision.reason}. Report: {page}")
+
+
+def _say(message: str) -> str:
+    Console(soft_wrap=True, highlight=False).print(message, markup=False)
+    return message

@@ -5,6 +5,7 @@ the same file system, fsynced, then renamed, so that a reader sees the whole thi
 or nothing.
 """
 
+import errno
 import fcntl
 import hashlib
 import json
@@ -18,6 +19,10 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
+from tasks.errors import DiskFullError, PipelineError
+
+_FULL_BYTES = 16 * 2**20
+"""Less than this is left when a library fails to write its next block."""
 _SWEEP_AFTER_S = 60.0
 """Younger folders may belong to a process that has not locked them yet."""
 
@@ -82,6 +87,28 @@ def link_folder(source: Path, target: Path) -> None:
 
 
 @contextmanager
+def naming_a_full_disk(folder: Path) -> Iterator[None]:
+    """Raise DiskFullError if the block fails because the disk of a folder is full.
+
+    Libraries do not say so: torch names its own source file, safetensors and arrow have an error of
+    their own. What the block wrote must still be there.
+    """
+    try:
+        yield
+    except PipelineError:
+        raise
+    except Exception as error:  # boundary: see above
+        free = shutil.disk_usage(folder).free
+        is_told = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
+        if not is_told and free >= _FULL_BYTES:
+            raise
+        raise DiskFullError(
+            f"the disk of {folder} is full ({free // 2**20} MiB left): {error}. Free some space or "
+            "give the stage a larger disk; a retry helps only on a machine that has more."
+        ) from error
+
+
+@contextmanager
 def scratch_folder(parent: Path, prefix: str) -> Iterator[Path]:
     """Yield a temporary folder, removed when the block ends.
 
@@ -96,7 +123,8 @@ def scratch_folder(parent: Path, prefix: str) -> Iterator[Path]:
     lock = os.open(temporary, os.O_RDONLY)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        yield temporary
+        with naming_a_full_disk(parent):
+            yield temporary
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
         os.close(lock)
@@ -149,14 +177,16 @@ def install_folder(temporary: Path, target: Path) -> None:
 @contextmanager
 def _temporary_file(path: Path, payload: bytes) -> Iterator[Path]:
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    with naming_a_full_disk(path.parent):
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(payload)
-            stream.flush()
-            os.fchmod(stream.fileno(), 0o644)
-            os.fsync(stream.fileno())
-        yield Path(name)
+        with naming_a_full_disk(path.parent):
+            with os.fdopen(handle, "wb") as stream:
+                stream.write(payload)
+                stream.flush()
+                os.fchmod(stream.fileno(), 0o644)
+                os.fsync(stream.fileno())
+            yield Path(name)
     finally:
         Path(name).unlink(missing_ok=True)
 

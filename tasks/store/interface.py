@@ -1,6 +1,7 @@
 """Interface of an artifact store, and the choice of the store for a uri."""
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Protocol
 
@@ -67,6 +68,13 @@ class Store(Protocol):
 
     def list_files(self, name: str = "") -> dict[str, int]:
         """Name every file below a folder, relative to it, with its size in bytes."""
+        ...
+
+    def fingerprints(self, names: Iterable[str]) -> dict[str, str]:
+        """Return what identifies the content of files: sha256 on disk, the ETag in S3.
+
+        Files that are gone by now are left out.
+        """
         ...
 
     def delete_file(self, name: str = "") -> None:

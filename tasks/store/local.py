@@ -3,8 +3,8 @@
 import json
 import shutil
 import uuid
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -93,6 +93,14 @@ class LocalStore:
             for path in sorted(folder.rglob("*"))
             if path.is_file()
         }
+
+    def fingerprints(self, names: Iterable[str]) -> dict[str, str]:
+        """Return the sha256 of files."""
+        found = {}
+        for name in names:
+            with suppress(FileNotFoundError):
+                found[name] = files.sha256_file(self.local_path / name)
+        return found
 
     def delete_file(self, name: str = "") -> None:
         """Delete a file; it need not be there."""

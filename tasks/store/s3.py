@@ -7,7 +7,7 @@ interface of S3 will do.
 import hashlib
 import json
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +18,9 @@ from tasks.errors import DataError, EngineError, SettingsError
 from tasks.store.files import canonical_json
 from tasks.store.local import STORE_MARK
 from tasks.store.manifest import MANIFEST
+
+_REFUSED = {"AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch"}
+"""Errors that another attempt cannot help; an expired token or a wrong clock may be mended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +38,13 @@ class S3Store:
         """Create the store if it is not there and return its id.
 
         Raises:
-            SettingsError: it cannot be written.
+            SettingsError: there is no such bucket, it may not be written, or it is no store.
+            EngineError: S3 does not answer.
         """
         try:
             self.create_bytes(canonical_json({"id": uuid.uuid4().hex}), STORE_MARK)
             return str(json.loads(self.read_bytes(STORE_MARK))["id"])
-        except (DataError, EngineError, ValueError, KeyError, TypeError) as error:
+        except (DataError, ValueError, KeyError, TypeError) as error:
             raise SettingsError(f"store {self.uri} cannot be used: {error}") from error
 
     def read_bytes(self, name: str = "") -> bytes:
@@ -102,16 +106,22 @@ class S3Store:
 
     def list_files(self, name: str = "") -> dict[str, int]:
         """Name every file below a prefix, relative to it, with its size in bytes."""
+        return {key: entry["Size"] for key, entry in self._entries(name)}
+
+    def fingerprints(self, names: Iterable[str]) -> dict[str, str]:
+        """Return the ETag of files."""
+        wanted = set(names)
+        return {key: entry["ETag"].strip('"') for key, entry in self._entries("") if key in wanted}
+
+    def _entries(self, name: str) -> Iterator[tuple[str, dict[str, Any]]]:
         with self._service(name) as (service, place):
             prefix = f"{place['Key']}/" if place["Key"] else ""
             pages = service.get_paginator("list_objects_v2").paginate(
                 Bucket=place["Bucket"], Prefix=prefix
             )
-            return {
-                entry["Key"].removeprefix(prefix): entry["Size"]
-                for page in pages
-                for entry in page.get("Contents", [])
-            }
+            for page in pages:
+                for entry in page.get("Contents", []):
+                    yield entry["Key"].removeprefix(prefix), entry
 
     def delete_file(self, name: str = "") -> None:
         """Delete a file; it need not be there."""
@@ -130,7 +140,7 @@ class S3Store:
         """Yield a client with the place of a file; its failures become ours, naming the uri."""
         import boto3
         from boto3.exceptions import Boto3Error
-        from botocore.exceptions import BotoCoreError, ClientError
+        from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError
 
         uri = _join(self.uri, name)
         bucket, _, key = uri.removeprefix("s3://").partition("/")
@@ -139,7 +149,12 @@ class S3Store:
         except ClientError as error:
             if error.response["ResponseMetadata"]["HTTPStatusCode"] == 404:
                 raise DataError(f"{uri} is gone: {error}") from error
-            raise EngineError(f"{uri}: {redacted(str(error))}") from error
+            text = redacted(str(error))
+            if error.response["Error"]["Code"] in _REFUSED:
+                raise SettingsError(f"{uri}: {text}. Check the credentials of AWS.") from error
+            raise EngineError(f"{uri}: {text}") from error
+        except NoCredentialsError as error:
+            raise SettingsError(f"{uri}: {error}. Set the credentials of AWS.") from error
         except (BotoCoreError, Boto3Error) as error:
             # The address of an endpoint may have credentials in it.
             raise EngineError(f"{uri}: {redacted(str(error))}") from error

@@ -1,5 +1,7 @@
 """Raw files to rows: nothing is lost silently, every row has the hash of its bytes."""
 
+import bz2
+import gzip
 import hashlib
 from pathlib import Path
 
@@ -87,12 +89,74 @@ def test_fields_are_read_with_tidy_line_ends_and_named_when_wrong():
 
 
 def test_a_file_of_another_kind_is_refused_by_name(tmp_path: Path):
-    table = tmp_path / "table.csv"
+    table = tmp_path / "table.xlsx"
     table.write_text("a,b\n")
     fake = tmp_path / "fake.parquet"
     fake.write_text("not parquet")
 
-    with pytest.raises(DataError, match=r"table.csv is not one of .jsonl, .parquet"):
+    with pytest.raises(
+        DataError, match=r"table.xlsx is not one of .jsonl, .jsonl.gz, .*, .parquet"
+    ):
         check_readable(table)
     with pytest.raises(DataError, match=r"fake.parquet cannot be read"):
         check_readable(fake)
+
+
+LINES = b'{"a": 1}\n{"a": \n{"a": "\xc3\xa9"}\n'
+
+
+@pytest.mark.parametrize(
+    ("suffix", "pack"),
+    [
+        (".gz", gzip.compress),
+        (".bz2", bz2.compress),
+        (".zst", lambda data: pa.Codec("zstd").compress(data, asbytes=True)),
+    ],
+)
+def test_compressed_rows_are_those_of_the_plain_file(tmp_path: Path, suffix, pack):
+    plain, packed = tmp_path / "a.jsonl", tmp_path / f"a.jsonl{suffix}"
+    plain.write_bytes(LINES)
+    packed.write_bytes(pack(LINES))
+    check_readable(packed)
+
+    rows = [(row.source_row, getattr(row, "fields", None)) for row in read_rows(packed)]
+
+    assert [(row.source_row, getattr(row, "fields", None)) for row in read_rows(plain)] == rows
+    assert 3 == len(rows)
+
+
+def test_csv_rows_have_the_names_of_the_header(tmp_path: Path):
+    path = tmp_path / "a.csv.gz"
+    table = b'\xef\xbb\xbfid,text\r\n1,"two\nlines, one cell"\r\n2\r\n3,x,y\r\n4,\xff\r\n'
+    path.write_bytes(gzip.compress(table))
+
+    first, *others = read_rows(path)
+
+    assert {"id": "1", "text": "two\nlines, one cell"} == first.fields
+    assert ["malformed_csv", "malformed_csv", "not_utf8"] == [row.problem.reason for row in others]
+
+
+@pytest.mark.parametrize("name", ["a.jsonl.gz", "a.csv.gz"])
+def test_a_damaged_file_yields_the_rows_before_the_damage_and_one_refusal(tmp_path: Path, name):
+    path = tmp_path / name
+    head, row = (b"id\n", b"%d\n") if ".csv" in name else (b"", b'{"a": %d}\n')
+    rows = b"".join(row % (number * 7919 % 100_003) for number in range(100_000))
+    whole = gzip.compress(head + rows)
+    path.write_bytes(whole[: len(whole) // 2])
+
+    *good, last = reasons(path)
+
+    assert "damaged_file" == last
+    assert {"ok"} == set(good)
+    assert 10_000 < len(good) < 100_000
+
+
+def test_a_file_that_is_not_what_its_name_says_is_one_refusal(tmp_path: Path):
+    for name in ("a.jsonl.gz", "a.parquet", "a.csv.zst"):
+        (tmp_path / name).write_bytes(b"neither compressed nor parquet")
+        assert ["damaged_file"] == reasons(tmp_path / name)
+        with pytest.raises(DataError, match="cannot be read"):
+            check_readable(tmp_path / name)
+    (tmp_path / "a.xlsx").write_bytes(b"rows")
+
+    assert ["unknown_suffix"] == reasons(tmp_path / "a.xlsx")

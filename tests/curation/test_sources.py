@@ -181,6 +181,49 @@ def test_prompt_jsonl_takes_our_own_fields_and_stamps_the_source(tmp_path: Path)
     assert "schema" == reason(tmp_path, "prompt_jsonl", row | {"messages": []})
 
 
+def test_prompt_jsonl_takes_one_prompt_and_the_text_cells_of_a_csv_file(tmp_path: Path):
+    row = {
+        "id": "",
+        "domain": "maths",
+        "language": "en",
+        "prompt": "1 + 1",
+        "verifier": "final_answer",
+        "answer": '{"value":"2"}',
+        "level": "3",
+    }
+
+    problem = problem_of(items(tmp_path, "prompt_jsonl", row))
+
+    assert "1 + 1" == problem.prompt_text
+    assert ("prompt_jsonl/raw-1", '{"value":"2"}', 3) == (problem.id, problem.answer, problem.level)
+    turns = json.dumps([{"role": "user", "content": "2 + 2"}])
+    asked = problem_of(items(tmp_path, "prompt_jsonl", row | {"prompt": "", "messages": turns}))
+    assert "2 + 2" == asked.prompt_text
+    assert "malformed" == reason(tmp_path, "prompt_jsonl", row | {"prompt": "", "messages": "["})
+
+
+def test_prompt_jsonl_with_a_response_is_a_demonstration(tmp_path: Path):
+    row = {
+        "parent": "commerce",
+        "domain": "choice",
+        "language": "en",
+        "prompt": "Which?",
+        "response": "<think></think>A",
+    }
+
+    shown = demonstration_of(items(tmp_path, "prompt_jsonl", row))
+
+    assert ("<think></think>A", Parent.COMMERCE) == (shown.response, shown.parent)
+    assert "schema" == reason(tmp_path, "prompt_jsonl", row | {"verifier": "choice"})
+
+
+def test_an_adapter_that_is_not_there_refuses_its_file_once(tmp_path: Path):
+    (found,) = read(tmp_path, "our_shop", {}, {})
+
+    assert "unknown_adapter" == found.reason
+    assert "'our_shop' is not one of ae110k, " in found.detail
+
+
 def test_math_rows_ask_for_a_box_and_are_judged_by_it(tmp_path: Path):
     problem = problem_of(
         items(tmp_path, "math_train", {"problem": "1+1", "answer": "2", "difficulty": 3.0})

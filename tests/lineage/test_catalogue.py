@@ -56,6 +56,20 @@ def test_the_alias_moves_only_for_what_passed_and_the_old_holder_stays_known(sto
     ] == seen
 
 
+def test_releasing_the_same_content_again_keeps_the_model_to_go_back_to(store, execution):
+    seen = []
+    for number, content in enumerate(["old", "new", "new"]):
+        run = execution.model_copy(update={"id": f"e{number}"})
+        release(store, run, content, released=True)
+        seen.append(aliases(store))
+
+    assert [
+        {"released": "1"},
+        {"released": "2", "previous": "1"},
+        {"released": "3", "previous": "1"},
+    ] == seen
+
+
 def test_a_version_carries_the_digests_of_what_it_stands_for(store, execution):
     ref = release(store, execution, "model", released=True)
     version = Lookup(store.tracking_uri).version("models:/tiny@released")

@@ -26,6 +26,19 @@ def test_an_image_is_one_word(text):
         environment.image(text)
 
 
+@pytest.mark.parametrize("text", ["yes", "", "2", " 1"])
+def test_a_switch_is_one_or_nought(text):
+    with pytest.raises(ValueError, match="give 1 or 0"):
+        environment.switch(text)
+    assert (True, False) == (environment.switch("1"), environment.switch("0"))
+
+
+@pytest.mark.parametrize("text", ["a", "a@", "@b", "a@b c@d", "a@b,c"])
+def test_addresses_are_addresses(text):
+    with pytest.raises(ValueError, match="separate e-mail addresses by commas"):
+        environment.addresses(text)
+
+
 def test_an_unset_variable_has_its_default(monkeypatch):
     monkeypatch.delenv("EACHPROMPT_NODES", raising=False)
 

@@ -1,6 +1,13 @@
 """The table of stages; what reaches the cluster is asserted in test_package."""
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 from tasks.platform import resources
+
+ROOT = Path(__file__).parents[2]
 
 
 def test_only_what_looks_outside_is_never_served_from_the_cache():
@@ -26,6 +33,8 @@ def test_only_what_looks_outside_is_never_served_from_the_cache():
         "fit_settings",
         "find_start",
         "scan_inbox",
+        "skip_curation",
+        "examine_rows",
         "skip_grading",
         "assess_learning_value",
         "record_skip",
@@ -37,3 +46,27 @@ def test_only_what_looks_outside_is_never_served_from_the_cache():
 def test_preemptible_stages_have_retries_and_time_to_commit():
     for stage in resources.STAGES.values():
         assert not stage.interruptible or (stage.retries >= 3 and stage.grace_s > 0)
+
+
+def imported(code: str, **environment: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", f"from tasks.platform import resources\nprint({code})"],
+        cwd=ROOT,
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout.strip()
+
+
+def test_a_smoke_test_of_a_cluster_needs_no_gpu_and_one_image():
+    code = "{(s.image, s.machine.gpus, s.machine.cpu) for s in resources.STAGES.values()}"
+
+    assert "{('cpu', 0, '2')}" == imported(code, EACHPROMPT_SMOKE="1")
+    assert any(stage.machine.gpus for stage in resources.STAGES.values())
+
+
+def test_addresses_to_notify_are_separated_by_commas():
+    assert "('a@b.c', 'd@e.f')" == imported("resources.NOTIFY", EACHPROMPT_NOTIFY="a@b.c, d@e.f,")
+    assert "()" == imported("resources.NOTIFY", EACHPROMPT_NOTIFY="")

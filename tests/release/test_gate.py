@@ -152,3 +152,17 @@ def test_without_any_parent_nothing_is_released():
 
     assert not decision.released
     assert ["FAILED: there is no parent to compare with"] == failures(decision)
+
+
+@pytest.mark.parametrize(
+    ("start_is_released", "released"), [(None, True), (True, True), (False, False)]
+)
+def test_a_candidate_whose_start_is_no_longer_released_is_refused(start_is_released, released):
+    parents = {"base": scores(), "merged": scores()}
+    decision = decide(
+        ReleaseSettings(), scores(), parents, better(), start_is_released=start_is_released
+    )
+
+    assert released == decision.released
+    named = [reason for reason in decision.reasons if "start: the version" in reason]
+    assert (start_is_released is not None) == bool(named)

@@ -1,22 +1,18 @@
-"""Rows as people would drop them into an inbox."""
+"""An inbox that needs no network."""
 
-import json
-
+import boto3
 import pytest
+from moto import mock_aws
 
 
 @pytest.fixture
-def make_row():
-    """One JSON line of a final-answer problem."""
-
-    def make(question, value="7", **changes):
-        row = {
-            "domain": "maths",
-            "language": "en",
-            "messages": [{"role": "user", "content": question}],
-            "verifier": "final_answer",
-            "answer": {"value": value},
-        }
-        return json.dumps({**row, **changes}, ensure_ascii=False)
-
-    return make
+def bucket(monkeypatch):
+    """An empty bucket named 'drop'."""
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "testing")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    monkeypatch.delenv("AWS_ENDPOINT_URL", raising=False)
+    with mock_aws():
+        client = boto3.client("s3")
+        client.create_bucket(Bucket="drop")
+        yield client

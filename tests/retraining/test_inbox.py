@@ -2,25 +2,16 @@
 
 import os
 
-import boto3
 import pytest
-from moto import mock_aws
 
+from data_schemas.intake import Fate
 from tasks.errors import SettingsError
-from tasks.retraining.inbox import fetch, list_files
-from tasks.retraining.watermark import advance, load, new_files
+from tasks.retraining.inbox import list_files
+from tasks.retraining.processed import load, select, settle
 
 
-@pytest.fixture
-def bucket(monkeypatch):
-    """An empty bucket named 'drop'."""
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "testing")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "testing")
-    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
-    with mock_aws():
-        client = boto3.client("s3")
-        client.create_bucket(Bucket="drop")
-        yield client
+def keys(listing):
+    return [file.key for file in listing.files]
 
 
 def test_a_folder_is_listed_whole_and_by_name(tmp_path):
@@ -28,59 +19,91 @@ def test_a_folder_is_listed_whole_and_by_name(tmp_path):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("{}")
 
-    files = list_files(str(tmp_path))
+    listing = list_files(str(tmp_path))
 
-    assert ["2026/11/c.jsonl", "2026/a.jsonl", "b.jsonl"] == [file.key for file in files]
-    assert [2, 2, 2] == [file.bytes for file in files]
+    assert ["2026/11/c.jsonl", "2026/a.jsonl", "b.jsonl"] == keys(listing)
+    assert [2, 2, 2] == [file.bytes for file in listing.files]
+    assert {} == listing.left
 
 
 @pytest.mark.parametrize(
-    "name",
-    [
-        ".hidden.jsonl",
-        ".staging/rows.jsonl",
-        "_temporary/rows.jsonl",
-        "_SUCCESS",
-        "rows.jsonl.tmp",
-        "rows.jsonl.part",
-        "rows.jsonl.crdownload",
-        "rows.jsonl~",
-    ],
+    "name", [".hidden.jsonl", ".staging/rows.jsonl", "_temporary/rows.jsonl", "_SUCCESS"]
 )
-def test_hidden_and_partial_files_are_not_there_yet(tmp_path, name):
+def test_hidden_files_are_not_data(tmp_path, name):
     (tmp_path / name).parent.mkdir(exist_ok=True)
     (tmp_path / name).write_text("{}")
+
+    listing = list_files(str(tmp_path))
+
+    assert ([], {}) == (keys(listing), listing.left)
+
+
+@pytest.mark.parametrize("suffix", [".tmp", ".part", ".crdownload", "~"])
+def test_partial_uploads_are_left_with_the_reason(tmp_path, suffix):
+    (tmp_path / f"rows.jsonl{suffix}").write_text("{}")
     (tmp_path / "empty.jsonl").touch()
 
-    assert [] == list_files(str(tmp_path))
+    listing = list_files(str(tmp_path))
+
+    assert [] == keys(listing)
+    assert {
+        f"rows.jsonl{suffix}": "it has the name of a partial upload",
+        "empty.jsonl": "it is empty",
+    } == listing.left
 
 
-def test_a_file_that_keeps_its_old_date_counts_from_its_arrival(tmp_path):
+def test_the_parts_of_a_folder_are_ready_with_its_mark(tmp_path):
+    for name in ("day1/part-00000.jsonl", "day2/part-00000.jsonl", "day2/_SUCCESS"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("{}")
+
+    listing = list_files(str(tmp_path))
+
+    assert ["day2/part-00000.jsonl"] == keys(listing)
+    assert {"day1/part-00000.jsonl": "there is no _SUCCESS beside it yet"} == listing.left
+
+
+def test_a_file_that_is_still_written_is_left_until_it_is_closed(tmp_path):
+    with (tmp_path / "a.jsonl").open("w") as writer:
+        writer.write("{}\n")
+        writer.flush()
+        listing = list_files(str(tmp_path))
+
+    assert {"a.jsonl": "a process has it open for writing"} == listing.left
+    assert ["a.jsonl"] == keys(list_files(str(tmp_path)))
+
+
+@pytest.mark.parametrize("date", [1_000_000_000, 4_000_000_000])
+def test_a_late_file_is_taken_whatever_its_date(tmp_path, date):
     inbox, store = tmp_path / "inbox", str(tmp_path / "store")
     inbox.mkdir()
     (inbox / "first.jsonl").write_text("{}")
-    advance(store, str(inbox), list_files(str(inbox)))
+    settle(store, str(inbox), list_files(str(inbox)).files, Fate.TRAINED, "e")
     late = inbox / "late.jsonl"
     late.write_text("{}")
-    os.utime(late, (1_000_000_000, 1_000_000_000))  # as 'cp -p' would
+    os.utime(late, (date, date))
 
-    found = new_files(load(store, str(inbox)), list_files(str(inbox)))
+    found = select(load(store, str(inbox)), list_files(str(inbox)).files)
 
     assert ["late.jsonl"] == [file.key for file in found]
 
 
-def test_a_file_that_grew_is_new_again(tmp_path):
+def test_a_file_that_grew_is_new_again_and_one_that_was_touched_is_not(tmp_path):
     inbox, store = tmp_path / "inbox", str(tmp_path / "store")
     inbox.mkdir()
-    (inbox / "a.jsonl").write_text("{}")
-    advance(store, str(inbox), list_files(str(inbox)))
+    for name in ("a.jsonl", "b.jsonl"):
+        (inbox / name).write_text("{}")
+    settle(store, str(inbox), list_files(str(inbox)).files, Fate.TRAINED, "e")
     (inbox / "a.jsonl").write_text("{}\n{}")
+    (inbox / "b.jsonl").touch()
 
-    assert 1 == len(new_files(load(store, str(inbox)), list_files(str(inbox))))
+    found = select(load(store, str(inbox)), list_files(str(inbox)).files)
+
+    assert ["a.jsonl"] == [file.key for file in found]
 
 
 def test_a_missing_folder_is_an_error_and_an_empty_one_is_not(tmp_path):
-    assert [] == list_files(str(tmp_path))
+    assert () == list_files(str(tmp_path)).files
     with pytest.raises(SettingsError, match=r"nowhere is not a folder. Create it or set inbox"):
         list_files(str(tmp_path / "nowhere"))
 
@@ -92,44 +115,34 @@ def test_a_prefix_is_listed_over_all_its_pages(bucket):
     bucket.put_object(Bucket="drop", Key="in/folder/", Body=b"")
     bucket.put_object(Bucket="drop", Key="in/.hidden.jsonl", Body=b"{}")
 
-    files = list_files("s3://drop/in")
+    files = list_files("s3://drop/in").files
 
     assert 1003 == len(files)
     assert ("0000.jsonl", "s3://drop/in/0000.jsonl") == (files[0].key, files[0].uri)
-    assert files == sorted(files, key=lambda file: file.key)
+    assert list(files) == sorted(files, key=lambda file: file.key)
 
 
 def test_s3_files_are_new_once_and_again_when_their_content_changes(bucket, tmp_path):
     store = str(tmp_path)
+
+    def new():
+        return select(load(store, "s3://drop/in"), list_files("s3://drop/in").files)
+
     bucket.put_object(Bucket="drop", Key="in/a.jsonl", Body=b"{}")
-    first = new_files(load(store, "s3://drop/in"), list_files("s3://drop/in"))
-    advance(store, "s3://drop/in", first)
+    settle(store, "s3://drop/in", new(), Fate.TRAINED, "e")
 
-    assert [] == new_files(load(store, "s3://drop/in"), list_files("s3://drop/in"))
+    assert [] == new()
     bucket.put_object(Bucket="drop", Key="in/a.jsonl", Body=b"{} ")
-    assert ["a.jsonl"] == [
-        file.key for file in new_files(load(store, "s3://drop/in"), list_files("s3://drop/in"))
-    ]
+    assert ["a.jsonl"] == [file.key for file in new()]
 
 
-def test_a_whole_bucket_can_be_the_inbox(bucket, tmp_path):
+def test_a_whole_bucket_can_be_the_inbox(bucket):
     bucket.put_object(Bucket="drop", Key="a.jsonl", Body=b"rows")
-    (file,) = list_files("s3://drop")
+    (file,) = list_files("s3://drop").files
 
-    fetch(file, tmp_path / "copy")
-
-    assert b"rows" == (tmp_path / "copy").read_bytes()
+    assert ("a.jsonl", "s3://drop/a.jsonl") == (file.key, file.uri)
 
 
 def test_a_missing_bucket_says_which_setting_to_change(bucket):
-    with pytest.raises(SettingsError, match=r"s3://nowhere/in is not there .* Set inbox"):
+    with pytest.raises(SettingsError, match=r"s3://nowhere/in is not there: .* Set inbox"):
         list_files("s3://nowhere/in")
-
-
-def test_a_file_that_vanished_is_named(bucket, tmp_path):
-    bucket.put_object(Bucket="drop", Key="in/a.jsonl", Body=b"{}")
-    (file,) = list_files("s3://drop/in")
-    bucket.delete_object(Bucket="drop", Key="in/a.jsonl")
-
-    with pytest.raises(SettingsError, match=r"s3://drop/in/a.jsonl is not there"):
-        fetch(file, tmp_path / "copy")

@@ -1,17 +1,16 @@
-"""New files: copied, checked row by row, counted."""
+"""New files: copied as they came, and what curation makes of their rows is counted."""
 
 import json
 
 import pytest
 
-from data_schemas.arrow import read_table
-from data_schemas.intake import Intake
+from data_schemas.arrow import write_table
+from data_schemas.intake import Counted, Intake
 from data_schemas.prompts import Domain, Message, Problem, Role
-from data_schemas.quarantine import Quarantined
+from data_schemas.quarantine import ItemKind, Outcome, Quarantined
 from tasks.curation.ingest import check_raw_files
-from tasks.curation.sources import read_file
 from tasks.retraining.inbox import list_files
-from tasks.retraining.intake import content_keys, take_in
+from tasks.retraining.intake import adapter_of, content_key, content_keys, count, take_in
 from tasks.store.files import sha256_bytes
 
 
@@ -23,136 +22,127 @@ def inbox(tmp_path):
 
 
 @pytest.fixture
-def take(inbox, tmp_path):
-    """Take the whole inbox in and return the report with the refusals."""
-
-    def take(known=frozenset()):
-        out = tmp_path / "out"
-        out.mkdir()
-        report = take_in(str(inbox), list_files(str(inbox)), known, out)
-        return report, read_table(out / "quarantine.parquet", Quarantined)
-
-    return take
+def out(tmp_path):
+    (tmp_path / "out").mkdir()
+    return tmp_path / "out"
 
 
-def test_every_row_is_valid_or_quarantined_and_fresh_or_known(take, inbox, make_row):
-    rows = [make_row("one"), make_row("two"), "{broken", make_row("  ONE "), ""]
-    (inbox / "a.jsonl").write_text("\n".join(rows))
-    (inbox / "b.jsonl").write_text(make_row("two") + "\n" + make_row("three") + "\n")
-
-    report, refused = take()
-
-    assert (6, 5, 3) == (report.rows, report.valid, report.fresh)
-    assert {"not_json": 1} == report.quarantined
-    assert [(4, 3, 2), (2, 2, 1)] == [(f.rows, f.valid, f.fresh) for f in report.files]
-    assert [f"{inbox}/a.jsonl-3"] == [row.key for row in refused]
-    assert sha256_bytes(b"{broken") == refused[0].source_row
-
-
-@pytest.mark.parametrize(
-    ("line", "reason", "detail"),
-    [
-        ("[1, 2]", "not_an_object", "the row is a list"),
-        ('{"answer": NaN}', "not_json", "NaN is not JSON"),
-        ('{"messages": "\\ud800"}', "not_utf8", "surrogates"),
-        ("{}", "schema", "domain: Field required"),
-        ({"messages": []}, "schema", "messages: Tuple should have at least 1 item"),
-        ({"domain": "cooking"}, "schema", "domain: Input should be 'maths'"),
-        ({"difficulty": 3}, "schema", "difficulty: Extra inputs are not permitted"),
-        ({"verifier": "oracle"}, "unknown_verifier", "'oracle' is not one of"),
-        ({"answer": {"values": [7]}}, "bad_gold", "Problem.answer, value: Field required"),
-    ],
-)
-def test_a_bad_row_is_quarantined_with_its_field(take, inbox, make_row, line, reason, detail):
-    text = line if isinstance(line, str) else make_row("q", **line)
-    (inbox / "a.jsonl").write_text(text)
-
-    report, refused = take()
-
-    assert ({reason: 1}, 0) == (report.quarantined, report.valid)
-    assert detail in refused[0].detail
-
-
-def test_bytes_that_are_no_text_are_quarantined(take, inbox, make_row):
-    (inbox / "a.jsonl").write_bytes(b"\xff\xfe\n" + make_row("q").encode())
-
-    report, _ = take()
-
-    assert ({"not_utf8": 1}, 1) == (report.quarantined, report.valid)
-
-
-def test_a_file_of_another_kind_is_quarantined_whole(take, inbox, make_row):
-    (inbox / "rows.csv").write_text("a,b")
-    (inbox / "a.jsonl").write_text(make_row("q"))
-
-    report, refused = take()
-
-    assert {"unknown_suffix": 1} == report.quarantined
-    assert ".csv; the inbox takes .jsonl files" == refused[0].detail
-
-
-def test_what_the_model_was_trained_on_is_known(take, inbox, make_row):
-    trained = Problem(
-        id="old",
+def problem(question, number=0):
+    return Problem(
+        id=f"p{number}",
         domain=Domain.MATHS,
         language="en",
-        messages=(Message(role=Role.USER, content="What is  3 + 4?"),),
+        messages=(Message(role=Role.USER, content=question),),
         verifier="final_answer",
         answer='{"value":"7"}',
-        source="sample_world",
+        source="prompt_jsonl",
         source_row="0" * 64,
     )
-    (inbox / "a.jsonl").write_text(make_row("what is 3 + 4?") + "\n" + make_row("what is 3 + 5?"))
-
-    report, _ = take(content_keys([trained]))
-
-    assert (2, 1) == (report.valid, report.fresh)
 
 
-def test_the_copies_are_the_raw_files_of_curation(take, inbox, make_row, tmp_path):
-    line = make_row("q", id=5, source="their claim")
-    (inbox / "a.jsonl").write_text(line)
+def test_the_copies_are_the_raw_files_of_curation(inbox, out):
+    (inbox / "a.jsonl").write_text("rows")
+    listing = list_files(str(inbox))
 
-    report, _ = take()
+    report, taken = take_in(str(inbox), listing.files, listing.left, out)
     (inbox / "a.jsonl").unlink()
-    (raw,) = check_raw_files(tmp_path / "out")
+    (raw,) = check_raw_files(out)
 
+    assert list(listing.files) == taken
     assert ("prompt_jsonl", "inbox/0001-a.jsonl") == (raw.adapter, raw.uri)
-    assert line == (tmp_path / "out" / raw.uri).read_text()
-    assert report.files[0].sha256 == raw.sha256 == sha256_bytes(line.encode())
-    assert report == Intake.model_validate(
-        json.loads((tmp_path / "out" / "intake.json").read_bytes())
-    )
+    assert "rows" == (out / raw.uri).read_text()
+    assert report.files[0].sha256 == raw.sha256 == sha256_bytes(b"rows")
+    assert report == Intake.model_validate(json.loads((out / "intake.json").read_bytes()))
 
 
-def test_files_of_one_name_from_two_folders_are_distinguished(take, inbox, make_row):
+def test_the_same_files_make_the_same_object(inbox, tmp_path):
+    for name in ("a.jsonl", "b.jsonl"):
+        (inbox / name).write_text(name)
+    written = []
+    for number in range(2):
+        folder = tmp_path / f"out{number}"
+        folder.mkdir()
+        (inbox / "a.jsonl").touch()
+        listing = list_files(str(inbox))
+        take_in(str(inbox), listing.files, listing.left, folder)
+        written.append({path.name: path.read_bytes() for path in folder.rglob("*.json*")})
+
+    assert written[0] == written[1]
+
+
+def test_files_of_one_name_from_two_folders_are_distinguished(inbox, out):
     for folder in ("x", "y"):
         (inbox / folder).mkdir()
-        (inbox / folder / "a.jsonl").write_text(make_row(folder))
+        (inbox / folder / "a.jsonl").write_text(folder)
+    listing = list_files(str(inbox))
 
-    report, _ = take()
+    report, _ = take_in(str(inbox), listing.files, {}, out)
 
     assert ["inbox/0001-a.jsonl", "inbox/0002-a.jsonl"] == [f.copy_name for f in report.files]
 
 
-def test_an_empty_inbox_is_an_intake_of_nothing(take):
-    report, refused = take()
+def test_a_file_that_vanished_or_changed_since_it_was_listed_is_left(inbox, out):
+    for name in ("gone.jsonl", "grown.jsonl", "whole.jsonl"):
+        (inbox / name).write_text("rows")
+    listing = list_files(str(inbox))
+    (inbox / "gone.jsonl").unlink()
+    (inbox / "grown.jsonl").write_text("more rows")
 
-    assert (0, 0, [], ()) == (report.rows, report.fresh, refused, report.files)
+    report, taken = take_in(str(inbox), listing.files, {"b.part": "it is partial"}, out)
+
+    assert ["whole.jsonl"] == [file.key for file in taken]
+    assert {"b.part", "gone.jsonl", "grown.jsonl"} == report.left.keys()
+    assert f"it cannot be read: {inbox}/gone.jsonl is gone" == report.left["gone.jsonl"]
+    assert "it changed while it was copied" == report.left["grown.jsonl"]
+    assert ["0003-whole.jsonl"] == [path.name for path in (out / "inbox").iterdir()]
 
 
-def test_curation_reads_every_row_that_intake_calls_valid(take, inbox, make_row, tmp_path):
-    rows = [
-        make_row("one", id=1),
-        make_row("two"),
-        "{",
-        make_row("three", level=2),
-        make_row("", id="x"),
-    ]
-    (inbox / "a.jsonl").write_text("\n".join(rows))
+def test_an_s3_file_that_vanished_is_left(bucket, out):
+    bucket.put_object(Bucket="drop", Key="in/a.jsonl", Body=b"{}")
+    listing = list_files("s3://drop/in")
+    bucket.delete_object(Bucket="drop", Key="in/a.jsonl")
 
-    report, refused = take()
-    read = list(read_file("prompt_jsonl", 0, tmp_path / "out" / report.files[0].copy_name))
+    report, taken = take_in("s3://drop/in", listing.files, {}, out)
 
-    assert (4, 1) == (report.valid, len(refused))
-    assert [False, False, True, False, False] == [isinstance(row, Quarantined) for row in read]
+    assert [] == taken
+    assert "s3://drop/in/a.jsonl is gone" in report.left["a.jsonl"]
+
+
+@pytest.mark.parametrize(
+    ("key", "adapter"),
+    [
+        ("a.jsonl", "prompt_jsonl"),
+        ("2026/a.jsonl", "prompt_jsonl"),
+        ("adapter=ae110k/a.jsonl", "ae110k"),
+        ("2026/adapter=prdect_id/11/a.csv.gz", "prdect_id"),
+        ("adapter=ae110k", "prompt_jsonl"),
+    ],
+)
+def test_a_folder_names_the_adapter_of_its_files(key, adapter):
+    assert adapter == adapter_of(key)
+
+
+def test_problems_are_fresh_unless_the_released_model_knows_their_prompt(tmp_path):
+    bad = Quarantined(
+        stage="read",
+        outcome=Outcome.QUARANTINED,
+        kind=ItemKind.ROW,
+        source="prompt_jsonl",
+        key="k",
+        reason="not_json",
+        source_row="0" * 64,
+    )
+    rows = [problem("What is 3 + 4?", 1), problem("new", 2), problem("  NEW ", 3)]
+    write_table(tmp_path / "problems.parquet", Problem, rows)
+    write_table(tmp_path / "quarantine.parquet", Quarantined, [bad, bad])
+    (tmp_path / "report.json").write_text('{"totals": {"rows": 5}}')
+
+    counted = count(tmp_path, content_keys([problem("what is  3 + 4?")]))
+
+    assert Counted(rows=5, problems=3, fresh=1, refused={"not_json": 2}) == counted
+
+
+def test_width_case_and_blanks_make_no_new_prompt():
+    wide = "\N{FULLWIDTH LATIN CAPITAL LETTER A}BC  d"
+    assert content_key(problem(wide)) == content_key(problem("abc D"))
+    assert content_key(problem("abc d")) != content_key(problem("abc e"))

@@ -2,55 +2,78 @@
 
 import pytest
 
-from data_schemas.intake import Intake, Outcome, TakenFile
+from data_schemas.intake import Counted, Decision, Intake, Outcome, TakenFile
 from data_schemas.settings import RetrainSettings
-from tasks.retraining.worth import decide_grading, decide_learning
+from tasks.retraining.worth import decide_grading, decide_learning, decide_reading
 
 SETTINGS = RetrainSettings(min_rows=10, min_unsolved_share=0.2)
 
 
-def _intake(rows, valid, fresh, quarantined=None):
-    file = TakenFile(
-        uri="u", copy_name="c", sha256="s", bytes=1, rows=rows, valid=valid, fresh=fresh
+def _taken(refusals=0):
+    return TakenFile(
+        uri="u", adapter="prompt_jsonl", copy_name="c", sha256="s", bytes=1, refusals=refusals
     )
-    return Intake(
-        inbox="s3://drop/in",
-        files=(file,) if rows else (),
-        rows=rows,
-        valid=valid,
-        fresh=fresh,
-        quarantined=quarantined or {},
-    )
+
+
+def _intake(*files, left=None):
+    return Intake(inbox="s3://drop/in", files=files, left=left or {})
 
 
 @pytest.mark.parametrize(
-    ("intake", "outcome", "reason"),
+    ("intake", "waiting", "outcome", "reason"),
     [
-        (_intake(0, 0, 0), Outcome.WAIT, "nothing new in s3://drop/in since the watermark"),
+        (_intake(), 0, Outcome.WAIT, "nothing new in s3://drop/in"),
         (
-            _intake(12, 9, 9, {"not_json": 2, "schema": 1}),
+            _intake(left={"a.part": "it has the name of a partial upload"}),
+            2,
             Outcome.WAIT,
-            "12 new rows in 1 files, 9 of them valid (not_json 2, schema 1); min_rows asks for 10",
+            "nothing new in s3://drop/in; 2 files of refused models are kept and used with the "
+            "next new one; left for a later run: a.part it has the name of a partial upload",
+        ),
+        (_intake(_taken()), 0, Outcome.LEARN, "1 files"),
+        (
+            _intake(_taken(), _taken(1)),
+            1,
+            Outcome.LEARN,
+            "2 files, 1 of them used again after a refused model",
+        ),
+    ],
+)
+def test_without_a_new_file_nothing_is_read(intake, waiting, outcome, reason):
+    assert Decision(outcome=outcome, reason=reason) == decide_reading(intake, waiting)
+
+
+@pytest.mark.parametrize(
+    ("counts", "outcome", "reason"),
+    [
+        (
+            (12, 9, 9, {"not_json": 2, "schema": 1}),
+            Outcome.WAIT,
+            "12 rows in 1 files; not usable: not_json 2, schema 1; 9 problems are left; "
+            "min_rows asks for 10",
         ),
         (
-            _intake(12, 12, 0),
+            (12, 12, 0, {}),
             Outcome.SKIP,
-            "12 new rows in 1 files: all 12 valid ones are duplicates of what the released model "
+            "12 rows in 1 files; all 12 problems are duplicates of what the released model "
             "was trained or evaluated on",
         ),
         (
-            _intake(12, 12, 9),
+            (12, 12, 9, {}),
             Outcome.WAIT,
-            "12 new rows in 1 files: 9 are not known to the released model yet; "
+            "12 rows in 1 files; 9 problems are not known to the released model yet; "
             "min_rows asks for 10",
         ),
-        (_intake(12, 12, 10), Outcome.LEARN, "12 new rows in 1 files, 10 of them fresh"),
+        ((12, 12, 10, {}), Outcome.LEARN, "12 rows in 1 files; 10 fresh problems"),
     ],
 )
-def test_counts_alone_can_stop_it(intake, outcome, reason):
-    decision = decide_grading(SETTINGS, intake)
+def test_counts_alone_can_stop_it(counts, outcome, reason):
+    rows, problems, fresh, refused = counts
+    counted = Counted(rows=rows, problems=problems, fresh=fresh, refused=refused)
 
-    assert (outcome, reason) == (decision.outcome, decision.reason)
+    decision = decide_grading(SETTINGS, "1 files", counted, "none")
+
+    assert Decision(outcome=outcome, reason=f"{reason}. Drift: none") == decision
 
 
 @pytest.mark.parametrize(
@@ -69,14 +92,15 @@ def test_counts_alone_can_stop_it(intake, outcome, reason):
     ],
 )
 def test_what_the_model_already_solves_can_stop_it(pass_rates, outcome, reason):
-    decision = decide_learning(SETTINGS, pass_rates)
+    decision = decide_learning(SETTINGS, "40 fresh problems", pass_rates)
 
     assert outcome is decision.outcome
+    assert decision.reason.startswith("40 fresh problems. Graded: ")
     assert reason in decision.reason
 
 
 def test_a_share_of_zero_still_needs_one_unsolved_problem():
     settings = SETTINGS.model_copy(update={"min_unsolved_share": 0.0})
 
-    assert Outcome.SKIP is decide_learning(settings, [1.0, 1.0]).outcome
-    assert Outcome.LEARN is decide_learning(settings, [1.0] * 99 + [0.5]).outcome
+    assert Outcome.SKIP is decide_learning(settings, "rows", [1.0, 1.0]).outcome
+    assert Outcome.LEARN is decide_learning(settings, "rows", [1.0] * 99 + [0.5]).outcome

@@ -1,17 +1,23 @@
 """Digests, canonical JSON and writes that a crash leaves whole or undone."""
 
+import errno
 import json
+import shutil
 import subprocess
 import sys
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from data_schemas.statements import Output
+from tasks.errors import RETRYABLE, DataError, DiskFullError
 from tasks.store import files
+from tasks.store.files import naming_a_full_disk, staged_folder
+from tasks.store.local import new_object
 
 ABC = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
 """FIPS 180-2, example B.1: sha256 of 'abc'."""
@@ -120,3 +126,42 @@ def test_a_file_in_the_place_of_a_staged_folder_is_an_error(tmp_path):
 
     with pytest.raises(NotADirectoryError), files.staged_folder(tmp_path / "step") as staged:
         (staged / "a").write_text("x")
+
+
+@pytest.fixture
+def full_disk(monkeypatch):
+    """Stand in for a disk with no space left."""
+    full = SimpleNamespace(total=2**30, used=2**30, free=0)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: full)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        OSError(errno.ENOSPC, "No space left on device"),
+        RuntimeError("[enforce fail at inline_container.cc:672] . unexpected pos 1 vs 2"),
+    ],
+)
+def test_a_full_disk_is_named_and_whether_a_retry_helps(tmp_path, full_disk, error):
+    with (
+        pytest.raises(DiskFullError, match=r"is full \(0 MiB left\): .*a retry helps") as found,
+        staged_folder(tmp_path / "state"),
+    ):
+        raise error
+
+    assert isinstance(found.value, RETRYABLE)
+    with pytest.raises(DiskFullError), new_object(tmp_path):
+        raise error
+    assert [] == [path for path in (tmp_path / "objects").iterdir() if path.name[0] != "."]
+
+
+def test_quotas_are_disks_too_and_other_errors_pass(tmp_path, full_disk):
+    with pytest.raises(DiskFullError), naming_a_full_disk(tmp_path):
+        raise OSError(errno.EDQUOT, "Disk quota exceeded")
+    with pytest.raises(DataError, match="not whole"), naming_a_full_disk(tmp_path):
+        raise DataError("not whole")
+
+
+def test_with_space_left_an_error_stays_what_it_is(tmp_path):
+    with pytest.raises(RuntimeError, match="inline_container"), naming_a_full_disk(tmp_path):
+        raise RuntimeError("inline_container.cc")

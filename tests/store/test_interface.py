@@ -37,6 +37,19 @@ def test_what_was_written_is_read_hashed_and_listed(store):
     assert {"a": 3} == store.list_files("sub")
 
 
+def test_a_fingerprint_follows_the_content_of_a_file(store):
+    for name in ("a", "sub/b", "same"):
+        store.write_bytes(name[:1].encode(), name)
+    before = store.fingerprints(["a", "sub/b", "gone"])
+    store.write_bytes(b"new", "a")
+    store.write_bytes(b"s", "sub/b")
+    after = store.fingerprints(["a", "sub/b", "same"])
+
+    assert {"a", "sub/b"} == before.keys()
+    assert before["a"] != after["a"]
+    assert before["sub/b"] == after["sub/b"] == after["same"]
+
+
 def test_a_name_may_be_part_of_the_uri(store, place):
     store_at(f"{place}/sub/a").write_bytes(b"abc")
 

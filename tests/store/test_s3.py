@@ -1,6 +1,7 @@
 """What S3 answers, and does not."""
 
 import pytest
+from botocore.exceptions import ClientError, NoCredentialsError
 
 from tasks.errors import EngineError, SettingsError
 from tasks.store.s3 import S3Store
@@ -26,6 +27,31 @@ def test_no_answer_from_s3_may_be_tried_again(monkeypatch):
 
     with pytest.raises(EngineError, match="s3://bucket/a"):
         S3Store("s3://bucket").read_bytes("a")
+    with pytest.raises(EngineError, match=r"s3://bucket/store/store\.json"):
+        S3Store("s3://bucket/store").open()
+
+
+def test_missing_credentials_are_the_users_to_set(bucket):
+    with (
+        pytest.raises(SettingsError, match="Set the credentials of AWS"),
+        S3Store("s3://bucket")._service("a"),
+    ):
+        raise NoCredentialsError
+
+
+@pytest.mark.parametrize(
+    ("code", "kind"),
+    [
+        ("AccessDenied", SettingsError),
+        ("InvalidAccessKeyId", SettingsError),
+        ("ExpiredToken", EngineError),
+        ("RequestTimeTooSkewed", EngineError),
+    ],
+)
+def test_a_refusal_by_s3_is_tried_again_only_if_that_may_help(bucket, code, kind):
+    answer = {"Error": {"Code": code}, "ResponseMetadata": {"HTTPStatusCode": 403}}
+    with pytest.raises(kind, match=code), S3Store("s3://bucket")._service("a"):
+        raise ClientError(answer, "GetObject")
 
 
 def test_a_whole_bucket_is_a_store(bucket):

@@ -25,6 +25,7 @@ def releasing(
     parents: list[ReportRef],
     store: StoreRef,
     execution: Execution,
+    replaces: str = "",
 ) -> Judged:
     """Compare a model with its predecessors, apply the gate, and register it.
 
@@ -36,6 +37,7 @@ def releasing(
         parents: evaluations of the predecessors, in the order they were trained.
         store: of the run.
         execution: of the workflow.
+        replaces: statement of the version that has to be the released one; '' = any or none.
     """
     progression = compare(
         settings=evaluation,
@@ -48,6 +50,7 @@ def releasing(
         settings=settings,
         candidate=candidate,
         progression=progression,
+        replaces=replaces,
         store=store,
         execution=execution,
     )

@@ -1,0 +1,56 @@
+"""How a retraining ends: what becomes of its files, and the sentence that says so."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from data_schemas.intake import Fate, InboxFile
+from data_schemas.settings import RetrainSettings
+from tasks.retraining.processed import MAX_REFUSALS
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """The end of a retraining that trained a model."""
+
+    fate: Fate | None
+    """Of its files; None = they stay as they were."""
+    message: str
+
+
+def with_inputs(settings: RetrainSettings, inbox: str, model: str) -> RetrainSettings:
+    """Replace the inbox and the registered model of the settings, each unless empty."""
+    if inbox:
+        settings = settings.model_copy(update={"inbox": inbox})
+    if model:
+        release = settings.release.model_copy(update={"name": model})
+        settings = settings.model_copy(update={"release": release})
+    return settings
+
+
+def conclude(facts: Mapping[str, float | int | str], files: Sequence[InboxFile]) -> End:
+    """Follow the decision of the release gate.
+
+    Args:
+        facts: of the release's statement.
+        files: that the candidate was trained on.
+    """
+    named = f"{len(files)} files ({', '.join(file.key for file in files)})"
+    if facts["released"]:
+        return End(Fate.TRAINED, f"Promoted: version {facts['version']}, trained on {named}.")
+    if facts["stale"]:
+        return End(
+            None,
+            "Not promoted: another model was released while this one was trained. Its files stay "
+            "in the inbox; the next run reads those that the new model does not know.",
+        )
+    last = [file.key for file in files if file.refusals + 1 >= MAX_REFUSALS]
+    aside = (
+        f" Set aside after {MAX_REFUSALS} refused models: {', '.join(last)}; to use one again, put "
+        "it into the inbox under another name."
+        if last
+        else ""
+    )
+    kept = "" if len(last) == len(files) else " Its rows are used again with the next new file."
+    return End(
+        Fate.REFUSED, f"Refused by the release gate: a model trained on {named}.{kept}{aside}"
+    )

@@ -1,0 +1,103 @@
+"""Which files of an inbox were processed, and what became of them; kept in the store.
+
+A file is identified by its name and its content, never by its time: a late file, an upload that
+took days, a corrected file under its old name and a wrong clock make no difference.
+
+Files whose rows trained a model that the release gate refused are used again together with the
+next new ones, MAX_REFUSALS times in all: good rows are not lost, and a file that spoils every
+model it is part of does not stop retraining.
+"""
+
+from collections.abc import Sequence
+
+from pydantic import ValidationError
+
+from data_schemas.intake import Fate, InboxFile, Processed, ProcessedFile
+from tasks.errors import DataError
+from tasks.store.files import canonical_json, sha256_bytes
+from tasks.store.interface import store_at
+from tasks.store.lease import lease
+
+MAX_REFUSALS = 2
+"""Refused models after which a file is set aside."""
+
+
+def load(store: str, inbox: str) -> Processed:
+    """Read what was processed of an inbox; nothing if it was never read.
+
+    Raises:
+        DataError: the file is there but is no such record.
+    """
+    folder, name = _place(store, inbox)
+    place = store_at(folder)
+    if name not in place.list_files():
+        return Processed()
+    try:
+        return Processed.model_validate_json(place.read_bytes(name))
+    except ValidationError as error:
+        raise DataError(
+            f"{folder}/{name} is no record of processed files: {error.errors()[0]['msg']}. "
+            "Delete it to read the whole inbox again; rows that the released model knows are "
+            "not trained on twice."
+        ) from error
+
+
+def select(processed: Processed, files: Sequence[InboxFile]) -> list[InboxFile]:
+    """Pick the files to read: the new ones and, if there are any, those to use again."""
+    known = {(file.key, file.fingerprint) for file in processed.files}
+    new = [file for file in files if (file.key, file.fingerprint) not in known]
+    again = _to_use_again(processed, files) if new else []
+    return sorted([*new, *again], key=lambda file: file.key)
+
+
+def waiting(processed: Processed, files: Sequence[InboxFile]) -> int:
+    """Count the files that would be used again with a new one."""
+    return len(_to_use_again(processed, files))
+
+
+def _to_use_again(processed: Processed, files: Sequence[InboxFile]) -> list[InboxFile]:
+    refused = {
+        (file.key, file.fingerprint): file.refusals
+        for file in processed.files
+        if file.fate is Fate.REFUSED and file.refusals < MAX_REFUSALS
+    }
+    return [
+        file.model_copy(update={"refusals": refused[file.key, file.fingerprint]})
+        for file in files
+        if (file.key, file.fingerprint) in refused
+    ]
+
+
+def settle(
+    store: str, inbox: str, files: Sequence[InboxFile], fate: Fate, execution: str
+) -> Processed:
+    """Record what became of files; call it after all results are stored. Idempotent.
+
+    Args:
+        store: uri.
+        inbox: of the settings.
+        files: as they were listed.
+        fate: of all of them.
+        execution: that processed them.
+    """
+    folder, name = _place(store, inbox)
+    with lease(f"{folder}/{name}.lease", f"{execution}, files of {inbox}") as held:
+        known = {file.key: file for file in load(store, inbox).files}
+        for file in files:
+            known[file.key] = ProcessedFile(
+                key=file.key,
+                fingerprint=file.fingerprint,
+                fate=fate,
+                refusals=file.refusals + (fate is Fate.REFUSED),
+                execution=execution,
+            )
+        after = Processed(files=tuple(known[key] for key in sorted(known)))
+        held.confirm()
+        store_at(folder).write_bytes(canonical_json(after), name)
+    return after
+
+
+def _place(store: str, inbox: str) -> tuple[str, str]:
+    folder = store_at(inbox).local_path
+    whole = str(folder.expanduser().resolve()) if folder else inbox.rstrip("/")
+    return f"{store}/inboxes", f"{sha256_bytes(whole.encode())[:16]}.json"

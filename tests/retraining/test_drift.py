@@ -1,0 +1,96 @@
+"""Drift of new problems: known values of the index, no alarm by chance, named values."""
+
+import math
+
+import numpy as np
+import pytest
+
+from data_schemas.prompts import Domain, Message, Problem, Role
+from tasks.retraining.drift import FieldDrift, measure, stability_index
+
+
+def problem(number, text="one two three", **changes):
+    values = {
+        "id": f"p{number}",
+        "domain": Domain.MATHS,
+        "language": "en",
+        "messages": (Message(role=Role.USER, content=text),),
+        "verifier": "final_answer",
+        "answer": '{"value":"7"}',
+        "source": "prompt_jsonl",
+        "source_row": "0" * 64,
+    }
+    return Problem(**(values | changes))
+
+
+def choice(number, label):
+    answer = f'{{"correct":["{label}"],"others":[["x"]]}}'
+    return problem(number, domain=Domain.CHOICE, verifier="choice", answer=answer)
+
+
+def field(drift, name) -> FieldDrift:
+    (found,) = [one for one in drift.fields if one.field == name]
+    return found
+
+
+def test_the_index_is_that_of_the_formula():
+    # (0.8 - 0.5) ln(0.8 / 0.5) + (0.2 - 0.5) ln(0.2 / 0.5)
+    expected = 0.3 * math.log(1.6) - 0.3 * math.log(0.4)
+
+    assert stability_index([50, 50], [80, 20]) == pytest.approx(expected)
+    assert stability_index([80, 20], [50, 50]) == pytest.approx(expected)
+    assert 0.0 == stability_index([5, 10], [50, 100])
+    assert math.isfinite(stability_index([10, 0], [0, 10]))
+
+
+def test_values_that_are_new_or_gone_are_named():
+    known = [problem(n, language="th" if n % 2 else "en") for n in range(200)]
+    new = [problem(n, language="id" if n % 2 else "en") for n in range(100)]
+
+    drift = measure(known, new)
+
+    assert ("large", ("id",), ("th",)) == (
+        field(drift, "language").degree,
+        field(drift, "language").new,
+        field(drift, "language").vanished,
+    )
+    assert {"stable"} == {one.degree for one in drift.fields if one.field != "language"}
+    assert "language large (PSI " in drift.explain()
+    assert "new: id, vanished: th)" in drift.explain()
+
+
+def test_labels_of_choices_and_lengths_are_compared():
+    known = [choice(n, "toys" if n % 4 else "books") for n in range(200)]
+    new = [choice(n, "books" if n % 4 else "toys") for n in range(200)]
+
+    assert "large" == field(measure(known, new), "label").degree
+    long = [problem(n, "word " * (60 + n % 10)) for n in range(100)]
+    short = [problem(n, "word " * (1 + n % 50)) for n in range(100)]
+    assert "large" == field(measure(short, long), "words").degree
+
+
+def test_few_rows_of_the_same_kind_are_no_drift():
+    dice = np.random.default_rng(0)
+    languages = ["en", "th", "id", "ms", "vi", "pt", "tl"]
+    known = [problem(n, language=str(dice.choice(languages))) for n in range(1000)]
+    alarms = 0
+    for _ in range(40):
+        new = [problem(n, language=str(dice.choice(languages))) for n in range(40)]
+        drift = field(measure(known, new), "language")
+        alarms += drift.degree != "stable"
+
+    assert alarms <= 6  # 2 expected
+
+
+def test_words_that_no_known_prompt_has_are_counted():
+    drift = measure([problem(1, "red shoe")], [problem(2, "Red boot, new boot")])
+
+    assert drift.unknown_words == pytest.approx(0.75)
+
+
+@pytest.mark.parametrize(("known", "new"), [([], [problem(1)]), ([problem(1)], []), ([], [])])
+def test_without_rows_on_both_sides_nothing_is_measured(known, new):
+    drift = measure(known, new)
+
+    assert () == drift.fields
+    assert "Drift is not measured" in drift.explain()

@@ -1,0 +1,61 @@
+"""How a retraining ends: what becomes of its files, in a sentence."""
+
+import pytest
+
+from data_schemas.intake import Fate, InboxFile
+from data_schemas.settings import RetrainSettings
+from tasks.retraining.outcome import conclude, with_inputs
+from tasks.retraining.processed import MAX_REFUSALS
+
+
+def file(key, refusals=0):
+    return InboxFile(key=key, uri=f"/in/{key}", bytes=1, fingerprint="f", refusals=refusals)
+
+
+def facts(released, stale=0):
+    return {"released": released, "stale": stale, "version": "abc"}
+
+
+def test_a_released_model_uses_its_files_up():
+    end = conclude(facts(1), [file("a"), file("b")])
+
+    assert Fate.TRAINED is end.fate
+    assert "Promoted: version abc, trained on 2 files (a, b)." == end.message
+
+
+def test_a_refusal_keeps_the_rows_and_says_so():
+    end = conclude(facts(0), [file("a")])
+
+    assert Fate.REFUSED is end.fate
+    assert "Its rows are used again with the next new file." in end.message
+
+
+def test_a_file_that_is_refused_again_and_again_is_set_aside_with_the_way_back():
+    end = conclude(facts(0), [file("a"), file("b", MAX_REFUSALS - 1)])
+
+    assert Fate.REFUSED is end.fate
+    assert f"Set aside after {MAX_REFUSALS} refused models: b; to use one again" in end.message
+    assert "used again with the next new file" in end.message
+    alone = conclude(facts(0), [file("b", MAX_REFUSALS - 1)])
+    assert "used again with the next new file" not in alone.message
+
+
+def test_a_start_that_is_no_longer_released_uses_nothing_up():
+    end = conclude(facts(0, stale=1), [file("a")])
+
+    assert end.fate is None
+    assert "another model was released while this one was trained" in end.message
+
+
+@pytest.mark.parametrize(
+    ("inbox", "model", "expected"),
+    [
+        ("", "", ("inbox", "eachprompt-tiny")),
+        ("s3://b/in", "", ("s3://b/in", "eachprompt-tiny")),
+        ("", "shop", ("inbox", "shop")),
+    ],
+)
+def test_inputs_replace_the_settings_unless_they_are_empty(inbox, model, expected):
+    settings = with_inputs(RetrainSettings(), inbox, model)
+
+    assert expected == (settings.inbox, settings.release.name)

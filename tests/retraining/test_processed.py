@@ -1,0 +1,125 @@
+"""Which files of an inbox were processed: each exactly once, whatever their times say."""
+
+import threading
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from data_schemas.intake import Fate, InboxFile, Processed
+from tasks.errors import DataError
+from tasks.retraining.processed import MAX_REFUSALS, load, select, settle
+
+
+def _file(key, fingerprint="e1"):
+    return InboxFile(key=key, uri=f"s3://b/{key}", bytes=1, fingerprint=fingerprint)
+
+
+def keys(files):
+    return [file.key for file in files]
+
+
+@pytest.fixture
+def store(tmp_path):
+    return str(tmp_path)
+
+
+@pytest.fixture
+def done(store):
+    def settled(*files, fate=Fate.TRAINED, inbox="s3://b/in", execution="e"):
+        return settle(store, inbox, files, fate, execution)
+
+    return settled
+
+
+def test_nothing_of_an_unread_inbox_was_processed(store):
+    assert Processed() == load(store, "s3://b/in")
+
+
+@pytest.mark.parametrize("fate", [Fate.TRAINED, Fate.SKIPPED])
+def test_only_what_was_not_processed_is_new(done, fate):
+    mark = done(_file("b"), _file("a"), fate=fate)
+
+    assert ["c", "d"] == keys(select(mark, [_file(key) for key in "dacb"]))
+
+
+def test_a_corrected_file_comes_again_under_its_old_name(done):
+    mark = done(_file("a", "e1"))
+
+    assert [] == select(mark, [_file("a", "e1")])
+    assert ["e2"] == [file.fingerprint for file in select(mark, [_file("a", "e2")])]
+
+
+def test_settling_twice_is_the_same_as_once(done):
+    assert done(_file("a")) == done(_file("a"))
+    assert done(_file("a")) == done()
+
+
+def test_refused_files_alone_are_no_reason_to_train_again(done):
+    mark = done(_file("a"), fate=Fate.REFUSED)
+
+    assert [] == select(mark, [_file("a")])
+
+
+def test_refused_files_are_used_again_with_the_next_new_one_until_they_are_set_aside(done):
+    listed = [_file("a")]
+    for night in range(1, MAX_REFUSALS + 1):
+        mark = done(*listed, fate=Fate.REFUSED)
+        assert night == {file.key: file.refusals for file in mark.files}["a"]
+        listed = select(mark, [_file("a"), _file(f"new{night}")])
+        expected = ["a", f"new{night}"] if night < MAX_REFUSALS else [f"new{night}"]
+        assert expected == keys(listed)
+
+
+def test_a_refused_file_that_is_then_trained_on_is_done_with(done):
+    mark = done(_file("a"), fate=Fate.REFUSED)
+    mark = done(*select(mark, [_file("a"), _file("b")]))
+
+    assert [] == select(mark, [_file("a"), _file("b")])
+    assert ["c"] == keys(select(mark, [_file("a"), _file("b"), _file("c")]))
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from("abcdefgh"), st.sampled_from(["e1", "e2"])),
+        unique_by=lambda entry: entry[0],
+    ),
+    st.integers(1, 4),
+)
+def test_every_file_is_taken_exactly_once_however_the_runs_fall(tmp_path_factory, entries, size):
+    store = str(tmp_path_factory.mktemp("store"))
+    listed = [_file(key, fingerprint) for key, fingerprint in entries]
+    taken = []
+    while found := select(load(store, "i"), listed)[:size]:
+        taken += keys(found)
+        settle(store, "i", found, Fate.TRAINED, "e")
+
+    assert sorted(keys(listed)) == sorted(taken)
+
+
+def test_runs_that_settle_at_the_same_time_lose_nothing(store, done):
+    threads = [threading.Thread(target=done, args=(_file(f"file{number}"),)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert [f"file{number}" for number in range(8)] == keys(load(store, "s3://b/in").files)
+
+
+def test_two_inboxes_of_a_store_do_not_share_a_record(store, done):
+    done(_file("a"), inbox="s3://b/one")
+
+    assert Processed() == load(store, "s3://b/two")
+    assert ["a"] == keys(load(store, "s3://b/one/").files)
+
+
+def test_a_damaged_record_says_what_to_do(store, done, tmp_path):
+    done(_file("a"))
+    (path,) = (tmp_path / "inboxes").glob("*.json")
+    path.write_text('{"files":"never"}')
+
+    with pytest.raises(
+        DataError, match=r"is no record of processed files.*Delete it to read the whole inbox again"
+    ):
+        load(store, "s3://b/in")
