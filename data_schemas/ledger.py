@@ -36,6 +36,27 @@ class GroupOutcome(StrEnum):
     """Elimination stage 3: zero variance and replaced by a refill; rolled out, not trained."""
 
 
+class TokenUse(StrEnum):
+    """What a generated token was used for. Every token of a step has exactly one use."""
+
+    TRAINED = "trained"
+    """In a group whose rewards differ, with an advantage."""
+    TRAINED_ZVP = "trained_zvp"
+    """In a zero-variance group, with an advantage by RL-ZVP."""
+    NO_ADVANTAGE = "no_advantage"
+    """In a trained group, but the advantage is 0 or the response has no verdict."""
+    ZERO_VARIANCE = "zero_variance"
+    """In a zero-variance group that trains nothing."""
+    SURPLUS = "surplus"
+    """In a group that a refill replaced."""
+    UNSCORED = "unscored"
+    """In a group with fewer than two verdicts."""
+    IN_FLIGHT = "in_flight"
+    """In a response that continues in the next step."""
+    DRAFT = "draft"
+    """In a draft that estimates a response's length."""
+
+
 SKIPPED = (GroupOutcome.SKIPPED_ZERO_VARIANCE, GroupOutcome.SKIPPED_BAND)
 """Never rolled out."""
 

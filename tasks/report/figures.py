@@ -146,6 +146,31 @@ def phases_figure(series: Series, name: str, title: str) -> str:
         return _svg(figure, name, title)
 
 
+def uses_figure(layers: Sequence[tuple[str, Series]], name: str) -> str:
+    """Stack the shares of the generated tokens by use over the steps of all phases, smoothed.
+
+    Args:
+        layers: colour and percentages of every use, from the bottom; all of the same steps.
+        name: unique on the page.
+    """
+    with rc_context(_STYLE):
+        figure, axes = _curve_canvas()
+        before = 0
+        for phase, points in layers[0][1].items():
+            if not points:
+                continue
+            steps = before + np.array([step for step, _ in points])
+            values = [[value for _, value in series[phase]] for _, series in layers]
+            smooth = [trailing_mean(np.array(line)) for line in values]
+            axes.stackplot(steps, smooth, colors=[colour for colour, _ in layers], lw=0)
+            if before:
+                axes.axvline(before + 0.5, color="white", lw=1.6)
+            before = int(steps[-1])
+        _step_axis(axes)
+        axes.set_ylim(0.0, 100.0)
+        return _svg(figure, name, "What generated tokens were used for")
+
+
 def losses_figure(tuning: Tuning, name: str) -> str:
     """Draw training and validation loss per epoch; a ring marks the chosen checkpoint."""
     epochs = [epoch.epoch for epoch in tuning.epochs]

@@ -7,6 +7,7 @@ from pathlib import Path
 from pydantic import BaseModel
 from pydantic_core import PydanticUndefined, to_jsonable_python
 
+from data_schemas.ledger import TokenUse
 from data_schemas.reports import Comparison, EvaluationReport, StepReport
 from tasks.report import figures, wording
 from tasks.report.explanation import flat
@@ -36,6 +37,17 @@ PHASE_PLOTS: tuple[tuple[str, str, str, float], ...] = (
     ("policy/grad_norm", "Gradient norm", "before clipping, mean over the updates of a step", 1.0),
 )
 """Metric, title, note, factor."""
+TOKEN_USES = (
+    (TokenUse.TRAINED, "trained", "green", "#1a7f5a"),
+    (TokenUse.TRAINED_ZVP, "trained by RL-ZVP", "light green", "#8cc7ad"),
+    (TokenUse.NO_ADVANTAGE, "without advantage", "grey", "#c3ccd4"),
+    (TokenUse.ZERO_VARIANCE, "zero variance, untrained", "yellow", "#e3bd4f"),
+    (TokenUse.SURPLUS, "replaced by a refill", "red", "#b3372f"),
+    (TokenUse.UNSCORED, "without verdicts", "violet", "#6b5aa8"),
+    (TokenUse.IN_FLIGHT, "in flight", "blue", "#3f7fb5"),
+    (TokenUse.DRAFT, "drafts", "brown", "#7d5a3c"),
+)
+"""Use, label, name of its colour, colour; from the bottom of the chart to the top."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,13 +183,30 @@ def suite_table(progression: Sequence[EvaluationReport]) -> SuiteTable | None:
 def phase_charts(phases: Mapping[str, Path]) -> tuple[Chart, ...]:
     """Draw every known metric that at least one phase reported."""
     reports = {name: read_steps(folder) for name, folder in phases.items()}
-    charts = []
+    charts = _uses_chart(reports)
     for number, (metric, title, note, factor) in enumerate(PHASE_PLOTS):
         series = {name: _points(steps, metric, factor) for name, steps in reports.items()}
         if any(series.values()):
             svg = figures.phases_figure(series, f"phase{number}", title)
             charts.append(Chart(title, note, _course(series), svg))
     return tuple(charts)
+
+
+def _uses_chart(reports: Mapping[str, Sequence[StepReport]]) -> list[Chart]:
+    """What the generated tokens were used for; no chart if no phase reported it."""
+    layers, legend = [], []
+    for use, label, name, colour in TOKEN_USES:
+        series = {
+            phase: _points(steps, f"tokens/{use}_share", 100.0) for phase, steps in reports.items()
+        }
+        values = [value for points in series.values() for _, value in points]
+        if any(values):
+            layers.append((colour, series))
+            legend.append(f"{name}: {label}, {sum(values) / len(values):.1f} %")
+    if not layers:
+        return []
+    svg = figures.uses_figure(layers, "uses")
+    return [Chart("Use of the generated tokens", "; ".join(legend), "mean of all steps", svg)]
 
 
 def tuning_charts(tunings: Mapping[str, Path]) -> tuple[Chart, ...]:

@@ -33,7 +33,7 @@ from tasks.rl.rollouts.collected import Collected
 from tasks.rl.rollouts.producer import Producer
 from tasks.rl.update import gate
 from tasks.rl.update.batch import StepBatch, build, token_advantages
-from tasks.rl.update.ledger import ledger_rows, prompt_costs
+from tasks.rl.update.ledger import ledger_rows, prompt_costs, use_metrics
 from tasks.rl.update.metrics import collect_metrics, mismatch_of, policy_metrics
 from tasks.rl.update.objective import corrections, loss_columns, policy_loss, policy_plan, split
 
@@ -142,17 +142,19 @@ def one_step(
         training = replaying_batch(run, batch, old, advantages_NT * weights_NT, plan)
         losses = update(run, watch.numbered(training), batch.num_sequences, rows, updates, watch)
     clock.lap("update")
+    ledger = tuple(ledger_rows(collected, batch, advantages_NT))
     metrics = (
         collect_metrics(collected)
         | collected.metrics
         | policy_metrics(old, batch, losses)
         | mismatch
         | corrected
+        | use_metrics(ledger)
     )
     record = state.StepRecord(
         report=StepReport(step=collected.step, policy_version=collected.step, metrics=metrics),
         timing=StepTiming(step=collected.step, seconds={}),
-        ledger=tuple(ledger_rows(collected, batch, advantages_NT)),
+        ledger=ledger,
         costs=tuple(prompt_costs(collected)),
         gate=decision,
     )

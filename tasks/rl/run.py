@@ -27,6 +27,7 @@ from tasks.rl.durability.preemption import GRACE_S, Termination, listen_for_sigt
 from tasks.rl.rollouts.collect import Collector
 from tasks.rl.rollouts.collected import Collected
 from tasks.rl.rollouts.history import History
+from tasks.rl.update.ledger import use_metrics
 from tasks.store.files import canonical_json, copy_file, sha256_bytes, write_bytes
 
 PROBLEMS_FILE = "graded.parquet"
@@ -256,6 +257,7 @@ def finish(phase: Phase, model_out: Path, report_out: Path) -> dict[str, float |
         # The engine's own count, which must equal the sum of the ledger.
         "engine_tokens": round(sum(r.metrics["rollout/engine_tokens"] for r in reports)),
         "trained_tokens": sum(row.trained_tokens for row in rows),
+        **use_metrics(rows),
         "saved_tokens": sum(row.saved_tokens for row in rows),
         "corrected_steps": sum(record.decision is Decision.CORRECT for record in gates),
         "last_solved_share": _mean(

@@ -93,6 +93,8 @@ def write_steps(folder, steps, seed):
         "rollout/length_tokens": (28.0, 34.0, 1.0),
         "mismatch/mean_abs_logprob": (2e-6, 4e-6, 5e-7),
         "mismatch/k3": (1e-9, 2e-9, 2e-10),
+        "tokens/trained_share": (0.6, 0.8, 0.0),
+        "tokens/surplus_share": (0.4, 0.2, 0.0),
         "policy/clip_share": (0.02, 0.05, 0.01),
         "policy/grad_norm": (0.8, 0.4, 0.1),
     }

@@ -5,7 +5,13 @@ import re
 import numpy as np
 import pytest
 
-from tasks.report.figures import gains_figure, phases_figure, rung_colour, trailing_mean
+from tasks.report.figures import (
+    gains_figure,
+    phases_figure,
+    rung_colour,
+    trailing_mean,
+    uses_figure,
+)
 
 
 def test_the_trailing_mean_by_hand():
@@ -42,6 +48,16 @@ def test_the_second_phase_goes_on_where_the_first_ended():
 
     assert ">80<" not in phases_figure(one, "a", "Reward")
     assert ">75<" in phases_figure(both, "a", "Reward")
+
+
+def test_the_uses_of_tokens_are_stacked_over_both_phases():
+    series = {"rl/one": [(1, 60.0), (2, 40.0)], "rl/two": [(1, 50.0), (2, 50.0)]}
+    rest = {"rl/one": [(1, 40.0), (2, 60.0)], "rl/two": [(1, 50.0), (2, 50.0)]}
+    svg = uses_figure([("#1a7f5a", series), ("#b3372f", rest)], "uses")
+
+    assert 2 == svg.count("#1a7f5a")
+    assert 2 == svg.count("#b3372f")
+    assert svg == uses_figure([("#1a7f5a", series), ("#b3372f", rest)], "uses")
 
 
 def test_a_gain_is_green_only_if_its_interval_leaves_out_zero(run):

@@ -1,5 +1,6 @@
 """The page of a run: self-contained, complete, and honest about what it does not have."""
 
+import re
 from html.parser import HTMLParser
 from xml.etree import ElementTree
 
@@ -93,6 +94,13 @@ def test_all_numbers_of_the_run_are_on_the_page(page):
         "sqlite:////run/mlflow.db",
     ):
         assert expected in page.text, expected
+
+
+def test_the_use_of_generated_tokens_is_one_chart_with_its_legend(page):
+    text = " ".join(page.words)
+
+    assert "Use of the generated tokens" in text
+    assert re.search(r"green: trained, \d+\.\d %; red: replaced by a refill, \d+\.\d %", text)
 
 
 def test_settings_are_complete_and_the_changed_ones_named(page):

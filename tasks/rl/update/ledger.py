@@ -3,13 +3,33 @@
 Conservation: over a phase, the generated tokens of all rows are the rollout engine's own count.
 """
 
+from collections.abc import Sequence
+
 import torch
 
-from data_schemas.ledger import GroupOutcome, LedgerRow, PromptCost
+from data_schemas.ledger import GroupOutcome, LedgerRow, PromptCost, TokenUse
 from data_schemas.prompts import Problem
 from tasks.rl.rollouts.collected import Collected, InFlight, Skipped
 from tasks.rl.rollouts.group_outcomes import CollectedGroup
 from tasks.rl.update.batch import StepBatch
+
+_USES = {
+    GroupOutcome.NON_ZERO_VARIANCE: (TokenUse.TRAINED, TokenUse.NO_ADVANTAGE),
+    GroupOutcome.ZERO_VARIANCE_TRAINED: (TokenUse.TRAINED_ZVP, TokenUse.NO_ADVANTAGE),
+} | {
+    outcome: (use, use)
+    for outcome, use in (
+        (GroupOutcome.ZERO_VARIANCE_PARTIAL, TokenUse.ZERO_VARIANCE),
+        (GroupOutcome.ZERO_VARIANCE_JUDGED, TokenUse.ZERO_VARIANCE),
+        (GroupOutcome.ZERO_VARIANCE_IDLE, TokenUse.ZERO_VARIANCE),
+        (GroupOutcome.SURPLUS, TokenUse.SURPLUS),
+        (GroupOutcome.UNSCORED, TokenUse.UNSCORED),
+        (GroupOutcome.IN_FLIGHT, TokenUse.IN_FLIGHT),
+        (GroupOutcome.SKIPPED_ZERO_VARIANCE, TokenUse.DRAFT),  # without any token
+        (GroupOutcome.SKIPPED_BAND, TokenUse.DRAFT),
+    )
+}
+"""Use of the tokens with an advantage, and of the others."""
 
 
 def ledger_rows(
@@ -35,6 +55,30 @@ def ledger_rows(
         *(_in_flight(step, entry) for entry in collected.in_flight),
         *(_skipped(step, entry) for entry in collected.skipped),
     ]
+
+
+def token_uses(rows: Sequence[LedgerRow]) -> dict[TokenUse, int]:
+    """Count the generated tokens of a step by use; the counts add up to all of them.
+
+    A response that was generated over several steps counts in each step with the tokens of that
+    step only.
+    """
+    uses = dict.fromkeys(TokenUse, 0)
+    for row in rows:
+        new = row.generated_tokens - row.draft_tokens
+        trained = min(new, row.trained_tokens)
+        used, rest = _USES[row.outcome]
+        uses[TokenUse.DRAFT] += row.draft_tokens
+        uses[used] += trained
+        uses[rest] += new - trained
+    return uses
+
+
+def use_metrics(rows: Sequence[LedgerRow]) -> dict[str, float]:
+    """Shares of the generated tokens by use; all 0 if nothing was generated."""
+    uses = token_uses(rows)
+    total = max(1, sum(uses.values()))
+    return {f"tokens/{use}_share": count / total for use, count in uses.items()}
 
 
 def prompt_costs(collected: Collected) -> list[PromptCost]:

@@ -1,11 +1,11 @@
 import pytest
 import torch
 
-from data_schemas.ledger import GroupOutcome
+from data_schemas.ledger import GroupOutcome, TokenUse
 from tasks.rl.rollouts.collected import Collected, Cost, InFlight, Skipped
 from tasks.rl.rollouts.segments import OpenGroup
 from tasks.rl.update.batch import build
-from tasks.rl.update.ledger import ledger_rows, prompt_costs
+from tasks.rl.update.ledger import ledger_rows, prompt_costs, token_uses, use_metrics
 
 
 def values(row, *names):
@@ -57,6 +57,31 @@ def test_generated_tokens_add_up_to_what_the_engine_made(rows, step):
     assert 54 == sum(row.generated_tokens for row in rows)
     assert 5 == sum(row.draft_tokens for row in rows)
     assert 40 == sum(row.saved_tokens for row in rows)
+
+
+def test_every_generated_token_has_one_use(rows):
+    uses = token_uses(rows)
+
+    assert {
+        TokenUse.TRAINED: 8 + 16,
+        TokenUse.NO_ADVANTAGE: 8,
+        TokenUse.SURPLUS: 12,
+        TokenUse.IN_FLIGHT: 5,
+        TokenUse.DRAFT: 3 + 2,
+    } == {use: count for use, count in uses.items() if count}
+    assert sum(row.generated_tokens for row in rows) == sum(uses.values())
+    assert 1.0 == pytest.approx(sum(use_metrics(rows).values()))
+
+
+@pytest.mark.parametrize("outcome", list(GroupOutcome))
+def test_every_outcome_of_a_group_has_a_use(rows, outcome):
+    row = rows[0].model_copy(update={"outcome": outcome})
+
+    assert row.generated_tokens == sum(token_uses([row]).values())
+
+
+def test_a_step_that_generated_nothing_used_nothing():
+    assert {0.0} == set(use_metrics([]).values())
 
 
 def test_what_a_prompt_earns_is_the_size_of_its_advantages(rows):
