@@ -40,14 +40,14 @@ def model_card(
         f"---\n{front}---",
         f"# {manifest.name} {manifest.version}",
         _introduction(manifest),
-        f"## How good it is\n\n{_progression(progression)}\n\n{_progression_note(progression)}",
+        f"## Evaluation\n\n{_progression(progression)}\n\n{_progression_note(progression)}",
         "## Why it was released\n\n" if manifest.gate.released else "## Why it was not released\n",
         "\n".join(f"- {reason}" for reason in manifest.gate.reasons),
-        f"## What it was made of\n\n{_made_of(chain)}",
+        f"## Provenance\n\n{_made_of(chain)}",
         f"### Train-inference mismatch\n\n{_mismatch(manifest)}",
         f"### Raw files\n\n{_raw_files(manifest)}",
         f"## Limits\n\n{_limits(manifest, progression)}",
-        f"## How to check it\n\n{_how_to_check(manifest)}",
+        f"## Verification\n\n{_how_to_check(manifest)}",
     ]
     return "\n\n".join(part.rstrip("\n") for part in parts) + "\n"
 
@@ -103,10 +103,10 @@ def _datasets(manifest: ReleaseManifest) -> list[str]:
 
 
 def _introduction(manifest: ReleaseManifest) -> str:
-    state = "passed its release gate" if manifest.gate.released else "did NOT pass its release gate"
+    state = "passed" if manifest.gate.released else "did not pass"
     return (
         "A reasoning model, made by the stages listed below on verifiable tasks. It answers as "
-        f"`<think>...</think>answer`. It {state}.\n\n"
+        f"`<think>...</think>answer`. It {state} the release gate.\n\n"
         f"Checkpoint digest: `{manifest.checkpoint}`"
     )
 
@@ -162,12 +162,12 @@ def _mismatch(manifest: ReleaseManifest) -> str:
         f"| {phase.max_k3:.1e} | {phase.max_probe:.1e} |"
         for phase in manifest.mismatch
     ]
-    return "\n".join(lines) if manifest.mismatch else "No phase of RL led to it."
+    return "\n".join(lines) if manifest.mismatch else "No RL phase is part of its provenance."
 
 
 def _raw_files(manifest: ReleaseManifest) -> str:
     lines = ["| file | sha256 |", "| --- | --- |"]
-    lines += [f"| {uri} | `{sha256}` |" for uri, sha256 in manifest.raw_files.items()]
+    lines += [f"| {_code(uri)} | `{sha256}` |" for uri, sha256 in manifest.raw_files.items()]
     return "\n".join(lines) if manifest.raw_files else "None."
 
 
@@ -175,16 +175,16 @@ def _limits(manifest: ReleaseManifest, progression: Sequence[EvaluationReport]) 
     candidate = progression[-1]
     lines = []
     if not manifest.gate.released:
-        lines.append("It did not pass its gate. Do not serve it.")
+        lines.append("It did not pass the release gate. Do not serve it.")
     overall = _suite(candidate, ALL)
     if overall:
         lines.append(
             f"It fails {100 * (1 - overall.accuracy):.0f} % of the samples of its own held-out "
             f"tasks; {overall.abstained} of {overall.problems * overall.samples} could not be "
-            "judged and are in no mean."
+            "scored and are excluded from the means."
         )
         if overall.problems < _SMALL:
-            lines.append(f"{overall.problems} held-out problems are few: mind the intervals.")
+            lines.append(f"{overall.problems} held-out problems are few; the intervals are wide.")
     lines.append(
         f"{candidate.truncated_share:.1%} of its responses were cut off at the length limit of "
         "the evaluation; longer reasoning was not tested."
@@ -196,8 +196,8 @@ def _limits(manifest: ReleaseManifest, progression: Sequence[EvaluationReport]) 
         if found.difference < 0
     ]
     lines.append(
-        "It was measured on the same kinds of task it was trained on. Nothing was measured about "
-        "other tasks, other languages, safety, bias or adversarial prompts."
+        "It was evaluated on the kinds of task it was trained on. Other tasks, other languages, "
+        "safety, bias and adversarial prompts were not evaluated."
     )
     return "\n".join(f"- {line}" for line in lines)
 
@@ -207,13 +207,19 @@ def _how_to_check(manifest: ReleaseManifest) -> str:
         "`manifest.json` lists every statement, object and raw file by sha256. "
         "`pyflyte run workflows/audit.py audit --model "
         f"models:/{manifest.name}@released` re-hashes all of them. "
-        "That proves nothing was changed since it was recorded. The chain is not "
-        "signed: it does not prove who recorded it, nor that the inputs were honest."
+        "This proves that nothing was changed since it was recorded. The chain is not "
+        "signed: it proves neither who recorded it nor that the inputs were honest."
     )
 
 
 def _suite(report: EvaluationReport, name: str) -> SuiteScore | None:
     return next((suite for suite in report.suites if suite.suite == name), None)
+
+
+def _code(name: str) -> str:
+    """Quote a name from outside, so that a page shows its characters and renders none of them."""
+    shown = "".join(character if character.isprintable() else "?" for character in name)
+    return f"`{shown.replace('`', chr(39)).replace('|', chr(92) + '|')}`"
 
 
 def _number(value: float | int | str) -> str:

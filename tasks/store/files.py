@@ -99,7 +99,11 @@ def naming_a_full_disk(folder: Path) -> Iterator[None]:
         raise
     except Exception as error:  # boundary: see above
         free = shutil.disk_usage(folder).free
-        is_told = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
+        # safetensors removes its file before it reports what the operating system said.
+        codes = (errno.ENOSPC, errno.EDQUOT)
+        is_told = getattr(error, "errno", None) in codes or any(
+            os.strerror(code) in str(error) for code in codes
+        )
         if not is_told and free >= _FULL_BYTES:
             raise
         raise DiskFullError(

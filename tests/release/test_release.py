@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from huggingface_hub import ModelCard
+from markdown_it import MarkdownIt
 
 from data_schemas.artifacts import CheckpointRef
 from data_schemas.reports import (
@@ -18,6 +19,7 @@ from data_schemas.settings import ReleaseSettings
 from data_schemas.statements import Input, Output, Statement
 from tasks.errors import DataError, TamperError
 from tasks.lineage.statements import save_statement
+from tasks.release.card import model_card
 from tasks.release.release import Candidate, release
 from tasks.store.files import sha256_file
 from tasks.store.local import Committed, new_object
@@ -158,7 +160,7 @@ def test_a_refused_candidate_gets_its_folder_and_a_card_that_says_so(made, out):
     card = (out / "README.md").read_text()
 
     assert 0 == facts["released"]
-    assert "It did NOT pass its release gate." in card
+    assert "It did not pass the release gate." in card
     assert "## Why it was not released" in card
     assert "- FAILED: gain over merged" in card
     assert "Do not serve it." in card
@@ -191,7 +193,7 @@ def test_the_card_shows_scores_origins_and_limits(made, out):
     assert "| base | 30.0 (26.0 to 36.0) | 40.0 (36.0 to 46.0) |" in card
     assert "| rl/two | 50.0 (46.0 to 56.0) | 60.0 (56.0 to 66.0) |" in card
     assert f"| rl/two | `{made.rl[:12]}` | `{'c' * 12}` | rows 3 |" in card
-    assert "| /data/mbpp.jsonl | `r2` |" in card
+    assert "| `/data/mbpp.jsonl` | `r2` |" in card
     assert "- It fails 50 % of the samples of its own held-out tasks; 2 of 240 could not" in card
     assert "- 60 held-out problems are few" in card
     assert "- Against merged it lost 2.0 points on maths." in card
@@ -223,3 +225,25 @@ def test_a_damaged_statement_stops_the_release(made, out):
 
     with pytest.raises(TamperError, match=made.ingest):
         release(ReleaseSettings(), made.candidate, str(made.store), out)
+
+
+def test_file_names_are_shown_and_not_rendered(made):
+    names = ["<script>alert(1)</script>.jsonl", "a|b`c\n# heading"]
+    manifest = ReleaseManifest(
+        name="tiny",
+        version="v",
+        checkpoint="c",
+        statements=(),
+        objects=(),
+        raw_files=dict.fromkeys(names, "r1"),
+        gate=gate(released=True),
+    )
+    html = (
+        MarkdownIt("commonmark")
+        .enable("table")
+        .render(model_card(manifest, made.candidate.progression, {}).partition("---\n")[2])
+    )
+
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;.jsonl" in html
+    assert "<script>" not in html
+    assert "a|b'c?# heading" in html

@@ -12,6 +12,7 @@ from types import SimpleNamespace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from safetensors import SafetensorError
 
 from data_schemas.statements import Output
 from tasks.errors import RETRYABLE, DataError, DiskFullError
@@ -160,6 +161,12 @@ def test_quotas_are_disks_too_and_other_errors_pass(tmp_path, full_disk):
         raise OSError(errno.EDQUOT, "Disk quota exceeded")
     with pytest.raises(DataError, match="not whole"), naming_a_full_disk(tmp_path):
         raise DataError("not whole")
+
+
+def test_a_library_that_has_removed_its_file_still_said_why(tmp_path):
+    said = "Error while serializing: I/O error: No space left on device (os error 28)"
+    with pytest.raises(DiskFullError, match="No space left"), naming_a_full_disk(tmp_path):
+        raise SafetensorError(said)
 
 
 def test_with_space_left_an_error_stays_what_it_is(tmp_path):
