@@ -65,7 +65,7 @@ def test_every_plot_is_well_formed_and_names_itself(html):
 
     assert 2 + 10 + 4 == len(
         plots
-    )  # checkpoint progression and gains, nine RL metrics, two per tuning
+    )  # checkpoint progression and gains, ten charts of RL, two per tuning
     for plot in plots:
         assert ElementTree.fromstring(plot).get("aria-label")
 
