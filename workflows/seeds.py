@@ -12,7 +12,7 @@ from tasks.platform.entry_point import entry_point
 from tasks.report.task import summary
 from workflows.post_training import Pipeline, pipeline
 
-RUNGS = ("base", "sft/reasoning", "sft/commerce", "merged", "rl/one", "rl/two")
+CHECKPOINTS = ("base", "sft/reasoning", "sft/commerce", "merged", "rl/one", "rl/two")
 
 
 def _pooled(
@@ -31,7 +31,7 @@ def _pooled(
             store=store,
             execution=execution,
         )
-        for place, name in enumerate(RUNGS)
+        for place, name in enumerate(CHECKPOINTS)
     ]
 
 

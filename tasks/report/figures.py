@@ -67,7 +67,7 @@ Series = Mapping[str, Sequence[tuple[int, float]]]
 """Name of the phase -> (step, value)."""
 
 
-def rung_colour(model: str) -> str:
+def model_colour(model: str) -> str:
     """Return the colour of a model: start grey, tuned blue, merged violet, RL warm."""
     if model.startswith("sft/"):
         return TUNED
@@ -90,7 +90,7 @@ def progression_figure(progression: Sequence[EvaluationReport], name: str, num_r
         axes.grid(axis="x")
         axes.grid(visible=False, axis="y")
         for place, (model, score) in enumerate(rows):
-            colour = rung_colour(model)
+            colour = model_colour(model)
             axes.barh(
                 place,
                 100 * score.accuracy,

@@ -7,8 +7,8 @@ import pytest
 
 from tasks.report.figures import (
     gains_figure,
+    model_colour,
     phases_figure,
-    rung_colour,
     trailing_mean,
     uses_figure,
 )
@@ -69,4 +69,4 @@ def test_a_gain_is_green_only_if_its_interval_leaves_out_zero(run):
 
 @pytest.mark.parametrize("model", ["base", "sft/reasoning", "merged", "rl/two", "retrained"])
 def test_every_model_has_a_colour(model):
-    assert re.fullmatch("#[0-9a-f]{6}", rung_colour(model))
+    assert re.fullmatch("#[0-9a-f]{6}", model_colour(model))
