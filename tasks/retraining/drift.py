@@ -96,7 +96,6 @@ def _columns(problems: Sequence[Problem]) -> dict[str, list[str]]:
     return {
         "domain": [problem.domain.value for problem in problems],
         "language": [problem.language for problem in problems],
-        "adapter": [problem.source for problem in problems],
         "verifier": [problem.verifier for problem in problems],
         "label": [_label(problem) for problem in problems],
     }

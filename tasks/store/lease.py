@@ -127,7 +127,7 @@ class _Queue:
             raise EngineError(f"{held}. Wait until that run ends, or stop it, then run again.")
         if holder is not None and holder.token != self._named:
             self._named = holder.token
-            logger.warning("%s; waiting until that run ends. Stop it to go on at once.", held)
+            logger.warning("%s; waiting for that run to end. To continue now, stop it.", held)
         time.sleep(min(POLL_S, left))
 
 
