@@ -59,7 +59,7 @@ PIPELINE = [
     ({"curation": 5}, "curation is 5; it must be an object"),
     ({"curation": {"sources": []}}, "curation.sources is []; it must have at least 1 item"),
     ({"merge": {"weights": [1]}}, "merge.weights[1] is missing"),
-    ({"release": {"name": ""}}, "release.name is ''; it must have at least 1 character"),
+    ({"release": {"name": ""}}, "release.name is ''; it must match pattern"),
     ({"rl_one": {"rewards": {"judge": {"kind": "http"}}}}, "set judge.address as well"),
     (
         {"rl_one": {"rewards": {"judge": {"kind": "http", "address": "ftp://x", "model": "m"}}}},

@@ -34,6 +34,22 @@ SETTINGS = {
     "release": {"min_gain": -1.0, "max_domain_drop": 1.0, "max_truncated_share": 1.0},
 }
 PATIENCE_S = 600
+SECRETS = {
+    name: f"planted-{place}-c0ffee"
+    for place, name in enumerate(
+        (
+            "MLFLOW_TRACKING_USERNAME",
+            "MLFLOW_TRACKING_PASSWORD",
+            "MLFLOW_TRACKING_TOKEN",
+            "EACHPROMPT_JUDGE_API_KEY",
+            "AWS_ACCESS_KEY_ID",
+            "AWS_SECRET_ACCESS_KEY",
+            "AWS_SESSION_TOKEN",
+            "HF_TOKEN",
+        )
+    )
+}
+"""Set for every run: nothing that a run writes or prints may hold one."""
 
 
 @pytest.fixture(scope="module")
@@ -49,6 +65,8 @@ def start(home: Path) -> subprocess.Popen[str]:
         *("--store", str(home / "runs"), "--settings", json.dumps(SETTINGS)),
     ]
     environment = os.environ | {"HOME": str(home), "COLUMNS": "120", "PYTHONPATH": str(ROOT)}
+    environment |= SECRETS | {"TMPDIR": str(home / "tmp")}
+    (home / "tmp").mkdir(exist_ok=True)
     return subprocess.Popen(
         command,
         cwd=ROOT,
@@ -64,6 +82,7 @@ def finish(process: subprocess.Popen[str]) -> str:
     output, _ = process.communicate(timeout=PATIENCE_S)
 
     assert process.returncode == 0, output
+    assert not [name for name, secret in SECRETS.items() if secret in output]
     return output
 
 
@@ -102,6 +121,20 @@ def test_a_second_run_is_served_from_the_cache(home):
 
     ran = [line.split()[0] for line in output.splitlines() if " ran " in line]
     assert ["ingest/base", "ingest", "release"] == ran[-3:]
+
+
+def test_no_secret_of_the_environment_is_in_anything_that_was_written(home):
+    """Statements, parameters and tags of MLflow, reports, logs, Flyte's inputs and its cache."""
+    written = [path for path in home.rglob("*") if path.is_file()]
+    assert {"mlflow.db", "cache.db", "steps.jsonl"} <= {path.name for path in written}
+    payloads = {path: path.read_bytes() for path in written}
+
+    assert {} == {
+        str(path): name
+        for path, payload in payloads.items()
+        for name, secret in SECRETS.items()
+        if secret.encode() in payload
+    }
 
 
 def test_one_flipped_byte_breaks_the_proof_and_is_named(home):
