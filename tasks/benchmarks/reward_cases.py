@@ -1,7 +1,7 @@
-"""Responses to measure verifiers on: a seeded sample for each, or public data where it is.
+"""Responses for measuring the speed of verifiers: a seeded sample for each, and public data.
 
-Not shown to any model. Half of the answers are right; wrong ones are those that cost most, because
-they need every comparison.
+No model is trained on them. Half of the responses are right. Wrong responses are the expensive
+ones: they need every comparison.
 """
 
 import json
@@ -20,7 +20,7 @@ DATA = "EACHPROMPT_DATA"
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One kind of work: problems and the responses to score."""
+    """One kind of work: problems and one response to each."""
 
     name: str
     problems: tuple[Problem, ...]
@@ -28,7 +28,7 @@ class Case:
 
 
 def cases(count: int, seed: int = 0) -> list[Case]:
-    """Build `count` responses per verifier; those of code are an eighth as many."""
+    """Build `count` responses per verifier, and an eighth as many for code."""
     found = [_case(name, verifier, make, count, seed) for name, (verifier, make) in _KINDS.items()]
     found.append(_case("code_tests", "code_tests", _code, max(1, count // 8), seed))
     graded = Path(os.environ.get(DATA, "")) / "qwen_math_graded" / "graded.jsonl"

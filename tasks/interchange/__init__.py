@@ -1,1 +1,1 @@
-"""Files that one stage writes and several others read, so that stages do not import each other."""
+"""Files that are written by one stage and read by several others."""

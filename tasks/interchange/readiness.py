@@ -11,19 +11,19 @@ from tasks.errors import DataError, SettingsError
 logger = logging.getLogger(__name__)
 
 MIN_DEMONSTRATIONS = 2
-"""One to learn from, one to hold back for validation."""
+"""One for training and one for validation."""
 
 
 def fit_phase(settings: RLSettings, problems: Sequence[Problem], where: str) -> RLSettings:
-    """Keep the domains of a phase that there are problems of.
+    """Remove the domains of a phase for which there are no problems.
 
     Args:
         settings: of the phase.
-        problems: all there are.
-        where: name of these settings, for people: 'rl_one'.
+        problems: all curated problems.
+        where: name of these settings in messages: 'rl_one'.
 
     Raises:
-        SettingsError: none is left.
+        SettingsError: no domain is left.
     """
     present = {problem.domain for problem in problems}
     domains = {name: share for name, share in settings.domains.items() if name in present}
@@ -39,16 +39,16 @@ def fit_phase(settings: RLSettings, problems: Sequence[Problem], where: str) -> 
 
 
 def demonstrations_of(parent: Parent, rows: Sequence[Demonstration]) -> list[Demonstration]:
-    """Pick what teaches one parent.
+    """Return the demonstrations of one parent.
 
     Raises:
-        DataError: fewer than two, so nothing can be held back for validation.
+        DataError: fewer than two, so that none can be held out for validation.
     """
     own = [row for row in rows if row.parent is parent]
     if len(own) < MIN_DEMONSTRATIONS:
         raise DataError(
             f"{len(own)} demonstrations for the {parent.value} parent are left after curation; at "
-            f"least {MIN_DEMONSTRATIONS} are needed. Add a source that teaches it, or loosen "
+            f"least {MIN_DEMONSTRATIONS} are needed. Add a source for it, or relax the limits of "
             "curation."
         )
     return own

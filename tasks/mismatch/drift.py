@@ -2,9 +2,9 @@
 
     python -m tasks.mismatch.drift --engines real --steps 50 --out drift
 
-One phase per replay mode, from the same model, problems and seed: the first step's answers are
-the same, later ones are those of policies that were trained differently. The plot shows the
-values that the gate recorded before the update of each step. A stopped run continues.
+One phase per replay mode, from the same model, problems and seed: the responses of the first step
+are the same, later ones come from policies that were trained differently. The plot shows the values
+that the gate recorded before the update of each step. A run that was stopped is continued.
 """
 
 import argparse
@@ -37,7 +37,7 @@ from tasks.store.files import write_bytes
 DOMAINS = (Domain.MATHS, Domain.CHOICE, Domain.EXTRACTION, Domain.TOOL_USE)
 """Verified by rules alone: no sandbox, no judge."""
 MAX_ABSTAINED = 0.5
-"""More than by default: a phase that stops early would be missing from the figure."""
+"""Above the default: a phase that stops early would be missing in the figure."""
 NO_CANARIES = 1_000_000
 """Steps between two checks of all verifiers, including those not used here."""
 NUM_PROBLEMS = 400
@@ -46,7 +46,7 @@ SCREEN_WIDTH = 100
 PICTURE_FILE, RECORDS_FILE, MODEL = "drift.png", "drift.json", "model"
 
 Course = Mapping[RouterReplay, Sequence[GateRecord]]
-"""The gate's record of every step, by replay mode."""
+"""The gate record of every step, by replay mode."""
 
 
 def settings_of(
@@ -68,9 +68,9 @@ def settings_of(
 def records(
     model: Path, settings: RLSettings, problems: Sequence[Problem], folder: Path
 ) -> list[GateRecord]:
-    """Train a phase to its end, or on to it, and read what the gate recorded.
+    """Train a phase, or continue it, and return the records of the gate.
 
-    The trained policy is left in `folder`/model, for a mismatch table of its own.
+    The trained policy is written to `folder`/model, for a mismatch table.
     """
     selected = tuple(problem for problem in problems if problem.domain in settings.domains)
     phase = Phase(settings, model, selected, folder / "state", "drift")
@@ -83,7 +83,7 @@ def records(
 
 
 def drift_table(course: Course) -> Table:
-    """k3 of the steps and of their first and last fifth, and what it is made of."""
+    """Build the table: k3 over all steps and over their first and last fifth, and its parts."""
     table = Table(box=None)
     table.add_column("replay")
     heads = ("steps", "first fifth", "last fifth", "k3, mean", "median", "largest")
@@ -179,7 +179,7 @@ def main(arguments: Sequence[str]) -> None:
         )
         folder = out / "-".join((options.engines, rollout, trainer, replay))
         course[replay] = records(model, settings, problems, folder)
-    # On a narrow terminal lines wrap, which is ugly; numbers that were cut would be lost.
+    # On a narrow terminal lines wrap; a narrower table would cut numbers.
     Console(highlight=False, width=max(console.width, SCREEN_WIDTH)).print(drift_table(course))
     title = f"{options.engines} engines, rollouts {rollout.value}, trainer {trainer.value}"
     write_bytes(out / PICTURE_FILE, picture(course, title))
@@ -191,6 +191,6 @@ def main(arguments: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
-    # Of the process, so not in main, which tests call: warnings would tear the bar.
+    # Warnings would break the progress bar. Not in main, because it affects the whole process.
     logging.getLogger("tasks").setLevel(logging.ERROR)
     run(main)

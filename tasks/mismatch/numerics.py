@@ -1,9 +1,9 @@
-"""Mismatch of rollouts in another precision than the trainer's, and how far replay reduces it.
+"""Mismatch between rollout engine and trainer in different precisions, with and without replay.
 
-Prompts are answered once per rollout engine and precision; every trainer, with the same weights,
-scores the answers with its own routes, and with those the rollout recorded (R3). R2 replays the
-trainer's own routes of its first pass: before an update its log-probs are those without replay, but
-for rounding, so its row shows that R2 leaves the mismatch unchanged.
+Prompts are answered once per rollout engine and precision. Each trainer, with the same weights,
+scores the responses with its own routes and with the recorded routes of the rollout (R3). R2
+replays the trainer's own routes of its first pass: before an update its log-probs equal those
+without replay, except for rounding, so its row shows that R2 does not change the mismatch.
 Letters: N sequences, T tokens, L MoE layers, K experts per token.
 """
 
@@ -36,9 +36,9 @@ from tasks.engines.select import open_rollout, open_trainer
 from tasks.rl.update.batch import token_batch
 
 SAMPLES = 4
-"""Answers to a prompt."""
+"""Responses per prompt."""
 WIDE_NATS = 0.1
-"""A token whose log-probs differ by more has a probability about a tenth off."""
+"""A difference of log-probs that changes the probability by about a tenth."""
 
 
 def real_engines(rollout: Precision, trainer: Precision) -> MachineSettings:
@@ -58,7 +58,7 @@ REAL = (
     real_engines(Precision.FP32, Precision.FP32),
 )
 PAIRS = {"embedded": EMBEDDED, "real": REAL}
-"""By name: pairs of engines that one table compares."""
+"""Pairs of engines that a table compares, by name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,29 +71,29 @@ class Gap:
     mean_abs: float
     """Mean |dlogp| of the tokens, nats."""
     low: float
-    """95% bootstrap interval over prompts, every prompt weighing the same."""
+    """95% bootstrap interval over prompts, with equal weight per prompt."""
     high: float
     k3: float
     largest: float
     """|dlogp|, nats."""
     wide_share: float
-    """Tokens with |dlogp| beyond WIDE_NATS."""
+    """Share of tokens with |dlogp| above WIDE_NATS."""
     extreme_share: float
-    """Tokens whose probability differs more than twofold."""
+    """Share of tokens whose probability differs by more than a factor of two."""
     effective_share: float
     route_share: float
-    """(token, layer) choices that differ."""
+    """Share of (token, layer) pairs with other experts."""
     token_share: float
-    """Tokens with such a choice in any layer; both 0 where the rollout's own are replayed."""
+    """Share of tokens with such a pair in any layer; both are 0 under R3."""
 
     @property
     def rollout(self) -> str:
-        """Engine and precision that answered."""
+        """Rollout engine and its precision."""
         return f"{self.engines.rollout.value} {self.engines.precision.value}"
 
     @property
     def trainer(self) -> str:
-        """Engine and precision that scored; the embedded trainer is fp32 always."""
+        """Trainer and its precision; the embedded trainer is always fp32."""
         return f"{self.engines.trainer.value} {self.engines.layout.precision.value}"
 
 
@@ -108,10 +108,10 @@ def gaps(
 
     Args:
         model: directory of the policy.
-        problems: to answer.
-        max_new_tokens: of an answer.
-        seeds: of the sampling; their answers are taken together.
-        pairs: those with the same rollout engine and precision share their answers.
+        problems: whose prompts are answered.
+        max_new_tokens: of a response.
+        seeds: of the sampling; the responses of all seeds are pooled.
+        pairs: those with the same rollout engine and precision share their responses.
 
     Raises:
         SettingsError: an engine is not installed here.
@@ -166,7 +166,7 @@ def answers(
     max_new_tokens: int,
     seeds: Sequence[int],
 ) -> list[Rollout]:
-    """Answer every problem with every seed, routes recorded."""
+    """Answer every problem with every seed, and record routes."""
     prompts = render_prompts(load_tokenizer(model), [problem.messages for problem in problems])
     requests = [
         Request(problem.id, prompt, SAMPLES)
@@ -188,7 +188,7 @@ def measure(
     rollouts: Sequence[Rollout],
     differing_NTL: torch.Tensor,
 ) -> Gap:
-    """Put one row together.
+    """Compute one row of the table.
 
     Args:
         differing_NTL: True where the trainer chose other experts; response tokens' rows only.
@@ -226,7 +226,7 @@ def _score(trainer: Trainer, batch: TokenBatch, *, record_routes: bool = False) 
 
 
 def _differing(own: TokenScores, batch: TokenBatch) -> torch.Tensor:
-    """Where the row that predicts a response token chose other experts [N, T-1, L]."""
+    """Return [N, T-1, L]: True where the experts that predict a response token differ."""
     assert own.experts_NTLK is not None
     assert batch.experts_NTLK is not None
     recorded_NTLK, native_NTLK = batch.experts_NTLK[:, :-1], own.experts_NTLK[:, :-1]

@@ -28,7 +28,7 @@ def mismatch(
     Args:
         model_folder: Hugging Face directory of a mixture of experts; '' for the shipped one.
         prompts: of the sample world.
-        max_new_tokens: of an answer.
+        max_new_tokens: of a response.
         seeds: of the sampling.
         engines: 'embedded' or 'real': vLLM against Megatron.
         out: folder for the table as mismatch.md and mismatch.json; '' writes none.

@@ -1,4 +1,4 @@
-"""The mismatch table: on a terminal, in a document, for machines."""
+"""The mismatch table as a terminal table, as Markdown and as JSON."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -23,12 +23,12 @@ GAP_COLUMNS: tuple[tuple[str, Callable[[Gap], str]], ...] = (
     ("tokens differ", lambda gap: f"{gap.token_share:.2%}"),
     ("effective", lambda gap: f"{gap.effective_share:.6f}"),
 )
-"""Heads and cells of the mismatch table; the first three are names, all else are numbers."""
+"""Heads and cells of the mismatch table; the first three columns are names, the others numbers."""
 NAMES = 3
 
 
 def gaps_table(gaps: Sequence[Gap], prompts: int) -> Table:
-    """One line per pair of engines and way of replay."""
+    """Build the table, one line per pair of engines and replay mode."""
     title = f"trainer against rollout engine, {prompts} prompts"
     table = Table(title=title, title_justify="left", box=None)
     for place, (head, _) in enumerate(GAP_COLUMNS):
@@ -39,16 +39,16 @@ def gaps_table(gaps: Sequence[Gap], prompts: int) -> Table:
 
 
 def gaps_markdown(gaps: Sequence[Gap]) -> str:
-    """The same, to be put into a document."""
+    """Return the same table as Markdown."""
     rows = [[head for head, _ in GAP_COLUMNS]]
     rows.append(["---" if place < NAMES else "---:" for place in range(len(GAP_COLUMNS))])
     rows.extend([cell(gap) for _, cell in GAP_COLUMNS] for gap in gaps)
-    # A bar would end the cell.
+    # A vertical bar would end the cell.
     return "".join("| " + " | ".join(x.replace("|", "\\|") for x in row) + " |\n" for row in rows)
 
 
 def gaps_json(gaps: Sequence[Gap]) -> bytes:
-    """The same, unrounded, for machines."""
+    """Return the same rows as JSON, unrounded."""
     rows = [
         {"rollout": gap.rollout, "trainer": gap.trainer}
         | {field.name: getattr(gap, field.name) for field in fields(gap) if field.name != "engines"}

@@ -1,13 +1,13 @@
-"""Which source files a shell's result follows from, and their digest.
+"""The digest of the source files that the result of a stage depends on.
 
-The digest is the cache version of a stage and stands in its statement. It covers the text
-of the shell function, every first-party module that function can reach through imports,
-and the lock file. So a change to grading does not make curation run again, and a change
-to a comment does make its stage run again. Paths are relative to the source root, so the
-digest is the same on a laptop, at registration and in a container.
+The digest is the cache version of the stage and is recorded in its statement. It covers the
+source text of the task function, every first-party module that the function imports, directly or
+indirectly, and the lock file. A change to grading therefore does not invalidate the cache of
+curation; a change to a comment does invalidate that of its own stage. Paths are relative to the
+source root, so that the digest is the same on a laptop, at registration and in a container.
 
-Not covered: what only records or shows (lineage, platform, report), and the
-settings models, whose values are inputs of the stage and so part of its cache key already.
+Not covered: modules that only record or display results (lineage, platform, report), and the
+settings models, whose values are inputs of the stage and therefore part of its cache key.
 """
 
 import ast
@@ -32,13 +32,13 @@ NOT_COVERED = (
 
 
 def code_digest(name: str) -> str:
-    """Hash the source files that the result of a stage follows from."""
+    """Hash the source files that the result of a stage depends on."""
     return shell_digest(f"tasks.{STAGES[name].package}.task", name)
 
 
 @functools.cache
 def shell_digest(module: str, function: str) -> str:
-    """Hash everything that the result of one shell function follows from.
+    """Hash everything that the result of one task function depends on.
 
     Raises:
         SettingsError: there is no such function, or the lock file is missing.
@@ -57,16 +57,16 @@ def shell_digest(module: str, function: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Shell:
-    """One function of a task.py with what it uses of that file."""
+    """One function of a task.py, with the definitions of that file that it uses."""
 
     text: str
-    """Its definition and those it uses, without comments."""
+    """Its source and that of the definitions it uses, without comments."""
     imports: frozenset[str]
-    """First-party modules these definitions use."""
+    """First-party modules that these definitions import."""
 
 
 def read_shell(module: str, function: str) -> Shell:
-    """Find what one function of a module uses; other functions of the file do not count.
+    """Collect the definitions that one function of a module uses; the others are left out.
 
     Raises:
         SettingsError: the module has no such function.
@@ -106,7 +106,7 @@ def _imports(module: str) -> frozenset[str]:
 
 
 def _bindings(node: ast.AST) -> Iterator[tuple[str, str]]:
-    """Yield (name bound here, first-party module behind it) of an import statement."""
+    """Yield (bound name, first-party module) for each name that a statement imports."""
     if isinstance(node, ast.Import):
         for item in node.names:
             if item.name.startswith(OURS) and _exists(item.name):

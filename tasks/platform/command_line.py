@@ -1,8 +1,8 @@
 """Errors on the command line: one line on standard error, and the exit code.
 
-2 = what was typed is wrong (a setting, a path, an option); 1 = everything else that has a name in
-`tasks.errors`. Errors without one are bugs and keep their traceback, as all errors do in a pod and
-under `pyflyte -v run`.
+2 = an input is wrong (a setting, a path, an option); 1 = any other error of `tasks.errors`. All
+other exceptions are bugs and keep their traceback, as do all errors in a pod and under
+`pyflyte -v run`.
 """
 
 import argparse
@@ -26,14 +26,14 @@ def exit_code(error: PipelineError) -> int:
 
 
 def is_typed_by_hand() -> bool:
-    """True below `pyflyte` with a person at it, unless they asked for tracebacks with -v."""
+    """True if `pyflyte` was called from a command line without -v, which asks for tracebacks."""
     command = click.get_current_context(silent=True)
     return command is not None and not command.find_root().params.get("verbose")
 
 
 @contextmanager
 def print_errors_on_one_line() -> Iterator[None]:
-    """Print an error of ours as one line where a person typed the command; else let it pass.
+    """Print a `PipelineError` as one line if the command was typed; otherwise re-raise it.
 
     Raises:
         Exit: with the error's exit code, which click ends the process with.
@@ -51,8 +51,8 @@ def run(main: Callable[[Sequence[str]], None], arguments: Sequence[str] | None =
     """Run the main function of a `python -m` command and end the process.
 
     Args:
-        main: takes what was typed after the command.
-        arguments: what was typed; None = what this process was started with.
+        main: takes the arguments after the command.
+        arguments: None = those of this process.
     """
     try:
         sys.exit(main(sys.argv[1:] if arguments is None else arguments))
@@ -88,7 +88,7 @@ def positive_number(text: str) -> float:
 
 
 def refuse_repeated(arguments: Sequence[str], options: Sequence[str]) -> None:
-    """Refuse an option that is given twice: click would keep the last one without a word.
+    """Refuse an option that is given twice: click would silently keep the last one.
 
     Raises:
         SettingsError: names the option.
@@ -98,5 +98,5 @@ def refuse_repeated(arguments: Sequence[str], options: Sequence[str]) -> None:
         if given.count(f"--{option}") > 1:
             raise SettingsError(
                 f"--{option} is given {given.count(f'--{option}')} times, and only the last would "
-                "count; put all of it into one"
+                "be used; combine them into one"
             )

@@ -1,4 +1,4 @@
-"""What a task shows in Flyte's console: a page of its own, or a table of what it counted."""
+"""The deck of a task in Flyte's console: an HTML page, or a table of facts."""
 
 import html as markup
 from collections.abc import Mapping
@@ -12,13 +12,13 @@ _TABLE_STYLE = (
 
 
 def deck(html: str) -> None:
-    """Show a self-contained page on the task's deck, in a frame of its own."""
+    """Show a self-contained page on the task's deck, in an iframe."""
     style = "width:100%;height:90vh;border:0"
     Deck("Report", f'<iframe srcdoc="{markup.escape(html)}" style="{style}"></iframe>')
 
 
 def deck_of_facts(title: str, facts: Mapping[str, float | int | str]) -> None:
-    """Show what a stage counted as a table on its deck."""
+    """Show the facts of a stage as a table on its deck."""
     shown = {
         name: f"{value:,.6g}" if isinstance(value, float) else str(value)
         for name, value in facts.items()

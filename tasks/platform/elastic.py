@@ -5,9 +5,9 @@ starts one pod per node (a PyTorchJob) and torchrun's rendezvous brings them tog
 processes are real as well. Rank 0 runs the stage, the others serve its engines (engines/team);
 what rank 0 returns is the task's result.
 
-Differs from the plugin: an error keeps its kind and its words on the way up; a process that a
-signal ended, and SIGTERM to all of them, are worth another try; and the processes have the stage's
-own time between SIGTERM and SIGKILL, where torchrun has 30 s.
+Differs from the plugin: an error keeps its class and message; a process that was ended by a signal,
+and SIGTERM to all of them, are retried; and the time between SIGTERM and SIGKILL is that of the
+stage, where torchrun has 30 s.
 """
 # pyright: reportMissingImports=false
 
@@ -85,7 +85,7 @@ class TeamTask(PytorchElasticFunctionTask):
         return recoverable(self._run)(**kwargs)
 
     def _run(self, **kwargs: Any) -> Any:
-        # What its agent would log stands in the error as well.
+        # The error contains what torchrun's agent would log.
         for name in ("torch.distributed.elastic", "torch.multiprocessing.spawn"):
             logging.getLogger(name).setLevel(logging.CRITICAL)
         # Read by torchrun's agent in this process.
@@ -98,24 +98,24 @@ class TeamTask(PytorchElasticFunctionTask):
                 raise
             raise named from error
         except IgnoreOutputs as error:
-            # Of a signal; else it only says that rank 0 is on another node.
+            # A signal; otherwise it only says that rank 0 is on another node.
             if isinstance(error.__context__, SignalException):
-                raise Preempted(f"{error.__context__}; what was committed is safe") from error
+                raise Preempted(f"{error.__context__}; committed steps are kept") from error
             raise
 
 
 def cause(failed: ChildFailedError) -> PipelineError | None:
-    """The error of the process that failed first; None if the code is at fault."""
+    """Return the error of the process that failed first; None if it is not one of ours."""
     rank, failure = failed.get_first_failure()
     message: Any = failure.message
-    if isinstance(message, str):  # it had no time to say anything
+    if isinstance(message, str):  # the process ended without reporting an error
         return EngineError(f"rank {rank}: {message}")
     named = _NAMED.match(str(message["message"]))
     return _KINDS[named[1]](named[2]) if named else None
 
 
 def in_team(function: Callable[Args, Result]) -> Callable[Args, Result | None]:
-    """Have rank 0 run a stage and the others serve its engines."""
+    """Run a stage in rank 0, while the other ranks serve its engines."""
 
     @functools.wraps(function)
     def run(*args: Args.args, **kwargs: Args.kwargs) -> Result | None:

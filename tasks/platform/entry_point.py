@@ -1,9 +1,9 @@
-"""The decorator of the workflows that people start, `pyflyte run workflows/NAME.py NAME`.
+"""The decorator of workflows that are started by `pyflyte run workflows/NAME.py NAME`.
 
 In addition to Flyte's `workflow` it
 
-- checks what was typed against the signature, whose types may carry limits (`Annotated`),
-- prints an error of ours as one line, with the exit code of `tasks.platform.command_line`,
+- checks inputs against the signature, whose types may have limits (`Annotated`),
+- prints a `PipelineError` as one line, with the exit code of `tasks.platform.command_line`,
 - keeps `--help` on one screen: a group of settings is one line, not its JSON schema and defaults.
 """
 
@@ -37,11 +37,11 @@ Result = TypeVar("Result")
 LINE = 96
 """Columns of a line of help on a terminal of 100."""
 _HELP_SECTIONS: list[OptionHelpSectionType] = ["help", "required"]
-"""Of an option. Defaults stand in the descriptions: a preset's would fill two screens."""
+"""Of an option. Defaults are part of the descriptions: a preset's would fill two screens."""
 
 
 def entry_point(function: Callable[Args, Result]) -> Callable[Args, Result]:
-    """Make wiring a Flyte workflow that people start, typed as the function it is."""
+    """Make a function a Flyte workflow that can be started, typed as the function."""
     help_defaults.OPTIONS_TABLE_HELP_SECTIONS = list(_HELP_SECTIONS)
     context = click.get_current_context(silent=True)
     if isinstance(context, RichContext):  # made by pyflyte before this file was read
@@ -50,7 +50,7 @@ def entry_point(function: Callable[Args, Result]) -> Callable[Args, Result]:
 
 
 class EntryPoint(PythonFunctionWorkflow):
-    """A workflow that people start."""
+    """A workflow that can be started from the command line."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         parameters = inspect.signature(function).parameters
@@ -94,7 +94,7 @@ class EntryPoint(PythonFunctionWorkflow):
 
 
 class _Described(Docstring):
-    """What the docstring says about inputs, with their defaults."""
+    """The descriptions of the inputs, from the docstring, with their defaults."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__(callable_=function)
@@ -113,12 +113,12 @@ class _Described(Docstring):
 
 
 def _shown(default: object) -> str:
-    # A preset's values are what `make settings` prints.
+    # `make settings` prints the values of a preset.
     return "" if isinstance(default, BaseModel) or default in ("", []) else f"[default: {default}]"
 
 
 def _plain(kind: Any) -> Any:
-    """The type without its limits, which flytekit takes for its own."""
+    """Return the type without its limits: flytekit gives `Annotated` a meaning of its own."""
     if hasattr(kind, "__metadata__"):
         return _plain(kind.__origin__)
     return list[_plain(get_args(kind)[0])] if get_origin(kind) is list else kind
@@ -129,7 +129,7 @@ def _is_settings(kind: Any) -> bool:
 
 
 def _reader(name: str, model: type[BaseModel]) -> type[BaseModel]:
-    """A type through which pyflyte reads JSON as a model; its faults are one line."""
+    """Return a type by which pyflyte reads JSON as a model, with errors of one line."""
 
     def read(_: type[BaseModel], json_data: str | bytes | bytearray, **options: Any) -> BaseModel:
         with command_line.print_errors_on_one_line():
@@ -146,7 +146,7 @@ def _reader(name: str, model: type[BaseModel]) -> type[BaseModel]:
 
 
 def _screen(function: Callable[..., Any], kinds: Mapping[str, Any]) -> str:
-    """What `--help` says above the options: the docstring, and the settings line by line."""
+    """Return the text of `--help` above the options: the docstring, and one line per setting."""
     words, _, rest = (inspect.getdoc(function) or "").partition("\n\nArgs:\n")
     _, returns, results = rest.partition("\n\nReturns:\n")
     paragraphs = [words]
@@ -163,7 +163,7 @@ def _screen(function: Callable[..., Any], kinds: Mapping[str, Any]) -> str:
 
 
 def _about(field: Any) -> str:
-    """One line on a setting: its description, or that of the group it is."""
+    """Return one line about a setting: its description, or that of its group."""
     if field.description or not _is_settings(field.annotation):
         return field.description or ""
     return (inspect.getdoc(field.annotation) or "").partition("\n")[0]

@@ -3,9 +3,9 @@
 The only table of images, cores, memory, accelerators, timeouts and retries. `shell` makes
 the Flyte task of a stage from its line.
 
-On a laptop Flyte ignores resources, timeouts and retries; only the cache matters there.
-One task is one pod on one node, but for the stages marked `team`, which may have a pod on each of
-several nodes and several processes in each pod.
+On a laptop Flyte ignores resources, timeouts and retries; only the cache has an effect there.
+A task runs in one pod on one node, except for the stages marked `team`: they may have a pod on each
+of several nodes, and several processes in each pod.
 """
 
 from dataclasses import dataclass, replace
@@ -18,13 +18,13 @@ IMAGES = {
     )
     for kind in ("cpu", "rollout", "trainer")
 }
-"""One image per kind of machine (see containers/); name yours by tag or digest when registering."""
+"""One image per kind of machine (see containers/). Set the variables when registering."""
 NODES = environment.read("EACHPROMPT_NODES", "1", environment.positive)
 """Nodes of every stage that may have several; more than one needs Kubeflow's training operator."""
 PROCESSES = environment.read("EACHPROMPT_PROCESSES", "1", environment.positive)
 """Processes of such a stage on each of its nodes: one per GPU that trains.
 
-Both are read when the workflows are registered, as the images are, and travel with the pods.
+Like the images, both are read when the workflows are registered; pods receive the same values.
 """
 
 
@@ -57,24 +57,24 @@ class Stage:
     """One line of the table."""
 
     package: str
-    """tasks.<package>.task holds the shell; the function has the stage's name."""
+    """tasks.<package>.task holds the task function, which is called like the stage."""
     machine: Machine
     image: str
     hours: float
     """Limit of one attempt."""
     retries: int = 0
-    """Of recoverable errors; on a cluster, of lost nodes too."""
+    """After recoverable errors; on a cluster, after the loss of a node as well."""
     interruptible: bool = False
-    """May run on preemptible nodes: only what goes on from its last committed step."""
+    """May run on preemptible nodes; only for stages that resume from their last committed step."""
     grace_s: int = 0
-    """Between SIGTERM and SIGKILL: time to finish and commit the step in flight."""
+    """Seconds between SIGTERM and SIGKILL, to finish and commit the current step."""
     cached: bool = True
     team: bool = False
     """Its engines may span processes: it runs in NODES * PROCESSES of them."""
 
 
 STAGES = {
-    # What looks at the world outside (files, stores, registries) always runs.
+    # Stages that read files, stores or registries outside of their inputs are not cached.
     "check_settings": Stage("intake", SMALL, "cpu", hours=0.5, cached=False),
     "with_seed": Stage("intake", SMALL, "cpu", hours=0.5, cached=False),
     "scaled_recipe": Stage("intake", SMALL, "cpu", hours=0.5, cached=False),

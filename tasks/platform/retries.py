@@ -1,4 +1,4 @@
-"""Which errors Flyte tries again, and what one attempt leaves for the next."""
+"""Which errors Flyte retries, and the checkpoint that one attempt leaves for the next."""
 
 import functools
 from collections.abc import Callable
@@ -17,11 +17,11 @@ Result = TypeVar("Result")
 
 
 def recoverable(function: Callable[Args, Result]) -> Callable[Args, Result]:
-    """Tell Flyte which errors are worth another try; it takes every other one as final."""
+    """Mark the errors that Flyte retries; it treats every other error as final."""
 
     @functools.wraps(function)
     def run(*args: Args.args, **kwargs: Args.kwargs) -> Result:
-        if _is_local_run():  # where nothing is tried again
+        if _is_local_run():  # Flyte does not retry there
             with command_line.print_errors_on_one_line():
                 return function(*args, **kwargs)
         try:
@@ -39,7 +39,7 @@ def _is_local_run() -> bool:
 
 
 def checkpoint() -> Checkpoint | None:
-    """Return Flyte's checkpoint of this attempt: the next attempt can read what it holds."""
+    """Return Flyte's checkpoint of this attempt, which the next attempt can read."""
     try:
         return current_context().checkpoint
     except NotImplementedError:  # the platform has none

@@ -30,7 +30,7 @@ Result = TypeVar("Result")
 PRIMARY = "primary"
 """Name of the container of a pod that the stage runs in."""
 
-# Whoever makes shells has imported flytekit, which leaves folders behind.
+# Importing flytekit creates temporary folders.
 temporary.tidy()
 
 
@@ -45,7 +45,7 @@ def shell(
             body = _in_processes(function, STAGES[name], arguments)
         else:
             body = recoverable(function)
-        # In a workflow a call gives promises of the results; to a reader they are the results.
+        # In a workflow a call returns promises; for the type checker they are the results.
         return cast("Callable[Args, Result]", task(body, **arguments))
 
     return make
@@ -54,13 +54,13 @@ def shell(
 def _in_processes(
     function: Callable[Args, Result], stage: Stage, arguments: dict[str, Any]
 ) -> Callable[Args, Result | None]:
-    """Make a stage's function and its task's arguments those of several processes.
+    """Make the function of a stage, and the arguments of its task, run in several processes.
 
     Raises:
-        SettingsError: what starts processes is not installed.
+        SettingsError: the Elastic plugin is not installed.
     """
     if importlib.util.find_spec("flytekitplugins") is None:
-        if in_pod():  # of another stage, whose file and image this is
+        if in_pod():  # the pod of another stage imports this file, in an image without the plugin
             return recoverable(function)
         raise SettingsError(
             f"EACHPROMPT_PROCESSES {PROCESSES} and EACHPROMPT_NODES {NODES} need the package "
@@ -74,7 +74,7 @@ def _in_processes(
 
 
 def subworkflow(function: Callable[Args, Result]) -> Callable[Args, Result]:
-    """Make wiring a Flyte workflow that other workflows call, typed as the function it is."""
+    """Make a function a Flyte workflow that other workflows call, typed as the function."""
     return cast("Callable[Args, Result]", workflow(function))
 
 
@@ -118,7 +118,7 @@ def task_arguments(name: str) -> dict[str, Any]:
 
 
 def _cache(name: str) -> Cache:
-    # The execution is when, not what: the same work in another run is the same result.
+    # The execution does not change the result, so it is not part of the cache key.
     return Cache(version=code_digest(name)[:32], serialize=True, ignored_inputs=("execution",))
 
 
@@ -128,7 +128,7 @@ def in_pod() -> bool:
 
 
 def _processes() -> dict[str, str] | None:
-    """What a pod must know to make the same tasks of this table as registration did."""
+    """The variables by which a pod creates the same tasks as the registration did."""
     if NODES * PROCESSES == 1:
         return None
     return {"EACHPROMPT_NODES": str(NODES), "EACHPROMPT_PROCESSES": str(PROCESSES)}

@@ -1,8 +1,8 @@
-"""The folders that flytekit makes in the temporary directory as it is imported: removed at exit.
+"""Removes the folders that flytekit creates in the temporary directory on import.
 
-flytekit removes none of them. A process that is killed cannot either, so each is marked with a
-locked file, and the next process removes marked folders whose lock is free. It is free as soon
-as its process ended, in another container too. Folders without the mark are never touched.
+flytekit does not remove them, and a process that is killed cannot. Each folder is therefore marked
+with a locked file, and the next process removes the marked folders whose lock is free. The lock is
+released when its process ends, in another container as well. Unmarked folders are not touched.
 """
 
 import atexit
@@ -21,18 +21,18 @@ PATTERN = "flyte*"
 
 
 def own(folders: Iterable[Path]) -> None:
-    """Mark folders as this process's, and remove them when it exits."""
+    """Mark folders as belonging to this process, and remove them when it exits."""
     process = os.getpid()
     for folder in folders:
         if folder.is_dir() and not (folder / MARK).exists():
-            # Open as long as the process lives: closing the file would free its lock.
+            # Kept open until the process ends: closing the file would release its lock.
             descriptor = os.open(folder / MARK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             atexit.register(_remove_as, process, folder)
 
 
 def sweep(parent: Path) -> list[Path]:
-    """Remove the folders of processes that are gone and return them."""
+    """Remove the folders of processes that have ended, and return them."""
     return [folder for folder in sorted(parent.glob(PATTERN)) if _is_left_behind(folder)]
 
 
@@ -41,7 +41,7 @@ def _is_left_behind(folder: Path) -> bool:
         with (folder / MARK).open("r+") as mark:
             fcntl.flock(mark, fcntl.LOCK_EX | fcntl.LOCK_NB)
             shutil.rmtree(folder, ignore_errors=True)
-    except OSError:  # no mark, another user's, or its process runs
+    except OSError:  # not marked, owned by another user, or its process is running
         return False
     return not folder.exists()
 
@@ -53,6 +53,6 @@ def _remove_as(process: int, folder: Path) -> None:
 
 
 def tidy() -> None:
-    """Own what flytekit made in this process, and remove what killed ones left."""
+    """Mark the folders of this process, and remove those that killed processes left."""
     own([Path(flyte_tmp_dir), Path(Config.local_sandbox_path)])
     sweep(Path(tempfile.gettempdir()))

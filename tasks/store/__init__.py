@@ -1,1 +1,1 @@
-"""Artifacts by content: one Store, in a folder or in S3, and the files they are made of."""
+"""Content-addressed artifacts: the Store interface, local and S3 stores, files and manifests."""

@@ -1,8 +1,7 @@
 """Digests, canonical JSON and atomic writes on a local disk.
 
-The only module that renames files. Everything is written to a temporary name on
-the same file system, fsynced, then renamed, so that a reader sees the whole thing
-or nothing.
+The only module that renames files. Everything is written under a temporary name on the same file
+system, fsynced and renamed, so that a reader sees either the complete file or folder or nothing.
 """
 
 import errno
@@ -39,7 +38,7 @@ def sha256_file(path: Path) -> str:
 
 
 def canonical_json(value: object) -> bytes:
-    """Serialise to the one byte string that stands for this value.
+    """Serialise to canonical JSON, which is the same for equal values.
 
     Pydantic models are dumped first. Keys are sorted, no spaces, no NaN.
     """
@@ -51,14 +50,14 @@ def canonical_json(value: object) -> bytes:
 
 
 def write_bytes(path: Path, payload: bytes) -> None:
-    """Write a file so that a crash leaves the old content or the new, never a part."""
+    """Write a file atomically: after a crash it has its old content or its new content."""
     with _temporary_file(path, payload) as temporary:
         temporary.replace(path)
     _sync(path.parent)
 
 
 def create_bytes(path: Path, payload: bytes) -> bool:
-    """Write a file unless it is there; of several writers exactly one gets True."""
+    """Write a file unless it exists; exactly one of several writers gets True."""
     with _temporary_file(path, payload) as temporary:
         try:
             path.hardlink_to(temporary)
@@ -69,7 +68,7 @@ def create_bytes(path: Path, payload: bytes) -> bool:
 
 
 def copy_file(source: Path, target: Path) -> None:
-    """Copy a file of any size so that a crash leaves the old content or the new, never a part."""
+    """Copy a file of any size atomically: after a crash it has its old or its new content."""
     with _temporary_file(target, b"") as temporary:
         shutil.copyfile(source, temporary)
         _sync(temporary)
@@ -78,7 +77,7 @@ def copy_file(source: Path, target: Path) -> None:
 
 
 def link_folder(source: Path, target: Path) -> None:
-    """Give every file of a folder a second name below `target`: nothing is copied."""
+    """Hard-link every file of a folder below `target`; no content is copied."""
     for path in sorted(source.rglob("*")):
         if path.is_file():
             linked = target / path.relative_to(source)
@@ -116,10 +115,10 @@ def naming_a_full_disk(folder: Path) -> Iterator[None]:
 def scratch_folder(parent: Path, prefix: str) -> Iterator[Path]:
     """Yield a temporary folder, removed when the block ends.
 
-    If the process is killed, the folder stays and its lock is freed, so that `sweep` removes it.
+    If the process is killed, the folder remains and its lock is released; `sweep` removes it.
 
     Args:
-        parent: is created if it is not there.
+        parent: is created if it does not exist.
         prefix: of the folder's name; starts with a dot.
     """
     parent.mkdir(parents=True, exist_ok=True)
@@ -141,12 +140,12 @@ def sweep(parent: Path) -> None:
             if time.time() - folder.stat().st_mtime < _SWEEP_AFTER_S:
                 continue
             handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-        except OSError:  # gone by now, another user's, or no folder
+        except OSError:  # deleted meanwhile, owned by another user, or not a folder
             continue
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             shutil.rmtree(folder, ignore_errors=True)
-        except BlockingIOError:  # its process runs
+        except BlockingIOError:  # its process is running
             continue
         finally:
             os.close(handle)
@@ -156,7 +155,7 @@ def sweep(parent: Path) -> None:
 def staged_folder(target: Path) -> Iterator[Path]:
     """Yield a temporary folder that becomes `target` when the block ends without error.
 
-    If `target` exists by then, the new folder is thrown away: whoever came first wins.
+    If `target` exists by then, the new folder is deleted and `target` is kept.
     """
     with scratch_folder(target.parent, f".{target.name}.") as temporary:
         yield temporary
@@ -164,7 +163,7 @@ def staged_folder(target: Path) -> Iterator[Path]:
 
 
 def install_folder(temporary: Path, target: Path) -> None:
-    """Make every byte durable, then show the folder under its name."""
+    """Flush all files of a folder to disk, then rename it to its target."""
     for path in sorted(temporary.rglob("*"), reverse=True):
         if not path.is_symlink():
             _sync(path)

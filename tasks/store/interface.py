@@ -1,4 +1,4 @@
-"""Interface of an artifact store, and the choice of the store for a uri."""
+"""Interface of an artifact store, and the choice of its implementation by uri."""
 
 import re
 from collections.abc import Iterable
@@ -12,30 +12,30 @@ from tasks.store.s3 import S3Store
 
 _BUCKET = re.compile(r"s3://[^/]")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
-"""One slash, because a path that was made of `gs://bucket` has lost the other."""
+"""One slash, because `Path("gs://bucket")` loses the other."""
 
 
 class Store(Protocol):
-    """Files below one uri; the name '' is the uri itself.
+    """Files below a uri; the name '' is the uri itself.
 
-    Contract, checked by tests/store/test_interface.py on both kinds: a reader sees a whole file or
-    none; of several creators of a file exactly one gets True.
+    Contract, checked by tests/store/test_interface.py for both implementations: a reader sees a
+    complete file or none; exactly one of several creators of a file gets True.
 
-    A file that is not there is a DataError; a place that does not answer is an EngineError.
+    A missing file raises DataError; a service that does not answer raises EngineError.
     """
 
     @property
     def uri(self) -> str:
-        """Where it lies."""
+        """Address of the store."""
         ...
 
     @property
     def local_path(self) -> Path | None:
-        """Where it lies on this machine; None if it is elsewhere."""
+        """Its folder on this machine; None if it is remote."""
         ...
 
     def open(self) -> str:
-        """Create the store if it is not there and return its id.
+        """Create the store if it does not exist, and return its id.
 
         Raises:
             SettingsError: it cannot be written.
@@ -47,11 +47,11 @@ class Store(Protocol):
         ...
 
     def write_bytes(self, payload: bytes, name: str = "") -> None:
-        """Write a small file whole."""
+        """Write a small file atomically."""
         ...
 
     def create_bytes(self, payload: bytes, name: str = "") -> bool:
-        """Write a small file unless it is there; of several writers exactly one gets True."""
+        """Write a small file unless it exists; exactly one of several writers gets True."""
         ...
 
     def upload_file(self, path: Path, name: str = "") -> None:
@@ -67,7 +67,7 @@ class Store(Protocol):
         ...
 
     def list_files(self, name: str = "") -> dict[str, int]:
-        """Name every file below a folder, relative to it, with its size in bytes."""
+        """Return the files below a folder by relative name, with their sizes in bytes."""
         ...
 
     def fingerprints(self, names: Iterable[str]) -> dict[str, str]:
@@ -78,19 +78,19 @@ class Store(Protocol):
         ...
 
     def delete_file(self, name: str = "") -> None:
-        """Delete a file; it need not be there."""
+        """Delete a file if it exists."""
         ...
 
     def delete_folder(self, name: str = "") -> None:
-        """Delete everything below a folder, its manifest first; it need not be there."""
+        """Delete everything below a folder, if it exists; its manifest first."""
         ...
 
 
 def store_at(uri: str) -> Store:
-    """Choose the kind of store, the only place that does.
+    """Return the store of a uri. No other function chooses the implementation.
 
     Args:
-        uri: of a store, or of a folder or file that may lie in one.
+        uri: of a store, or of a folder or file in one.
 
     Raises:
         SettingsError: neither a path nor s3://bucket/..., or with credentials.
@@ -104,8 +104,8 @@ def store_at(uri: str) -> Store:
         return S3Store(uri.rstrip("/"))
     if _SCHEME.match(uri):
         raise SettingsError(
-            f"{redacted(uri)} is neither a path nor s3://bucket/prefix. Copy what lies there to "
-            "one of them; a service with the interface of S3 is reached by s3:// and "
+            f"{redacted(uri)} is neither a path nor s3://bucket/prefix. Copy its content to "
+            "one of them; a service with an S3 interface is reached by s3:// and "
             "AWS_ENDPOINT_URL."
         )
     return LocalStore(uri)

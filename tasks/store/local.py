@@ -29,7 +29,7 @@ class LocalStore:
         return Path(self.uri)
 
     def open(self) -> str:
-        """Create the store if it is not there, clear what a killed process left, return the id.
+        """Create the store if it does not exist, remove what killed processes left, return its id.
 
         Raises:
             SettingsError: the path is a file, cannot be written, or the disk is nearly full.
@@ -66,11 +66,11 @@ class LocalStore:
             raise DataError(f"{path} cannot be read: {error.strerror}") from error
 
     def write_bytes(self, payload: bytes, name: str = "") -> None:
-        """Write a small file whole."""
+        """Write a small file atomically."""
         files.write_bytes(self.local_path / name, payload)
 
     def create_bytes(self, payload: bytes, name: str = "") -> bool:
-        """Write a small file unless it is there."""
+        """Write a small file unless it exists."""
         return files.create_bytes(self.local_path / name, payload)
 
     def upload_file(self, path: Path, name: str = "") -> None:
@@ -86,7 +86,7 @@ class LocalStore:
         return files.sha256_file(self._existing(name))
 
     def list_files(self, name: str = "") -> dict[str, int]:
-        """Name every file below a folder, relative to it, with its size in bytes."""
+        """Return the files below a folder by relative name, with their sizes in bytes."""
         folder = self.local_path / name
         return {
             path.relative_to(folder).as_posix(): path.stat().st_size
@@ -103,11 +103,11 @@ class LocalStore:
         return found
 
     def delete_file(self, name: str = "") -> None:
-        """Delete a file; it need not be there."""
+        """Delete a file if it exists."""
         (self.local_path / name).unlink(missing_ok=True)
 
     def delete_folder(self, name: str = "") -> None:
-        """Delete everything below a folder, its manifest first; it need not be there."""
+        """Delete everything below a folder, if it exists; its manifest first."""
         folder = self.local_path / name
         (folder / MANIFEST).unlink(missing_ok=True)
         shutil.rmtree(folder, ignore_errors=True)
@@ -121,7 +121,7 @@ class LocalStore:
 
 @dataclass(slots=True)
 class Committed:
-    """Where a new object went; empty until it is committed."""
+    """Uri and digest of a new object; empty until it is committed."""
 
     uri: str = ""
     digest: str = ""
@@ -129,10 +129,10 @@ class Committed:
 
 @contextmanager
 def new_object(folder: Path) -> Iterator[tuple[Path, Committed]]:
-    """Yield an empty folder to fill; on leaving, it is committed under its content digest.
+    """Yield an empty folder; when the block ends, it is committed under its content digest.
 
     Yields the folder and a record whose `uri` and `digest` are set when the block ends.
-    A block that ends with an error, or a process that dies, commits nothing.
+    Nothing is committed if the block raises or the process ends.
     """
     objects = folder / "objects"
     committed = Committed()
@@ -143,7 +143,7 @@ def new_object(folder: Path) -> Iterator[tuple[Path, Committed]]:
         digest = files.sha256_bytes(manifest)
         target = objects / digest[:16]
         if target.exists():
-            # The same content is there: check it, so that a damaged object is never trusted again.
+            # The object exists: verify it, so that a damaged object is not reused.
             verify_folder(target, digest)
         else:
             files.write_bytes(temporary / MANIFEST, manifest)

@@ -6,7 +6,7 @@ from tasks.store.interface import store_at
 
 
 def absolute_store(store: str, option: str = "--store") -> str:
-    """Say where a store lies, whatever folder a stage runs in.
+    """Return the absolute uri of a store, independent of the working directory of a stage.
 
     Raises:
         SettingsError: empty, or of a scheme that is not supported.
@@ -18,10 +18,10 @@ def absolute_store(store: str, option: str = "--store") -> str:
 
 
 def existing_file(file: str, option: str) -> str:
-    """Say where a file that is read lies.
+    """Return the absolute uri of an input file.
 
     Raises:
-        SettingsError: it is not there, or is no file; names the option.
+        SettingsError: it does not exist or is not a file; the message names the option.
     """
     uri = absolute_store(file, option)
     path = store_at(uri).local_path
@@ -31,7 +31,7 @@ def existing_file(file: str, option: str) -> str:
 
 
 def tracking_uri(store: str, environment: str) -> str:
-    """Choose the MLflow store: the environment's, or a file in the store itself.
+    """Return the MLflow tracking URI: that of the environment, or a file in the store.
 
     Args:
         store: absolute uri.

@@ -1,4 +1,4 @@
-"""What an artifact holds: MANIFEST.json lists every file of its folder by content.
+"""The manifest of an artifact: MANIFEST.json lists every file of its folder by digest.
 
 The sha256 of the manifest is the digest of the artifact.
 """
@@ -13,14 +13,14 @@ from tasks.store.files import canonical_json, sha256_bytes, sha256_file
 
 MANIFEST = "MANIFEST.json"
 _HASH_THREADS = 4
-"""sha256 releases the interpreter lock, so the shards of a checkpoint are hashed side by side."""
+"""sha256 releases the interpreter lock, so shards of a checkpoint are hashed in parallel."""
 
 
 def folder_manifest(folder: Path) -> bytes:
     """List every file below a folder with size and sha256, as canonical JSON.
 
     Raises:
-        DataError: a link or special file, whose content could change from outside.
+        DataError: a link or special file, whose content is outside of the artifact.
     """
     names = _file_names(folder)
     for name in names:
@@ -103,7 +103,7 @@ def folder_problems(folder: Path, digest: str) -> Iterator[tuple[str, str]]:
     manifest = path.read_bytes()
     if sha256_bytes(manifest) != digest:
         yield str(path), f"sha256 is {sha256_bytes(manifest)}, recorded {digest}"
-        return  # what it lists proves nothing any more
+        return  # its entries are not trustworthy
     listed = manifest_files(manifest, str(path))
     present = set(_file_names(folder))
     for name in sorted(present ^ listed.keys()):
@@ -115,7 +115,7 @@ def folder_problems(folder: Path, digest: str) -> Iterator[tuple[str, str]]:
 
 
 def _file_names(folder: Path) -> list[str]:
-    """Everything below a folder but folders and its own manifest, sorted."""
+    """Return all files, links and special files below a folder, except its own manifest, sorted."""
     return sorted(
         path.relative_to(folder).as_posix()
         for path in folder.rglob("*")

@@ -1,7 +1,7 @@
 """Artifacts in a store: objects named by the digest of their manifest.
 
-An object is published file by file with its MANIFEST.json last: without a manifest
-there is no object.
+An object is published file by file, its MANIFEST.json last: an object without a manifest does not
+exist.
 """
 
 from collections.abc import Iterator
@@ -14,10 +14,10 @@ from tasks.store.manifest import MANIFEST, folder_problems, manifest_files, veri
 
 
 def publish(folder: Path, digest: str, store: str) -> str:
-    """Copy a committed local object into a store, if it is not there, and return its uri.
+    """Copy a committed local object into a store, unless it is there, and return its uri.
 
     Raises:
-        TamperError: an object of that digest is there with other files.
+        TamperError: the store has an object of that digest with other files.
     """
     place = store_at(f"{store}/objects/{digest[:16]}")
     names = [*manifest_files((folder / MANIFEST).read_bytes(), str(folder)), MANIFEST]
@@ -40,11 +40,11 @@ def localise(uri: str, digest: str, cache: Path) -> Path:
     Args:
         uri: the object.
         digest: of its manifest.
-        cache: a local folder laid out like a store, for objects that are elsewhere.
+        cache: a local folder with the layout of a store, for remote objects.
 
     Raises:
         DataError: the object is gone.
-        TamperError: it is not what was committed; the message names the file.
+        TamperError: it differs from what was committed; the message names the file.
     """
     place = store_at(uri)
     folder = place.local_path or cache / "objects" / digest[:16]
@@ -79,7 +79,7 @@ def object_problems(uri: str, digest: str) -> Iterator[tuple[str, str]]:
     manifest = place.read_bytes(MANIFEST)
     if (found := sha256_bytes(manifest)) != digest:
         yield where, f"sha256 is {found}, recorded {digest}"
-        return  # what it lists proves nothing any more
+        return  # its entries are not trustworthy
     listed = manifest_files(manifest, where)
     names = present.keys() - {MANIFEST}
     for name in sorted(names ^ listed.keys()):

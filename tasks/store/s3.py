@@ -1,7 +1,7 @@
 """Stores at a prefix of a bucket, `s3://bucket/prefix`.
 
-Endpoint and credentials are boto3's own (AWS_ENDPOINT_URL, ...), so that every service with the
-interface of S3 will do.
+Endpoint and credentials are those of boto3 (AWS_ENDPOINT_URL, ...), so that every service with an
+S3 interface can be used.
 """
 
 import hashlib
@@ -35,7 +35,7 @@ class S3Store:
         return
 
     def open(self) -> str:
-        """Create the store if it is not there and return its id.
+        """Create the store if it does not exist, and return its id.
 
         Raises:
             SettingsError: there is no such bucket, it may not be written, or it is no store.
@@ -53,12 +53,12 @@ class S3Store:
             return service.get_object(**place)["Body"].read()
 
     def write_bytes(self, payload: bytes, name: str = "") -> None:
-        """Write a small file whole."""
+        """Write a small file atomically."""
         with self._service(name) as (service, place):
             service.put_object(**place, Body=payload)
 
     def create_bytes(self, payload: bytes, name: str = "") -> bool:
-        """Write a small file unless it is there."""
+        """Write a small file unless it exists."""
         return bool(self.write_tagged(payload, None, name))
 
     def read_tagged(self, name: str = "") -> tuple[bytes, str]:
@@ -105,7 +105,7 @@ class S3Store:
         return digest.hexdigest()
 
     def list_files(self, name: str = "") -> dict[str, int]:
-        """Name every file below a prefix, relative to it, with its size in bytes."""
+        """Return the files below a prefix by relative name, with their sizes in bytes."""
         return {key: entry["Size"] for key, entry in self._entries(name)}
 
     def fingerprints(self, names: Iterable[str]) -> dict[str, str]:
@@ -124,12 +124,12 @@ class S3Store:
                     yield entry["Key"].removeprefix(prefix), entry
 
     def delete_file(self, name: str = "") -> None:
-        """Delete a file; it need not be there."""
+        """Delete a file if it exists."""
         with self._service(name) as (service, place):
             service.delete_object(**place)
 
     def delete_folder(self, name: str = "") -> None:
-        """Delete everything below a prefix, its manifest first; it need not be there."""
+        """Delete everything below a prefix, its manifest first; it need not exist."""
         folder = S3Store(_join(self.uri, name))
         folder.delete_file(MANIFEST)
         for file in folder.list_files():
@@ -137,7 +137,7 @@ class S3Store:
 
     @contextmanager
     def _service(self, name: str) -> Iterator[tuple[Any, dict[str, str]]]:
-        """Yield a client with the place of a file; its failures become ours, naming the uri."""
+        """Yield a client with bucket and key of a file; its errors become ours and name the uri."""
         import boto3
         from boto3.exceptions import Boto3Error
         from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError
@@ -156,7 +156,7 @@ class S3Store:
         except NoCredentialsError as error:
             raise SettingsError(f"{uri}: {error}. Set the credentials of AWS.") from error
         except (BotoCoreError, Boto3Error) as error:
-            # The address of an endpoint may have credentials in it.
+            # The address of the endpoint may have credentials in it.
             raise EngineError(f"{uri}: {redacted(str(error))}") from error
 
 
