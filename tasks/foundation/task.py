@@ -1,14 +1,13 @@
 """Flyte tasks of stage 0: copy a base model into the store, or pretrain one."""
 
 import shutil
-from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
 from data_schemas.artifacts import CheckpointRef, Execution, StoreRef
 from data_schemas.settings import PretrainSettings
 from tasks.foundation import base, pretraining
-from tasks.interchange.model_folder import check_model_folder
+from tasks.interchange.model_folder import check_model_folder, local_folder
 from tasks.lineage.stage import stage
 from tasks.platform.cache_version import code_digest
 from tasks.platform.deck import deck_of_facts
@@ -33,7 +32,7 @@ def ingest_base(path: str, name: str, store: StoreRef, execution: Execution) -> 
         store: of the run.
         execution: of the workflow.
     """
-    folder = Path(path).expanduser().resolve() if path else base.shipped_base()
+    folder = local_folder(path)
     check_model_folder(folder)
     base.check_finite(folder)
     source = BaseModelSource(path=path)

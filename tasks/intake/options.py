@@ -9,7 +9,7 @@ from data_schemas.machine_settings import RolloutKind
 from data_schemas.rl_settings import JudgeKind, RouterReplay
 from data_schemas.settings import PipelineSettings, Source
 from tasks.errors import DataError, SettingsError
-from tasks.interchange.model_folder import SHIPPED, check_model_folder, has_router, read_config
+from tasks.interchange.model_folder import check_model_folder, has_router, local_folder, read_config
 from tasks.interchange.weights import check_tensors
 
 EXAMPLE = "--sources gsm8k=data/train.jsonl,ae110k=data/ae110k"
@@ -57,7 +57,7 @@ def require_models(settings: PipelineSettings) -> None:
                 check_tensors(folder)
         except (SettingsError, DataError) as error:
             raise SettingsError(f"{name}: {error}") from error
-    base = Path(settings.base_model).expanduser() if settings.base_model else SHIPPED
+    base = local_folder(settings.base_model)
     if base.is_dir():  # else refused as it is ingested
         _require_positions(settings, base)
 

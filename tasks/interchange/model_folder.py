@@ -1,6 +1,7 @@
 """What a model directory must hold for this pipeline to train it or to sample from it."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,20 @@ SHIPPED = Path(__file__).parents[1] / "foundation" / "base_model"
 """The tiny mixture-of-experts model that comes with the project."""
 SUPPORTED_ARCHITECTURES = ("qwen3_moe", "qwen3", "qwen2")
 """Model types that every stage and both families of engines run; the last two are dense."""
+
+
+def local_folder(path: str) -> Path:
+    """Return the folder of a model that a setting names; '' is the shipped one.
+
+    Raises:
+        SettingsError: it is an address, not a path.
+    """
+    if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:/", path):
+        raise SettingsError(
+            f"base model {path} is an address. Only folders are read: download it (aws s3 sync, "
+            "hf download, mlflow artifacts download) and give the folder."
+        )
+    return Path(path).expanduser().resolve() if path else SHIPPED
 
 
 def check_model_folder(path: Path) -> None:

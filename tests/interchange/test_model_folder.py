@@ -7,7 +7,7 @@ import pytest
 
 from tasks.errors import SettingsError
 from tasks.foundation.base import shipped_base
-from tasks.interchange.model_folder import check_model_folder
+from tasks.interchange.model_folder import SHIPPED, check_model_folder, local_folder
 
 
 @pytest.fixture
@@ -95,3 +95,18 @@ def test_incomplete_weights_are_the_users_to_repair(copy):
 
     with pytest.raises(SettingsError, match="not a complete safetensors file"):
         check_model_folder(copy)
+
+
+def test_no_path_is_the_shipped_model_and_a_path_is_made_absolute(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    assert SHIPPED == local_folder("")
+    assert tmp_path.resolve() / "model" == local_folder("model")
+
+
+@pytest.mark.parametrize(
+    "path", ["s3://bucket/x", "models:/name@released", "gs://b/x", "https://host/x", "hf://a/b"]
+)
+def test_an_address_is_no_folder_of_that_name(path):
+    with pytest.raises(SettingsError, match=rf"base model {path} is an address\. Only folders"):
+        local_folder(path)
