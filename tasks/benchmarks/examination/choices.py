@@ -9,7 +9,7 @@ import unicodedata
 from dataclasses import dataclass
 
 from tasks.benchmarks.examination.case import Answer, AnswerClass, Question
-from tasks.benchmarks.examination.phrasing import EITHER, NOT, SENTENCES, asked_in
+from tasks.benchmarks.examination.phrasing import EITHER, NOT, SENTENCES, with_language
 
 _FULL_WIDTH = {ord(char): ord(char) + 0xFEE0 for char in "ABCDEFGHIJKLMNOPQRSTUVWXYZ"}
 _BECAUSE = (
@@ -72,7 +72,7 @@ def in_language(question: Question, source: random.Random) -> Answer | None:
         return None
     language = options.language if options.language != "en" else source.choice(tuple(SENTENCES))
     said = source.choice(SENTENCES[language]).format(options.letters[options.right])
-    return Answer(said, asked_in(question.problem, language))
+    return Answer(said, with_language(question.problem, language))
 
 
 def other_case(question: Question, source: random.Random) -> str | None:
@@ -135,7 +135,7 @@ def negation(question: Question, source: random.Random) -> Answer | None:
     if language == "en" and len(denied) == 1:  # a letter may be denied in any language
         language = source.choice(tuple(NOT))
     said = source.choice((*NOT[language], *_SHORT_NOT[language])).format(denied)
-    return Answer(said, asked_in(question.problem, language))
+    return Answer(said, with_language(question.problem, language))
 
 
 def either(question: Question, source: random.Random) -> Answer | None:
@@ -148,7 +148,7 @@ def either(question: Question, source: random.Random) -> Answer | None:
     source.shuffle(pair)
     said = source.choice(EITHER[language]).format(*pair)
     return Answer(
-        source.choice(SENTENCES[language]).format(said), asked_in(question.problem, language)
+        source.choice(SENTENCES[language]).format(said), with_language(question.problem, language)
     )
 
 

@@ -76,12 +76,12 @@ def box(text: str, source: random.Random | None = None) -> str:
     return (source.choice(BOXES) if source else BOXES[0]).format(text)
 
 
-def said(text: str, source: random.Random, language: str = "en") -> str:
+def state_answer(text: str, source: random.Random, language: str = "en") -> str:
     """State a value in a sentence without a box."""
     return source.choice(SENTENCES[language]).format(text)
 
 
-def asked_in(problem: Problem, language: str) -> Problem:
+def with_language(problem: Problem, language: str) -> Problem:
     """Ask for the answer in a language."""
     base = problem.language.partition("-")[0]
     if base == language or (base not in SENTENCES and language == "en"):

@@ -119,8 +119,11 @@ def tools(data: Path) -> Iterator[Question]:
             if not isinstance(listed, list) or not listed:
                 continue
             kept = [{"name": c["name"], "parameters": c["parameters"]} for c in listed]
-            messages = (_said(Role.SYSTEM, row, "system"), _said(Role.USER, row, "user"))
-            problem = _asked(row, "api_bank", messages, "tool_calls", {"calls": kept})
+            messages = (
+                _build_message(Role.SYSTEM, row, "system"),
+                _build_message(Role.USER, row, "user"),
+            )
+            problem = _build_problem(row, "api_bank", messages, "tool_calls", {"calls": kept})
             yield Question(problem, Calls(tuple((c["name"], c["parameters"]) for c in kept)))
 
 
@@ -159,8 +162,8 @@ def code(data: Path) -> Iterator[Question]:
     for row in _rows(data / "humaneval/test.jsonl"):
         name = _text(row, "entry_point")
         gold = {"mode": "asserts", "tests": [f"{row.fields['test']}\ncheck({name})"]}
-        messages = (_said(Role.USER, row, "prompt"),)
-        problem = _asked(row, "humaneval", messages, "code_tests", gold, Domain.CODE)
+        messages = (_build_message(Role.USER, row, "prompt"),)
+        problem = _build_problem(row, "humaneval", messages, "code_tests", gold, Domain.CODE)
         source = f"{row.fields['prompt']}{row.fields['canonical_solution']}"
         yield Question(problem, programs.reference(source, name, []))
 
@@ -216,7 +219,7 @@ def _choice(row: RawRow, source: str, text: str, options: Options) -> Question:
         "others": [name for place, name in enumerate(names) if place != options.right],
     }
     message = (Message(role=Role.USER, content=text),)
-    problem = _asked(row, source, message, "choice", gold, Domain.CHOICE)
+    problem = _build_problem(row, source, message, "choice", gold, Domain.CHOICE)
     return Question(problem.model_copy(update={"language": options.language}), options)
 
 
@@ -229,12 +232,12 @@ def _differ(texts: Any) -> bool:
 
 
 def _problem(row: RawRow, source: str, field: str, gold: str, language: str = "en") -> Problem:
-    message = (_said(Role.USER, row, field),)
-    problem = _asked(row, source, message, "final_answer", {"value": gold}, Domain.MATHS)
+    message = (_build_message(Role.USER, row, field),)
+    problem = _build_problem(row, source, message, "final_answer", {"value": gold}, Domain.MATHS)
     return problem.model_copy(update={"language": language})
 
 
-def _asked(
+def _build_problem(
     row: RawRow,
     source: str,
     messages: tuple[Message, ...],
@@ -254,7 +257,7 @@ def _asked(
     )
 
 
-def _said(role: Role, row: RawRow, field: str) -> Message:
+def _build_message(role: Role, row: RawRow, field: str) -> Message:
     return Message(role=role, content=_text(row, field))
 
 

@@ -20,7 +20,7 @@ from tasks.store.files import canonical_json
 CLASSES = {(family.name, kind.name): kind for family in FAMILIES for kind in family.classes}
 
 
-def asked(gold: str, language: str = "en", solution: str = "") -> Question:
+def with_request(gold: str, language: str = "en", solution: str = "") -> Question:
     problem = Problem(
         id="test/1",
         domain=Domain.MATHS,
@@ -72,7 +72,9 @@ def test_an_equivalent_is_the_value_in_other_signs(
 ) -> None:
     (kind,) = [kind for kind in RIGHT if kind.name == name]
 
-    assert {f"Therefore, the answer is ${box}$." for box in expected} == made(kind, asked(gold))
+    assert {f"Therefore, the answer is ${box}$." for box in expected} == made(
+        kind, with_request(gold)
+    )
 
 
 @pytest.mark.parametrize(
@@ -95,7 +97,7 @@ def test_an_equivalent_is_the_value_in_other_signs(
 def test_where_a_verdict_would_be_open_to_debate_nothing_is_made(name: str, gold: str) -> None:
     (kind,) = [kind for kind in (*RIGHT, *WRONG) if kind.name == name]
 
-    assert set() == made(kind, asked(gold))
+    assert set() == made(kind, with_request(gold))
 
 
 @pytest.mark.parametrize(
@@ -108,7 +110,7 @@ def test_a_changed_value_is_read_as_another_one(gold: str) -> None:
         answer.partition("\\boxed{")[2].rpartition("}$")[0]
         for kind in WRONG
         if kind.name in changing
-        for answer in made(kind, asked(gold))
+        for answer in made(kind, with_request(gold))
     ]
 
     assert boxes
@@ -116,7 +118,7 @@ def test_a_changed_value_is_read_as_another_one(gold: str) -> None:
 
 
 def test_a_solution_is_ended_by_the_gold_or_by_another_value() -> None:
-    question = asked("72", solution=f"48 + 24 are\n\\boxed{{{SLOT}}}")
+    question = with_request("72", solution=f"48 + 24 are\n\\boxed{{{SLOT}}}")
     kinds = {kind.name: kind for kind in (*RIGHT, *WRONG)}
 
     assert {"48 + 24 are\n\\boxed{72}"} == made(kinds["solution"], question)
@@ -126,7 +128,7 @@ def test_a_solution_is_ended_by_the_gold_or_by_another_value() -> None:
 
 
 def test_a_key_stands_twice_with_another_value() -> None:
-    question = Question(asked("1").problem, {"Size": "XL"})
+    question = Question(with_request("1").problem, {"Size": "XL"})
     (kind,) = [kind for kind in fields.WRONG if kind.name == "duplicate_key"]
 
     for text in made(kind, question):
@@ -138,7 +140,7 @@ def test_a_key_stands_twice_with_another_value() -> None:
 def test_a_program_is_wrong_for_the_arguments_of_one_test_only() -> None:
     tests = ["assert f(1) == 2", "assert f([2], 3) == [5]"]
     facts = programs.reference("def f(*a):\n    return 2 if a == (1,) else [5]", "f", tests)
-    question = Question(asked("1").problem, facts)
+    question = Question(with_request("1").problem, facts)
     (kind,) = [kind for kind in programs.WRONG if kind.name == "one_test_wrong"]
     (text,) = made(kind, question)
     space: dict = {}
@@ -149,7 +151,7 @@ def test_a_program_is_wrong_for_the_arguments_of_one_test_only() -> None:
 
 def test_the_same_seed_draws_the_same_cases_and_another_one_does_not() -> None:
     family = FAMILIES[-1]
-    questions = [asked(str(gold)) for gold in range(3, 60)]
+    questions = [with_request(str(gold)) for gold in range(3, 60)]
 
     def some(seed: int) -> list[str]:
         return [case.response for case in islice(drawn(family, questions, seed), 300)]

@@ -12,10 +12,10 @@ from tasks.benchmarks.examination.phrasing import (
     EITHER,
     MINUS,
     NOT,
-    asked_in,
     box,
     decimal,
-    said,
+    state_answer,
+    with_language,
 )
 
 SIZES = ("thousand", "million", "billion")
@@ -46,7 +46,7 @@ def negation(question: Question, source: random.Random) -> Answer | None:
     if shown is None:
         return None
     text = source.choice(NOT[language]).format(shown)
-    return Answer(text, asked_in(question.problem, language))
+    return Answer(text, with_language(question.problem, language))
 
 
 def minus_word(question: Question, source: random.Random) -> Answer | None:
@@ -54,8 +54,8 @@ def minus_word(question: Question, source: random.Random) -> Answer | None:
     language = source.choice(tuple(MINUS))
     if value is None or value <= 0:
         return None
-    text = said(f"{MINUS[language]} {value}", source, language)
-    return Answer(text, asked_in(question.problem, language))
+    text = state_answer(f"{MINUS[language]} {value}", source, language)
+    return Answer(text, with_language(question.problem, language))
 
 
 def either(question: Question, source: random.Random) -> Answer | None:
@@ -68,7 +68,7 @@ def either(question: Question, source: random.Random) -> Answer | None:
     text = source.choice(EITHER[language]).format(*pair)
     if language == "en" and source.random() < 0.4:
         return Answer(box(source.choice(("{} \\text{{ or }} {}", "{}, {}")).format(*pair), source))
-    return Answer(said(text, source, language), asked_in(question.problem, language))
+    return Answer(state_answer(text, source, language), with_language(question.problem, language))
 
 
 def between(question: Question, source: random.Random) -> Answer | None:
@@ -80,8 +80,8 @@ def between(question: Question, source: random.Random) -> Answer | None:
     if language == "en" and source.random() < 0.4:
         forms = ("[{}, {}]", "{}\\text{{ to }}{}", "{} < x < {}", "{}\\text{{--}}{}")
         return Answer(box(source.choice(forms).format(low, high), source))
-    text = said(source.choice(BETWEEN[language]).format(low, high), source, language)
-    return Answer(text, asked_in(question.problem, language))
+    text = state_answer(source.choice(BETWEEN[language]).format(low, high), source, language)
+    return Answer(text, with_language(question.problem, language))
 
 
 def at_least(question: Question, source: random.Random) -> str | None:
@@ -89,7 +89,9 @@ def at_least(question: Question, source: random.Random) -> str | None:
     if value is None:
         return None
     word = source.choice(("at least", "at most", "more than", "less than", "anything but", "not"))
-    return source.choice((said(f"{word} {value}", source), box(f"\\text{{{word} }}{value}")))
+    return source.choice(
+        (state_answer(f"{word} {value}", source), box(f"\\text{{{word} }}{value}"))
+    )
 
 
 def second_answer(question: Question, source: random.Random) -> str | None:

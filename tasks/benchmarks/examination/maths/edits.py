@@ -90,7 +90,7 @@ def with_unit(amount: str, unit: str) -> str:
             return f"{amount}\\text{{ {word}}}"
 
 
-def asked(question: Question, request: str, value: str) -> Problem:
+def with_request(question: Question, request: str, value: str) -> Problem:
     """Ask for something more, with its own gold."""
     problem = question.problem
     return problem.model_copy(

@@ -13,11 +13,11 @@ from tasks.benchmarks.examination.maths.golds import Gold, Shape
 from tasks.benchmarks.examination.phrasing import (
     DECIMAL_COMMA,
     SENTENCES,
-    asked_in,
     box,
     decimal,
     local,
-    said,
+    state_answer,
+    with_language,
     words,
 )
 
@@ -61,7 +61,7 @@ def sentence(question: Question, source: random.Random) -> Answer | None:
     language = source.choice(tuple(SENTENCES))
     if stated is None:
         return None
-    return Answer(said(stated, source, language), asked_in(question.problem, language))
+    return Answer(state_answer(stated, source, language), with_language(question.problem, language))
 
 
 def fraction(question: Question, source: random.Random) -> str | None:
@@ -159,14 +159,14 @@ def local_format(question: Question, source: random.Random) -> Answer | None:
         shown = None if len(shown.partition(",")[2]) == 3 else shown
     if shown is None:
         return None
-    return Answer(said(shown, source, language), asked_in(question.problem, language))
+    return Answer(state_answer(shown, source, language), with_language(question.problem, language))
 
 
 def number_words(question: Question, source: random.Random) -> str | None:
     value = integer(question)
     if value is None or not 0 <= value < 1_000_000 or question.problem.language != "en":
         return None
-    return said(words(value), source)
+    return state_answer(words(value), source)
 
 
 def working(question: Question, source: random.Random) -> str | None:

@@ -8,16 +8,16 @@ from fractions import Fraction
 
 from tasks.benchmarks.examination.case import Answer, Question
 from tasks.benchmarks.examination.maths.edits import (
-    asked,
     edited,
     integer,
     joined,
     replaced,
     single,
+    with_request,
 )
 from tasks.benchmarks.examination.maths.exact import latex, number, root
 from tasks.benchmarks.examination.maths.golds import Gold, Shape
-from tasks.benchmarks.examination.phrasing import box, decimal, said
+from tasks.benchmarks.examination.phrasing import box, decimal, state_answer
 
 _OTHER_UNITS = {
     "cm": "m", "m": "cm", "mm": "m", "km": "m", "inches": "feet", "feet": "inches", "ft": "in",
@@ -103,7 +103,7 @@ def long_number(question: Question, source: random.Random) -> Answer | None:
     factor = source.randrange(10**9, 10**10)
     below = source.choice((1, 1, 7, 9))
     true, false = (Fraction(value * factor + part, below) for part in (0, source.randint(1, 9)))
-    problem = asked(question, f"Multiply the result by {factor}/{below}.", _plain(true))
+    problem = with_request(question, f"Multiply the result by {factor}/{below}.", _plain(true))
     return Answer(box(_plain(false), source), problem)
 
 
@@ -114,7 +114,9 @@ def long_number_right(question: Question, source: random.Random) -> Answer | Non
         return None
     factor = source.randrange(10**9, 10**10)
     text = f"{value * factor}"
-    return Answer(box(text, source), asked(question, f"Multiply the result by {factor}.", text))
+    return Answer(
+        box(text, source), with_request(question, f"Multiply the result by {factor}.", text)
+    )
 
 
 def half_more(question: Question, source: random.Random) -> str | None:
@@ -147,7 +149,7 @@ def grouped_zeros(question: Question, source: random.Random) -> str | None:
     value = integer(question)
     if value is None or not 0 < value < 1000 or question.problem.language != "en":
         return None
-    return said(f"{value},000", source)
+    return state_answer(f"{value},000", source)
 
 
 def factorial(question: Question, source: random.Random) -> str | None:
