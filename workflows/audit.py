@@ -1,6 +1,9 @@
 """Prove a released model, from its alias back to the raw files.
 
 pyflyte run workflows/audit.py audit --model models:/eachprompt-tiny@released
+
+Exit codes: 0 = proved; 1 = something differs from the record, or a store or MLflow did not answer;
+2 = there is no such model or store.
 """
 
 from tasks.audit.task import audit as audit_model
@@ -8,14 +11,17 @@ from tasks.platform.entry_point import entry_point
 
 
 @entry_point
-def audit(model: str = "models:/eachprompt-tiny@released", store: str = "runs") -> str:
+def audit(
+    model: str = "models:/eachprompt-tiny@released", store: str = "runs", format: str = "text"
+) -> str:
     """Re-hash everything a model rests on, print the chain and draw it; fail if anything differs.
 
     Args:
         model: 'models:/NAME@released' or 'models:/NAME/VERSION'.
         store: folder or s3:// prefix the artifacts lie in.
+        format: of what is printed: 'text', or 'json' for the report as one line.
 
     Returns:
-        The picture of the chain, one HTML file.
+        The picture of the chain, one HTML file; '' if the store cannot be written.
     """
-    return audit_model(model=model, store=store)
+    return audit_model(model=model, store=store, format=format)

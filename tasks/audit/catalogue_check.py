@@ -8,7 +8,9 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from data_schemas.audits import Finding
 from data_schemas.statements import Statement
+from tasks.lineage.catalogue import MAX_VALUE, metric_name, model_name
 from tasks.lineage.lookup import Lookup, Model, StageRun, Version
+from tasks.lineage.statements import flat_values
 
 _MAX_DIGEST = 36
 Found = tuple[str, Finding]
@@ -28,7 +30,7 @@ def check_catalogue(lookup: Lookup, statements: Mapping[str, Statement]) -> Iter
             about = f"MLflow run of {statement.stage}"
             yield _finding(digest, about, f"no run carries the statement {digest}")
         for run in runs[digest]:
-            yield from _tags(digest, statement, run)
+            yield from _values(digest, statement, run, lookup)
             yield from _models_out(digest, statement, run, truth)
     for digest, statement in statements.items():
         for run in runs[digest]:
@@ -61,12 +63,43 @@ def check_version(
         yield _finding(node, about, _differs("sha256", version.tags.get("sha256"), expected))
 
 
-def _tags(digest: str, statement: Statement, run: StageRun) -> Iterator[Found]:
-    expected = {"eachprompt.stage": statement.stage, "eachprompt.code": ",".join(statement.code)}
-    for name, value in expected.items():
-        if run.tags.get(name) != value:
-            about = f"MLflow run {run.id} ({statement.stage})"
-            yield _finding(digest, about, _differs(name, run.tags.get(name), value))
+def _values(digest: str, statement: Statement, run: StageRun, lookup: Lookup) -> Iterator[Found]:
+    """Compare everything a run shows that follows from its statement: all but curves."""
+    about = f"MLflow run {run.id} ({statement.stage})"
+    facts = statement.facts.items()
+    words = {f"fact.{name}": value[:MAX_VALUE] for name, value in facts if isinstance(value, str)}
+    settings = flat_values(json.loads(statement.settings))
+    expected = {
+        "name": statement.stage,
+        "status": "FINISHED",
+        "eachprompt.stage": statement.stage,
+        "eachprompt.code": ",".join(statement.code),
+        **words,
+        **{f"parameter {name}": value[:MAX_VALUE] for name, value in settings.items()},
+    }
+    found = {
+        "name": run.name,
+        "status": run.status,
+        **{
+            name: run.tags[name]
+            for name in ("eachprompt.stage", "eachprompt.code")
+            if name in run.tags
+        },
+        **{name: value for name, value in run.tags.items() if name.startswith("fact.")},
+        **{f"parameter {name}": value for name, value in run.params.items()},
+    }
+    for name in sorted(expected.keys() | found.keys()):
+        if not _is_same(found.get(name), expected.get(name)):
+            yield _finding(digest, about, _differs(name, found.get(name), expected.get(name)))
+    for fact, value in facts:
+        name = metric_name(fact)
+        if isinstance(value, str) or run.metrics.get(name) == value:
+            continue
+        # A curve of the same name ends elsewhere; the fact is its point at step 0.
+        points = lookup.values(run.id, name, 0) if name in run.metrics else []
+        if value not in points:
+            shown = ", ".join(map(str, points)) or None
+            yield _finding(digest, about, _differs(f"metric {name}", shown, str(value)))
 
 
 def _models_out(
@@ -83,6 +116,8 @@ def _models_out(
             yield _finding(digest, about, _differs("sha256", sha256, " or ".join(made)))
         elif model.tags.get("uri") != made[sha256]:
             yield _finding(digest, about, _differs("uri", model.tags.get("uri"), made[sha256]))
+        if model.name != model_name(statement.stage):
+            yield _finding(digest, about, _differs("name", model.name, model_name(statement.stage)))
         if model.tags.get("statement") != digest:
             yield _finding(
                 digest, about, _differs("statement", model.tags.get("statement"), digest)
@@ -97,7 +132,16 @@ def _links(
 ) -> Iterator[Found]:
     """Compare what MLflow links to a run with what its statement lists, by content."""
     about = f"MLflow run {run.id} ({statement.stage})"
+    sides = {"input": statement.inputs, "output": statement.outputs}
     for dataset in run.datasets:
+        items = [
+            one for one in sides.get(dataset.way, ()) if one.digest[:_MAX_DIGEST] == dataset.digest
+        ]
+        known = {(one.role, one.role, one.uri) for one in items}
+        if known and (dataset.name, dataset.role, dataset.uri) not in known:
+            shown = f"{dataset.way} {dataset.role!r} is dataset {dataset.name!r} at {dataset.uri}"
+            expected = " or ".join(f"{role!r} at {uri}" for role, _, uri in sorted(known))
+            yield _finding(digest, about, f"{shown}, expected {expected}")
         if dataset.digest != dataset.sha256[:_MAX_DIGEST]:
             problem = _differs("sha256", dataset.sha256, f"{dataset.digest}...")
             yield _finding(digest, about, f"{dataset.way} {dataset.role!r}: {problem}")
@@ -122,9 +166,20 @@ def _contents(models: Iterable[Model], truth: Mapping[str, str | None]) -> list[
     return [truth.get(model.id, model.tags.get("sha256")) for model in models]
 
 
+def _is_same(found: str | None, expected: str | None) -> bool:
+    if found is None or expected is None or found == expected:
+        return found == expected
+    try:  # a nested setting, whose keys MLflow has in another order
+        return json.loads(found) == json.loads(expected)
+    except ValueError:
+        return False
+
+
 def _finding(node: str, about: str, problem: str) -> Found:
     return node, Finding(object=about, problem=problem)
 
 
-def _differs(name: str, found: str | None, expected: str) -> str:
+def _differs(name: str, found: str | None, expected: str | None) -> str:
+    if expected is None:
+        return f"{name} is {found}, which its statement does not have"
     return f"{name} is {found or 'missing'}, expected {expected}"

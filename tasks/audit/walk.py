@@ -3,9 +3,10 @@
     version -> its statement -> the statements that one names -> ... -> files from outside
 
 The statement chain is the evidence; MLflow is the start of the walk and is cross-checked at
-the end. The release manifest lists the whole chain, so a damaged statement does not hide its
-ancestors. The audit proves that nothing changed since it was recorded; it does not prove that
-somebody with write access to the store and to MLflow did not replace the whole chain.
+the end. If MLflow was lost, the walk starts at the newest release in the store. The release
+manifest lists the whole chain, so a damaged statement does not hide its ancestors. The audit
+proves that nothing changed since it was recorded; it does not prove that somebody with write
+access to the store and to MLflow did not replace the whole chain.
 """
 
 from collections import defaultdict
@@ -16,8 +17,10 @@ from data_schemas.audits import AuditNode, AuditReport, Finding, NodeKind
 from data_schemas.reports import ReleaseManifest
 from tasks.audit.catalogue_check import check_catalogue, check_version
 from tasks.audit.evidence import MODEL, Evidence, origin_id
-from tasks.errors import DataError
-from tasks.lineage.lookup import Lookup, Version
+from tasks.audit.lost import newest_release
+from tasks.audit.reading import read_record
+from tasks.errors import DataError, SettingsError
+from tasks.lineage.lookup import Lookup, Version, parse_model_uri
 from tasks.lineage.registry import (
     CARD_FILE,
     GATE_FILE,
@@ -25,9 +28,7 @@ from tasks.lineage.registry import (
     MANIFEST_TAG,
     RELEASED,
 )
-from tasks.lineage.statements import load_statement
 from tasks.store.files import sha256_bytes
-from tasks.store.interface import store_at
 
 _OWN_FILES = {MANIFEST_FILE, GATE_FILE, CARD_FILE}
 """What a release adds to the files of its checkpoint."""
@@ -45,18 +46,19 @@ def audit(model_uri: str, tracking_uri: str, store: str) -> AuditReport:
         SettingsError: there is no such model.
         EngineError: MLflow or the store does not answer.
     """
-    lookup = Lookup(tracking_uri)
-    version = lookup.version(model_uri)
     evidence = Evidence(store)
+    version, lookup, lost = _find(model_uri, tracking_uri, evidence)
     root, digest = _entry(version, evidence)
     evidence.visit(root)
     _check_release(version, root, digest, evidence)
-    found = [
-        *check_version(lookup, MODEL, version, root, evidence.statements),
-        *check_catalogue(lookup, evidence.statements),
-    ]
-    for node, finding in found:
-        evidence.findings[node].append(finding)
+    if lost:
+        evidence.add(MODEL, "MLflow", lost)
+    elif lookup is not None:
+        for node, finding in (
+            *check_version(lookup, MODEL, version, root, evidence.statements),
+            *check_catalogue(lookup, evidence.statements),
+        ):
+            evidence.findings[node].append(finding)
     nodes = (_model_node(version, root, evidence), *_nodes(evidence))
     return AuditReport(
         model=model_uri,
@@ -70,16 +72,40 @@ def audit(model_uri: str, tracking_uri: str, store: str) -> AuditReport:
     )
 
 
+def _find(
+    model_uri: str, tracking_uri: str, evidence: Evidence
+) -> tuple[Version, Lookup | None, str]:
+    """Find the version in MLflow or, if MLflow lost all of this model, its newest release.
+
+    Returns:
+        The version, MLflow, and what is lost; one of the last two is empty.
+
+    Raises:
+        SettingsError: neither MLflow nor the store has such a model.
+        EngineError: MLflow does not answer.
+    """
+    name = parse_model_uri(model_uri)[0]
+    lookup = None
+    try:
+        lookup = Lookup(tracking_uri)
+        return lookup.version(model_uri), lookup, ""
+    except (SettingsError, DataError) as error:
+        if isinstance(error, SettingsError) and lookup is not None and lookup.has_versions(name):
+            raise
+        release = newest_release(name, evidence)
+        if release is None:
+            raise
+        lost = f"{error} The newest release of {name} in the store was audited instead."
+        return release, None, lost
+
+
 def _entry(version: Version, evidence: Evidence) -> tuple[str, str]:
     """Choose the start: the version's own tags, or its model's if those are unusable."""
     tags = [version.tags, *([version.model.tags] if version.model else [])]
     named = [(tag.get("statement", ""), tag.get("sha256", "")) for tag in tags]
     for statement, digest in named:
-        try:
-            made = load_statement(evidence.store, statement).outputs
-        except DataError:
-            continue
-        if digest in {output.digest for output in made}:
+        made = evidence.peek(statement)
+        if made and digest in {output.digest for output in made.outputs}:
             return statement, digest
     return named[0]
 
@@ -100,7 +126,7 @@ def _check_release(version: Version, root: str, digest: str, evidence: Evidence)
         found = version.tags.get(MANIFEST_TAG, "missing")
         evidence.add(MODEL, about, f"{MANIFEST_TAG} is {found}, committed {listed[MANIFEST_FILE]}")
     try:
-        payload = store_at(where).read_bytes()
+        payload = read_record(where)
         if sha256_bytes(payload) != listed[MANIFEST_FILE]:
             return  # reported with the object; what it lists says nothing any more
         manifest = ReleaseManifest.model_validate_json(payload)

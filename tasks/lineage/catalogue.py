@@ -40,7 +40,8 @@ STATEMENT = "eachprompt.statement"
 CONTEXT = "mlflow.data.context"
 
 _MAX_DIGEST = 36
-_MAX_VALUE = 500
+MAX_VALUE = 500
+"""Characters of a parameter or tag."""
 _PARAMS_PER_REQUEST = 100
 
 
@@ -152,7 +153,7 @@ class Catalogue:
         self._runs[run] = run_id
         from mlflow.entities import Param
 
-        params = [Param(key, value[:_MAX_VALUE]) for key, value in event.params.items()]
+        params = [Param(key, value[:MAX_VALUE]) for key, value in event.params.items()]
         for first in range(0, len(params), _PARAMS_PER_REQUEST):
             self._client.log_batch(run_id, params=params[first : first + _PARAMS_PER_REQUEST])
 
@@ -175,7 +176,7 @@ class Catalogue:
             self._metrics(run, [MetricsLogged(time=event.time, step=0, values=numbers)])
         for name, value in event.values.items():
             if isinstance(value, str):
-                self._client.set_tag(self._run(run), f"fact.{name}", value[:_MAX_VALUE])
+                self._client.set_tag(self._run(run), f"fact.{name}", value[:MAX_VALUE])
 
     def _link(self, run: str, event: ArtifactLinked) -> None:
         from mlflow.entities import LoggedModelInput, LoggedModelOutput
@@ -205,7 +206,7 @@ class Catalogue:
         parents = event.parents if isinstance(event, ArtifactLinked) else ()
         model = self._client.create_logged_model(
             self._experiment,
-            name=_model_name(event.name),
+            name=model_name(event.name),
             source_run_id=run_id,
             tags={
                 "mlflow.model.isExternal": "true",
@@ -263,7 +264,8 @@ def _dataset_input(event: ArtifactLinked) -> Any:
     return DatasetInput(dataset, [InputTag(key, value) for key, value in tags.items()])
 
 
-def _model_name(stage: str) -> str:
+def model_name(stage: str) -> str:
+    """Convert a stage's name to one that MLflow accepts for a model."""
     return re.sub(r"[/:.%\"']", "-", stage)
 
 

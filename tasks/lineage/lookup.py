@@ -4,6 +4,7 @@ These records can be edited by anybody with a client; `tasks.audit` checks it
 against the statements.
 """
 
+import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -26,6 +27,7 @@ class Model:
     """A logged model."""
 
     id: str
+    name: str
     tags: Mapping[str, str]
 
 
@@ -45,6 +47,9 @@ class Version:
 class Dataset:
     """A dataset linked to a run."""
 
+    name: str
+    uri: str
+    """Of its source."""
     way: str
     """'input' or 'output'."""
     role: str
@@ -59,10 +64,27 @@ class StageRun:
     """A run of one stage."""
 
     id: str
+    name: str
+    status: str
     tags: Mapping[str, str]
+    params: Mapping[str, str]
+    metrics: Mapping[str, float]
+    """Last value of every curve."""
     datasets: tuple[Dataset, ...]
     models_in: tuple[Model, ...] = field(default=())
     models_out: tuple[Model, ...] = field(default=())
+
+
+def parse_model_uri(uri: str) -> tuple[str, str, str]:
+    """Return (name, alias, number) of `models:/NAME@alias` or `models:/NAME/3`; one is ''.
+
+    Raises:
+        SettingsError: not of that form.
+    """
+    match = _MODEL_URI.fullmatch(uri)
+    if match is None:
+        raise SettingsError(f"{uri!r} names no model; use models:/NAME@released or models:/NAME/3")
+    return match["name"], match["alias"] or "", match["version"] or ""
 
 
 class Lookup:
@@ -94,19 +116,13 @@ class Lookup:
         Raises:
             SettingsError: not of that form, or not in this store.
         """
-        match = _MODEL_URI.fullmatch(model_uri)
-        if match is None:
-            raise SettingsError(
-                f"{model_uri!r} names no model; use models:/NAME@released or models:/NAME/3"
-            )
+        name, alias, number = parse_model_uri(model_uri)
         from mlflow.exceptions import MlflowException
 
-        name = match["name"]
         with boundary():
             try:
-                number = match["version"]
                 if not number:
-                    aliased = self._client.get_model_version_by_alias(name, match["alias"])
+                    aliased = self._client.get_model_version_by_alias(name, alias)
                     number = str(aliased.version)
                 found = self._client.get_model_version(name, number)
             except MlflowException as error:
@@ -135,6 +151,17 @@ class Lookup:
         numbers = [int(version.version) for version in found]
         return self.version(f"models:/{name}/{max(numbers)}") if numbers else None
 
+    def has_versions(self, name: str) -> bool:
+        """True if MLflow knows a version of this model."""
+        with boundary():
+            return bool(self._client.search_model_versions(f"name = '{name}'", max_results=1))
+
+    def values(self, run_id: str, metric: str, step: int) -> list[float]:
+        """List what a run recorded for a metric at a step."""
+        with boundary():
+            history = self._client.get_metric_history(run_id, metric)
+        return [point.value for point in history if point.step == step]
+
     def runs(self, statement: str) -> list[StageRun]:
         """List the finished runs that carry a statement."""
         with boundary():
@@ -153,7 +180,11 @@ class Lookup:
         out = [item.model_id for item in (run.outputs.model_outputs if run.outputs else [])]
         return StageRun(
             id=run.info.run_id,
+            name=run.info.run_name or "",
+            status=run.info.status,
             tags=dict(run.data.tags),
+            params=dict(run.data.params),
+            metrics=dict(run.data.metrics),
             datasets=tuple(_dataset(item) for item in (inputs.dataset_inputs if inputs else [])),
             # Logging a metric for its own output makes MLflow list that model as an input too.
             models_in=self._all(model_id for model_id in into if model_id not in out),
@@ -161,7 +192,7 @@ class Lookup:
         )
 
     def _all(self, model_ids: Iterable[str]) -> tuple[Model, ...]:
-        return tuple(self._model(model_id) or Model(id=model_id, tags={}) for model_id in model_ids)
+        return tuple(self._model(model_id) or Model(model_id, "", {}) for model_id in model_ids)
 
     def _model(self, model_id: str) -> Model | None:
         from mlflow.exceptions import MlflowException
@@ -169,7 +200,7 @@ class Lookup:
         if model_id not in self._models:
             try:
                 found = self._client.get_logged_model(model_id)
-                self._models[model_id] = Model(id=model_id, tags=dict(found.tags))
+                self._models[model_id] = Model(model_id, found.name, dict(found.tags))
             except MlflowException as error:
                 if error.error_code != "RESOURCE_DOES_NOT_EXIST":
                     raise
@@ -180,4 +211,18 @@ class Lookup:
 def _dataset(item: "DatasetInput") -> Dataset:
     tags = {tag.key: tag.value for tag in item.tags}
     way, _, role = tags.get(CONTEXT, "").partition("/")
-    return Dataset(way=way, role=role, digest=item.dataset.digest, sha256=tags.get(SHA256, ""))
+    return Dataset(
+        name=item.dataset.name,
+        uri=_source_uri(item.dataset.source),
+        way=way,
+        role=role,
+        digest=item.dataset.digest,
+        sha256=tags.get(SHA256, ""),
+    )
+
+
+def _source_uri(source: str) -> str:
+    try:
+        return str(json.loads(source)["uri"])
+    except (ValueError, KeyError, TypeError):
+        return source

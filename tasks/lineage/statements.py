@@ -139,7 +139,7 @@ def flat_values(values: Mapping[str, object]) -> dict[str, str]:
             for key, inner in value.items():
                 visit(f"{prefix}.{key}" if prefix else str(key), inner)
         else:
-            flat[prefix] = value if isinstance(value, str) else json.dumps(value)
+            flat[prefix] = value if isinstance(value, str) else json.dumps(value, sort_keys=True)
 
     visit("", values)
     return flat

@@ -20,6 +20,8 @@ from tasks.store.files import sha256_file
 from tasks.store.interface import store_at
 from tests.tracking_servers import copy_database
 
+RELEASE = ReleaseSettings(name="tiny")
+
 
 @dataclass(frozen=True)
 class Chain:
@@ -30,6 +32,7 @@ class Chain:
     refs: dict[str, CheckpointRef | DatasetRef | ReportRef]
     outside: Path
     empty: Callable[[], object]
+    database: Path
 
     def forget_mlflow(self) -> None:
         """Lose MLflow: its file, or everything its server knows."""
@@ -139,17 +142,17 @@ class Maker:
         assert isinstance(policy, CheckpointRef)
         progression = [report("merged", "m", 0.5), report("rl/one", policy.digest, 0.6)]
         decision = decide(
-            ReleaseSettings(),
+            RELEASE,
             progression[1],
             {"merged": progression[0]},
             [comparison("all"), comparison("domain:maths")],
         )
-        with stage("release", ReleaseSettings(), self.store, self.execution, "c3") as record:
+        with stage("release", RELEASE, self.store, self.execution, "c3") as record:
             folder = record.read("candidate", policy)
             record.read("evaluation", scores)
             candidate = Candidate(policy, folder, [scores.statement], progression, decision)
             with record.output("release") as out:
-                facts = release(ReleaseSettings(), candidate, self.store.uri, out)
+                facts = release(RELEASE, candidate, self.store.uri, out)
             record.facts(facts)
             self.refs["release"] = record.ref("release", CheckpointRef)
             record.register(
@@ -185,7 +188,7 @@ def original(request, tmp_path_factory, outside, migrated) -> Chain:
     maker.run()
     if request.param == "server":
         copy_database(server.database, folder / "of_server.db")
-    return Chain(folder, tracking_uri, maker.refs, outside, lambda: None)
+    return Chain(folder, tracking_uri, maker.refs, outside, lambda: None, database)
 
 
 @pytest.fixture
@@ -196,10 +199,16 @@ def chain(original, request, tmp_path, migrated) -> Chain:
         server = request.getfixturevalue("mlflow_server")
         server.load(store / "of_server.db")
         (store / "of_server.db").unlink()
-        return replace(original, store=store, empty=lambda: server.load(migrated))
+        return replace(
+            original,
+            store=store,
+            empty=lambda: server.load(migrated),
+            database=server.database,
+        )
     return replace(
         original,
         store=store,
         tracking_uri=f"sqlite:///{store / 'mlflow.db'}",
         empty=lambda: (store / "mlflow.db").unlink(),
+        database=store / "mlflow.db",
     )

@@ -238,8 +238,8 @@ def test_the_alias_moved_to_a_foreign_model_is_named(chain, monkeypatch):
     genuine = client.get_model_version("tiny", "1").tags
     before = mlflow.get_tracking_uri()
     mlflow.set_tracking_uri(chain.tracking_uri)
-    source = f"models:/{model_of(chain, 'sft/commerce')}"
-    made = client.create_model_version("tiny", source, tags=genuine)
+    model = model_of(chain, "sft/commerce")
+    made = client.create_model_version("tiny", f"models:/{model}", tags=genuine, model_id=model)
     mlflow.set_tracking_uri(before)
     client.set_registered_model_alias("tiny", "released", made.version)
     (finding,) = run(chain).findings

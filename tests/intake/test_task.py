@@ -11,5 +11,5 @@ def test_a_tracking_uri_without_meaning_is_refused_before_any_work(tmp_path, mon
     monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
 
     with pytest.raises(SettingsError, match="Correct MLFLOW_TRACKING_URI"):
-        open_store(store=str(tmp_path / "store"), workflow="post_training")
+        open_store.task_function(store=str(tmp_path / "store"), workflow="post_training")
     assert not (tmp_path / "store").exists()

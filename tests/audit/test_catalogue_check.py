@@ -1,0 +1,93 @@
+"""MLflow edited by SQL, below everything its own interface would refuse: every edit is named."""
+
+import sqlite3
+from contextlib import closing
+
+import pytest
+
+from tasks.audit.walk import audit
+
+EDITS = {
+    "params": (
+        "UPDATE params SET value = '0.9' WHERE key = 'density'",
+        "parameter density is 0.9, expected 0.6",
+        6,
+    ),
+    "a parameter that is gone": (
+        "DELETE FROM params WHERE key = 'min_gain'",
+        "parameter min_gain is missing, expected 0.0",
+        1,
+    ),
+    "a parameter more": (
+        "INSERT INTO params (key, value, run_uuid) SELECT 'secret', 'x', run_uuid FROM runs "
+        "WHERE name = 'merge'",
+        "parameter secret is x, which its statement does not have",
+        1,
+    ),
+    "metrics": (
+        "UPDATE metrics SET value = 99 WHERE key = 'rows'",
+        "metric rows is 99.0, expected 7",
+        6,
+    ),
+    "a metric that is gone": (
+        "DELETE FROM latest_metrics WHERE key = 'objects'",
+        "metric objects is missing, expected 8",
+        1,
+    ),
+    "fact tags": (
+        "UPDATE tags SET value = 'v2' WHERE key = 'fact.version'",
+        "fact.version is v2, expected",
+        1,
+    ),
+    "a fact tag more": (
+        "INSERT INTO tags (key, value, run_uuid) SELECT 'fact.prize', 'gold', run_uuid FROM runs "
+        "WHERE name = 'merge'",
+        "fact.prize is gold, which its statement does not have",
+        1,
+    ),
+    "status": (
+        "UPDATE runs SET status = 'FAILED' WHERE name = 'rl/one'",
+        "status is FAILED, expected FINISHED",
+        1,
+    ),
+    "name": (
+        "UPDATE runs SET name = 'rl/two' WHERE name = 'rl/one'",
+        "name is rl/two, expected rl/one",
+        1,
+    ),
+    "name of a model": (
+        "UPDATE logged_models SET name = 'other' WHERE name = 'merge'",
+        "name is other, expected merge",
+        1,
+    ),
+    "dataset source": (
+        'UPDATE datasets SET dataset_source = \'{"uri": "/elsewhere"}\' '
+        "WHERE name = 'candidate' OR name = 'evaluation'",
+        "is dataset 'evaluation' at /elsewhere, expected 'evaluation' at ",
+        1,
+    ),
+    "dataset name": (
+        "UPDATE datasets SET name = 'other' WHERE name = 'raw' AND dataset_uuid IN "
+        "(SELECT source_id FROM inputs JOIN runs ON destination_id = run_uuid "
+        "WHERE name = 'curate')",
+        "is dataset 'other' at ",
+        2,  # the run that made it and the run that read it
+    ),
+}
+
+
+@pytest.mark.parametrize("edit", EDITS)
+def test_an_edit_by_sql_is_named(chain, edit):
+    command, problem, count = EDITS[edit]
+    with closing(sqlite3.connect(chain.database, timeout=60)) as database:
+        changed = database.execute(command).rowcount
+        if "UPDATE metrics" in command:
+            database.execute("UPDATE latest_metrics SET value = 99 WHERE key = 'rows'")
+        database.commit()
+    assert changed > 0
+    report = audit("models:/tiny@released", chain.tracking_uri, str(chain.store))
+    problems = [found.problem for found in report.findings]
+
+    assert count == len(problems), problems
+    assert all(problem in one for one in problems), problems
+    assert all(found.object.startswith("MLflow ") for found in report.findings)
