@@ -58,6 +58,7 @@ class ModelRegistered(_Event):
     statement: str
     released: bool = Field(description="it passed the gate")
     tags: dict[str, str]
+    description: str = Field(default="", description="of the version: the model card")
 
 
 class StageFinished(_Event):

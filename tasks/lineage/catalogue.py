@@ -238,6 +238,7 @@ class Catalogue:
                 **event.tags,
             },
             released=event.released,
+            description=event.description,
         )
 
 

@@ -24,13 +24,13 @@ from data_schemas.lineage_events import (
     StageFinished,
     StageStarted,
 )
-from data_schemas.statements import ExecutionRecord, Statement
+from data_schemas.statements import ExecutionRecord, Output, Statement
 from tasks.errors import DataError
 from tasks.lineage import origins
 from tasks.lineage.catalogue import STATEMENT, Catalogue
 from tasks.lineage.connection import find_fault, sqlite_path
 from tasks.lineage.order import producers_first
-from tasks.lineage.registry import MANIFEST_TAG
+from tasks.lineage.registry import CARD_FILE, MANIFEST_TAG, read_description
 from tasks.lineage.shipping import LEASE
 from tasks.lineage.spool import SHIPPED, read_spools
 from tasks.lineage.statements import flat_values, load_statement, run_key, run_tags
@@ -189,8 +189,17 @@ def _events(
             statement=digest,
             released=bool(statement.facts["released"]),
             tags={MANIFEST_TAG: str(statement.facts["manifest_sha256"])},
+            description=_card(store.uri, model),
         )
     yield StageFinished(time=end, status="FINISHED", tags={STATEMENT: digest})
+
+
+def _card(store: str, model: Output) -> str:
+    try:
+        uri = origins.object_uri(store, model.uri, model.digest)
+        return read_description(store_at(f"{uri}/{CARD_FILE}").read_bytes().decode())
+    except (DataError, UnicodeDecodeError):
+        return ""
 
 
 def _kind(store: str, uri: str, digest: str) -> str:

@@ -28,6 +28,8 @@ GATE_FILE = "gate.json"
 CARD_FILE = "README.md"
 """What a release folder holds beside the files of its checkpoint."""
 
+_MAX_DESCRIPTION = 5000
+"""Characters, of the column in an SQL registry."""
 _TRACKING_URI = "MLFLOW_TRACKING_URI"
 
 
@@ -39,6 +41,7 @@ def register_release(
     run_id: str,
     tags: dict[str, str],
     released: bool,
+    description: str = "",
 ) -> str:
     """Make a version of a registered model and return its number.
 
@@ -62,6 +65,7 @@ def register_release(
                 run_id=run_id,
                 model_id=model_id,
                 tags=tags,
+                description=description[:_MAX_DESCRIPTION],
                 await_creation_for=0,
             )
         made.append(new)
@@ -77,6 +81,12 @@ def register_release(
             client.set_registered_model_alias(name, PREVIOUS, before.version)
         client.set_registered_model_alias(name, RELEASED, version)
     return version
+
+
+def read_description(card: str) -> str:
+    """Return a model card without its front matter, which MLflow would show as text."""
+    _, fence, rest = card.partition("\n---\n")
+    return (rest if card.startswith("---\n") and fence else card).strip()
 
 
 def versions_of(client: "MlflowClient", name: str, key: str) -> list["ModelVersion"]:

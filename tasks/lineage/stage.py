@@ -151,7 +151,15 @@ class StageRecord:
         self._append_output(output, kind.__name__)
         return kind(uri=output.uri, digest=output.digest, statement=self._statement)
 
-    def register(self, role: str, name: str, *, released: bool, tags: Mapping[str, str]) -> str:
+    def register(
+        self,
+        role: str,
+        name: str,
+        *,
+        released: bool,
+        tags: Mapping[str, str],
+        description: str = "",
+    ) -> str:
         """Make an output a version of a registered model, with alias `released` if it passed.
 
         Returns:
@@ -170,6 +178,7 @@ class StageRecord:
                 statement=ref.statement,
                 released=released,
                 tags=dict(tags),
+                description=description,
             )
         )
         self._wait_for_sender()

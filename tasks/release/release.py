@@ -74,4 +74,10 @@ def release(
         "statements": len(manifest.statements),
         "objects": len(manifest.objects),
         "raw_files": len(manifest.raw_files),
+        **_accuracies(candidate.progression[-1]),
     }
+
+
+def _accuracies(evaluation: EvaluationReport) -> dict[str, float]:
+    """Held-out accuracy by suite, for comparison of releases in MLflow."""
+    return {f"accuracy/{suite.suite}": suite.accuracy for suite in evaluation.suites}

@@ -5,7 +5,7 @@ import logging
 from data_schemas.artifacts import CheckpointRef, Execution, ReportRef, StoreRef
 from data_schemas.settings import ReleaseSettings
 from tasks.interchange.progression import read_comparisons, read_progression
-from tasks.lineage.registry import MANIFEST_TAG
+from tasks.lineage.registry import CARD_FILE, MANIFEST_TAG, read_description
 from tasks.lineage.stage import stage, workplace
 from tasks.lineage.statements import chain
 from tasks.platform.cache_version import code_digest
@@ -68,11 +68,18 @@ def release(
         )
         with record.output("model") as out:
             facts = releasing.release(settings, known, store.uri, out)
+            card = (out / CARD_FILE).read_text()
         facts["stale"] = int(current is False)
         record.facts(facts)
         deck_of_facts("release", facts)
         tags = {MANIFEST_TAG: str(facts["manifest_sha256"])}
         held.confirm()
-        version = record.register("model", settings.name, released=decision.released, tags=tags)
+        version = record.register(
+            "model",
+            settings.name,
+            released=decision.released,
+            tags=tags,
+            description=read_description(card),
+        )
         logger.info("registered %s", version)
         return record.ref("model", CheckpointRef)

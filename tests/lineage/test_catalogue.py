@@ -14,6 +14,7 @@ from tasks.errors import DataError, EngineError, SettingsError
 from tasks.lineage.catalogue import Catalogue, metric_name
 from tasks.lineage.connection import connect
 from tasks.lineage.lookup import Lookup
+from tasks.lineage.registry import read_description
 from tasks.lineage.stage import stage, sync
 
 
@@ -82,6 +83,35 @@ def test_a_version_carries_the_digests_of_what_it_stands_for(store, execution):
     )
     assert version.model is not None
     assert ref.digest == version.model.tags["sha256"]
+
+
+def test_a_version_shows_the_card_and_the_run_of_a_release_its_accuracy(store, execution):
+    card = "---\nlicense: mit\n---\n# Tiny 1\n\n" + "a" * 6000
+    with stage("release", Wide(), store, execution, "c") as record:
+        with record.output("release") as out:
+            (out / "model.safetensors").write_text("x")
+        record.facts({"accuracy/domain:maths": 0.25})
+        description = read_description(card)
+        record.register("release", "tiny", released=True, tags={}, description=description)
+    (version,) = versions(store)
+
+    assert "# Tiny 1" == version.description.splitlines()[0]
+    assert 5000 == len(version.description)
+    run = connect(store.tracking_uri).get_run(version.run_id)
+    assert 0.25 == run.data.metrics["accuracy/domain:maths"]
+
+
+@pytest.mark.parametrize(
+    ("card", "shown"),
+    [
+        ("---\na: 1\n---\n# Title\n", "# Title"),
+        ("# Title\n\n---\nrule", "# Title\n\n---\nrule"),
+        ("---\nunclosed", "---\nunclosed"),
+        ("", ""),
+    ],
+)
+def test_a_card_is_shown_without_its_front_matter(card, shown):
+    assert shown == read_description(card)
 
 
 def test_registering_twice_makes_one_version(store, execution):

@@ -129,6 +129,9 @@ def test_the_folder_is_the_checkpoint_with_manifest_gate_and_card(made, out):
         "statements": 3,
         "objects": 3,
         "raw_files": 3,
+        "accuracy/all": 0.5,
+        "accuracy/domain:maths": 0.6,
+        "accuracy/language:th": 0.5,
     } == facts
 
 
