@@ -12,6 +12,7 @@ from data_schemas.arrow import read_table
 from data_schemas.demonstrations import Demonstration
 from data_schemas.prompts import Problem
 from data_schemas.quarantine import Quarantined
+from data_schemas.raw_files import RawFile
 from data_schemas.settings import CurationSettings, Source
 from tasks.curation import sample_world
 from tasks.curation.curate import (
@@ -24,6 +25,7 @@ from tasks.curation.curate import (
 )
 from tasks.curation.ingest import ingest
 from tasks.errors import DataError, TamperError
+from tasks.store.files import sha256_file
 
 SETTINGS = CurationSettings(max_prompt_tokens=300, max_response_tokens=300, held_out_per_suite=4)
 
@@ -210,3 +212,37 @@ def test_read_is_kept_plus_dropped_plus_quarantined(
     shares = ("kept", "dropped", "quarantined")
     assert account["items"] == sum(sum(account[share].values()) for share in shares)
     assert account["rows"] == sum(bool(row.strip()) for row in rows) + 2
+
+
+def test_new_rows_for_a_model_that_exists_may_all_be_unusable(
+    base_model: Path, world: Path, tmp_path: Path
+):
+    raw, out = tmp_path / "raw", tmp_path / "out"
+    raw.mkdir()
+    out.mkdir()
+    files = {"gsm8k": "a.jsonl.gz", "our_shop": "b.jsonl", "prompt_jsonl": "c.xlsx"}
+    for name in files.values():
+        (raw / name).write_bytes(b"not what the name says")
+    listed = [
+        RawFile(
+            adapter=adapter,
+            uri=name,
+            sha256=sha256_file(raw / name),
+            bytes=22,
+            limit=0,
+            source=0,
+        ).model_dump()
+        for adapter, name in files.items()
+    ]
+    (raw / "raw_files.json").write_text(json.dumps(listed))
+
+    facts = curate(SETTINGS, raw, base_model, out, held_out_from=world)
+
+    assert (3, 0, 3) == (facts["rows"], facts["problems"], facts["quarantined"])
+    refused = {row.source: row.reason for row in read_table(out / QUARANTINE, Quarantined)}
+    assert {
+        "gsm8k": "damaged_file",
+        "our_shop": "unknown_adapter",
+        "prompt_jsonl": "unknown_suffix",
+    } == refused
+    assert (world / HELD_OUT).read_bytes() == (out / HELD_OUT).read_bytes()
