@@ -29,7 +29,7 @@ def _check(group: str, engines: MachineSettings, stage: str) -> None:
         require(engines)
     nodes, processes = resources.NODES, resources.PROCESSES
     gpus, dedicated = resources.STAGES[stage].machine.gpus, engines.layout.dedicated_rollout_gpus
-    if processes + dedicated > gpus:
+    if gpus and processes + dedicated > gpus:  # none where a cluster is tested without them
         raise SettingsError(
             f"{group}.engines.layout.dedicated_rollout_gpus is {dedicated}; with {processes} "
             f"processes (EACHPROMPT_PROCESSES) that is more than the {gpus} GPUs of a node"

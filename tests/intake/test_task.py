@@ -1,5 +1,10 @@
 """The first task of every workflow refuses what no later stage could use."""
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
 from tasks.errors import SettingsError
@@ -13,3 +18,25 @@ def test_a_tracking_uri_without_meaning_is_refused_before_any_work(tmp_path, mon
     with pytest.raises(SettingsError, match="Correct MLFLOW_TRACKING_URI"):
         open_store.task_function(store=str(tmp_path / "store"), workflow="post_training")
     assert not (tmp_path / "store").exists()
+
+
+CHECK = """
+from data_schemas import presets
+from tasks.intake.task import check_settings
+
+checked = check_settings.task_function(settings=presets.CPU_SMOKE, sources="")
+print(checked == presets.CPU_SMOKE)
+"""
+
+
+def test_the_smoke_test_of_a_cluster_passes_its_own_check_without_gpus():
+    done = subprocess.run(
+        [sys.executable, "-c", CHECK],
+        cwd=Path(__file__).parents[2],
+        env=os.environ | {"EACHPROMPT_SMOKE": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert "True" == done.stdout.strip().rpartition("\n")[2], done.stderr[-2000:]
