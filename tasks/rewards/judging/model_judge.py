@@ -1,6 +1,5 @@
 """A judge in this process: a Hugging Face model on the embedded rollout engine, greedy decoding."""
 
-import json
 import logging
 import threading
 from collections.abc import Sequence
@@ -11,6 +10,7 @@ from tasks.engines.chat import load_tokenizer, render_prompts, response_text
 from tasks.engines.embedded.rollout import HFRolloutEngine
 from tasks.engines.protocols import Request, Sampling
 from tasks.errors import SettingsError
+from tasks.interchange.model_folder import check_model_folder, read_config
 from tasks.rewards.judging.calls import Calls
 from tasks.rewards.judging.protocol import JudgeCalls
 
@@ -79,17 +79,13 @@ def _context(folder: Path) -> int:
         SettingsError: not a model directory, or a model that the embedded engine cannot run.
     """
     try:
-        config = json.loads((folder / "config.json").read_text())
-    except (OSError, ValueError) as error:
+        check_model_folder(folder)
+        positions = read_config(folder).get("max_position_embeddings")
+        if not isinstance(positions, int):
+            raise SettingsError(f"{folder}/config.json has no max_position_embeddings.")
+    except SettingsError as error:
         raise SettingsError(
-            f"judge.address {folder} is no model directory: {error}. "
-            "Give a folder with config.json, *.safetensors and a tokenizer."
+            f"judge.address: {error} Any other model can be served with `vllm serve`; set "
+            "judge.kind to http."
         ) from error
-    # transformers writes the one, older checkpoints the other.
-    num_experts = config.get("num_local_experts") or config.get("num_experts")
-    if not num_experts or "max_position_embeddings" not in config:
-        raise SettingsError(
-            f"{folder} holds {config.get('model_type')}; the embedded engine runs Qwen3-MoE. "
-            "Serve it with `vllm serve` and set judge.kind to http."
-        )
-    return int(config["max_position_embeddings"])
+    return positions

@@ -1,6 +1,7 @@
 """A judge in this process, on real (untrained) weights."""
 
 import json
+import shutil
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -56,13 +57,26 @@ def test_the_shipped_base_has_room_for_a_comparison_in_the_marketplace():
 
 
 def test_a_folder_without_a_model_is_refused(tmp_path):
-    with pytest.raises(SettingsError, match=r"judge\.address .* no model directory"):
+    with pytest.raises(SettingsError, match=r"judge\.address: .*config\.json is missing"):
         ModelJudge(tmp_path)
 
 
-def test_a_dense_model_is_sent_to_an_endpoint(tmp_path):
-    config = {"model_type": "qwen3", "max_position_embeddings": 512}
-    (tmp_path / "config.json").write_text(json.dumps(config))
+def test_a_dense_model_judges_too(tiny_dense):
+    (reply,) = ModelJudge(tiny_dense).ask([prompt("short")])
 
-    with pytest.raises(SettingsError, match=r"qwen3; .*`vllm serve`"):
+    assert isinstance(reply, str)
+
+
+def test_a_model_that_the_embedded_engine_does_not_run_is_sent_to_an_endpoint(tmp_path):
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": "llama"}))
+
+    with pytest.raises(SettingsError, match=r"'llama'; supported .*`vllm serve`"):
         ModelJudge(tmp_path)
+
+
+def test_a_judge_without_all_of_its_weights_is_refused(tiny_moe, tmp_path):
+    folder = shutil.copytree(tiny_moe, tmp_path / "judge")
+    (folder / "model.safetensors").write_bytes(b"")
+
+    with pytest.raises(SettingsError, match=r"judge\.address: .* not a complete safetensors file"):
+        ModelJudge(folder)
