@@ -68,7 +68,8 @@ def require_router(settings: PipelineSettings) -> None:
     Raises:
         SettingsError: a phase replays routes or has router losses, but the base has no router.
     """
-    if not settings.base_model or has_router(Path(settings.base_model).expanduser()):
+    base = local_folder(settings.base_model)
+    if not base.is_dir() or has_router(base):  # a missing folder is refused as it is ingested
         return
     for name, phase in (("rl_one", settings.rl_one), ("rl_two", settings.rl_two)):
         auxiliary = phase.loss.auxiliary
