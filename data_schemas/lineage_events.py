@@ -9,7 +9,7 @@ from data_schemas.statements import Input
 
 
 class _Event(BaseModel):
-    # Curves hold NaN and infinity, which plain JSON has no words for.
+    # Curves hold NaN and infinity, which plain JSON cannot express.
     model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="constants")
 
     time: float = Field(default_factory=time.time, description="Unix time, seconds")
@@ -62,7 +62,7 @@ class ModelRegistered(_Event):
 
 
 class StageFinished(_Event):
-    """The run ends, well or badly."""
+    """The run ends, with or without an error."""
 
     kind: Literal["finish"] = "finish"
     status: Literal["FINISHED", "FAILED", "KILLED"]

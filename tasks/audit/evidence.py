@@ -1,7 +1,7 @@
 """Re-hash the chain: every statement, object and external file.
 
 MLflow is not used here. Every difference from the record becomes a finding on its node, and the
-walk continues: one damaged statement must not hide the next.
+walk continues, so that one damaged statement does not hide another.
 """
 
 from collections import defaultdict

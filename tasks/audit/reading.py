@@ -2,7 +2,7 @@
 
 A file that is a link, a pipe, a device or unreadable, or that is too large to be what its name
 says, is reported and never opened for long. The stages read the same files with
-`tasks.store`, which trusts the disk it stands on.
+`tasks.store`, which trusts the local disk.
 """
 
 import errno
@@ -89,7 +89,7 @@ def check_folder(uri: str, digest: str) -> Iterator[Problem]:
         return
     if (found := sha256_bytes(manifest)) != digest:
         yield str(folder / MANIFEST), f"sha256 is {found}, recorded {digest}"
-        return  # what it lists proves nothing any more
+        return  # its list is no longer evidence
     try:
         listed = manifest_files(manifest, str(folder / MANIFEST))
     except DataError as error:

@@ -1,6 +1,6 @@
 """From the alias in MLflow back to the raw files, re-hashing everything on the way.
 
-    version -> its statement -> the statements that one names -> ... -> files from outside
+    version -> its statement -> the statements that one names -> ... -> external files
 
 The statement chain is the evidence; MLflow is the start of the walk and is cross-checked at
 the end. If MLflow was lost, the walk starts at the newest release in the store. The release
@@ -128,7 +128,7 @@ def _check_release(version: Version, root: str, digest: str, evidence: Evidence)
     try:
         payload = read_record(where)
         if sha256_bytes(payload) != listed[MANIFEST_FILE]:
-            return  # reported with the object; what it lists says nothing any more
+            return  # reported with the object; its list is no longer evidence
         manifest = ReleaseManifest.model_validate_json(payload)
     except DataError:
         return  # reported with the object
@@ -192,7 +192,7 @@ def _model_node(version: Version, root: str, evidence: Evidence) -> AuditNode:
 
 
 def _nodes(evidence: Evidence) -> list[AuditNode]:
-    """Stages from the release back, each followed by the files from outside it read."""
+    """Stages from the release back, each followed by the external files it read."""
     readers = defaultdict(list)
     nodes: list[AuditNode] = []
     for digest, statement in reversed(evidence.statements.items()):

@@ -1,7 +1,6 @@
 """Read versions, models and runs from MLflow as plain records.
 
-These records can be edited by anybody with a client; `tasks.audit` checks it
-against the statements.
+Every client can edit these records; `tasks.audit` compares them with the statements.
 """
 
 import json

@@ -1,9 +1,9 @@
-"""Where the chain ends: files from outside the store.
+"""External sources: the files outside the store that the lineage of a release starts from.
 
-Two ways lead out. A stage may record a file or folder as an input without a statement and
-with a `file://` uri (`StageRecord.source`). And an object may hold `raw_files.json`, the
-list of the raw files that were ingested: those with a relative uri were copied into the
-object, the others lie where they lay.
+There are two kinds. A stage records a file or folder as an input without a statement and with a
+`file://` uri (`StageRecord.source`). An object of curation holds `raw_files.json`, the list of
+the raw files that were ingested: files with a relative uri are copied into the object, all
+others are read at their own location.
 """
 
 import json
@@ -29,7 +29,7 @@ def is_source(item: Input) -> bool:
 
 
 def source_path(item: Input) -> Path:
-    """Say where such an input lies."""
+    """Return the path of an external source."""
     return Path(unquote(urlparse(item.uri).path))
 
 
@@ -45,7 +45,7 @@ def source_digest(path: Path) -> str:
 
 
 def object_uri(store: str, uri: str, digest: str) -> str:
-    """Find an object by content, so that a store that was moved is still whole."""
+    """Return the location of an object in this store, which may have been moved or copied."""
     name = f"/objects/{digest[:16]}"
     return store + name if uri.endswith(name) else uri
 
@@ -66,7 +66,7 @@ def read_raw_files(uri: str) -> list[RawFile]:
 
 
 def all_raw_files(store: str, statements: Iterable[Statement]) -> dict[str, str]:
-    """Name every file from outside that a chain rests on, with its sha256.
+    """List every external file that a chain depends on, with its sha256.
 
     Files copied into an object are named `objects/<its name>/<file>`.
 

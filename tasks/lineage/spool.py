@@ -7,8 +7,8 @@ so a crash between sending and moving the offset does no harm. A shipped file go
 `shipped/`, from where `repair` fills an empty tracking store. An event that MLflow refuses
 stays in its spool with all events after it.
 
-Limit: a spool on a lost disk is lost with it. For s3:// stores the spool is on the local
-disk while the stage runs and goes to the store when the stage ends.
+Limit: the spool of a running stage is lost together with its disk. For s3:// stores the spool
+is on the local disk while the stage runs and goes to the store when the stage ends.
 """
 
 import fcntl
@@ -64,7 +64,7 @@ class Spool:
         except BlockingIOError:
             self._stream.close()
             raise
-        # A line torn by a crash must not swallow the one written next.
+        # A line that a crash left incomplete must not be joined with the next one.
         if self._stream.seek(0, os.SEEK_END) and not path.read_bytes().endswith(b"\n"):
             self._stream.write(b"\n")
 
@@ -109,7 +109,7 @@ class Spool:
 
     @property
     def finished(self) -> bool:
-        """True if the stage came to its end, well or badly."""
+        """True if the stage ended, with or without an error."""
         return any(
             isinstance(event, StageFinished)
             for _, events in _batches(self.path)

@@ -7,7 +7,7 @@
 
 The first `ref` closes the statement: a reference carries the statement's digest, so
 the statement must be complete by then. Metrics, rows and `register` may
-still follow. An outage of MLflow stops nothing and loses nothing (see `spool`).
+still follow. An outage of MLflow stops no stage but the release, and loses no event (see `spool`).
 """
 
 import logging
@@ -188,7 +188,7 @@ class StageRecord:
         return self._catalogue.registered(self._spool.run, name)
 
     def start(self, execution: Execution, *, reachable: bool) -> None:
-        """Show the run in MLflow, unless it was unreachable a moment ago."""
+        """Start the run in MLflow, unless MLflow did not answer when the stage began."""
         self._spool.append(
             StageStarted(
                 stage=self._name,
@@ -257,7 +257,7 @@ class StageRecord:
         shipped = reachable and self._ship()
         place = store_at(f"{self._store.uri}/spool")
         if place.local_path is None:
-            # The local disk may go away with the machine.
+            # The local disk may be lost with the machine.
             name = self._spool.path.name
             place.write_bytes(
                 self._spool.path.read_bytes(), f"{SHIPPED}/{name}" if shipped else name

@@ -3,7 +3,7 @@
 A statement lies at `<store>/statements/<digest>.json` and is named by the sha256 of
 its bytes, which contain the digests of its inputs' statements: nobody can change a
 link without changing every name after it. `<store>/executions/<execution>/` records
-when and where; it is informative and no evidence.
+when and where a stage ran; it is for information and is not evidence.
 """
 
 import functools
