@@ -1,5 +1,6 @@
 """What is typed wrong is answered in one line that names it, with exit code 2 and no traceback."""
 
+import gc
 import json
 import os
 import re
@@ -16,7 +17,8 @@ from tasks.foundation import wider
 from tasks.mismatch import drift
 from tasks.platform.command_line import run
 
-# The folder of a checkpoint that flytekit opens for a task is left to the garbage collector.
+# flytekit leaves the folder of a task's checkpoint to the garbage collector, which warns. It runs
+# at the end of this module, so that the warnings fail no other test and not the exit of pytest.
 pytestmark = pytest.mark.filterwarnings(
     "ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
 )
@@ -245,6 +247,12 @@ COMMANDS = [
     (rewards, ["--rate", "0"], "'0' must be a positive number"),
     (rl_step, ["none"], "'none' must be a whole number"),
 ]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _collect_garbage_here():
+    yield
+    gc.collect()
 
 
 def named(value: object) -> str:
