@@ -73,7 +73,7 @@ def test_flyte_retries_only_retryable_errors(tmp_path, tracking_uri, kind, messa
         tmp_path,
         "tasks.retraining.task",
         "find_start",
-        {"settings": RetrainSettings(), "store": store},
+        {"settings": RetrainSettings(), "from_inbox": "", "model": "", "store": store},
     )
 
     error = error_of(out)
