@@ -21,7 +21,7 @@ class InboxFile(BaseModel):
     refusals: int = Field(default=0, ge=0, description="refused models it was part of")
 
 
-class Fate(StrEnum):
+class FileStatus(StrEnum):
     """What became of a processed file."""
 
     TRAINED = "trained"
@@ -39,7 +39,7 @@ class ProcessedFile(BaseModel):
 
     key: str
     fingerprint: str
-    fate: Fate
+    status: FileStatus
     refusals: int = Field(ge=0, description="refused models it was part of")
     execution: str = Field(description="that processed it last")
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from data_schemas.intake import Fate
+from data_schemas.intake import FileStatus
 from data_schemas.prompts import Domain
 from data_schemas.rl_settings import RLSettings
 from data_schemas.settings import (
@@ -120,7 +120,7 @@ def test_new_rows_end_in_a_promoted_model_or_in_a_reason(released):
     known = retrain(settings=settings(inbox), store=store.uri)
 
     assert "problems are duplicates of what the released model was trained or" in known
-    assert [Fate.SKIPPED] == [file.fate for file in load(store.uri, str(inbox)).files]
+    assert [FileStatus.SKIPPED] == [file.status for file in load(store.uri, str(inbox)).files]
 
     drop(inbox, "tuesday.jsonl", [{"domain": "maths"}, *rows[:2]])
     rubbish = retrain(settings=settings(inbox), store=store.uri)

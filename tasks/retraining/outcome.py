@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from data_schemas.intake import Fate, InboxFile
+from data_schemas.intake import FileStatus, InboxFile
 from data_schemas.settings import RetrainSettings
 from tasks.retraining.processed import MAX_REFUSALS
 
@@ -12,7 +12,7 @@ from tasks.retraining.processed import MAX_REFUSALS
 class End:
     """The end of a retraining that trained a model."""
 
-    fate: Fate | None
+    status: FileStatus | None
     """Of its files; None = they stay as they were."""
     message: str
 
@@ -36,7 +36,7 @@ def conclude(facts: Mapping[str, float | int | str], files: Sequence[InboxFile])
     """
     named = f"{len(files)} files ({', '.join(file.key for file in files)})"
     if facts["released"]:
-        return End(Fate.TRAINED, f"Promoted: version {facts['version']}, trained on {named}.")
+        return End(FileStatus.TRAINED, f"Promoted: version {facts['version']}, trained on {named}.")
     if facts["stale"]:
         return End(
             None,
@@ -52,5 +52,5 @@ def conclude(facts: Mapping[str, float | int | str], files: Sequence[InboxFile])
     )
     kept = "" if len(last) == len(files) else " Its rows are used again with the next new file."
     return End(
-        Fate.REFUSED, f"Refused by the release gate: a model trained on {named}.{kept}{aside}"
+        FileStatus.REFUSED, f"Refused by the release gate: a model trained on {named}.{kept}{aside}"
     )

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from pydantic import ValidationError
 
-from data_schemas.intake import Fate, InboxFile, Processed, ProcessedFile
+from data_schemas.intake import FileStatus, InboxFile, Processed, ProcessedFile
 from tasks.errors import DataError
 from tasks.store.files import canonical_json, sha256_bytes
 from tasks.store.interface import store_at
@@ -59,7 +59,7 @@ def _to_use_again(processed: Processed, files: Sequence[InboxFile]) -> list[Inbo
     refused = {
         (file.key, file.fingerprint): file.refusals
         for file in processed.files
-        if file.fate is Fate.REFUSED and file.refusals < MAX_REFUSALS
+        if file.status is FileStatus.REFUSED and file.refusals < MAX_REFUSALS
     }
     return [
         file.model_copy(update={"refusals": refused[file.key, file.fingerprint]})
@@ -69,7 +69,7 @@ def _to_use_again(processed: Processed, files: Sequence[InboxFile]) -> list[Inbo
 
 
 def settle(
-    store: str, inbox: str, files: Sequence[InboxFile], fate: Fate, execution: str
+    store: str, inbox: str, files: Sequence[InboxFile], status: FileStatus, execution: str
 ) -> Processed:
     """Record what became of files; call it after all results are stored. Idempotent.
 
@@ -77,7 +77,7 @@ def settle(
         store: uri.
         inbox: of the settings.
         files: as they were listed.
-        fate: of all of them.
+        status: of all of them.
         execution: that processed them.
     """
     folder, name = _place(store, inbox)
@@ -87,8 +87,8 @@ def settle(
             known[file.key] = ProcessedFile(
                 key=file.key,
                 fingerprint=file.fingerprint,
-                fate=fate,
-                refusals=file.refusals + (fate is Fate.REFUSED),
+                status=status,
+                refusals=file.refusals + (status is FileStatus.REFUSED),
                 execution=execution,
             )
         after = Processed(files=tuple(known[key] for key in sorted(known)))

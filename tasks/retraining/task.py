@@ -11,7 +11,7 @@ from data_schemas.intake import (
     Assessment,
     Decision,
     Examination,
-    Fate,
+    FileStatus,
     InboxFile,
     Lesson,
     Outcome,
@@ -192,7 +192,7 @@ def record_skip(
 ) -> str:
     """Report why nothing is trained; files without learning value are not read again."""
     if decision.outcome is Outcome.SKIP:
-        processed.settle(store.uri, settings.inbox, files, Fate.SKIPPED, execution.id)
+        processed.settle(store.uri, settings.inbox, files, FileStatus.SKIPPED, execution.id)
     return _say(f"Not retrained: {decision.reason}.")
 
 
@@ -209,8 +209,8 @@ def conclude(
     """Record what became of the files, now that all results are stored."""
     facts = load_statement(store.uri, candidate.statement).facts
     end = outcome.conclude(facts, files)
-    if end.fate is not None:
-        processed.settle(store.uri, settings.inbox, files, end.fate, execution.id)
+    if end.status is not None:
+        processed.settle(store.uri, settings.inbox, files, end.status, execution.id)
     return _say(f"{end.message} Why it was trained: {decision.reason}. Report: {page}")
 
 

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from data_schemas.intake import Fate
+from data_schemas.intake import FileStatus
 from tasks.errors import SettingsError
 from tasks.retraining.inbox import list_files
 from tasks.retraining.processed import load, select, settle
@@ -78,7 +78,7 @@ def test_a_late_file_is_taken_whatever_its_date(tmp_path, date):
     inbox, store = tmp_path / "inbox", str(tmp_path / "store")
     inbox.mkdir()
     (inbox / "first.jsonl").write_text("{}")
-    settle(store, str(inbox), list_files(str(inbox)).files, Fate.TRAINED, "e")
+    settle(store, str(inbox), list_files(str(inbox)).files, FileStatus.TRAINED, "e")
     late = inbox / "late.jsonl"
     late.write_text("{}")
     os.utime(late, (date, date))
@@ -93,7 +93,7 @@ def test_a_file_that_grew_is_new_again_and_one_that_was_touched_is_not(tmp_path)
     inbox.mkdir()
     for name in ("a.jsonl", "b.jsonl"):
         (inbox / name).write_text("{}")
-    settle(store, str(inbox), list_files(str(inbox)).files, Fate.TRAINED, "e")
+    settle(store, str(inbox), list_files(str(inbox)).files, FileStatus.TRAINED, "e")
     (inbox / "a.jsonl").write_text("{}\n{}")
     (inbox / "b.jsonl").touch()
 
@@ -129,7 +129,7 @@ def test_s3_files_are_new_once_and_again_when_their_content_changes(bucket, tmp_
         return select(load(store, "s3://drop/in"), list_files("s3://drop/in").files)
 
     bucket.put_object(Bucket="drop", Key="in/a.jsonl", Body=b"{}")
-    settle(store, "s3://drop/in", new(), Fate.TRAINED, "e")
+    settle(store, "s3://drop/in", new(), FileStatus.TRAINED, "e")
 
     assert [] == new()
     bucket.put_object(Bucket="drop", Key="in/a.jsonl", Body=b"{} ")

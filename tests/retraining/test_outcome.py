@@ -2,7 +2,7 @@
 
 import pytest
 
-from data_schemas.intake import Fate, InboxFile
+from data_schemas.intake import FileStatus, InboxFile
 from data_schemas.settings import RetrainSettings
 from tasks.retraining.outcome import conclude, with_inputs
 from tasks.retraining.processed import MAX_REFUSALS
@@ -19,21 +19,21 @@ def facts(released, stale=0):
 def test_a_released_model_uses_its_files_up():
     end = conclude(facts(1), [file("a"), file("b")])
 
-    assert Fate.TRAINED is end.fate
+    assert FileStatus.TRAINED is end.status
     assert "Promoted: version abc, trained on 2 files (a, b)." == end.message
 
 
 def test_a_refusal_keeps_the_rows_and_says_so():
     end = conclude(facts(0), [file("a")])
 
-    assert Fate.REFUSED is end.fate
+    assert FileStatus.REFUSED is end.status
     assert "Its rows are used again with the next new file." in end.message
 
 
 def test_a_file_that_is_refused_again_and_again_is_set_aside_with_the_way_back():
     end = conclude(facts(0), [file("a"), file("b", MAX_REFUSALS - 1)])
 
-    assert Fate.REFUSED is end.fate
+    assert FileStatus.REFUSED is end.status
     assert f"Set aside after {MAX_REFUSALS} refused models: b; to use one again" in end.message
     assert "used again with the next new file" in end.message
     alone = conclude(facts(0), [file("b", MAX_REFUSALS - 1)])
@@ -43,7 +43,7 @@ def test_a_file_that_is_refused_again_and_again_is_set_aside_with_the_way_back()
 def test_a_start_that_is_no_longer_released_uses_nothing_up():
     end = conclude(facts(0, stale=1), [file("a")])
 
-    assert end.fate is None
+    assert end.status is None
     assert "another model was released while this one was trained" in end.message
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from data_schemas.intake import Fate, InboxFile, Processed
+from data_schemas.intake import FileStatus, InboxFile, Processed
 from tasks.errors import DataError
 from tasks.retraining.processed import MAX_REFUSALS, load, select, settle
 
@@ -26,8 +26,8 @@ def store(tmp_path):
 
 @pytest.fixture
 def done(store):
-    def settled(*files, fate=Fate.TRAINED, inbox="s3://b/in", execution="e"):
-        return settle(store, inbox, files, fate, execution)
+    def settled(*files, status=FileStatus.TRAINED, inbox="s3://b/in", execution="e"):
+        return settle(store, inbox, files, status, execution)
 
     return settled
 
@@ -36,9 +36,9 @@ def test_nothing_of_an_unread_inbox_was_processed(store):
     assert Processed() == load(store, "s3://b/in")
 
 
-@pytest.mark.parametrize("fate", [Fate.TRAINED, Fate.SKIPPED])
-def test_only_what_was_not_processed_is_new(done, fate):
-    mark = done(_file("b"), _file("a"), fate=fate)
+@pytest.mark.parametrize("status", [FileStatus.TRAINED, FileStatus.SKIPPED])
+def test_only_what_was_not_processed_is_new(done, status):
+    mark = done(_file("b"), _file("a"), status=status)
 
     assert ["c", "d"] == keys(select(mark, [_file(key) for key in "dacb"]))
 
@@ -56,7 +56,7 @@ def test_settling_twice_is_the_same_as_once(done):
 
 
 def test_refused_files_alone_are_no_reason_to_train_again(done):
-    mark = done(_file("a"), fate=Fate.REFUSED)
+    mark = done(_file("a"), status=FileStatus.REFUSED)
 
     assert [] == select(mark, [_file("a")])
 
@@ -64,7 +64,7 @@ def test_refused_files_alone_are_no_reason_to_train_again(done):
 def test_refused_files_are_used_again_with_the_next_new_one_until_they_are_set_aside(done):
     listed = [_file("a")]
     for night in range(1, MAX_REFUSALS + 1):
-        mark = done(*listed, fate=Fate.REFUSED)
+        mark = done(*listed, status=FileStatus.REFUSED)
         assert night == {file.key: file.refusals for file in mark.files}["a"]
         listed = select(mark, [_file("a"), _file(f"new{night}")])
         expected = ["a", f"new{night}"] if night < MAX_REFUSALS else [f"new{night}"]
@@ -72,7 +72,7 @@ def test_refused_files_are_used_again_with_the_next_new_one_until_they_are_set_a
 
 
 def test_a_refused_file_that_is_then_trained_on_is_done_with(done):
-    mark = done(_file("a"), fate=Fate.REFUSED)
+    mark = done(_file("a"), status=FileStatus.REFUSED)
     mark = done(*select(mark, [_file("a"), _file("b")]))
 
     assert [] == select(mark, [_file("a"), _file("b")])
@@ -92,7 +92,7 @@ def test_every_file_is_taken_exactly_once_however_the_runs_fall(tmp_path_factory
     taken = []
     while found := select(load(store, "i"), listed)[:size]:
         taken += keys(found)
-        settle(store, "i", found, Fate.TRAINED, "e")
+        settle(store, "i", found, FileStatus.TRAINED, "e")
 
     assert sorted(keys(listed)) == sorted(taken)
 
