@@ -115,8 +115,8 @@ VARIANTS = [
     *(LossSettings(kind=kind) for kind in PolicyLoss),
     LossSettings(entropy_edges=(0.2, 0.5)),
     LossSettings(ratio=RatioMode.LITERAL_EQ9, drop_low=True),
-    LossSettings(kind=PolicyLoss.GRPO, token_budget=7),
-    LossSettings(token_budget=7, truncate_last=False),
+    LossSettings(kind=PolicyLoss.GRPO, budget_per_response=7 / 3),
+    LossSettings(budget_per_response=7 / 3, truncate_last=False),
 ]
 
 
@@ -126,7 +126,8 @@ def name_of(settings: LossSettings) -> str:
 
 
 def planned(settings, entropy, mask, gap):
-    plan = table.plan(settings, entropy, mask, vocabulary=64)
+    step = table.whole_step(mask, round(settings.budget_per_response * len(mask)))
+    plan = table.plan(settings, entropy, mask, vocabulary=64, step=step)
     return objective_and_gradient(plan, gap, 1.0, table.ratio_mode(settings))
 
 
@@ -150,7 +151,9 @@ def test_padding_never_changes_anything(settings, seed, extra):
 
 @pytest.mark.parametrize(
     "settings",
-    [one for one in VARIANTS if not (one.token_budget and one.truncate_last)],  # cuts by place
+    [
+        one for one in VARIANTS if not (one.budget_per_response and one.truncate_last)
+    ],  # cuts by place
     ids=name_of,
 )
 @given(seed=st.integers(0, 10_000))
