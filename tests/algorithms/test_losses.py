@@ -125,9 +125,13 @@ def name_of(settings: LossSettings) -> str:
     return " ".join(f"{key}={value}" for key, value in changed.items()) or "defaults"
 
 
-def planned(settings, entropy, mask, gap):
+def plan_of(settings, entropy, mask):
     step = table.whole_step(mask, round(settings.budget_per_response * len(mask)))
-    plan = table.plan(settings, entropy, mask, vocabulary=64, step=step)
+    return table.plan(settings, entropy, mask, vocabulary=64, step=step)
+
+
+def planned(settings, entropy, mask, gap):
+    plan = plan_of(settings, entropy, mask)
     return objective_and_gradient(plan, gap, 1.0, table.ratio_mode(settings))
 
 
@@ -176,7 +180,7 @@ def test_gradients_of_every_loss_agree_with_finite_differences(settings):
     entropy = torch.rand(2, 6, generator=generator, dtype=torch.float64)
     mask = torch.tensor([[1, 1, 1, 1, 1, 1], [1, 1, 1, 0, 0, 0]], dtype=torch.bool)
     gap = torch.randn(2, 6, generator=generator, dtype=torch.float64) * 0.1
-    plan = table.plan(settings, entropy, mask, vocabulary=64)
+    plan = plan_of(settings, entropy, mask)
     mode = table.ratio_mode(settings)
     _, gradient, clipped = objective_and_gradient(plan, gap, -1.0, mode)
     inside = plan.weights_NT > 0
