@@ -24,7 +24,7 @@ class SampleResult(BaseModel):
     surprisal_nats: float = Field(description="minus the sum of the tokens' log-probabilities")
 
     @property
-    def judged(self) -> bool:
+    def scored(self) -> bool:
         """True if there is a verdict."""
         return self.score is not None
 

@@ -92,7 +92,7 @@ def pipeline(settings: PipelineSettings, store: str, sources: str) -> Pipeline:
         execution=execution,
     )
     parents = [scores.base, scores.reasoning, scores.commerce, scores.merged, one.evaluation]
-    judged = releasing(
+    released = releasing(
         settings=fitted.release,
         evaluation=fitted.evaluation,
         candidate=two.model,
@@ -105,13 +105,13 @@ def pipeline(settings: PipelineSettings, store: str, sources: str) -> Pipeline:
     page = summary(
         settings=fitted,
         curated=rows.curated,
-        reports=[*training, judged.progression],
-        releases=[judged.model],
+        reports=[*training, released.progression],
+        releases=[released.model],
         store=run,
         execution=execution,
     )
     evaluations = [*parents, two.evaluation]
-    return Pipeline(model=judged.model, curated=rows.curated, evaluations=evaluations, page=page)
+    return Pipeline(model=released.model, curated=rows.curated, evaluations=evaluations, page=page)
 
 
 @entry_point

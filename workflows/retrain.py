@@ -106,7 +106,7 @@ def promote(
         store=store,
         execution=execution,
     )
-    judged = releasing(
+    released = releasing(
         settings=settings.release,
         evaluation=settings.evaluation,
         candidate=trained.model,
@@ -119,8 +119,8 @@ def promote(
     page = retrain_summary(
         settings=settings,
         curated=lesson.curated,
-        reports=[trained.training, judged.progression],
-        releases=[judged.model],
+        reports=[trained.training, released.progression],
+        releases=[released.model],
         store=store,
         execution=execution,
     )
@@ -128,7 +128,7 @@ def promote(
         settings=settings,
         page=page,
         decision=decision,
-        candidate=judged.model,
+        candidate=released.model,
         files=files,
         store=store,
         execution=execution,

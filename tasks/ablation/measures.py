@@ -131,7 +131,7 @@ def accuracy_by_problem(samples: Sequence[SampleResult]) -> dict[str, float | No
     """Share of scored responses that solved a problem; None if no response has a verdict."""
     solved: dict[str, list[bool]] = defaultdict(list)
     for sample in samples:
-        solved[sample.problem_id] += [sample.solved] if sample.judged else []
+        solved[sample.problem_id] += [sample.solved] if sample.scored else []
     return {name: _mean(found) if found else None for name, found in solved.items()}
 
 

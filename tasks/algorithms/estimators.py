@@ -40,12 +40,12 @@ def pass_at_k(solved_P: ArrayLike, judged_P: ArrayLike, k: ArrayLike) -> NDArray
     """Estimate per problem, without bias, the chance that at least one of k responses is right.
 
     Args:
-        solved_P: responses that were right, 0 <= solved <= judged.
+        solved_P: responses that were right, 0 <= solved <= scored.
         judged_P: responses that have a verdict.
         k: draws, one number for all problems or one per problem.
 
     Returns:
-        1 - C(judged - solved, k) / C(judged, k), one per problem; with k = judged this is
+        1 - C(scored - solved, k) / C(scored, k), one per problem; with k = scored this is
         1.0 if anything was solved, else 0.0. No problems give an empty array.
 
     Raises:

@@ -53,12 +53,12 @@ def predict_group_size(
     Raises:
         DataError: there are no prompts.
     """
-    solved, judged, tokens = (
+    solved, scored, tokens = (
         np.asarray(x, dtype=np.float64) for x in (solved_P, judged_P, tokens_P)
     )
     if solved.size == 0:
         raise DataError("a group size cannot be chosen without recorded prompts")
-    chance_PK = _chances(solved, judged, size)
+    chance_PK = _chances(solved, scored, size)
     k_K = np.arange(size + 1)
     signal_P = chance_PK @ (2.0 * np.sqrt(k_K * (size - k_K)) / size)
     return GroupSize(

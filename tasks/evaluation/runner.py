@@ -89,7 +89,7 @@ def summarise(
     Raises:
         JudgeError: no response has a verdict.
     """
-    if not any(sample.judged for sample in samples):
+    if not any(sample.scored for sample in samples):
         reasons = Counter(sample.reason for sample in samples).most_common(3)
         raise JudgeError(
             f"no verdict on any of {len(samples)} responses of {name}: "

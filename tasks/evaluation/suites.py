@@ -50,8 +50,8 @@ def per_problem(samples: Iterable[SampleResult]) -> list[ProblemScore]:
         ProblemScore(
             problem_id=problem_id,
             suites=_suites_of(rows[0]),
-            decided=sum(row.judged for row in rows),
-            abstained=sum(not row.judged for row in rows),
+            decided=sum(row.scored for row in rows),
+            abstained=sum(not row.scored for row in rows),
             solved=sum(row.solved for row in rows),
             score=sum(row.score for row in rows if row.score is not None),
         )

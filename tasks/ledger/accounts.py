@@ -30,7 +30,7 @@ STAGES = {
 """Group outcomes by the step of zero-variance elimination that decides them (CompassMax A.4)."""
 _TOKENS = ["generated_tokens", "trained_tokens", "saved_tokens"]
 _OUTCOME_SUMS = ["draws", *_TOKENS, "advantage_mass"]
-_PROMPT_SUMS = [*_OUTCOME_SUMS, "skips", "rollouts", "judged", "solved", "pass_rate_change"]
+_PROMPT_SUMS = [*_OUTCOME_SUMS, "skips", "rollouts", "scored", "solved", "pass_rate_change"]
 _COST_SUMS = ["engine_seconds", "verifier_seconds", "judge_calls"]
 _PHASE_SUMS = ["draws", "rollouts", "solved", *_TOKENS, "advantage_mass", *_COST_SUMS]
 
@@ -44,7 +44,7 @@ class PromptAccount:
     draws: int
     skips: int
     rollouts: int
-    judged: int
+    scored: int
     solved: int
     generated_tokens: int
     saved_tokens: int
@@ -98,7 +98,7 @@ def settle(rows: Sequence[LedgerRow], costs: Sequence[PromptCost]) -> Ledger:
         raise DataError("the ledger is empty: no prompt was drawn")
     drawn = pd.DataFrame([row.model_dump() for row in rows]).assign(draws=1)
     drawn["skips"] = drawn["outcome"].isin(SKIPPED).astype(int)
-    drawn["judged"] = drawn["rollouts"] - drawn["abstained"]
+    drawn["scored"] = drawn["rollouts"] - drawn["abstained"]
     spent = pd.DataFrame([cost.model_dump() for cost in costs], columns=[*PromptCost.model_fields])
     unmatched = set(spent["problem_id"]) - set(drawn["problem_id"])
     if unmatched:
@@ -157,13 +157,13 @@ def _sum_outcomes(drawn: pd.DataFrame) -> list[OutcomeAccount]:
 
 
 def _predict_sizes(prompts: Sequence[PromptAccount]) -> list[GroupSize]:
-    known = [prompt for prompt in prompts if prompt.judged > 0]
+    known = [prompt for prompt in prompts if prompt.scored > 0]
     if not known:
         return []
     solved = [prompt.solved for prompt in known]
-    judged = [prompt.judged for prompt in known]
+    scored = [prompt.scored for prompt in known]
     tokens = [prompt.generated_tokens / max(1, prompt.rollouts) for prompt in known]
-    return [predict_group_size(solved, judged, tokens, size) for size in GROUP_SIZES]
+    return [predict_group_size(solved, scored, tokens, size) for size in GROUP_SIZES]
 
 
 def _sum_totals(prompts: Sequence[PromptAccount]) -> dict[str, float]:

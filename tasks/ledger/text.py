@@ -34,7 +34,7 @@ def _prompt_table(title: str, prompts: Sequence[PromptAccount]) -> Table:
             prompt.problem_id,
             str(prompt.draws),
             str(prompt.skips),
-            f"{prompt.solved} of {prompt.judged}",
+            f"{prompt.solved} of {prompt.scored}",
             f"{prompt.generated_tokens:,}",
             f"{prompt.engine_seconds:.2f}",
             f"{prompt.verifier_seconds:.3f}",

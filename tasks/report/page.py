@@ -201,7 +201,8 @@ def _tiles(inputs: RunInputs) -> tuple[Tile, ...]:
             Tile(
                 "Held-out problems",
                 wording.count(score.problems),
-                f"{score.samples} responses each, {wording.count(score.abstained)} not judged",
+                f"{score.samples} responses each, "
+                f"{wording.count(score.abstained)} without a verdict",
             )
         )
     ran = [row for row in inputs.stages if row.executed]

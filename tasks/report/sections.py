@@ -15,8 +15,8 @@ from tasks.report.inputs import read_steps, read_tuning, suite
 from tasks.report.stages import StageRow
 
 PHASE_PLOTS: tuple[tuple[str, str, str, float], ...] = (
-    ("reward/mean", "Reward", "mean verdict score of the judged responses", 1.0),
-    ("reward/solved_share", "Solved", "% of the judged responses", 100.0),
+    ("reward/mean", "Reward", "mean score of the responses with a verdict", 1.0),
+    ("reward/solved_share", "Solved", "% of the responses with a verdict", 100.0),
     (
         "zero_variance/share",
         "Zero-variance groups",
@@ -206,7 +206,7 @@ def _uses_chart(reports: Mapping[str, Sequence[StepReport]]) -> list[Chart]:
     if not layers:
         return []
     svg = figures.uses_figure(layers, "uses")
-    return [Chart("Use of the generated tokens", "; ".join(legend), "mean of all steps", svg)]
+    return [Chart("Use of tokens", "; ".join(legend), "", svg)]
 
 
 def tuning_charts(tunings: Mapping[str, Path]) -> tuple[Chart, ...]:

@@ -63,38 +63,38 @@ def decide_learning(
     Args:
         settings: `min_unsolved_share`.
         rows: reason of the decision to grade them, which comes first in the new one.
-        pass_rates: of the released model on the new problems; None where no answer was judged.
+        pass_rates: of the released model on the new problems; None where no answer was scored.
     """
     outcome, reason = _learning(settings, pass_rates)
     return Decision(outcome=outcome, reason=f"{rows}. Graded: {reason}")
 
 
 def _learning(settings: RetrainSettings, pass_rates: Sequence[float | None]) -> tuple[Outcome, str]:
-    judged = [rate for rate in pass_rates if rate is not None]
-    if not judged:
+    scored = [rate for rate in pass_rates if rate is not None]
+    if not scored:
         return (
             Outcome.WAIT,
-            f"no answer to any of {len(pass_rates)} new problems could be judged",
+            f"no answer to any of {len(pass_rates)} new problems could be scored",
         )
-    solved = sum(rate >= 1.0 for rate in judged)
-    unsolved = len(judged) - solved
-    if unsolved < settings.min_unsolved_share * len(judged) or not unsolved:
+    solved = sum(rate >= 1.0 for rate in scored)
+    unsolved = len(scored) - solved
+    if unsolved < settings.min_unsolved_share * len(scored) or not unsolved:
         return (
             Outcome.SKIP,
-            f"the released model already solves {solved} of {len(judged)} new problems every "
+            f"the released model already solves {solved} of {len(scored)} new problems every "
             f"time; min_unsolved_share asks for {settings.min_unsolved_share:.0%} that it does not",
         )
-    if not any(judged):
+    if not any(scored):
         return (
             Outcome.SKIP,
-            f"the released model never solves any of {len(judged)} new problems; without one "
+            f"the released model never solves any of {len(scored)} new problems; without one "
             "right answer there is no reward variance to learn from",
         )
-    mixed = sum(0.0 < rate < 1.0 for rate in judged)
+    mixed = sum(0.0 < rate < 1.0 for rate in scored)
     return (
         Outcome.LEARN,
-        f"of {len(judged)} new problems the released model solves {solved} always, {mixed} "
-        f"sometimes, {len(judged) - solved - mixed} never",
+        f"of {len(scored)} new problems the released model solves {solved} always, {mixed} "
+        f"sometimes, {len(scored) - solved - mixed} never",
     )
 
 

@@ -204,13 +204,13 @@ def with_group_size(settings: RLSettings, problems: Sequence[Problem]) -> RLSett
     """
     sizes = settings.zero_variance.group_sizes
     history = History.graded(problems)
-    known = [record for record in history.records().values() if record.judged > 0.0]
+    known = [record for record in history.records().values() if record.scored > 0.0]
     if not sizes or not known:
         return settings
     options = [
         group_size.predict_group_size(
             [record.solved for record in known],
-            [record.judged for record in known],
+            [record.scored for record in known],
             [record.mean_tokens for record in known],
             size,
         )

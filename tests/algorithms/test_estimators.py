@@ -24,10 +24,10 @@ def test_pass_at_k_by_hand():
 
 
 def test_pass_at_k_equals_the_share_of_draws_with_a_solution():
-    solved, judged, k = 3, 9, 4
-    draws = list(combinations([True] * solved + [False] * (judged - solved), k))
+    solved, scored, k = 3, 9, 4
+    draws = list(combinations([True] * solved + [False] * (scored - solved), k))
 
-    assert sum(map(any, draws)) / len(draws) == pytest.approx(pass_at_k([solved], [judged], k)[0])
+    assert sum(map(any, draws)) / len(draws) == pytest.approx(pass_at_k([solved], [scored], k)[0])
 
 
 @given(
@@ -36,10 +36,10 @@ def test_pass_at_k_equals_the_share_of_draws_with_a_solution():
     )
 )
 def test_pass_at_k_agrees_with_exact_binomials(case):
-    solved, judged, k = case
-    exact = 1.0 - comb(judged - solved, k) / comb(judged, k)
+    solved, scored, k = case
+    exact = 1.0 - comb(scored - solved, k) / comb(scored, k)
 
-    assert exact == pytest.approx(pass_at_k([solved], [judged], k)[0], abs=1e-12)
+    assert exact == pytest.approx(pass_at_k([solved], [scored], k)[0], abs=1e-12)
 
 
 def test_pass_at_k_stays_stable_where_binomials_overflow():
@@ -58,7 +58,7 @@ def test_pass_at_k_of_no_problems_is_empty():
 
 
 @pytest.mark.parametrize(
-    ("solved", "judged", "k", "message"),
+    ("solved", "scored", "k", "message"),
     [
         ([1], [2], 3, "k up to 3 with 2 scored"),
         ([1], [2], 0, "1 <= k"),
@@ -66,9 +66,9 @@ def test_pass_at_k_of_no_problems_is_empty():
         ([-1], [2], 1, "0 <= solved"),
     ],
 )
-def test_pass_at_k_refuses_impossible_counts(solved, judged, k, message):
+def test_pass_at_k_refuses_impossible_counts(solved, scored, k, message):
     with pytest.raises(DataError, match=message):
-        pass_at_k(solved, judged, k)
+        pass_at_k(solved, scored, k)
 
 
 def test_the_interval_agrees_with_scipy():

@@ -44,9 +44,9 @@ def test_the_signal_is_the_mean_size_of_the_advantages():
 @given(st.lists(st.tuples(st.integers(0, 8), st.integers(0, 8)), min_size=1, max_size=5))
 def test_more_responses_have_zero_variance_less_often_and_earn_less_per_token(records):
     solved = [min(pair) for pair in records]
-    judged = [max(pair) for pair in records]
+    scored = [max(pair) for pair in records]
     small, large = (
-        predict_group_size(solved, judged, [10] * len(records), size) for size in (4, 8)
+        predict_group_size(solved, scored, [10] * len(records), size) for size in (4, 8)
     )
 
     assert large.zero_variance < small.zero_variance

@@ -16,7 +16,7 @@ def _scores(samples):
 
 
 def test_accuracy_is_the_mean_over_problems_not_over_samples(make_samples):
-    # Three of four judged samples are right, but problem b has one judged sample only:
+    # Three of four scored samples are right, but problem b has one scored sample only:
     # (2/4 + 1/1) / 2 = 0.75, pooled it would be 3/5.
     samples = make_samples("a", [1.0, 1.0, 0.0, 0.5]) + make_samples("b", [1.0, None, None, None])
 

@@ -121,7 +121,7 @@ def test_every_sum_is_what_adding_the_rows_one_by_one_gives():
             prompt.skips,
         )
         assert sum(row.generated_tokens for row in mine) == prompt.generated_tokens
-        assert sum(row.rollouts - row.abstained for row in mine) == prompt.judged
+        assert sum(row.rollouts - row.abstained for row in mine) == prompt.scored
         assert sum(row.advantage_mass for row in mine) == prompt.advantage_mass
         assert sum(row.pass_rate_change for row in mine) == prompt.pass_rate_change
         assert sum(cost.engine_seconds for cost in spent) == prompt.engine_seconds

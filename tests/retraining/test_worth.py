@@ -82,7 +82,7 @@ def test_counts_alone_can_stop_it(counts, outcome, reason):
         ([1.0] * 9 + [0.5], Outcome.SKIP, "already solves 9 of 10 new problems every time"),
         ([1.0] * 10, Outcome.SKIP, "already solves 10 of 10"),
         ([0.0] * 10, Outcome.SKIP, "never solves any of 10 new problems"),
-        ([None, None], Outcome.WAIT, "no answer to any of 2 new problems could be judged"),
+        ([None, None], Outcome.WAIT, "no answer to any of 2 new problems could be scored"),
         ([], Outcome.WAIT, "any of 0 new problems"),
         (
             [1.0] * 8 + [0.5, 0.0, None],

@@ -227,25 +227,27 @@ class Collector:
         )
         whole = RolloutGroup(group.problem, items)
         solved = sum(item.verdict.solved for item in found)
-        judged = sum(not item.verdict.abstained for item in found)
+        num_scored = sum(not item.verdict.abstained for item in found)
         before = self._history.of(group.problem.id).last_pass_rate
         lengths = [len(rollout.response_tokens) for rollout in group.rollouts]
-        self._history.remember(group.problem.id, solved, judged, lengths)
+        self._history.remember(group.problem.id, solved, num_scored, lengths)
         return CollectedGroup(
             group=whole,
             round=group.round,
             outcome=decide_outcome(self._settings, whole),
             new_tokens=new_tokens,
             draft_tokens=draft_tokens,
-            pass_rate_change=0.0 if before is None or not judged else solved / judged - before,
+            pass_rate_change=0.0
+            if before is None or not num_scored
+            else solved / num_scored - before,
         )
 
     def _next_position(self, groups: Sequence[CollectedGroup]) -> CurriculumPosition:
         verdicts = [item.verdict for entry in groups for item in entry.group.rollouts]
-        judged = [verdict for verdict in verdicts if not verdict.abstained]
-        if not judged:
+        scored = [verdict for verdict in verdicts if not verdict.abstained]
+        if not scored:
             return self._stage
-        share = sum(verdict.solved for verdict in judged) / len(judged)
+        share = sum(verdict.solved for verdict in scored) / len(scored)
         return after_step(self._stage, share, len(self._settings.zero_variance.curriculum))
 
 

@@ -28,7 +28,7 @@ class PromptRecord(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     solved: float = 0.0
-    judged: float = 0.0
+    scored: float = 0.0
     """Decayed number of responses with a verdict."""
     mean_tokens: float = 0.0
     skips: int = 0
@@ -50,7 +50,7 @@ class History:
             {
                 problem.id: PromptRecord(
                     solved=GRADED_WEIGHT * problem.pass_rate,
-                    judged=GRADED_WEIGHT,
+                    scored=GRADED_WEIGHT,
                     mean_tokens=problem.mean_tokens,
                 )
                 for problem in problems
@@ -62,16 +62,16 @@ class History:
         """The record of a prompt; an empty one if it was never seen."""
         return self._records.get(problem_id, PromptRecord())
 
-    def remember(self, problem_id: str, solved: int, judged: int, lengths: Sequence[int]) -> None:
+    def remember(self, problem_id: str, solved: int, scored: int, lengths: Sequence[int]) -> None:
         """Update the record with a group; a group without verdicts changes the lengths only."""
         old = self.of(problem_id)
         mean = sum(lengths) / len(lengths) if lengths else old.mean_tokens
         known = old.mean_tokens > 0.0
         self._records[problem_id] = PromptRecord(
             solved=FADING * old.solved + solved,
-            judged=FADING * old.judged + judged,
+            scored=FADING * old.scored + scored,
             mean_tokens=FADING * old.mean_tokens + (1.0 - FADING) * mean if known else mean,
-            last_pass_rate=solved / judged if judged else old.last_pass_rate,
+            last_pass_rate=solved / scored if scored else old.last_pass_rate,
         )
 
     def skipped(self, problem_id: str) -> None:
@@ -82,9 +82,9 @@ class History:
     def pass_rate(self, problem_id: str) -> float | None:
         """Pass rate smoothed by one pseudo-response at 0.5; None without a record."""
         record = self.of(problem_id)
-        if record.judged == 0.0:
+        if record.scored == 0.0:
             return None
-        return (record.solved + 0.5) / (record.judged + 1.0)
+        return (record.solved + 0.5) / (record.scored + 1.0)
 
     def zero_variance_probability(self, problem_id: str, group_size: int) -> float:
         """Probability that the next group has zero reward variance; 0 without a record."""

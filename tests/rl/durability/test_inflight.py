@@ -39,7 +39,7 @@ def between(problems, make_rollout):
     )
     left = CollectorState(
         17,
-        {"p": PromptRecord(solved=1, judged=2, mean_tokens=3)},
+        {"p": PromptRecord(solved=1, scored=2, mean_tokens=3)},
         CurriculumPosition(number=1),
         (half,),
     )

@@ -26,8 +26,8 @@ def test_grading_is_the_first_record(problems):
 
 def test_older_groups_fade():
     history = History({})
-    history.remember("p", solved=8, judged=8, lengths=[10] * 8)
-    history.remember("p", solved=0, judged=8, lengths=[20] * 8)
+    history.remember("p", solved=8, scored=8, lengths=[10] * 8)
+    history.remember("p", solved=0, scored=8, lengths=[20] * 8)
 
     assert (FADING * 8 + 0.5) / (FADING * 8 + 8 + 1) == history.pass_rate("p")
     assert 15.0 == history.of("p").mean_tokens
@@ -38,7 +38,7 @@ def test_a_prompt_that_was_always_solved_is_expected_to_have_zero_variance():
     history = History({})
     chances = []
     for _ in range(3):
-        history.remember("p", solved=8, judged=8, lengths=[10])
+        history.remember("p", solved=8, scored=8, lengths=[10])
         chances.append(history.zero_variance_probability("p", 8))
 
     assert sorted(chances) == chances
@@ -47,7 +47,7 @@ def test_a_prompt_that_was_always_solved_is_expected_to_have_zero_variance():
 
 def test_a_group_without_verdicts_changes_only_the_lengths():
     history = History({})
-    history.remember("p", solved=0, judged=0, lengths=[4, 6])
+    history.remember("p", solved=0, scored=0, lengths=[4, 6])
 
     assert history.pass_rate("p") is None
     assert history.of("p").last_pass_rate is None
