@@ -3,6 +3,7 @@
 import os
 import random
 import shutil
+import uuid
 from pathlib import Path
 
 import boto3
@@ -69,8 +70,9 @@ def s3_store(monkeypatch, store, tmp_path):
     monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "tmp"))
     (tmp_path / "tmp").mkdir()
-    boto3.client("s3").create_bucket(Bucket="bucket")
-    uri = "s3://bucket/store"
+    bucket = f"bucket-{uuid.uuid4().hex}"  # servers of one process share their buckets
+    boto3.client("s3").create_bucket(Bucket=bucket)
+    uri = f"s3://{bucket}/store"
     yield StoreRef(uri=uri, id=store_at(uri).open(), tracking_uri=store.tracking_uri)
     server.stop()
 
