@@ -1,4 +1,4 @@
-"""What several areas share: tiny real models, and a real MLflow server."""
+"""What several areas share: tiny real models, a bucket, and a real MLflow server."""
 
 import os
 import shutil
@@ -20,6 +20,7 @@ from transformers import (
 )
 
 from tasks.lineage.connection import connect
+from tests.buckets import empty_bucket
 from tests.tracking_servers import TrackingServer, tracking_server
 
 # How long an example takes says something about the machine, not about the code.
@@ -107,6 +108,13 @@ def mlflow_server(
         # A loaded machine is no outage.
         patch.setenv("MLFLOW_HTTP_REQUEST_TIMEOUT", "120")
         yield server
+
+
+@pytest.fixture
+def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator:
+    """A client of an S3 that needs no network and holds one empty bucket, 'bucket'."""
+    with empty_bucket(monkeypatch) as client:
+        yield client
 
 
 def build_served_moe(tiny_moe: Path, folder: Path, **changes: object) -> Path:

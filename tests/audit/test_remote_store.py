@@ -1,8 +1,6 @@
 """The audit of a store in S3 is the audit of the same store on disk."""
 
-import boto3
 import pytest
-from moto import mock_aws
 
 from tasks.audit.walk import audit
 from tasks.store.interface import store_at
@@ -12,19 +10,12 @@ RELEASED = "models:/tiny@released"
 
 
 @pytest.fixture
-def uploaded(chain, monkeypatch):
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-        monkeypatch.setenv(name, "testing")
-    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
-    monkeypatch.delenv("AWS_ENDPOINT_URL", raising=False)
-    with mock_aws():
-        client = boto3.client("s3")
-        client.create_bucket(Bucket="bucket")
-        for kind in ("objects", "statements"):
-            for path in (chain.store / kind).rglob("*.*"):
-                key = f"store/{path.relative_to(chain.store).as_posix()}"
-                client.put_object(Bucket="bucket", Key=key, Body=path.read_bytes())
-        yield chain
+def uploaded(chain, bucket):
+    for kind in ("objects", "statements"):
+        for path in (chain.store / kind).rglob("*.*"):
+            key = f"store/{path.relative_to(chain.store).as_posix()}"
+            bucket.put_object(Bucket="bucket", Key=key, Body=path.read_bytes())
+    return chain
 
 
 def test_a_store_in_s3_is_proved_and_then_one_byte_breaks_it(uploaded):

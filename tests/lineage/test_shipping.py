@@ -14,6 +14,7 @@ from data_schemas.artifacts import StoreRef
 from tasks.errors import EngineError
 from tasks.lineage.shipping import sync, workplace
 from tasks.store.interface import store_at
+from tests.buckets import use_test_account
 from tests.lineage.forked import forked
 from tests.lineage.small_chain import make_raw, release, run_all, train
 from tests.tracked import content
@@ -64,10 +65,8 @@ def s3_store(monkeypatch, store, tmp_path):
     server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
     server.start()
     host, port = server.get_host_and_port()
+    use_test_account(monkeypatch)
     monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://{host}:{port}")
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-        monkeypatch.setenv(name, "testing")
-    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "tmp"))
     (tmp_path / "tmp").mkdir()
     bucket = f"bucket-{uuid.uuid4().hex}"  # servers of one process share their buckets

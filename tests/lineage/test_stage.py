@@ -5,9 +5,7 @@ import logging
 import shutil
 from pathlib import Path
 
-import boto3
 import pytest
-from moto import mock_aws
 
 from data_schemas.artifacts import CheckpointRef, DatasetRef, StoreRef
 from data_schemas.settings import MergeSettings, SFTSettings
@@ -239,16 +237,11 @@ def test_a_source_that_is_not_there_is_named(store, execution, tmp_path):
 
 
 @pytest.fixture
-def s3_store(monkeypatch, store, tmp_path):
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-        monkeypatch.setenv(name, "testing")
-    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+def s3_store(monkeypatch, store, bucket, tmp_path):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "tmp"))
     (tmp_path / "tmp").mkdir()
-    with mock_aws():
-        boto3.client("s3").create_bucket(Bucket="bucket")
-        uri = "s3://bucket/store"
-        yield StoreRef(uri=uri, id=store_at(uri).open(), tracking_uri=store.tracking_uri)
+    uri = "s3://bucket/store"
+    return StoreRef(uri=uri, id=store_at(uri).open(), tracking_uri=store.tracking_uri)
 
 
 def test_a_store_in_s3_carries_objects_statements_and_the_unsent_spool(s3_store, execution):

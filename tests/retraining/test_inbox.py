@@ -110,15 +110,15 @@ def test_a_missing_folder_is_an_error_and_an_empty_one_is_not(tmp_path):
 
 def test_a_prefix_is_listed_over_all_its_pages(bucket):
     for number in range(1003):  # a page holds 1000
-        bucket.put_object(Bucket="drop", Key=f"in/{number:04d}.jsonl", Body=b"{}")
-    bucket.put_object(Bucket="drop", Key="inside/not-ours.jsonl", Body=b"{}")
-    bucket.put_object(Bucket="drop", Key="in/folder/", Body=b"")
-    bucket.put_object(Bucket="drop", Key="in/.hidden.jsonl", Body=b"{}")
+        bucket.put_object(Bucket="bucket", Key=f"in/{number:04d}.jsonl", Body=b"{}")
+    bucket.put_object(Bucket="bucket", Key="inside/not-ours.jsonl", Body=b"{}")
+    bucket.put_object(Bucket="bucket", Key="in/folder/", Body=b"")
+    bucket.put_object(Bucket="bucket", Key="in/.hidden.jsonl", Body=b"{}")
 
-    files = list_files("s3://drop/in").files
+    files = list_files("s3://bucket/in").files
 
     assert 1003 == len(files)
-    assert ("0000.jsonl", "s3://drop/in/0000.jsonl") == (files[0].key, files[0].uri)
+    assert ("0000.jsonl", "s3://bucket/in/0000.jsonl") == (files[0].key, files[0].uri)
     assert list(files) == sorted(files, key=lambda file: file.key)
 
 
@@ -126,21 +126,21 @@ def test_s3_files_are_new_once_and_again_when_their_content_changes(bucket, tmp_
     store = str(tmp_path)
 
     def new():
-        return select(load(store, "s3://drop/in"), list_files("s3://drop/in").files)
+        return select(load(store, "s3://bucket/in"), list_files("s3://bucket/in").files)
 
-    bucket.put_object(Bucket="drop", Key="in/a.jsonl", Body=b"{}")
-    settle(store, "s3://drop/in", new(), FileStatus.TRAINED, "e")
+    bucket.put_object(Bucket="bucket", Key="in/a.jsonl", Body=b"{}")
+    settle(store, "s3://bucket/in", new(), FileStatus.TRAINED, "e")
 
     assert [] == new()
-    bucket.put_object(Bucket="drop", Key="in/a.jsonl", Body=b"{} ")
+    bucket.put_object(Bucket="bucket", Key="in/a.jsonl", Body=b"{} ")
     assert ["a.jsonl"] == [file.key for file in new()]
 
 
 def test_a_whole_bucket_can_be_the_inbox(bucket):
-    bucket.put_object(Bucket="drop", Key="a.jsonl", Body=b"rows")
-    (file,) = list_files("s3://drop").files
+    bucket.put_object(Bucket="bucket", Key="a.jsonl", Body=b"rows")
+    (file,) = list_files("s3://bucket").files
 
-    assert ("a.jsonl", "s3://drop/a.jsonl") == (file.key, file.uri)
+    assert ("a.jsonl", "s3://bucket/a.jsonl") == (file.key, file.uri)
 
 
 def test_a_missing_bucket_says_which_setting_to_change(bucket):

@@ -98,14 +98,14 @@ def test_a_file_that_vanished_or_changed_since_it_was_listed_is_left(inbox, out)
 
 
 def test_an_s3_file_that_vanished_is_left(bucket, out):
-    bucket.put_object(Bucket="drop", Key="in/a.jsonl", Body=b"{}")
-    listing = list_files("s3://drop/in")
-    bucket.delete_object(Bucket="drop", Key="in/a.jsonl")
+    bucket.put_object(Bucket="bucket", Key="in/a.jsonl", Body=b"{}")
+    listing = list_files("s3://bucket/in")
+    bucket.delete_object(Bucket="bucket", Key="in/a.jsonl")
 
-    report, taken = take_in("s3://drop/in", listing.files, {}, out)
+    report, taken = take_in("s3://bucket/in", listing.files, {}, out)
 
     assert [] == taken
-    assert "s3://drop/in/a.jsonl is gone" in report.left["a.jsonl"]
+    assert "s3://bucket/in/a.jsonl is gone" in report.left["a.jsonl"]
 
 
 @pytest.mark.parametrize(

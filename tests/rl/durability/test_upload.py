@@ -5,9 +5,7 @@ import threading
 import time
 from pathlib import Path
 
-import boto3
 import pytest
-from moto import mock_aws
 
 from tasks.errors import EngineError
 from tasks.rl.durability import state
@@ -16,18 +14,6 @@ from tasks.store.interface import store_at
 
 PREFIX = "s3://bucket/store/state/abc"
 PATIENCE_S = 20.0
-
-
-@pytest.fixture
-def bucket(monkeypatch):
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-        monkeypatch.setenv(name, "testing")
-    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
-    monkeypatch.delenv("AWS_ENDPOINT_URL", raising=False)
-    with mock_aws():
-        client = boto3.client("s3")
-        client.create_bucket(Bucket="bucket")
-        yield client
 
 
 @pytest.fixture(params=["disk", "s3"])

@@ -1,0 +1,46 @@
+"""A bucket that needs no network, on a service that answers one request at a time.
+
+moto drops the bytes of an object that one thread overwrites while another reads it, where S3
+returns the old or the new ones. The lock around its answers gives what S3 promises.
+"""
+
+import functools
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import boto3
+import pytest
+from moto import mock_aws
+from moto.s3.responses import S3Response
+
+_ONE_AT_A_TIME = threading.RLock()
+
+
+def _locked(answer: Callable) -> Callable:
+    @functools.wraps(answer)
+    def one_at_a_time(*arguments: object, **named: object) -> object:
+        with _ONE_AT_A_TIME:
+            return answer(*arguments, **named)
+
+    return one_at_a_time
+
+
+def use_test_account(patch: pytest.MonkeyPatch) -> None:
+    """Let every client of this process be nobody's, and moto answer one request at a time."""
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        patch.setenv(name, "testing")
+    patch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    patch.delenv("AWS_ENDPOINT_URL", raising=False)
+    for name in ("ambiguous_response", "bucket_response", "key_response"):
+        patch.setattr(S3Response, name, _locked(getattr(S3Response, name)))
+
+
+@contextmanager
+def empty_bucket(patch: pytest.MonkeyPatch) -> Iterator:
+    """Yield a client of an S3 that holds one empty bucket, 'bucket'."""
+    use_test_account(patch)
+    with mock_aws():
+        client = boto3.client("s3")
+        client.create_bucket(Bucket="bucket")
+        yield client
