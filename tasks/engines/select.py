@@ -19,13 +19,13 @@ from tasks.errors import SettingsError
 def require(engines: MachineSettings) -> None:
     """Refuse engines that are not installed, before anything expensive.
 
+    Only for a process that opens both: the image of a stage holds what that stage opens.
+
     Raises:
         SettingsError: names the setting and what to install.
     """
-    if engines.rollout is RolloutKind.VLLM:
-        _find("vllm", "rollout", engines.rollout, RolloutKind.HF)
-    if engines.trainer is TrainerKind.MEGATRON:
-        _find("megatron", "trainer", engines.trainer, TrainerKind.TORCH)
+    _require_rollout(engines)
+    _require_trainer(engines)
 
 
 def open_rollout(engines: MachineSettings, folder: Path) -> RolloutEngine:
@@ -35,7 +35,7 @@ def open_rollout(engines: MachineSettings, folder: Path) -> RolloutEngine:
         SettingsError: the engine is not installed, does not support the precision, or the layout
             does not fit the number of processes.
     """
-    require(engines)
+    _require_rollout(engines)
     team = current()
     if team is None:
         return _rollout_here(engines, folder)
@@ -60,7 +60,7 @@ def open_trainer(engines: MachineSettings, folder: Path, *, weight_decay: float 
         SettingsError: the trainer is not installed, or the layout does not fit the number of
             processes.
     """
-    require(engines)
+    _require_trainer(engines)
     team = current()
     make = functools.partial(_trainer_here, engines, folder, weight_decay)
     if team is None or engines.trainer is TrainerKind.TORCH:
@@ -141,6 +141,16 @@ def _trainer_here(engines: MachineSettings, folder: Path, weight_decay: float) -
             from tasks.engines.trainer_megatron.trainer import MegatronTrainer
 
             return MegatronTrainer(folder, layout=engines.layout, weight_decay=weight_decay)
+
+
+def _require_rollout(engines: MachineSettings) -> None:
+    if engines.rollout is RolloutKind.VLLM:
+        _find("vllm", "rollout", engines.rollout, RolloutKind.HF)
+
+
+def _require_trainer(engines: MachineSettings) -> None:
+    if engines.trainer is TrainerKind.MEGATRON:
+        _find("megatron", "trainer", engines.trainer, TrainerKind.TORCH)
 
 
 def _find(package: str, setting: str, kind: str, instead: str) -> None:

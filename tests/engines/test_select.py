@@ -1,0 +1,63 @@
+"""A stage opens its engines in its image, which holds no others."""
+
+from pathlib import Path
+
+import pytest
+
+from data_schemas import presets
+from data_schemas.machine_settings import RolloutKind, TrainerKind
+from data_schemas.settings import PipelineSettings
+from tasks.engines import select
+from tasks.errors import SettingsError
+from tasks.platform.resources import STAGES
+
+ROOT = Path(__file__).parents[2]
+CLUSTER = {
+    name: value
+    for name, value in vars(presets).items()
+    if isinstance(value, PipelineSettings)
+    and value.rl_one.engines.rollout is RolloutKind.VLLM
+    and value.rl_one.engines.trainer is TrainerKind.MEGATRON
+}
+OPENS = {
+    "sft": ("sft", ("rollout", "trainer")),
+    "grade": ("grading", ("rollout",)),
+    "rl": ("rl_one", ("rollout", "trainer")),
+    "evaluate": ("evaluation", ("rollout",)),
+}
+"""Field of the settings, and the engines that the stage opens."""
+
+
+def in_image(monkeypatch: pytest.MonkeyPatch, image: str) -> None:
+    """Let this process find the engines that the lock of an image pins."""
+    lock = (ROOT / f"lock_{image}.txt").read_text()
+    names = {"vllm": "vllm==", "megatron": "megatron-core=="}
+    here = {name for name, pin in names.items() if pin in lock}
+    monkeypatch.setattr(
+        select.importlib.util, "find_spec", lambda name: object() if name in here else None
+    )
+    monkeypatch.setattr(select, "_rollout_here", lambda *_: "rollout")
+    monkeypatch.setattr(select, "_trainer_here", lambda *_: "trainer")
+
+
+@pytest.mark.parametrize("stage", OPENS)
+@pytest.mark.parametrize("preset", CLUSTER)
+def test_every_stage_of_a_cluster_preset_opens_its_engines_in_its_image(
+    monkeypatch, tmp_path, preset, stage
+):
+    field, opened = OPENS[stage]
+    engines = getattr(CLUSTER[preset], field).engines
+    in_image(monkeypatch, STAGES[stage].image)
+
+    openers = {"rollout": select.open_rollout, "trainer": select.open_trainer}
+    assert list(opened) == [openers[part](engines, tmp_path) for part in opened]
+
+
+def test_an_engine_that_the_image_lacks_is_refused_by_name(monkeypatch, tmp_path):
+    engines = presets.FULL_SCALE.rl_one.engines
+    in_image(monkeypatch, "rollout")
+    with pytest.raises(SettingsError, match=r"engines.trainer 'megatron' is not installed here"):
+        select.open_trainer(engines, tmp_path)
+    in_image(monkeypatch, "cpu")
+    with pytest.raises(SettingsError, match=r"engines.rollout 'vllm' is not installed here"):
+        select.open_rollout(engines, tmp_path)
