@@ -61,6 +61,13 @@ TWO := "engines": {"rollout": "vllm", "trainer": "megatron", "layout": {"expert"
 ON_TWO := {"sft": {$(TWO)}, "grading": {$(TWO)}, "evaluation": {$(TWO)}, \
 	"rl_one": {"steps": 10, $(TWO)}, "rl_two": {"steps": 10, $(TWO)}}
 
+# pyflyte keeps only the last of several --settings: the engines, or yours, would be lost silently.
+OWN_SETTINGS := $(strip $(if $(REAL_ENGINES),$(filter run,$(MAKECMDGOALS))) $(filter real,$(MAKECMDGOALS)))
+ifneq (,$(and $(OWN_SETTINGS),$(findstring --settings,$(ARGS))))
+$(error make $(OWN_SETTINGS) passes settings of its own (see make -n), and only one --settings is \
+	read: put their groups into yours, and call pyflyte or make run without ENGINES=real)
+endif
+
 .PHONY: help run test test-engines lint seeds recipe real ablation bench-rewards bench-rl examine audit budget mismatch drift bench-engines settings lock clean
 
 help: ## show this list
