@@ -10,7 +10,7 @@ every table opens in any parquet reader.
 import json
 import types
 import typing
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -53,6 +53,14 @@ def write_table(path: Path, record: type[BaseModel], rows: Iterable[BaseModel]) 
             row[name] = json.dumps(row[name], ensure_ascii=False, sort_keys=True)
     pq.write_table(pa.Table.from_pylist(dumped, schema=schema), path, compression="zstd")
     return len(dumped)
+
+
+def write_columns(
+    path: Path, record: type[BaseModel], columns: Mapping[str, Sequence[object]]
+) -> None:
+    """Write one parquet file from whole columns, for tables too long for a record per row."""
+    table = pa.table(dict(columns), schema=arrow_schema(record))
+    pq.write_table(table, path, compression="zstd")
 
 
 def read_table(path: Path, record: type[Record]) -> list[Record]:

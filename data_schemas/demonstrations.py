@@ -16,6 +16,8 @@ class Parent(StrEnum):
     """Compares answers; not a parent of the merge."""
 
 
+USES_FILE = "uses.parquet"
+"""File of a fine-tuning's report: every demonstration of the parent, as DemonstrationUse."""
 MERGED = (Parent.REASONING, Parent.COMMERCE)
 """The parents of the merge."""
 
@@ -38,3 +40,13 @@ class Demonstration(BaseModel):
     def prompt_text(self) -> str:
         """All turns in one string, for duplicate and contamination checks."""
         return "\n".join(message.content for message in self.messages)
+
+
+class DemonstrationUse(BaseModel):
+    """How often the chosen checkpoint was trained on a demonstration."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    id: str
+    source_row: str
+    epochs: int = Field(ge=0, description="0 = of the validation rows, which choose the checkpoint")

@@ -1,4 +1,4 @@
-"""The leaves of the lineage chain: which raw files a run read, by content."""
+"""The leaves of the lineage chain: which raw files and rows a run read, by content."""
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -14,3 +14,13 @@ class RawFile(BaseModel):
     bytes: int = Field(ge=0)
     limit: int = Field(ge=0, description="first rows of its source to read, 0 = all")
     source: int = Field(ge=0, description="position of its source in CurationSettings.sources")
+
+
+class RowPlace(BaseModel):
+    """Where a raw row was read; the same bytes may lie in several places. A row of rows.parquet."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    source_row: str = Field(description="sha256 of the raw row's bytes")
+    file: str = Field(description="sha256 of the raw file, as in raw_files.json")
+    number: int = Field(ge=1, description="of the row in its file; blank lines do not count")

@@ -11,11 +11,12 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from data_schemas.arrow import read_table, write_table
+from data_schemas.arrow import read_table, write_columns, write_table
+from data_schemas.curated import DEMONSTRATIONS, HELD_OUT, PROBLEMS, QUARANTINE, ROWS
 from data_schemas.demonstrations import Demonstration
 from data_schemas.prompts import Problem
 from data_schemas.quarantine import Outcome, Quarantined
-from data_schemas.raw_files import RawFile
+from data_schemas.raw_files import RawFile, RowPlace
 from data_schemas.settings import CurationSettings
 from tasks.curation.contamination import as_items, decontaminate
 from tasks.curation.dedup import deduplicate
@@ -32,10 +33,6 @@ from tasks.store.files import write_bytes
 
 _LOG = logging.getLogger(__name__)
 
-PROBLEMS = "problems.parquet"
-DEMONSTRATIONS = "demonstrations.parquet"
-HELD_OUT = "held_out.parquet"
-QUARANTINE = "quarantine.parquet"
 REPORT = "report.json"
 
 _ADVICE = {
@@ -78,7 +75,7 @@ def curate(
     """
     listed = check_raw_files(raw)
     tokenizer = load_tokenizer(base_model)
-    items, refused, rows = _read(raw, listed)
+    items, refused, rows = _read(raw, listed, out)
     read = Counter(item.record.source for item in items) + Counter(r.source for r in refused)
 
     items, found = cleanse(items, tokenizer, settings, VERIFIERS)
@@ -130,9 +127,9 @@ def curate(
 
 
 def _read(
-    raw: Path, listed: Sequence[RawFile]
+    raw: Path, listed: Sequence[RawFile], out: Path
 ) -> tuple[list[Item], list[Quarantined], Counter[str]]:
-    """Read every listed file, up to the row limit of its source.
+    """Read every listed file, up to the row limit of its source; write where each row lies.
 
     Returns:
         Items, refusals, and raw rows per adapter.
@@ -141,17 +138,23 @@ def _read(
     refused: list[Quarantined] = []
     rows: Counter[str] = Counter()
     of_source: Counter[int] = Counter()
+    places: dict[str, list[object]] = {name: [] for name in RowPlace.model_fields}
     for file in listed:
         read = read_file(file.adapter, file.source, locate(raw, file))
-        for row in progress(read, f"reading {file.adapter}"):
+        for number, row in enumerate(progress(read, f"reading {file.adapter}"), start=1):
             if file.limit and of_source[file.source] >= file.limit:
                 break
             of_source[file.source] += 1
             rows[file.adapter] += 1
+            first = row if isinstance(row, Quarantined) else row[0].record
+            places["source_row"].append(first.source_row)
+            places["file"].append(file.sha256)
+            places["number"].append(number)
             if isinstance(row, Quarantined):
                 refused.append(row)
             else:
                 items += row
+    write_columns(out / ROWS, RowPlace, places)
     return items, refused, rows
 
 

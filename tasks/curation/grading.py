@@ -19,6 +19,7 @@ from pathlib import Path
 from transformers import PreTrainedTokenizerBase
 
 from data_schemas.arrow import write_table
+from data_schemas.curated import GRADED, QUARANTINE
 from data_schemas.graded import Band, GradedProblem
 from data_schemas.prompts import Problem
 from data_schemas.quarantine import Outcome, Quarantined
@@ -40,8 +41,6 @@ SCREEN_SAMPLES = 8
 SCREEN_PASS_RATE = 0.9
 """A smaller model with at least this pass rate on SCREEN_SAMPLES responses consistently solves
 the problem."""
-GRADED = "graded.parquet"
-QUARANTINE = "quarantine.parquet"
 REPORT = "report.json"
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from data_schemas.arrow import read_table
 from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, StoreRef
+from data_schemas.curated import DEMONSTRATIONS, PROBLEMS
 from data_schemas.demonstrations import MERGED, Demonstration
 from data_schemas.prompts import Problem
 from data_schemas.rl_settings import RewardSettings
@@ -73,8 +74,8 @@ def fit_settings(
 ) -> PipelineSettings:
     """Remove domains without problems from both phases; refuse settings that cannot be trained."""
     folder = localise(curated.uri, curated.digest, workplace(store))
-    problems = read_table(folder / curation.PROBLEMS, Problem)
-    rows = read_table(folder / curation.DEMONSTRATIONS, Demonstration)
+    problems = read_table(folder / PROBLEMS, Problem)
+    rows = read_table(folder / DEMONSTRATIONS, Demonstration)
     for parent in MERGED:
         demonstrations_of(parent, rows)
     phases = {
@@ -94,7 +95,7 @@ def grade(
 ) -> DatasetRef:
     """Measure how often the start model solves each problem, and keep those within the bounds."""
     with stage("grade", settings, store, execution, code_digest("grade")) as record:
-        rows = record.read("curated", curated) / curation.PROBLEMS
+        rows = record.read("curated", curated) / PROBLEMS
         problems, folder = read_table(rows, Problem), record.read("start", start)
         screen, small = None, None
         if settings.screen_model:

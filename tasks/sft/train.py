@@ -15,8 +15,9 @@ from pathlib import Path
 import torch
 from pydantic import BaseModel, ConfigDict
 
-from data_schemas.arrow import read_table
-from data_schemas.demonstrations import Demonstration, Parent
+from data_schemas.arrow import read_table, write_table
+from data_schemas.curated import DEMONSTRATIONS
+from data_schemas.demonstrations import USES_FILE, Demonstration, DemonstrationUse, Parent
 from data_schemas.settings import SFTSettings
 from tasks.algorithms.schedules import warmup_cosine
 from tasks.algorithms.sft_loss import choose_checkpoint, response_cross_entropy, scaled_window
@@ -141,7 +142,7 @@ def fine_tune(
     report_out: Path,
 ) -> Iterator[EpochReport]:
     """Yield every epoch's report; once exhausted, the chosen model and the report are written."""
-    demonstrations = read_table(curated / "demonstrations.parquet", Demonstration)
+    demonstrations = read_table(curated / DEMONSTRATIONS, Demonstration)
     rows = demonstrations_of(parent, demonstrations)
     with scratch_folder(model_out.parent, ".epochs.") as scratch:
         reports: list[EpochReport] = []
@@ -160,6 +161,7 @@ def fine_tune(
         report_out / "epochs.json",
         canonical_json([report.model_dump(mode="json") for report in marked]),
     )
+    write_table(report_out / USES_FILE, DemonstrationUse, _uses(rows, settings.seed, best + 1))
     write_bytes(
         report_out / "report.json",
         canonical_json(
@@ -171,6 +173,18 @@ def fine_tune(
             }
         ),
     )
+
+
+def _uses(rows: Sequence[Demonstration], seed: int, epochs: int) -> list[DemonstrationUse]:
+    """List how often each row was trained up to an epoch."""
+    _, validation = split_validation(len(rows), seed)
+    held = set(validation)
+    return [
+        DemonstrationUse(
+            id=row.id, source_row=row.source_row, epochs=0 if place in held else epochs
+        )
+        for place, row in enumerate(rows)
+    ]
 
 
 def facts(report_out: Path) -> dict[str, float | int | str]:

@@ -9,23 +9,17 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from data_schemas.arrow import read_table
+from data_schemas.curated import DEMONSTRATIONS, HELD_OUT, PROBLEMS, QUARANTINE, ROWS
 from data_schemas.demonstrations import Demonstration
 from data_schemas.prompts import Problem
 from data_schemas.quarantine import Quarantined
-from data_schemas.raw_files import RawFile
+from data_schemas.raw_files import RawFile, RowPlace
 from data_schemas.settings import CurationSettings, Source
 from tasks.curation import sample_world
-from tasks.curation.curate import (
-    DEMONSTRATIONS,
-    HELD_OUT,
-    PROBLEMS,
-    QUARANTINE,
-    REPORT,
-    curate,
-)
+from tasks.curation.curate import REPORT, curate
 from tasks.curation.ingest import ingest
 from tasks.errors import DataError, TamperError
-from tasks.store.files import sha256_file
+from tasks.store.files import sha256_bytes, sha256_file
 
 SETTINGS = CurationSettings(max_prompt_tokens=300, max_response_tokens=300, held_out_per_suite=4)
 
@@ -127,10 +121,25 @@ def test_the_same_inputs_give_the_same_bytes(base_model: Path, tmp_path: Path):
 
     one, two = (run_sources(base_model, tmp_path / name, [source]) for name in ("one", "two"))
 
-    names = [PROBLEMS, DEMONSTRATIONS, HELD_OUT, QUARANTINE, REPORT]
+    names = [PROBLEMS, DEMONSTRATIONS, HELD_OUT, QUARANTINE, ROWS, REPORT]
     assert sorted(names) == sorted(path.name for path in one.iterdir())
     for name in names:
         assert (one / name).read_bytes() == (two / name).read_bytes()
+
+
+def test_every_raw_row_is_recorded_with_its_file_and_number(base_model: Path, tmp_path: Path):
+    lines = [json.dumps(question(number)).encode() for number in range(8)]
+    lines[3:3] = [b"", b"{"]  # a blank line is no row, a broken one is
+
+    out = run(base_model, tmp_path / "a", lines)
+
+    file = sha256_file(tmp_path / "a" / "set.jsonl")
+    digests = [sha256_bytes(line) for line in lines if line]
+    expected = [
+        RowPlace(source_row=digest, file=file, number=number)
+        for number, digest in enumerate(digests, start=1)
+    ]
+    assert expected == read_table(out / ROWS, RowPlace)
 
 
 def test_only_the_first_rows_of_a_source_are_read(base_model: Path, tmp_path: Path):
@@ -189,7 +198,7 @@ def test_an_earlier_held_out_set_stays_the_held_out_set(base_model: Path, tmp_pa
     assert 0 == report(tmp_path / "again")["sources"]["gsm8k"]["kept"]["held_out"]
 
 
-ROWS = st.one_of(
+LINES = st.one_of(
     st.integers(0, 6).map(lambda number: json.dumps(question(number)).encode()),
     st.binary(max_size=8).filter(lambda line: not set(line) & set(b"\r\n")),
     st.dictionaries(st.sampled_from(["question", "answer"]), st.text(max_size=9)).map(
@@ -201,7 +210,7 @@ ROWS = st.one_of(
 @settings(
     max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
-@given(st.lists(ROWS, max_size=12))
+@given(st.lists(LINES, max_size=12))
 def test_read_is_kept_plus_dropped_plus_quarantined(
     base_model: Path, tmp_path_factory: pytest.TempPathFactory, rows: list[bytes]
 ):

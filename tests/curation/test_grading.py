@@ -8,13 +8,14 @@ import pytest
 from transformers import PreTrainedTokenizerBase
 
 from data_schemas.arrow import read_table
+from data_schemas.curated import GRADED, QUARANTINE
 from data_schemas.graded import Band, GradedProblem
 from data_schemas.prompts import Domain, Problem
 from data_schemas.quarantine import Quarantined
 from data_schemas.rollouts import Rollout
 from data_schemas.settings import GradingSettings
 from data_schemas.verdicts import Verdict, abstain, scored
-from tasks.curation.grading import GRADED, QUARANTINE, REPORT, Screen, band_of, grade
+from tasks.curation.grading import REPORT, Screen, band_of, grade
 from tasks.curation.items import Item
 from tasks.engines.protocols import Request, Sampling
 from tasks.engines.scripted import ScriptedRolloutEngine

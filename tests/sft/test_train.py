@@ -2,8 +2,8 @@ import json
 
 import pytest
 
-from data_schemas.arrow import write_table
-from data_schemas.demonstrations import Demonstration, Parent
+from data_schemas.arrow import read_table, write_table
+from data_schemas.demonstrations import USES_FILE, Demonstration, DemonstrationUse, Parent
 from data_schemas.prompts import Domain, Message, Role
 from data_schemas.settings import SFTSettings
 from tasks.engines.chat import load_tokenizer
@@ -56,6 +56,19 @@ def test_loss_falls_and_the_chosen_epoch_is_what_is_written(curated, tiny_moe, t
         facts(report)["chosen_epoch"]
         == json.loads((report / "report.json").read_text())["chosen_epoch"]
     )
+
+
+def test_the_report_says_how_often_every_row_was_trained(curated, tiny_moe, tmp_path):
+    _, _, report = run(curated, tiny_moe, tmp_path / "out")
+
+    uses = read_table(report / USES_FILE, DemonstrationUse)
+
+    training, validation = split_validation(40, SETTINGS.seed)
+    chosen = facts(report)["chosen_epoch"]
+    expected = dict.fromkeys(training, chosen) | dict.fromkeys(validation, 0)
+    assert [(f"d/reasoning/{n}", expected[n]) for n in range(40)] == [
+        (use.id, use.epochs) for use in uses
+    ]
 
 
 def test_the_same_seed_writes_the_same_model(curated, tiny_moe, tmp_path):
