@@ -117,6 +117,7 @@ bench-rl: $(STAMP) ## one RL step against TRL's GRPOTrainer, on the same model a
 	$(BIN)/python -m tasks.benchmarks.rl_step $(ARGS)
 
 # SEEDS and VARIANTS select the runs: make ablation SEEDS=1 VARIANTS=gspo,zv_off
+# Losses by how far off-policy their updates are: make ablation VARIANTS=clip ARGS="--max_tokens 50000"
 SEEDS ?= 3
 VARIANTS ?=
 

@@ -54,7 +54,12 @@ class LossSettings(Settings):
         default=(),
         description="ESPO groups by these entropies in nats, ascending; empty = by share",
     )
-    clip_scale: float = Field(default=0.02, gt=0.0, description="alpha of eq. 8, ESPO: 0.02")
+    clip_scale: float = Field(
+        default=0.02,
+        ge=0.0,
+        description="alpha of eq. 8, ESPO: 0.02; 0 = widths relative to the step's entropy, from "
+        "clip_low and clip_high",
+    )
     clip_floor: float = Field(
         default=0.0, ge=0.0, description="smallest half-width of the clip range"
     )
@@ -280,11 +285,11 @@ class RLSettings(Settings):
         return self
 
 
-_CLIPPED_BY_WIDTH = (PolicyLoss.GSPO, PolicyLoss.GRPO, PolicyLoss.DR_GRPO, PolicyLoss.DAPO)
+_CLIPPED_BY_WIDTH = tuple(kind for kind in PolicyLoss if kind is not PolicyLoss.CISPO)
 _LOSSES_WITH = dict.fromkeys(
     ("high_entropy_share", "entropy_edges", "clip_scale", "clip_floor", "ratio", "drop_low"),
     (PolicyLoss.ESPO,),
-) | {"clip_low": _CLIPPED_BY_WIDTH, "clip_high": (*_CLIPPED_BY_WIDTH, PolicyLoss.CISPO)}
+) | {"clip_low": _CLIPPED_BY_WIDTH}
 """Fields of LossSettings that not every loss reads."""
 
 
@@ -299,6 +304,9 @@ def without_effect(settings: RLSettings) -> list[str]:
         for name, kinds in _LOSSES_WITH.items()
         if loss.kind not in kinds
     }
+    if loss.kind is PolicyLoss.ESPO and loss.clip_scale:
+        for name in ("clip_low", "clip_high"):
+            reasons[f"loss.{name}"] = "loss.clip_scale sets ESPO's widths; 0 reads it"
     if loss.entropy_edges:
         reasons.setdefault("loss.high_entropy_share", "loss.entropy_edges replaces it")
     if not loss.budget_per_response:

@@ -97,7 +97,7 @@ def settings_with(**changes) -> RLSettings:
     [
         (
             {"loss": {"kind": "espo", "clip_high": 0.4}},
-            "loss.clip_high 0.4 has no effect: loss.kind 'espo' does not read it",
+            "loss.clip_high 0.4 has no effect: loss.clip_scale sets ESPO's widths; 0 reads it",
         ),
         (
             {"loss": {"kind": "grpo", "drop_low": True}},

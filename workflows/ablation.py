@@ -8,6 +8,9 @@ study that was stopped goes on. Seeds and variants shape the graph, so they are 
 made:
 
     EACHPROMPT_SEEDS=1 EACHPROMPT_VARIANTS=gspo,zv_off pyflyte run workflows/ablation.py ablation
+
+The variants `clip` are a scan of the policy losses with 1, 4 and 8 updates per step, on rollouts of
+the newest policy and of one two versions older.
 """
 
 from data_schemas import presets

@@ -110,13 +110,12 @@ def report_of(
         DataError: a cell is missing, or two held-out evaluations used different problems.
     """
     by_name = {item.name: [c for c in cells if c.variant == item.name] for item in variants}
-    seeds = tuple(cell.seed for cell in by_name[NOTHING_OFF])
+    first = variants[0].name
+    seeds = tuple(cell.seed for cell in by_name[first])
     problems = set(cells[0].accuracy)
     for name, found in by_name.items():
         if seeds != tuple(cell.seed for cell in found):
-            raise DataError(
-                f"the variant {name!r} does not have the seeds {seeds} of {NOTHING_OFF!r}"
-            )
+            raise DataError(f"the variant {name!r} does not have the seeds {seeds} of {first!r}")
         if any(set(cell.accuracy) != problems for cell in found):
             raise DataError(
                 f"the held-out evaluations of {name!r} used different problems than the others"

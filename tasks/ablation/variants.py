@@ -45,6 +45,7 @@ _GSPO = {"kind": "gspo", "clip_low": 3e-4, "clip_high": 4e-4}
 _GRPO = {"kind": "grpo", "clip_low": 0.2, "clip_high": 0.2}
 _DAPO = {"kind": "dapo", "clip_low": 0.2, "clip_high": 0.28}
 _CISPO = {"kind": "cispo", "clip_high": 4.0}  # the cap is 5
+_RELATIVE = {"clip_scale": 0.0, "clip_low": 0.2, "clip_high": 0.2}
 _BF16 = {"precision": "bf16"}
 _ZERO_VARIANCE_OFF = {
     "skip_above": 1.0,
@@ -97,25 +98,52 @@ VARIANTS = (
     Variant("skip_0.2", "skipped from 0.2 on", {"zero_variance": {"skip_above": 0.2}}),
 )
 
+_LOSSES = {"espo": {}, "espo_relative": _RELATIVE, "grpo": _GRPO, "dapo": _DAPO, "gspo": _GSPO}
+_LOSSES |= {"cispo": _CISPO}
+SCAN_PROMPTS = 12
+"""Half of the default: twice the steps for the same tokens."""
+SCAN = tuple(
+    Variant(
+        f"{name}_{updates}x{staleness}",
+        f"{updates} updates per step, rollouts {staleness} versions behind",
+        {
+            "loss": loss,
+            "num_mini_batches": updates,
+            "engines": {"staleness": staleness},
+            "prompts_per_step": SCAN_PROMPTS,
+        },
+        against=f"espo_{updates}x{staleness}",
+    )
+    for updates in (1, 4, 8)
+    for staleness in (0, 2)
+    for name, loss in _LOSSES.items()
+)
+"""Policy losses by how far off-policy their updates are; `clip` selects all of them."""
+
 
 def select_variants(names: str) -> tuple[Variant, ...]:
-    """Select variants by name, in the order of the table; all of them for ''.
+    """Select variants by name, in the order of the tables; all of VARIANTS for ''.
 
     Args:
-        names: comma-separated names; the variants they are compared with are added.
+        names: comma-separated names, 'clip' for all of SCAN; the variants they are compared with
+            are added.
 
     Raises:
         SettingsError: there is no such variant.
     """
     if not names.strip():
         return VARIANTS
-    by_name = {variant.name: variant for variant in VARIANTS}
+    by_name = {variant.name: variant for variant in (*VARIANTS, *SCAN)}
     wanted = {name.strip() for name in names.split(",")}
+    if "clip" in wanted:
+        wanted = wanted - {"clip"} | {variant.name for variant in SCAN}
     unknown = sorted(wanted - by_name.keys())
     if unknown:
         raise SettingsError(f"there is no variant {unknown[0]!r}; choose from {', '.join(by_name)}")
-    wanted |= {by_name[name].against for name in wanted} | {"full"}
-    return tuple(variant for variant in VARIANTS if variant.name in wanted)
+    wanted |= {by_name[name].against for name in wanted}
+    if wanted & {variant.name for variant in VARIANTS}:
+        wanted.add("full")
+    return tuple(variant for name, variant in by_name.items() if name in wanted)
 
 
 def phase_of(settings: PipelineSettings, name: str, seed: int) -> RLSettings:

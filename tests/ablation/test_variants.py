@@ -4,6 +4,7 @@ from data_schemas.prompts import Domain
 from data_schemas.settings import PipelineSettings, RLSettings
 from tasks.ablation.variants import (
     MAX_ABSTAINED,
+    SCAN,
     SKIP_ABOVE,
     VARIANTS,
     Variant,
@@ -79,10 +80,33 @@ def test_every_stage_that_is_switched_off_alone_is_off_in_zv_off():
     assert together == {name: value for one in single for name, value in one.items()}
 
 
+@pytest.mark.parametrize("variant", SCAN, ids=lambda variant: variant.name)
+def test_the_scan_compares_losses_that_are_equally_off_policy(variant):
+    mine, other = (
+        phase_of(PipelineSettings(), name, 1) for name in (variant.name, variant.against)
+    )
+
+    assert mine.model_copy(update={"loss": other.loss}) == other
+    assert f"{mine.num_mini_batches}x{mine.engines.staleness}" == variant.name.rpartition("_")[2]
+    assert (mine.loss == other.loss) == (variant.name == variant.against)
+
+
+def test_the_scan_has_every_loss_at_every_distance_and_only_the_paper_uses_eq_8():
+    kinds = {phase_of(PipelineSettings(), v.name, 0).loss.kind for v in SCAN}
+
+    assert 6 * 6 == len({variant.name for variant in SCAN})
+    assert {"espo", "grpo", "dapo", "gspo", "cispo"} == kinds
+    assert 0.02 == phase_of(PipelineSettings(), "espo_4x0", 0).loss.clip_scale
+    assert 0.0 == phase_of(PipelineSettings(), "espo_relative_4x0", 0).loss.clip_scale
+
+
 def test_chosen_variants_bring_their_rivals_and_keep_the_order():
     assert NAMES == [variant.name for variant in select_variants(" ")]
     assert ["full", "bf16_r3", "bf16_r2"] == [
         variant.name for variant in select_variants("bf16_r2")
     ]
+    assert SCAN == select_variants("clip")
+    assert ["espo_8x2", "gspo_8x2"] == [v.name for v in select_variants("gspo_8x2")]
+    assert ["full", "espo_4x0"] == [v.name for v in select_variants("full,espo_4x0")]
     with pytest.raises(SettingsError, match="no variant 'gsop'; choose from full, "):
         select_variants("gspo,gsop")

@@ -19,9 +19,9 @@ GSPO_TOKEN = RatioMode.GSPO_TOKEN
 
 
 def espo_plan(entropy=ENTROPY, mask=ALL, *, share=0.4, edges=(), **changes):
-    settings = {"vocabulary": 8, "clip_scale": 0.1} | changes
-    groups = espo.entropy_groups(entropy, mask, share=share, edges=edges)
-    return espo.plan(entropy, groups, mask, **settings)
+    chosen = {"high_entropy_share": share, "entropy_edges": edges, "clip_scale": 0.1} | changes
+    vocabulary = chosen.pop("vocabulary", 8)
+    return espo.plan(entropy, mask, LossSettings(**chosen), vocabulary=vocabulary)
 
 
 def objective_and_gradient(plan: Plan, gap, advantage, mode=GSPO_TOKEN):
@@ -75,6 +75,76 @@ def test_the_clip_range_has_the_papers_scale_at_full_vocabulary(row):
     )
 
     assert row["eps"] == pytest.approx(float(plan.clip_low_NT[0, 0]))
+
+
+def test_relative_widths_give_the_worked_numbers():
+    # Groups of 2 and 3 tokens; mean entropies 1.4 and 0.35 / 3, of the step 0.63.
+    plan = espo_plan(clip_scale=0.0, clip_low=0.2, clip_high=0.3)
+
+    high, low = 1.4 / 0.63 / math.sqrt(2), 0.35 / 3 / 0.63 / math.sqrt(3)
+    expected = [high, low, low, high, low]
+    assert [0.2 * width for width in expected] == pytest.approx(plan.clip_low_NT[0].tolist())
+    assert [0.3 * width for width in expected] == pytest.approx(plan.clip_high_NT[0].tolist())
+    assert (0.314270, 0.021383) == pytest.approx((0.2 * high, 0.2 * low), rel=1e-4)
+
+
+@pytest.mark.parametrize("vocabulary", [2, 768, 151_936])
+@pytest.mark.parametrize("level", [0.05, 1.0, 20.0])
+def test_relative_widths_depend_neither_on_the_vocabulary_nor_on_the_level_of_entropy(
+    vocabulary, level
+):
+    expected = espo_plan(clip_scale=0.0)
+
+    plan = espo_plan(level * ENTROPY, clip_scale=0.0, vocabulary=vocabulary)
+
+    assert torch.equal(expected.groups_NT, plan.groups_NT)
+    assert torch.allclose(expected.clip_low_NT, plan.clip_low_NT)
+    assert torch.allclose(expected.clip_high_NT, plan.clip_high_NT)
+
+
+def test_relative_widths_of_a_group_four_times_as_long_are_half_as_wide():
+    short, long = (
+        espo_plan(torch.full((1, num), 0.7), torch.ones(1, num, dtype=torch.bool), clip_scale=0.0)
+        for num in (25, 100)
+    )
+
+    assert 0.2 / 5 == pytest.approx(float(short.clip_low_NT[0, 0]))
+    assert 0.2 / 10 == pytest.approx(float(long.clip_low_NT[0, 0]))
+
+
+@pytest.mark.parametrize("length", [1, 16, 256])
+def test_relative_widths_clip_the_same_share_of_independent_tokens_at_every_length(length):
+    """As many groups are clipped as GRPO clips tokens, where eq. 8 clips more the shorter."""
+    draws = torch.Generator().manual_seed(length)
+    gap = 0.01 * torch.randn(4096, length, generator=draws)
+    entropy, mask = torch.full_like(gap, 0.3), torch.ones_like(gap, dtype=torch.bool)
+    plan = espo_plan(entropy, mask, clip_scale=0.0, clip_low=0.01, clip_high=0.01)
+
+    _, _, clipped = objective_and_gradient(plan, gap, 1.0)
+
+    # Deviation and width are both 0.01: one tail of a normal distribution, beyond one deviation.
+    assert 0.159 == pytest.approx(float(clipped[:, 0].float().mean()), abs=0.02)
+
+
+def test_relative_widths_of_one_token_per_group_are_those_of_grpo():
+    entropy = torch.full((1, 1), 0.4, dtype=torch.float64)
+    one = torch.ones(1, 1, dtype=torch.bool)
+    plan, other = (
+        espo_plan(entropy, one, clip_scale=0.0),
+        grpo.plan(one, clip_low=0.2, clip_high=0.28),
+    )
+
+    assert torch.allclose(other.clip_low_NT, plan.clip_low_NT.float())
+    assert torch.allclose(other.clip_high_NT, plan.clip_high_NT.float())
+
+
+def test_a_step_without_entropy_has_widths_of_zero_or_of_the_floor():
+    nothing, floor = (
+        espo_plan(0.0 * ENTROPY, clip_scale=0.0, clip_floor=floor) for floor in (0.0, 0.01)
+    )
+
+    assert [0.0] * 5 == nothing.clip_low_NT[0].tolist()
+    assert [0.01] * 5 == pytest.approx(floor.clip_high_NT[0].tolist())
 
 
 def test_equal_entropies_make_espo_gspo_with_one_group():

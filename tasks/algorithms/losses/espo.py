@@ -4,6 +4,14 @@ Source: arXiv 2512.00499 v2, eq. 5 to 11; used in CompassMax-V3-Thinking.
 Differs: the paper does not give eq. 7's ranges. The default is two groups by an entropy quantile,
 with the share of the high group from the ablation (0.2); alternatively, ranges between given
 edges. Eq. 8 is read as alpha * mean entropy / ln|V| (the printed equation lacks a sum sign).
+
+Widths relative to the step (`clip_scale` 0, [I]): eq. 8 depends on the vocabulary and on the level
+of the entropies. The group ratio that it bounds is a mean over the tokens of the group, so it
+spreads less the longer the group is: an alpha that fits groups of thousands of tokens clips most
+of the groups of twenty. Here the half-width is the clip range of one token (GRPO's), times mean
+entropy of the group / mean entropy of the step, divided by sqrt(tokens of the group), because a
+mean of n independent log-ratios spreads 1 / sqrt(n) as far as one of them. As in eq. 8, groups of
+higher entropy may move further.
 Letters: N sequences, T tokens, K groups.
 """
 
@@ -11,6 +19,7 @@ import math
 
 import torch
 
+from data_schemas.rl_settings import LossSettings
 from tasks.algorithms.losses.surrogate import Plan, group_means
 
 LOW, HIGH = 0, 1
@@ -52,15 +61,38 @@ def entropy_groups(
     return high_entropy_mask(entropy_NT, mask_NT, share=share).long()  # LOW or HIGH
 
 
+def eq8_widths(
+    mean_entropy_NT: torch.Tensor, *, clip_scale: float, vocabulary: int
+) -> torch.Tensor:
+    """Half-width of every token's group by eq. 8.
+
+    Args:
+        mean_entropy_NT: of the token's group, nats.
+        clip_scale: alpha.
+        vocabulary: |V|; ln|V| is the largest entropy.
+    """
+    return clip_scale * mean_entropy_NT / math.log(vocabulary)
+
+
+def relative_widths(
+    mean_entropy_NT: torch.Tensor, sizes_NT: torch.Tensor, step_entropy: float
+) -> torch.Tensor:
+    """Half-width of every token's group, in clip ranges of a single token.
+
+    It does not change with the vocabulary, nor if all entropies are multiplied by the same number.
+
+    Args:
+        mean_entropy_NT: of the token's group, nats.
+        sizes_NT: tokens of the token's group, at least 1.
+        step_entropy: mean over the step's tokens, nats; 0 gives widths of 0.
+    """
+    if step_entropy == 0.0:
+        return torch.zeros_like(mean_entropy_NT)
+    return mean_entropy_NT / step_entropy / sizes_NT.to(mean_entropy_NT.dtype).sqrt()
+
+
 def plan(
-    entropy_NT: torch.Tensor,
-    groups_NT: torch.Tensor,
-    mask_NT: torch.Tensor,
-    *,
-    vocabulary: int,
-    clip_scale: float,
-    clip_floor: float = 0.0,
-    drop_low: bool = False,
+    entropy_NT: torch.Tensor, mask_NT: torch.Tensor, settings: LossSettings, *, vocabulary: int
 ) -> Plan:
     """Compute groups, weights and clip ranges from pi_old's entropies.
 
@@ -68,21 +100,35 @@ def plan(
     high-entropy token weighs four times a low one.
 
     Args:
-        entropy_NT: full-vocabulary entropy under pi_old, nats.
-        groups_NT: from `entropy_groups`.
+        entropy_NT: full-vocabulary entropy under pi_old, nats; of all rows of the step.
         mask_NT: response tokens; a sequence without any gets no weight.
-        clip_scale: alpha of eq. 8.
-        clip_floor: smallest half-width; 0 freezes zero-entropy groups off-policy.
-        drop_low: do not train the lowest range; with edges, a sequence without a token
+        settings: `clip_scale` > 0: eq. 8; 0: relative to the step, from `clip_low` and `clip_high`.
+            `clip_floor` is the smallest half-width; 0 freezes zero-entropy groups off-policy.
+            `drop_low` does not train the lowest range; with edges, a sequence without a token
             above the first edge then gets no weight.
+        vocabulary: |V|; only eq. 8 depends on it.
     """
-    trained_NT = mask_NT & (groups_NT > LOW) if drop_low else mask_NT
+    groups_NT = entropy_groups(
+        entropy_NT, mask_NT, share=settings.high_entropy_share, edges=settings.entropy_edges
+    )
+    trained_NT = mask_NT & (groups_NT > LOW) if settings.drop_low else mask_NT
     num_ranges = int(groups_NT.max()) + 1 if groups_NT.numel() else 1
     sizes_NK = torch.zeros(len(mask_NT), num_ranges, dtype=torch.int64)
     sizes_NK.scatter_add_(1, groups_NT, trained_NT.long())
     num_groups_N1 = (sizes_NK > 0).sum(dim=1, keepdim=True).clamp(min=1)
     size_NT = sizes_NK.gather(1, groups_NT).clamp(min=1)
-    weights_NT = trained_NT / (num_groups_N1 * size_NT)
-    width_NT = clip_scale * group_means(entropy_NT, groups_NT, trained_NT) / math.log(vocabulary)
-    clip_NT = width_NT.clamp(min=clip_floor) * trained_NT
-    return Plan(groups_NT, weights_NT, clip_NT, clip_NT)
+    mean_NT = group_means(entropy_NT, groups_NT, trained_NT)
+    if settings.clip_scale > 0.0:
+        low_NT = high_NT = eq8_widths(
+            mean_NT, clip_scale=settings.clip_scale, vocabulary=vocabulary
+        )
+    else:
+        step_entropy = float(entropy_NT[mask_NT].mean()) if mask_NT.any() else 0.0
+        width_NT = relative_widths(mean_NT, size_NT, step_entropy)
+        low_NT, high_NT = settings.clip_low * width_NT, settings.clip_high * width_NT
+    return Plan(
+        groups_NT=groups_NT,
+        weights_NT=trained_NT / (num_groups_N1 * size_NT),
+        clip_low_NT=low_NT.clamp(min=settings.clip_floor) * trained_NT,
+        clip_high_NT=high_NT.clamp(min=settings.clip_floor) * trained_NT,
+    )

@@ -81,21 +81,7 @@ def _plan(
     ranges = {"clip_low": settings.clip_low, "clip_high": settings.clip_high}
     match settings.kind:
         case PolicyLoss.ESPO:
-            groups_NT = espo.entropy_groups(
-                entropy_NT,
-                mask_NT,
-                share=settings.high_entropy_share,
-                edges=settings.entropy_edges,
-            )
-            return espo.plan(
-                entropy_NT,
-                groups_NT,
-                mask_NT,
-                vocabulary=vocabulary,
-                clip_scale=settings.clip_scale,
-                clip_floor=settings.clip_floor,
-                drop_low=settings.drop_low,
-            )
+            return espo.plan(entropy_NT, mask_NT, settings, vocabulary=vocabulary)
         case PolicyLoss.GSPO:
             return gspo.plan(mask_NT, **ranges)
         case PolicyLoss.GRPO:

@@ -68,11 +68,14 @@ def policy_metrics(
     mask_NT = batch.tokens.response_NT
     tokens = sum(result["tokens"] for result in losses)
     count = max(1, len(losses))
+    last = losses[-1] if losses else {"clipped_tokens": 0.0, "tokens": 0.0}
     return {
         "policy/entropy_nats": float(old.entropy_NT[mask_NT].mean()) if mask_NT.any() else 0.0,
         "policy/loss": sum(result["loss"] for result in losses) / count,
         "policy/grad_norm": sum(result["grad_norm"] for result in losses) / count,
         "policy/clip_share": sum(result["clipped_tokens"] for result in losses) / max(1.0, tokens),
+        # The first update is on-policy and clips nothing; the last one is the furthest from it.
+        "policy/clip_share_last": last["clipped_tokens"] / max(1.0, last["tokens"]),
         "policy/trained_sequences": float(len(batch.owners)),
         "policy/trained_tokens": float(tokens),
         # To the phase's start model; 0 if the loss has no KL term.
