@@ -68,7 +68,7 @@ $(error make $(OWN_SETTINGS) passes settings of its own (see make -n), and only 
 	read: put their groups into yours, and call pyflyte or make run without ENGINES=real)
 endif
 
-.PHONY: help run test test-engines lint seeds recipe real ablation bench-rewards bench-rl examine audit budget mismatch drift bench-engines settings lock clean
+.PHONY: help run test test-engines lint seeds recipe real ablation bench-rewards bench-rl examine audit budget mismatch drift bench-engines data settings lock clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 22
@@ -143,6 +143,9 @@ drift: $(CHOSEN_STAMP) ## the same over 50 steps of RL, as a table and a figure;
 
 bench-engines: $(STAMP) ## vLLM, Megatron-core, the embedded engines and generate compared
 	$(if $(wildcard $(ENGINES_VENV)/bin/python),$(ENGINES_VENV)/bin,$(BIN))/python -m tasks.benchmarks.engines $(ARGS)
+
+data: $(STAMP) ## every adapter and mapping of raw rows, with the columns each needs
+	$(BIN)/python -m tasks.curation.listing
 
 settings: $(STAMP) ## every setting with its value, limits, unit and source; PRESET=single_node
 	$(BIN)/python -m tasks.intake.listing $(PRESET)

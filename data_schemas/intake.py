@@ -6,6 +6,7 @@ from typing import Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from data_schemas.artifacts import DatasetRef
+from data_schemas.mapping import ColumnMapping
 from data_schemas.rl_settings import RLSettings
 
 
@@ -18,6 +19,7 @@ class InboxFile(BaseModel):
     uri: str = Field(description="absolute path or s3://bucket/key")
     bytes: int = Field(ge=0)
     fingerprint: str = Field(description="of the content: sha256, or the ETag of S3")
+    mapping: ColumnMapping | None = Field(default=None, description="that reads its rows")
     refusals: int = Field(default=0, ge=0, description="refused models it was part of")
 
 

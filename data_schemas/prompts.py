@@ -54,3 +54,13 @@ class Problem(BaseModel):
     def prompt_text(self) -> str:
         """All turns in one string, for duplicate and contamination checks."""
         return "\n".join(message.content for message in self.messages)
+
+
+class Facet(BaseModel):
+    """A property of a problem that is not part of its prompt; drift is measured on it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    problem: str = Field(description="id")
+    name: str = Field(description="category, brand, price ...")
+    value: str

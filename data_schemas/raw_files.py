@@ -2,18 +2,23 @@
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from data_schemas.mapping import ColumnMapping
+
 
 class RawFile(BaseModel):
     """One raw file as it was when it was ingested; an entry of raw_files.json."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    adapter: str = Field(description="a key of tasks.curation.sources.ADAPTERS")
+    adapter: str = Field(description="a key of tasks.curation.sources.ADAPTERS, or a mapping")
     uri: str = Field(description="absolute path, or relative to the folder of raw_files.json")
     sha256: str
     bytes: int = Field(ge=0)
     limit: int = Field(ge=0, description="first rows of its source to read, 0 = all")
     source: int = Field(ge=0, description="position of its source in CurationSettings.sources")
+    mapping: ColumnMapping | None = Field(
+        default=None, description="that reads the rows instead of an adapter of that name"
+    )
 
 
 class RowPlace(BaseModel):

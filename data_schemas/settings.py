@@ -19,7 +19,9 @@ from data_schemas.rl_settings import JudgeSettings, RLSettings
 class Source(Settings):
     """One source of raw rows."""
 
-    adapter: str = Field(description="a key of tasks.curation.sources.ADAPTERS")
+    adapter: str = Field(
+        description="a key of tasks.curation.sources.ADAPTERS, or a mapping file (.yaml, .json)"
+    )
     path: str = Field(
         default="", description="file or folder; empty for the generated sample world"
     )

@@ -82,7 +82,8 @@ def prdect_id(row: RawRow) -> list[Item]:
         source="prdect_id",
         source_row=row.source_row,
     )
-    return [Item(problem, name), Item(_imitate(problem, category), name)]
+    facets = {"category": category, "price": str(row.fields.get("Price", ""))}
+    return [Item(problem, name, facets=facets), Item(_imitate(problem, category), name)]
 
 
 def _attributes(source: str, row: RawRow) -> list[Item]:
@@ -102,8 +103,12 @@ def _attributes(source: str, row: RawRow) -> list[Item]:
         source=source,
         source_row=row.source_row,
     )
+    facets = {
+        "category": str(row.fields.get("category", "")),
+        "brand": fields.get("Brand Name", ""),
+    }
     return [
-        Item(problem, title),
+        Item(problem, title, facets=facets),
         Item(_imitate(problem, json.dumps(fields, ensure_ascii=False)), title),
     ]
 

@@ -2,13 +2,16 @@
 
 import json
 
-from data_schemas.demonstrations import Demonstration
+from data_schemas.demonstrations import Demonstration, Parent
 from data_schemas.prompts import Domain, Message, Problem, Role
 from tasks.curation import sample_world
 from tasks.curation.items import Item
 from tasks.curation.rows import BadRow, RawRow
+from tasks.curation.thoughts import as_response, thought_of
 from tasks.store.files import canonical_json
 
+_REASONING = (Domain.MATHS, Domain.CODE, Domain.INSTRUCTION)
+"""Domains whose demonstrations teach the reasoning parent, unless a row says otherwise."""
 _M_IFEVAL_LANGUAGES = ("es", "fr", "ja")
 
 
@@ -59,13 +62,14 @@ def _instructions(row: RawRow, source: str, language: str, prefix: str) -> list[
 
 
 def prompt_jsonl(row: RawRow) -> list[Item]:
-    """Read a row that has the fields of Problem or, with a `response`, of Demonstration.
+    """Read a row that has the fields of Problem, of Demonstration, or of both.
 
-    `prompt` may stand for `messages` with one turn of the user, and `answer` may be a JSON object.
-    Cells of a CSV file are text: an empty one counts as missing, and `messages` is JSON.
-    `source` and `source_row` are always overwritten: a row cannot declare its own origin.
+    `prompt` may stand for `messages` with one turn of the user, `answer` may be a JSON object, and
+    `reasoning` is the thought in front of `response`. `parent` may be left out. Cells of a CSV
+    file are text: an empty one counts as missing, and `messages` is JSON. `source` and `source_row`
+    are always overwritten: a row cannot declare its own origin.
     """
-    fields = {name: value for name, value in row.fields.items() if value != ""}
+    fields = {name: value for name, value in row.fields.items() if value not in ("", None)}
     key = fields.get("id", row.key)
     if "prompt" in fields and "messages" not in fields:
         fields["messages"] = [{"role": "user", "content": fields.pop("prompt")}]
@@ -76,14 +80,32 @@ def prompt_jsonl(row: RawRow) -> list[Item]:
         "source": "prompt_jsonl",
         "source_row": row.source_row,
     }
-    if "response" in fields:
-        demonstration = Demonstration.model_validate(fields)
-        return [Item(demonstration, demonstration.prompt_text)]
-    answer = fields.get("answer")
-    if not isinstance(answer, str):
-        fields["answer"] = canonical_json(answer).decode()
-    problem = Problem.model_validate(fields)
-    return [Item(problem, problem.prompt_text)]
+    items: list[Item] = []
+    shown = {name: fields.pop(name) for name in _SHOWN if name in fields}
+    if not shown or "verifier" in fields or "answer" in fields:
+        answer = fields.get("answer")
+        if not isinstance(answer, str):
+            fields["answer"] = canonical_json(answer).decode()
+        problem = Problem.model_validate(fields)
+        items.append(Item(problem, problem.prompt_text))
+    if shown:
+        asked = {name: value for name, value in fields.items() if name not in _VERIFIED}
+        demonstration = Demonstration.model_validate(asked | _response(shown, fields.get("domain")))
+        items.append(Item(demonstration, demonstration.prompt_text))
+    return items
+
+
+_SHOWN = ("response", "reasoning", "parent")
+_VERIFIED = ("verifier", "answer", "level")
+
+
+def _response(shown: dict[str, object], domain: object) -> dict[str, object]:
+    """Return the fields that only a demonstration has."""
+    default = Parent.REASONING if domain in _REASONING else Parent.COMMERCE
+    response, reasoning = shown.get("response"), shown.get("reasoning")
+    if isinstance(response, str):
+        response = as_response(response if reasoning is None else thought_of(reasoning, response))
+    return {"parent": shown.get("parent", default), "response": response}
 
 
 def sample(row: RawRow) -> list[Item]:

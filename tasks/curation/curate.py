@@ -8,13 +8,13 @@ equals the number kept plus the number dropped plus the number quarantined.
 import json
 import logging
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from data_schemas.arrow import read_table, write_columns, write_table
-from data_schemas.curated import DEMONSTRATIONS, HELD_OUT, PROBLEMS, QUARANTINE, ROWS
+from data_schemas.curated import DEMONSTRATIONS, FACETS, HELD_OUT, PROBLEMS, QUARANTINE, ROWS
 from data_schemas.demonstrations import Demonstration
-from data_schemas.prompts import Problem
+from data_schemas.prompts import Facet, Problem
 from data_schemas.quarantine import Outcome, Quarantined
 from data_schemas.raw_files import RawFile, RowPlace
 from data_schemas.settings import CurationSettings
@@ -61,6 +61,8 @@ def curate(
 ) -> dict[str, float | int | str]:
     """Write problems, demonstrations, held-out suites, refusals and the report to `out`.
 
+    What sources say of their problems besides (`Item.facets`) is in facets.parquet, if anything is.
+
     Args:
         settings: limits and seeds. Sources are those listed in `raw`.
         raw: folder that `ingest` wrote.
@@ -103,6 +105,8 @@ def curate(
     write_table(out / DEMONSTRATIONS, Demonstration, demonstrations)
     write_table(out / HELD_OUT, Problem, held_out_problems)
     write_table(out / QUARANTINE, Quarantined, refused)
+    if facets := list(_facets([*items, *suites])):
+        write_table(out / FACETS, Facet, facets)
     totals = {
         "rows": sum(rows.values()),
         "items": sum(read.values()),
@@ -140,7 +144,7 @@ def _read(
     of_source: Counter[int] = Counter()
     places: dict[str, list[object]] = {name: [] for name in RowPlace.model_fields}
     for file in listed:
-        read = read_file(file.adapter, file.source, locate(raw, file))
+        read = read_file(file.adapter, file.source, locate(raw, file), file.mapping)
         for number, row in enumerate(progress(read, f"reading {file.adapter}"), start=1):
             if file.limit and of_source[file.source] >= file.limit:
                 break
@@ -156,6 +160,13 @@ def _read(
                 items += row
     write_columns(out / ROWS, RowPlace, places)
     return items, refused, rows
+
+
+def _facets(items: Sequence[Item]) -> Iterator[Facet]:
+    for item in items:
+        for name, value in item.facets.items():
+            if value and isinstance(item.record, Problem):
+                yield Facet(problem=item.record.id, name=name, value=value)
 
 
 def _count_source(

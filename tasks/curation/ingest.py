@@ -12,13 +12,16 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from data_schemas.mapping import ColumnMapping
 from data_schemas.raw_files import RawFile
 from data_schemas.settings import Source
 from tasks.curation import sample_world
 from tasks.curation.rows import SUFFIXES, check_readable
-from tasks.curation.sources import ADAPTERS
+from tasks.curation.sources import ADAPTERS, EVERY_FILE
 from tasks.errors import DataError, SettingsError, TamperError
+from tasks.interchange.mapping_file import mapping_of, shipped_mappings
 from tasks.platform.progress import progress
+from tasks.rewards.table import VERIFIERS
 from tasks.store.files import canonical_json, sha256_file, write_bytes
 
 RAW_FILES = "raw_files.json"
@@ -34,6 +37,7 @@ class _FoundFile:
     limit: int
     path: Path
     uri: str
+    mapping: ColumnMapping | None = None
 
 
 def ingest(sources: Sequence[Source], seed: int, out: Path) -> dict[str, float | int | str]:
@@ -63,15 +67,21 @@ def ingest(sources: Sequence[Source], seed: int, out: Path) -> dict[str, float |
             bytes=file.path.stat().st_size,
             limit=file.limit,
             source=file.source,
+            mapping=file.mapping,
         )
         for file in progress(found, "hashing raw files")
     ]
-    write_bytes(out / RAW_FILES, canonical_json([entry.model_dump() for entry in entries]))
+    write_bytes(out / RAW_FILES, canonical_json(dump(entries)))
     return {
         "sources": len(sources),
         "files": len(entries),
         "bytes": sum(entry.bytes for entry in entries),
     }
+
+
+def dump(entries: Sequence[RawFile]) -> list[dict[str, object]]:
+    """Return the entries of raw_files.json."""
+    return [entry.model_dump(mode="json", exclude_none=True) for entry in entries]
 
 
 def raw_files(raw: Path) -> list[RawFile]:
@@ -118,9 +128,13 @@ def check_raw_files(raw: Path) -> list[RawFile]:
 def _find(position: int, source: Source) -> list[_FoundFile] | None:
     """Return the files of a source; None if it is generated."""
     field = f"curation.sources[{position}]"
-    if source.adapter not in ADAPTERS:
+    mapping = None if source.adapter in ADAPTERS else mapping_of(source.adapter)
+    if mapping is not None:
+        _check_mapping(mapping, f"{field}.adapter")
+    elif source.adapter not in ADAPTERS:
         raise SettingsError(
-            f"{field}.adapter is {source.adapter!r}. Use one of {', '.join(sorted(ADAPTERS))}."
+            f"{field}.adapter is {source.adapter!r}. Use one of {_known()}, or a mapping file "
+            "that ends in .yaml or .json."
         )
     if not source.path:
         if source.adapter == GENERATED:
@@ -131,7 +145,7 @@ def _find(position: int, source: Source) -> list[_FoundFile] | None:
         )
     path = Path(source.path).expanduser().resolve()
     if path.is_dir():
-        patterns = ADAPTERS[source.adapter].files
+        patterns = EVERY_FILE if mapping else ADAPTERS[source.adapter].files
         paths = sorted({file for pattern in patterns for file in path.glob(pattern)})
         wanted = " or ".join(patterns)
     else:
@@ -141,14 +155,34 @@ def _find(position: int, source: Source) -> list[_FoundFile] | None:
         raise SettingsError(
             f"{field}.path: {path} {'has no file' if path.is_dir() else 'is no folder or file'} "
             f"that adapter {source.adapter!r} reads ({wanted}). Correct the path. "
-            f"Adapters: {', '.join(sorted(ADAPTERS))}."
+            f"Adapters: {_known()}."
         )
     for file in paths:
         try:
             check_readable(file)
         except DataError as error:
             raise SettingsError(f"{field}.path: {error}") from error
-    return [_FoundFile(position, source.adapter, source.limit, file, str(file)) for file in paths]
+    name = mapping.name if mapping else source.adapter
+    return [_FoundFile(position, name, source.limit, file, str(file), mapping) for file in paths]
+
+
+def _check_mapping(mapping: ColumnMapping, where: str) -> None:
+    """Refuse a mapping that could be mistaken for an adapter, or whose problems nobody verifies.
+
+    Raises:
+        SettingsError: names the key.
+    """
+    if mapping.name in ADAPTERS:
+        raise SettingsError(f"{where}: mapping name {mapping.name!r} is that of an adapter")
+    if mapping.verifier and mapping.verifier not in VERIFIERS:
+        raise SettingsError(
+            f"{where}: mapping {mapping.name} has verifier {mapping.verifier!r}. Use one of "
+            f"{', '.join(sorted(VERIFIERS))}."
+        )
+
+
+def _known() -> str:
+    return ", ".join(sorted([*ADAPTERS, *shipped_mappings()]))
 
 
 def _list_generated(position: int, source: Source, out: Path) -> list[_FoundFile]:

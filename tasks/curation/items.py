@@ -4,7 +4,8 @@ An adapter wraps every raw row in the same instructions. Duplicates and leaks of
 prompts are therefore detected on the text of the row itself: `Item.content`.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from data_schemas.demonstrations import Demonstration
 from data_schemas.prompts import Problem
@@ -23,6 +24,8 @@ class Item:
     """Text of the row, without the instructions of the adapter."""
     source: int = 0
     """Position of its source in the settings: of two duplicates, the earlier source is kept."""
+    facets: Mapping[str, str] = field(default_factory=dict, hash=False)
+    """What a mapping file names besides, such as brand and price; only drift is measured on it."""
 
     @property
     def kind(self) -> ItemKind:

@@ -1,23 +1,29 @@
 """The table of adapters, and the function that reads one source.
 
 An adapter turns one raw row into problems and demonstrations, or refuses it with a
-reason. To add a source, write such a function and add one line to ADAPTERS.
+reason. A table needs no adapter but a mapping file (`data_schemas/mapping.py`). What no mapping can
+say is such a function and one line in ADAPTERS.
 """
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from pydantic import ValidationError
 
+from data_schemas.mapping import ColumnMapping
 from data_schemas.quarantine import Quarantined
 from tasks.curation.adapters_commerce import ae110k, oa_mine, prdect_id
 from tasks.curation.adapters_general import ifeval, m_ifeval, prompt_jsonl, sample
 from tasks.curation.adapters_reasoning import gsm8k, math_train, mbpp, mgsm
 from tasks.curation.adapters_tools import bfcl, toolrl_rlla
 from tasks.curation.items import Item, refuse_row
+from tasks.curation.mapped import read_mapped
 from tasks.curation.rows import SUFFIXES, BadRow, RawRow, UnreadableRow, read_rows
 from tasks.store.files import sha256_file
+
+EVERY_FILE = tuple(f"*{suffix}" for suffix in SUFFIXES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,30 +36,47 @@ class Adapter:
     Raises:
         BadRow: the row yields no item.
     """
-    files: tuple[str, ...] = tuple(f"*{suffix}" for suffix in SUFFIXES)
+    columns: tuple[str, ...]
+    """Without one of these a row is refused."""
+    files: tuple[str, ...] = EVERY_FILE
     """Patterns of the files that it reads in a folder."""
 
 
 ADAPTERS: dict[str, Adapter] = {
-    "sample_world": Adapter(sample, ("problems.jsonl", "demonstrations.jsonl")),
-    "prompt_jsonl": Adapter(prompt_jsonl),
-    "ae110k": Adapter(ae110k, ("ae-110k*.jsonl",)),
-    "oa_mine": Adapter(oa_mine, ("oa-mine*.jsonl",)),
-    "prdect_id": Adapter(prdect_id),
-    "gsm8k": Adapter(gsm8k),
-    "math_train": Adapter(math_train),
-    "mgsm": Adapter(mgsm),
-    "mbpp": Adapter(mbpp),
-    "bfcl": Adapter(bfcl),
-    "toolrl_rlla": Adapter(toolrl_rlla),
-    "ifeval": Adapter(ifeval),
-    "m_ifeval": Adapter(m_ifeval, ("??_input.jsonl",)),
+    "sample_world": Adapter(
+        sample, ("task", "language", "question"), ("problems.jsonl", "demonstrations.jsonl")
+    ),
+    "prompt_jsonl": Adapter(prompt_jsonl, ("domain", "language", "prompt")),
+    "ae110k": Adapter(ae110k, ("input", "target_scores"), ("ae-110k*.jsonl",)),
+    "oa_mine": Adapter(oa_mine, ("input", "target_scores"), ("oa-mine*.jsonl",)),
+    "prdect_id": Adapter(prdect_id, ("id", "Product Name", "Category")),
+    "gsm8k": Adapter(gsm8k, ("question", "answer")),
+    "math_train": Adapter(math_train, ("problem", "answer")),
+    "mgsm": Adapter(mgsm, ("question", "gold", "lang")),
+    "mbpp": Adapter(mbpp, ("text", "test_list")),
+    "bfcl": Adapter(bfcl, ("id", "question", "function")),
+    "toolrl_rlla": Adapter(toolrl_rlla, ("instruction", "input", "output")),
+    "ifeval": Adapter(ifeval, ("prompt", "instruction_id_list", "kwargs")),
+    "m_ifeval": Adapter(m_ifeval, ("prompt", "instruction_id_list", "kwargs"), ("??_input.jsonl",)),
 }
 
 
-def read_file(name: str, source: int, path: Path) -> Iterator[list[Item] | Quarantined]:
-    """Yield the items of every raw row in order, or the reason why there are none."""
-    if name not in ADAPTERS:
+def read_file(
+    name: str, source: int, path: Path, mapping: ColumnMapping | None = None
+) -> Iterator[list[Item] | Quarantined]:
+    """Yield the items of every raw row in order, or the reason why there are none.
+
+    Args:
+        name: of the adapter or the mapping.
+        source: position of the source in the settings.
+        path: of the file.
+        mapping: reads the rows instead of an adapter.
+    """
+    if mapping is not None:
+        read = partial(read_mapped, mapping)
+    elif name in ADAPTERS:
+        read = ADAPTERS[name].read
+    else:
         detail = f"{name!r} is not one of {', '.join(sorted(ADAPTERS))}"
         yield refuse_row(name, path.name, sha256_file(path), "unknown_adapter", detail)
         return
@@ -63,7 +86,7 @@ def read_file(name: str, source: int, path: Path) -> Iterator[list[Item] | Quara
             yield refuse_row(name, row.key, row.source_row, problem.reason, problem.detail)
             continue
         try:
-            items = ADAPTERS[name].read(row)
+            items = read(row)
         except BadRow as bad:
             yield refuse_row(name, row.key, row.source_row, bad.reason, bad.detail)
         except ValidationError as error:

@@ -3,6 +3,10 @@
 A file is not ready while it has the name of a partial upload, is empty, is open for writing on this
 machine, or is a part (`part-00000...`) in a folder without Hadoop's and Spark's mark `_SUCCESS`.
 Files and folders whose name begins with `.` or `_` are not data.
+
+A file `_mapping.yaml` (or `.yml`, `.json`) says how the rows of all files of its folder and below
+are read; the nearest one counts. It is part of what identifies a file: with a corrected mapping a
+file is new.
 """
 
 import errno
@@ -13,12 +17,17 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from data_schemas.intake import InboxFile
+from data_schemas.mapping import SUFFIXES, ColumnMapping
 from tasks.errors import DataError, SettingsError
-from tasks.store.interface import store_at
+from tasks.interchange.mapping_file import parse_mapping
+from tasks.store.interface import Store, store_at
 
 _PARTIAL = (".tmp", ".part", ".partial", ".crdownload", ".filepart", "~")
 """Names that tools give to what they are still writing."""
 _SUCCESS = "_SUCCESS"
+_MAPPINGS = tuple(f"_mapping{suffix}" for suffix in SUFFIXES)
+Mappings = Mapping[PurePosixPath, ColumnMapping | str]
+"""Folder -> its mapping, or why it cannot be used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +59,15 @@ def list_files(inbox: str) -> Listing:
     try:
         sizes = place.list_files()
         names = {name for name in sizes if not name.endswith("/")}  # S3's marks of folders
+        mappings = {
+            PurePosixPath(name).parent: _read_mapping(place, name)
+            for name in sorted(names)
+            if PurePosixPath(name).name in _MAPPINGS
+        }
         left = {
             name: reason
             for name in sorted(filter(_is_data, names))
-            if (reason := _not_ready(name, sizes, folder))
+            if (reason := _not_ready(name, sizes, folder) or _unmapped(name, mappings))
         }
         ready = sorted(name for name in names if _is_data(name) and name not in left)
         fingerprints = place.fingerprints(ready)
@@ -67,11 +81,36 @@ def list_files(inbox: str) -> Listing:
             uri=f"{place.uri}/{name}",
             bytes=sizes[name],
             fingerprint=fingerprints[name],
+            mapping=_nearest(name, mappings),
         )
         for name in ready
         if name in fingerprints
     )
     return Listing(files, left)
+
+
+def _read_mapping(place: Store, name: str) -> ColumnMapping | str:
+    """Read a mapping file, or return why it cannot be used."""
+    try:
+        return parse_mapping(place.read_bytes(name), name)
+    except (SettingsError, DataError) as error:
+        return str(error)
+
+
+def _nearest(key: str, mappings: Mappings) -> ColumnMapping | None:
+    found = _mapping_above(key, mappings)
+    assert not isinstance(found, str)  # such files are left
+    return found
+
+
+def _unmapped(key: str, mappings: Mappings) -> str:
+    found = _mapping_above(key, mappings)
+    return f"its mapping file cannot be used: {found}" if isinstance(found, str) else ""
+
+
+def _mapping_above(key: str, mappings: Mappings) -> ColumnMapping | str | None:
+    above = (mappings[folder] for folder in PurePosixPath(key).parents if folder in mappings)
+    return next(above, None)
 
 
 def _is_data(key: str) -> bool:

@@ -15,10 +15,12 @@ from pathlib import Path, PurePosixPath
 
 from data_schemas.arrow import read_table
 from data_schemas.intake import Counted, InboxFile, Intake, TakenFile
+from data_schemas.mapping import ColumnMapping
 from data_schemas.prompts import Problem
 from data_schemas.quarantine import Quarantined
 from data_schemas.raw_files import RawFile
 from tasks.errors import DataError
+from tasks.interchange.mapping_file import shipped_mappings
 from tasks.platform.progress import progress
 from tasks.store.files import canonical_json, sha256_bytes, sha256_file, write_bytes
 from tasks.store.interface import store_at
@@ -63,10 +65,11 @@ def take_in(
             target.unlink(missing_ok=True)
             continue
         copied.append(file)
+        mapping = mapping_of_file(file)
         taken.append(
             TakenFile(
                 uri=file.uri,
-                adapter=adapter_of(file.key),
+                adapter=mapping.name if mapping else adapter_of(file.key),
                 copy_name=target.relative_to(out).as_posix(),
                 sha256=sha256_file(target),
                 bytes=target.stat().st_size,
@@ -81,8 +84,9 @@ def take_in(
             bytes=file.bytes,
             limit=0,
             source=0,
-        ).model_dump()
-        for file in taken
+            mapping=mapping_of_file(original),
+        ).model_dump(mode="json", exclude_none=True)
+        for file, original in zip(taken, copied, strict=True)
     ]
     report = Intake(inbox=inbox, files=tuple(taken), left=missed)
     write_bytes(out / RAW_FILES, canonical_json(raw))
@@ -98,6 +102,11 @@ def adapter_of(key: str) -> str:
         if part.startswith(_ADAPTER_FOLDER):
             return part.removeprefix(_ADAPTER_FOLDER)
     return ADAPTER
+
+
+def mapping_of_file(file: InboxFile) -> ColumnMapping | None:
+    """Return the mapping that reads a file: that beside it, or one of the project by name."""
+    return file.mapping or shipped_mappings().get(adapter_of(file.key))
 
 
 def content_keys(problems: Iterable[Problem]) -> frozenset[str]:

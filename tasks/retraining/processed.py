@@ -45,7 +45,7 @@ def load(store: str, inbox: str) -> Processed:
 def select(processed: Processed, files: Sequence[InboxFile]) -> list[InboxFile]:
     """Pick the files to read: the new ones and, if there are any, those to use again."""
     known = {(file.key, file.fingerprint) for file in processed.files}
-    new = [file for file in files if (file.key, file.fingerprint) not in known]
+    new = [file for file in files if (file.key, identity(file)) not in known]
     again = _to_use_again(processed, files) if new else []
     return sorted([*new, *again], key=lambda file: file.key)
 
@@ -62,10 +62,17 @@ def _to_use_again(processed: Processed, files: Sequence[InboxFile]) -> list[Inbo
         if file.status is FileStatus.REFUSED and file.refusals < MAX_REFUSALS
     }
     return [
-        file.model_copy(update={"refusals": refused[file.key, file.fingerprint]})
+        file.model_copy(update={"refusals": refused[file.key, identity(file)]})
         for file in files
-        if (file.key, file.fingerprint) in refused
+        if (file.key, identity(file)) in refused
     ]
+
+
+def identity(file: InboxFile) -> str:
+    """Identify what a file says: its content, and the mapping that reads it."""
+    if file.mapping is None:
+        return file.fingerprint
+    return sha256_bytes(f"{file.fingerprint}\n{file.mapping.model_dump_json()}".encode())
 
 
 def settle(
@@ -86,7 +93,7 @@ def settle(
         for file in files:
             known[file.key] = ProcessedFile(
                 key=file.key,
-                fingerprint=file.fingerprint,
+                fingerprint=identity(file),
                 status=status,
                 refusals=file.refusals + (status is FileStatus.REFUSED),
                 execution=execution,

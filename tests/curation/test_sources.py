@@ -214,7 +214,80 @@ def test_prompt_jsonl_with_a_response_is_a_demonstration(tmp_path: Path):
     shown = demonstration_of(items(tmp_path, "prompt_jsonl", row))
 
     assert ("<think></think>A", Parent.COMMERCE) == (shown.response, shown.parent)
-    assert "schema" == reason(tmp_path, "prompt_jsonl", row | {"verifier": "choice"})
+    assert 1 == len(items(tmp_path, "prompt_jsonl", row))
+    assert "schema" == reason(tmp_path, "prompt_jsonl", row | {"surprise": 1})
+
+
+def test_prompt_jsonl_with_a_response_and_an_answer_is_a_problem_as_well(tmp_path: Path):
+    row = {
+        "domain": "maths",
+        "language": "en",
+        "prompt": "1 + 1",
+        "verifier": "final_answer",
+        "answer": {"value": "2"},
+        "reasoning": "One and one.",
+        "response": "2",
+    }
+
+    found = items(tmp_path, "prompt_jsonl", row)
+
+    problem, shown = problem_of(found), demonstration_of(found)
+    assert ("final_answer", problem.id) == (problem.verifier, shown.id)
+    assert "<think>One and one.</think>2" == shown.response
+    assert Parent.REASONING is shown.parent
+    assert (
+        Parent.COMMERCE
+        is demonstration_of(items(tmp_path, "prompt_jsonl", row | {"parent": "commerce"})).parent
+    )
+    assert "schema" == reason(tmp_path, "prompt_jsonl", row | {"verifier": ""})
+    assert "schema" == reason(tmp_path, "prompt_jsonl", row | {"response": ""})
+    assert "schema" == reason(tmp_path, "prompt_jsonl", row | {"response": 2})
+
+
+EXAMPLES = {
+    "gsm8k": GSM8K,
+    "ae110k": AE110K,
+    "oa_mine": AE110K,
+    "prdect_id": PRDECT,
+    "mbpp": MBPP,
+    "bfcl": BFCL,
+    "ifeval": IFEVAL,
+    "m_ifeval": M_IFEVAL,
+    "math_train": {"problem": "1+1", "answer": "2"},
+    "mgsm": {"question": "1+1", "gold": "2", "lang": "th"},
+    "toolrl_rlla": {
+        "instruction": "You have tools.",
+        "input": "Hello",
+        "output": "<think></think>",
+    },
+    "prompt_jsonl": {
+        "domain": "maths",
+        "language": "en",
+        "prompt": "1 + 1",
+        "verifier": "final_answer",
+        "answer": {"value": "2"},
+    },
+    "sample_world": {
+        "id": "p1",
+        "task": "maths",
+        "language": "en",
+        "question": "1+1",
+        "answer": {"value": "2"},
+        "check": "final_answer",
+        "level": 1,
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("adapter", "column"),
+    [(name, column) for name, adapter in ADAPTERS.items() for column in adapter.columns],
+)
+def test_a_row_without_a_column_that_the_adapter_needs_is_refused(tmp_path, adapter, column):
+    row = EXAMPLES[adapter]
+
+    assert items(tmp_path, adapter, row)
+    assert reason(tmp_path, adapter, {name: value for name, value in row.items() if name != column})
 
 
 def test_an_adapter_that_is_not_there_refuses_its_file_once(tmp_path: Path):

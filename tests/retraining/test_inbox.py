@@ -6,6 +6,7 @@ import pytest
 
 from data_schemas.intake import FileStatus
 from tasks.errors import SettingsError
+from tasks.interchange.mapping_file import parse_mapping
 from tasks.retraining.inbox import list_files
 from tasks.retraining.processed import load, select, settle
 
@@ -146,3 +147,70 @@ def test_a_whole_bucket_can_be_the_inbox(bucket):
 def test_a_missing_bucket_says_which_setting_to_change(bucket):
     with pytest.raises(SettingsError, match=r"s3://nowhere/in is not there: .* Set inbox"):
         list_files("s3://nowhere/in")
+
+
+MAPPING = """
+name: shop
+domain: choice
+language: id
+prompt: "Kategori: {name}?"
+verifier: choice
+answer: {correct: ["{cat}"]}
+options: [sepatu, buku]
+"""
+
+
+def test_the_nearest_mapping_file_reads_the_files_of_its_folder_and_below(tmp_path):
+    (tmp_path / "shop/2026").mkdir(parents=True)
+    for name in ("a.jsonl", "shop/b.csv", "shop/2026/c.csv"):
+        (tmp_path / name).write_text("rows")
+    (tmp_path / "shop/_mapping.yaml").write_text(MAPPING)
+    (tmp_path / "shop/2026/_mapping.json").write_text(
+        parse_mapping(MAPPING.replace("name: shop", "name: year"), "m").model_dump_json()
+    )
+
+    listing = list_files(str(tmp_path))
+
+    named = {file.key: file.mapping and file.mapping.name for file in listing.files}
+    assert {"a.jsonl": None, "shop/b.csv": "shop", "shop/2026/c.csv": "year"} == named
+
+
+def test_files_below_a_wrong_mapping_file_are_left_with_its_fault(tmp_path):
+    (tmp_path / "shop").mkdir()
+    for name in ("a.jsonl", "shop/b.csv"):
+        (tmp_path / name).write_text("rows")
+    (tmp_path / "shop/_mapping.yaml").write_text(MAPPING.replace("prompt:", "promt:"))
+
+    listing = list_files(str(tmp_path))
+
+    assert ["a.jsonl"] == keys(listing)
+    assert ["shop/b.csv"] == list(listing.left)
+    assert (
+        "its mapping file cannot be used: mapping shop/_mapping.yaml: "
+        in listing.left["shop/b.csv"]
+    )
+    assert "promt is not a key of a mapping; did you mean `prompt`?" in listing.left["shop/b.csv"]
+
+
+def test_a_file_is_new_again_under_another_mapping_and_only_then(tmp_path):
+    inbox, store = tmp_path / "in", str(tmp_path / "store")
+    inbox.mkdir()
+    (inbox / "a.csv").write_text("rows")
+    (inbox / "_mapping.yaml").write_text(MAPPING)
+    first = list_files(str(inbox)).files
+    done = settle(store, str(inbox), first, FileStatus.SKIPPED, "night-1")
+
+    assert [] == select(done, list_files(str(inbox)).files)
+    (inbox / "_mapping.yaml").write_text(f"# a comment\n{MAPPING}")
+    assert [] == select(done, list_files(str(inbox)).files)
+    (inbox / "_mapping.yaml").write_text(MAPPING.replace("Kategori:", "Pilih kategori:"))
+    assert ["a.csv"] == [file.key for file in select(done, list_files(str(inbox)).files)]
+
+
+def test_a_mapping_file_in_s3_is_read_as_well(bucket):
+    bucket.put_object(Bucket="bucket", Key="in/shop/_mapping.yaml", Body=MAPPING.encode())
+    bucket.put_object(Bucket="bucket", Key="in/shop/a.csv", Body=b"name,cat")
+
+    (file,) = list_files("s3://bucket/in").files
+
+    assert ("shop/a.csv", "shop") == (file.key, file.mapping.name)

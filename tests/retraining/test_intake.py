@@ -55,6 +55,23 @@ def test_the_copies_are_the_raw_files_of_curation(inbox, out):
     assert report == Intake.model_validate(json.loads((out / "intake.json").read_bytes()))
 
 
+def test_a_mapping_beside_a_file_or_of_the_project_is_part_of_the_raw_files(inbox, out):
+    (inbox / "adapter=product_matching").mkdir()
+    (inbox / "shop").mkdir()
+    (inbox / "adapter=product_matching" / "a.jsonl").write_text("rows")
+    (inbox / "shop" / "b.jsonl").write_text("rows")
+    text = "{name: shop, domain: maths, language: en, prompt: '{q}', response: '{a}'}"
+    (inbox / "shop" / "_mapping.yaml").write_text(text)
+    listing = list_files(str(inbox))
+
+    report, _ = take_in(str(inbox), listing.files, listing.left, out)
+
+    assert ["product_matching", "shop"] == [file.adapter for file in report.files]
+    assert ["product_matching", "shop"] == [
+        file.mapping.name for file in check_raw_files(out) if file.mapping
+    ]
+
+
 def test_the_same_files_make_the_same_object(inbox, tmp_path):
     for name in ("a.jsonl", "b.jsonl"):
         (inbox / name).write_text(name)

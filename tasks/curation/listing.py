@@ -1,0 +1,48 @@
+"""Every adapter and mapping file that comes with the project, with the columns each needs.
+
+python -m tasks.curation.listing
+"""
+
+import argparse
+import inspect
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from tasks.curation.sources import ADAPTERS
+from tasks.interchange.mapping_file import SHIPPED, shipped_mappings
+from tasks.platform.command_line import run
+
+NARROWEST = 110
+"""Smallest width in columns at which the columns are readable."""
+
+
+def table() -> Table:
+    """List adapters, then mappings."""
+    listed = Table(box=None)
+    listed.add_column("name", no_wrap=True)
+    for head in ("columns that a row needs", "reads"):
+        listed.add_column(head, overflow="fold")
+    for name, adapter in sorted(ADAPTERS.items()):
+        about = (inspect.getdoc(adapter.read) or "").splitlines()[0]
+        listed.add_row(name, escape(", ".join(adapter.columns)), escape(about))
+    listed.add_section()
+    for name, mapping in shipped_mappings().items():
+        about = (SHIPPED / f"{name}.yaml").read_text().splitlines()[0].removeprefix("# ")
+        listed.add_row(name, escape(", ".join(mapping.columns)), escape(about))
+    return listed
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Print the table; see --help."""
+    argparse.ArgumentParser(
+        prog="python -m tasks.curation.listing", description=__doc__
+    ).parse_args(arguments)
+    console = Console(highlight=False)
+    Console(highlight=False, width=max(console.width, NARROWEST)).print(table())
+
+
+if __name__ == "__main__":
+    run(main)

@@ -1,0 +1,135 @@
+"""Fill a mapping file's templates with one raw row."""
+
+import json
+from collections.abc import Mapping
+from string import Formatter
+from typing import cast
+
+from pydantic import JsonValue
+
+from data_schemas.demonstrations import Demonstration
+from data_schemas.mapping import ColumnMapping, placeholders
+from data_schemas.prompts import Message, Problem, Role
+from tasks.curation.items import Item
+from tasks.curation.rows import BadRow, RawRow, tidy
+from tasks.curation.thoughts import as_response
+from tasks.store.files import canonical_json
+
+
+def read_mapped(mapping: ColumnMapping, row: RawRow) -> list[Item]:
+    """Make the problem and the demonstration that the mapping describes.
+
+    Raises:
+        BadRow: a column is missing or blank, or a value is not one of `values` or `options`.
+    """
+    cells = {column: _cell(mapping, row, column) for column in mapping.columns}
+    _check_not_blank(mapping, cells)
+    system = [Message(role=Role.SYSTEM, content=_fill(mapping.system, cells))]
+    asked = Message(role=Role.USER, content=_fill(mapping.prompt, cells))
+    shared = {
+        "id": f"{mapping.name}/{_fill(mapping.id, cells) or row.key}",
+        "domain": mapping.domain,
+        "language": _fill(mapping.language, cells),
+        "messages": (*(system if mapping.system else []), asked),
+        "source": mapping.name,
+        "source_row": row.source_row,
+    }
+    content = "\n".join(_text(cells[column]) for column in placeholders(mapping.prompt))
+    facets = {name: _fill(text, cells) for name, text in mapping.facets.items()}
+    items: list[Item] = []
+    if mapping.verifier:
+        answer = canonical_json(_answer(mapping, cells)).decode()
+        problem = Problem.model_validate(shared | {"verifier": mapping.verifier, "answer": answer})
+        items.append(Item(problem, content, facets=facets))
+    if mapping.response:
+        response = as_response(_fill(mapping.response, cells))
+        shown = {"parent": mapping.parent, "response": response}
+        items.append(Item(Demonstration.model_validate(shared | shown), content, facets=facets))
+    return items
+
+
+def _cell(mapping: ColumnMapping, row: RawRow, column: str) -> JsonValue:
+    """Return the value of a column, '' if it is blank, translated if the mapping says so."""
+    value = _look_up(row.fields, column)
+    if value is None:
+        return ""
+    translation = mapping.values.get(column)
+    if translation is None:
+        return tidy(value) if isinstance(value, str) else value
+    if _text(value) not in translation:
+        known = ", ".join(translation)
+        raise BadRow("unknown_value", f"{_text(value)!r} in column {column!r} is not of {known}")
+    return translation[_text(value)]
+
+
+def _look_up(fields: Mapping[str, object], column: str) -> JsonValue:
+    """Find a column by its name, or by a dotted path into objects."""
+    found: object = fields
+    for part in [column] if column in fields else column.split("."):
+        if not isinstance(found, Mapping) or part not in found:
+            raise BadRow("missing_column", f"{column!r} is not among {', '.join(sorted(fields))}")
+        found = found[part]
+    # Cells come from JSON, CSV or parquet, and the adapter's rows are canonical JSON.
+    return cast("JsonValue", found)
+
+
+def _check_not_blank(mapping: ColumnMapping, cells: Mapping[str, JsonValue]) -> None:
+    """Refuse a row without an answer, response, id or language, or with nothing to ask.
+
+    Raises:
+        BadRow: names the column.
+    """
+    asked = list(placeholders(mapping.prompt))
+    for column in mapping.required:
+        if _text(cells[column]) == "":
+            raise BadRow("empty_field", f"column {column!r} is blank")
+    if all(_text(cells[column]) == "" for column in asked):
+        raise BadRow("empty_field", f"all columns of the prompt are blank: {', '.join(asked)}")
+
+
+def _fill(template: str, cells: Mapping[str, JsonValue]) -> str:
+    parts = Formatter().parse(template)
+    return tidy(
+        "".join(
+            text + ("" if column is None else _text(cells[column])) for text, column, _, _ in parts
+        )
+    )
+
+
+def _answer(mapping: ColumnMapping, cells: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+    """Fill the verifier's reference, and add the options that are not correct."""
+    answer = {name: _fill_value(value, cells) for name, value in mapping.answer.items()}
+    if not mapping.options:
+        return answer
+    correct = answer["correct"]
+    chosen = [_text(one) for one in correct] if isinstance(correct, list) else [_text(correct)]
+    for one in chosen:
+        if one not in mapping.options:
+            raise BadRow("unknown_option", f"{one!r} is not one of {', '.join(mapping.options)}")
+    others: list[JsonValue] = [[option] for option in mapping.options if option not in chosen]
+    return answer | {"correct": list(chosen), "others": others}
+
+
+def _fill_value(value: JsonValue, cells: Mapping[str, JsonValue]) -> JsonValue:
+    match value:
+        case str():
+            columns = list(placeholders(value))
+            alone = len(columns) == 1 and value == f"{{{columns[0]}}}"
+            return cells[columns[0]] if alone else _fill(value, cells)
+        case list():
+            return [_fill_value(item, cells) for item in value]
+        case dict():
+            return {name: _fill_value(item, cells) for name, item in value.items()}
+        case _:
+            return value
+
+
+def _text(value: JsonValue) -> str:
+    """Write a cell as text; what is no scalar as JSON."""
+    match value:
+        case str():
+            return value.strip()
+        case bool() | list() | dict():
+            return json.dumps(value, ensure_ascii=False)
+        case _:
+            return "" if value is None else str(value)

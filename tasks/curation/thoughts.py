@@ -1,0 +1,32 @@
+"""The form of a response: `<think>...</think>answer`, whatever its source writes."""
+
+import re
+
+from tasks.curation.rows import tidy
+from tasks.rewards.protocol import THINK_CLOSE, THINK_OPEN
+
+_THOUGHT = re.compile(
+    r"\s*<(?:thought|thinking|reasoning)>(?P<thought>.*?)</(?:thought|thinking|reasoning)>"
+    r"\s*(?:<(?P<tag>output|answer|response)>(?P<answer>.*?)</(?P=tag)>|(?P<rest>.*))\s*",
+    re.DOTALL | re.IGNORECASE,
+)
+
+
+def as_response(text: str) -> str:
+    """Write a response as `<think>...</think>answer`; without a thought, the thought is empty.
+
+    `<Thought>...</Thought><Output>...</Output>` (Marco-o1) and its relatives are rewritten. What
+    has a `<think>` or `</think>` is left as it is: curation checks its form.
+    """
+    if THINK_OPEN in text or THINK_CLOSE in text:
+        return tidy(text)
+    found = _THOUGHT.fullmatch(text)
+    if found is None:
+        return f"{THINK_OPEN}{THINK_CLOSE}{tidy(text)}"
+    answer = found["rest"] if found["answer"] is None else found["answer"]
+    return f"{THINK_OPEN}{tidy(found['thought'])}{THINK_CLOSE}{tidy(answer)}"
+
+
+def thought_of(reasoning: object, answer: str) -> str:
+    """Write a thought and an answer that stand in two columns as one response."""
+    return f"{THINK_OPEN}{tidy(str(reasoning))}{THINK_CLOSE}{tidy(answer)}"

@@ -1,0 +1,22 @@
+"""The list of adapters agrees with what they refuse."""
+
+import pytest
+
+from tasks.curation import listing
+from tasks.curation.sources import ADAPTERS
+from tasks.interchange.mapping_file import shipped_mappings
+
+
+def test_every_adapter_and_mapping_is_listed_with_its_columns(capsys):
+    listing.main([])
+
+    shown = capsys.readouterr().out
+    for name in [*ADAPTERS, *shipped_mappings()]:
+        assert name in shown
+    assert "Product Name" in shown
+
+
+@pytest.mark.parametrize("name", ADAPTERS)
+def test_every_adapter_says_what_it_reads(name):
+    assert ADAPTERS[name].columns
+    assert (ADAPTERS[name].read.__doc__ or "").startswith("Read a")

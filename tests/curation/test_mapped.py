@@ -1,0 +1,230 @@
+"""Rows read by a mapping file, worked by hand; and rows that do not fit theirs."""
+
+import csv
+import gzip
+import json
+import os
+from collections import Counter
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from data_schemas.demonstrations import Demonstration, Parent
+from data_schemas.mapping import ColumnMapping
+from data_schemas.prompts import Domain, Problem
+from data_schemas.quarantine import Quarantined
+from data_schemas.settings import Source
+from tasks.curation.ingest import ingest, raw_files
+from tasks.curation.mapped import read_mapped
+from tasks.curation.rows import BadRow, RawRow
+from tasks.curation.sources import read_file
+from tasks.errors import SettingsError
+from tasks.interchange.mapping_file import parse_mapping, shipped_mappings
+from tasks.rewards import table
+from tasks.store.files import canonical_json
+
+TEN_LINES = """
+name: shop_category
+domain: choice
+language: "{lang}"
+prompt: "Category of: {Product Name}?"
+verifier: choice
+answer: {correct: ["{cat}"]}
+options: [shoes, toys, books]
+values: {cat: {"1": shoes, "2": toys, "3": books}}
+facets: {brand: "{brand}"}
+"""
+ROW = {"lang": "id", "Product Name": "Sepatu lari", "cat": 1, "brand": "Ardiles", "seen": 7}
+
+
+def row(fields: dict[str, object]) -> RawRow:
+    return RawRow("rows-1", "0" * 64, fields)
+
+
+def mapped(text: str, fields: dict[str, object]):
+    return read_mapped(parse_mapping(text, "m.yaml"), row(fields))
+
+
+def test_ten_lines_make_a_choice_of_a_table():
+    (item,) = mapped(TEN_LINES, ROW)
+
+    problem = item.record
+    assert isinstance(problem, Problem)
+    assert ("shop_category/rows-1", Domain.CHOICE, "id") == (
+        problem.id,
+        problem.domain,
+        problem.language,
+    )
+    assert "Category of: Sepatu lari?" == problem.prompt_text
+    assert '{"correct":["shoes"],"others":[["toys"],["books"]]}' == problem.answer
+    assert ("Sepatu lari", {"brand": "Ardiles"}) == (item.content, item.facets)
+    assert 1.0 == table.score_batch([problem], ["shoes"])[0].score
+
+
+def test_a_template_of_one_column_keeps_a_list_and_a_system_message_comes_first():
+    text = """
+    {"name": "tools", "domain": "tool_use", "language": "en", "system": "Tools: {tools}",
+     "prompt": "{ask}", "verifier": "tool_calls", "answer": {"calls": "{gold}"}, "id": "t{no}"}
+    """
+    calls = [{"name": "refund", "parameters": {"order": "W1"}}]
+    (item,) = mapped(text, {"ask": "Refund W1", "tools": ["refund"], "gold": calls, "no": 3})
+
+    assert canonical_json({"calls": calls}).decode() == item.record.answer
+    assert ['Tools: ["refund"]', "Refund W1"] == [m.content for m in item.record.messages]
+    assert "tools/t3" == item.record.id
+
+
+def test_a_response_makes_a_demonstration_beside_its_problem():
+    text = """
+    {name: traces, domain: maths, language: en, prompt: "{q}", verifier: final_answer,
+     answer: {value: "{a}"}, response: "<think>{why}</think>{a}", parent: reasoning}
+    """
+    problem, shown = mapped(text, {"q": "3 + 4?", "a": 7, "why": "3 and 4 make 7."})
+
+    assert '{"value":7}' == problem.record.answer
+    assert isinstance(shown.record, Demonstration)
+    assert Parent.REASONING is shown.record.parent
+    assert "<think>3 and 4 make 7.</think>7" == shown.record.response
+    assert problem.record.id == shown.record.id
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason", "detail"),
+    [
+        ({"cat": None}, "empty_field", "column 'cat' is blank"),
+        ({"cat": 4}, "unknown_value", "'4' in column 'cat' is not of 1, 2, 3"),
+        ({"lang": " "}, "empty_field", "column 'lang' is blank"),
+        ({"Product Name": ""}, "empty_field", "all columns of the prompt are blank: Product Name"),
+    ],
+)
+def test_a_row_that_does_not_fit_is_refused_with_the_column(changes, reason, detail):
+    with pytest.raises(BadRow) as refused:
+        mapped(TEN_LINES, ROW | changes)
+
+    assert (reason, detail) == (refused.value.reason, refused.value.detail)
+
+
+@pytest.mark.parametrize("column", ["lang", "Product Name", "cat", "brand"])
+def test_a_missing_column_is_named_beside_those_that_are_there(column):
+    fields = {name: value for name, value in ROW.items() if name != column}
+    with pytest.raises(BadRow) as refused:
+        mapped(TEN_LINES, fields)
+
+    assert "missing_column" == refused.value.reason
+    assert f"{column!r} is not among {', '.join(sorted(fields))}" == refused.value.detail
+
+
+def test_a_label_that_is_no_option_is_refused():
+    text = TEN_LINES.replace('3": books', '3": book')
+    with pytest.raises(BadRow, match="unknown_option"):
+        mapped(text, ROW | {"cat": "3"})
+
+
+def test_a_blank_facet_and_a_blank_part_of_the_prompt_are_no_faults():
+    text = TEN_LINES.replace("{Product Name}?", "{Product Name} of {brand}?")
+    (item,) = mapped(text, ROW | {"brand": None})
+
+    assert {"brand": ""} == item.facets
+    assert "Category of: Sepatu lari of ?" == item.record.prompt_text
+
+
+def written(folder: Path) -> dict[str, Path]:
+    """The same two rows as JSON lines, packed CSV and parquet."""
+    rows = [ROW, ROW | {"Product Name": "Boneka", "cat": 2}]
+    (folder / "rows.jsonl").write_text("".join(f"{json.dumps(one)}\n" for one in rows))
+    with gzip.open(folder / "rows.csv.gz", "wt", newline="") as out:
+        table_ = csv.DictWriter(out, ROW)
+        table_.writeheader()
+        table_.writerows(rows)
+    pq.write_table(pa.Table.from_pylist(rows), folder / "rows.parquet")
+    return {path.suffix: path for path in sorted(folder.iterdir())}
+
+
+def test_the_format_of_a_table_makes_no_difference(tmp_path):
+    mapping = parse_mapping(TEN_LINES, "m.yaml")
+    asked = [
+        [(item.record.prompt_text, item.record.answer) for items in read for item in items]
+        for read in (list(read_file("m", 0, path, mapping)) for path in written(tmp_path).values())
+    ]
+
+    assert 2 == len(asked[0])
+    assert asked[0] == asked[1] == asked[2]
+
+
+def test_a_source_may_name_a_mapping_file_and_the_list_of_raw_files_contains_it(tmp_path):
+    (tmp_path / "rows").mkdir()
+    (tmp_path / "out").mkdir()
+    written(tmp_path / "rows")
+    (tmp_path / "m.yaml").write_text(TEN_LINES)
+    source = Source(adapter=str(tmp_path / "m.yaml"), path=str(tmp_path / "rows"))
+
+    ingest([source], 0, tmp_path / "out")
+
+    files = raw_files(tmp_path / "out")
+    assert ["shop_category"] * 3 == [file.adapter for file in files]
+    assert [parse_mapping(TEN_LINES, "m.yaml")] * 3 == [file.mapping for file in files]
+    assert b'"mapping"' in (tmp_path / "out" / "raw_files.json").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        (("name: shop_category", "name: gsm8k"), "mapping name 'gsm8k' is that of an adapter"),
+        (
+            ("verifier: choice", "verifier: chance"),
+            "mapping shop_category has verifier 'chance'. Use one of",
+        ),
+    ],
+)
+def test_a_mapping_that_cannot_be_verified_is_refused_before_a_row_is_read(tmp_path, changed, told):
+    text = TEN_LINES.replace(*changed).replace("options: [shoes, toys, books]", "")
+    (tmp_path / "m.yaml").write_text(text)
+    (tmp_path / "rows.jsonl").write_text("{}\n")
+    source = Source(adapter=str(tmp_path / "m.yaml"), path=str(tmp_path / "rows.jsonl"))
+
+    with pytest.raises(SettingsError, match=told):
+        ingest([source], 0, tmp_path)
+
+
+PUBLIC = {
+    "product_matching/walmart_amazon_train.parquet": ("product_matching", {"problem": 3000}),
+    "nusax/sentiment_indonesian_test.jsonl": ("sentiment_id", {"problem": 400}),
+    "indonlu/smsa_valid.jsonl": ("sentiment_id", {"problem": 1260}),
+    "cmath_zh/test.jsonl": ("cmath", {"problem": 600}),
+    "s1k_sample/s1k_5.jsonl": ("s1k", {"demonstration": 5}),
+    "marco_o1_cot/sft.jsonl": ("marco_o1", {"demonstration": 125}),
+}
+
+
+@pytest.mark.parametrize("path", PUBLIC)
+def test_a_mapping_of_the_project_reads_every_row_of_the_public_set(path):
+    file = Path(os.environ.get("EACHPROMPT_DATA", "/nowhere")) / path
+    if not file.exists():
+        pytest.skip(f"EACHPROMPT_DATA names no folder with {path}")
+    name, expected = PUBLIC[path]
+    found: Counter[str] = Counter()
+    items = []
+    for read in read_file(name, 0, file, shipped_mappings()[name]):
+        if isinstance(read, Quarantined):
+            found[read.reason] += 1
+        else:
+            found.update(item.kind.value for item in read)
+            items += read
+
+    assert expected == found
+    records = [item.record for item in items]
+    problems = [record for record in records if isinstance(record, Problem)]
+    assert not any(
+        verdict.abstained for verdict in table.score_batch(problems, ["?"] * len(problems))
+    )
+    shown = [record.response for record in records if isinstance(record, Demonstration)]
+    assert all(text.startswith("<think>") and not text.endswith("</think>") for text in shown)
+
+
+@pytest.mark.parametrize("name", shipped_mappings())
+def test_a_mapping_of_the_project_names_a_verifier_of_the_project(name):
+    mapping: ColumnMapping = shipped_mappings()[name]
+
+    assert mapping.verifier in {"", *table.VERIFIERS}
