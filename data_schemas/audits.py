@@ -38,6 +38,16 @@ class AuditNode(BaseModel):
     findings: tuple[Finding, ...]
 
 
+class Signer(BaseModel):
+    """A key and how much it signed."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    fingerprint: str = Field(description="sha256 of the public key in DER")
+    statements: int
+    known: bool = Field(description="it is one of the auditor's keys")
+
+
 class AuditReport(BaseModel):
     """The audit result for one registered model."""
 
@@ -51,6 +61,9 @@ class AuditReport(BaseModel):
     objects: int
     raw_files: int
     rehashed_bytes: int
+    signers: tuple[Signer, ...] = Field(description="whose signatures fit, most statements first")
+    unsigned: int = Field(description="statements that nobody signed, or that are damaged")
+    has_key: bool = Field(description="the auditor named the keys that have to vouch for it")
 
     @property
     def proved(self) -> bool:

@@ -1,8 +1,9 @@
 """Which stage made which outputs from which inputs: one link of the lineage chain.
 
-A statement holds only what is a function of code, settings and inputs, so a stage that is run
-again on the same inputs writes the same bytes. When it ran, on which machine and for how long is
-in the ExecutionRecord.
+On disk a statement is an in-toto Statement in a signed envelope (`tasks.lineage.attestation`). It
+holds only what is a function of code, settings and inputs, so a stage that is run again on the same
+inputs writes the same bytes. When it ran, on which machine and for how long is in the
+ExecutionRecord.
 """
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -30,7 +31,7 @@ class Output(BaseModel):
 
 
 class Statement(BaseModel):
-    """What one stage did. Its digest is the sha256 of its canonical JSON."""
+    """What one stage did. Its digest is the sha256 of the in-toto Statement it is stored as."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -40,6 +41,10 @@ class Statement(BaseModel):
         description="digests of the source that ran, in order of first use"
     )
     environment: str = Field(description="sha256 of the installed distributions and versions")
+    lock: str = Field(
+        default="", description="sha256 of the lock file they come from, '' if they agree with none"
+    )
+    container: str = Field(default="", description="image the stage ran in, '' outside a pod")
     inputs: tuple[Input, ...]
     outputs: tuple[Output, ...]
     facts: dict[str, float | int | str] = Field(description="counts and results worth proving")

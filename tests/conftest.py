@@ -82,6 +82,13 @@ def _own_tracking() -> None:
     os.environ.pop("MLFLOW_TRACKING_URI", None)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _own_signing_key(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Keep tests from creating a key in the caller's home folder."""
+    key = tmp_path_factory.mktemp("key") / "signing_key.pem"
+    os.environ["EACHPROMPT_SIGNING_KEY"] = str(key)
+
+
 @pytest.fixture(scope="session")
 def tiny_moe(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model directory every engine here can open. Read only."""

@@ -2,8 +2,10 @@
 
 pyflyte run workflows/audit.py audit --model models:/eachprompt-tiny@released
 
+With --key PUBLIC_KEY it also proves who recorded it; without, only that nothing changed since.
+
 Exit codes: 0 = proved; 1 = something differs from the record, or a store or MLflow did not answer;
-2 = there is no such model or store.
+2 = there is no such model, store or key.
 """
 
 from tasks.audit.task import audit as audit_model
@@ -12,7 +14,10 @@ from tasks.platform.entry_point import entry_point
 
 @entry_point
 def audit(
-    model: str = "models:/eachprompt-tiny@released", store: str = "runs", format: str = "text"
+    model: str = "models:/eachprompt-tiny@released",
+    store: str = "runs",
+    format: str = "text",
+    key: str = "",
 ) -> str:
     """Re-hash everything a model rests on, print the chain and draw it; fail if anything differs.
 
@@ -20,8 +25,9 @@ def audit(
         model: 'models:/NAME@released' or 'models:/NAME/VERSION'.
         store: folder or s3:// prefix the artifacts lie in.
         format: of what is printed: 'text', or 'json' for the report as one line.
+        key: file with public keys in PEM, one of which must have signed every statement.
 
     Returns:
         The picture of the chain, one HTML file; '' if the store cannot be written.
     """
-    return audit_model(model=model, store=store, format=format)
+    return audit_model(model=model, store=store, format=format, key=key)

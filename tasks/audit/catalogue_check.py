@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from data_schemas.audits import Finding
 from data_schemas.statements import Statement
+from tasks.lineage import origins
 from tasks.lineage.catalogue import MAX_VALUE, metric_name, model_name
 from tasks.lineage.lookup import Lookup, Model, StageRun, Version
 from tasks.lineage.statements import flat_values
@@ -114,7 +115,7 @@ def _models_out(
         truth[model.id] = sha256 if sha256 in made else None
         if sha256 not in made:
             yield _finding(digest, about, _differs("sha256", sha256, " or ".join(made)))
-        elif model.tags.get("uri") != made[sha256]:
+        elif _place(model.tags.get("uri", ""), sha256) != _place(made[sha256], sha256):
             yield _finding(digest, about, _differs("uri", model.tags.get("uri"), made[sha256]))
         if model.name != model_name(statement.stage):
             yield _finding(digest, about, _differs("name", model.name, model_name(statement.stage)))
@@ -137,8 +138,9 @@ def _links(
         items = [
             one for one in sides.get(dataset.way, ()) if one.digest[:_MAX_DIGEST] == dataset.digest
         ]
-        known = {(one.role, one.role, one.uri) for one in items}
-        if known and (dataset.name, dataset.role, dataset.uri) not in known:
+        known = {(one.role, one.role, _place(one.uri, one.digest)) for one in items}
+        place = _place(dataset.uri, items[0].digest) if items else dataset.uri
+        if known and (dataset.name, dataset.role, place) not in known:
             shown = f"{dataset.way} {dataset.role!r} is dataset {dataset.name!r} at {dataset.uri}"
             expected = " or ".join(f"{role!r} at {uri}" for role, _, uri in sorted(known))
             yield _finding(digest, about, f"{shown}, expected {expected}")
@@ -160,6 +162,11 @@ def _links(
         for missing in sorted(expected.keys() - linked):
             problem = f"{way} {expected[missing].role!r} {expected[missing].digest} is not linked"
             yield _finding(digest, about, problem)
+
+
+def _place(uri: str, digest: str) -> str:
+    """Where an artifact lies in its store, which may have been moved since it was recorded."""
+    return origins.object_uri("", uri, digest)
 
 
 def _contents(models: Iterable[Model], truth: Mapping[str, str | None]) -> list[str | None]:

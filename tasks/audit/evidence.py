@@ -5,15 +5,15 @@ walk continues, so that one damaged statement does not hide another.
 """
 
 from collections import defaultdict
-
-from pydantic import ValidationError
+from collections.abc import Mapping
 
 from data_schemas.audits import Finding
 from data_schemas.statements import Input, Statement
 from tasks.audit.reading import check_folder, read_record
 from tasks.errors import DataError, TamperError
 from tasks.lineage import origins
-from tasks.lineage.statements import statement_uri
+from tasks.lineage.signing import fingerprint
+from tasks.lineage.statements import open_statement, statement_uri
 from tasks.store.files import sha256_bytes
 from tasks.store.interface import store_at
 from tasks.store.manifest import MANIFEST, manifest_files
@@ -28,10 +28,18 @@ def origin_id(node: str) -> str:
 
 
 class Evidence:
-    """The objects re-hashed so far, and the findings on them."""
+    """The objects re-hashed so far, and the findings on them.
 
-    def __init__(self, store: str) -> None:
+    Args:
+        store: folder or s3:// uri the artifacts lie in.
+        keys: public keys that have to vouch for every statement; None = nobody has to.
+    """
+
+    def __init__(self, store: str, keys: Mapping[str, str] | None = None) -> None:
         self.store = store
+        self.keys = keys
+        self.signers: dict[str, tuple[str, ...]] = {}
+        """Statement digest -> public keys whose signatures fit."""
         self.statements: dict[str, Statement] = {}
         """Sound ones, by digest, each after its producers."""
         self.damaged: set[str] = set()
@@ -80,11 +88,9 @@ class Evidence:
     def peek(self, digest: str) -> Statement | None:
         """Read a statement without adding a finding; None if it is not sound."""
         try:
-            payload = read_record(statement_uri(self.store, digest))
-            return (
-                Statement.model_validate_json(payload) if sha256_bytes(payload) == digest else None
-            )
-        except (DataError, ValidationError):
+            content = read_record(statement_uri(self.store, digest))
+            return open_statement(content, digest, self.store).statement
+        except DataError:
             return None
 
     def check_object(self, node: str, uri: str, digest: str) -> bool:
@@ -113,19 +119,22 @@ class Evidence:
     def _load(self, digest: str) -> Statement | None:
         uri = statement_uri(self.store, digest)
         try:
-            payload = read_record(uri)
+            content = read_record(uri)
+            self.rehashed_bytes += len(content)
+            attested = open_statement(content, digest, self.store)
         except DataError as error:
-            self.add(digest, uri, str(error))
+            self.add(digest, uri, str(error).removeprefix(f"{uri}: "))
             return None
-        self.rehashed_bytes += len(payload)
-        if (found := sha256_bytes(payload)) != digest:
-            self.add(digest, uri, f"sha256 is {found}, recorded {digest}")
-            return None
-        try:
-            return Statement.model_validate_json(payload)
-        except ValidationError as error:
-            self.add(digest, uri, f"not a statement of this version: {error}")
-            return None
+        self.signers[digest] = attested.signers
+        self._check_signers(digest, uri)
+        return attested.statement
+
+    def _check_signers(self, digest: str, uri: str) -> None:
+        signers = self.signers[digest]
+        if self.keys is None or any(signer in self.keys for signer in signers):
+            return
+        others = " and ".join(fingerprint(signer)[:16] for signer in signers)
+        self.add(digest, uri, f"signed by {f'key {others}, not by --key' if others else 'nobody'}")
 
     def _check(self, digest: str, statement: Statement) -> None:
         self.statements[digest] = statement

@@ -3,6 +3,7 @@
 import logging
 import os
 import time
+from pathlib import Path
 
 from rich.console import Console
 
@@ -11,6 +12,7 @@ from tasks.audit.picture import picture_html
 from tasks.audit.text import chain_text, verdict
 from tasks.audit.walk import audit as walk_back
 from tasks.errors import EngineError, SettingsError, TamperError
+from tasks.lineage.signing import read_public_keys
 from tasks.platform.deck import deck
 from tasks.platform.shell import shell
 from tasks.store import location
@@ -22,26 +24,28 @@ FORMATS = ("text", "json")
 
 
 @shell("audit")
-def audit(model: str, store: str, format: str = "text") -> str:
+def audit(model: str, store: str, format: str = "text", key: str = "") -> str:
     """Re-hash everything a model was made from, print the chain, and draw it.
 
     Args:
         model: 'models:/NAME@released' or 'models:/NAME/3'.
         store: folder or s3:// prefix the artifacts lie in.
         format: 'text', or 'json' for the report as one line.
+        key: file with the public keys that have to vouch for every statement; '' = nobody has to.
 
     Returns:
         Location of the picture, in the store's audits/; '' if nothing can be written there.
 
     Raises:
-        SettingsError: there is no such model, store or format.
+        SettingsError: there is no such model, store, format or key.
         TamperError: something differs from the record; the message names it.
     """
     if format not in FORMATS:
         raise SettingsError(f"--format {format!r} is neither {' nor '.join(FORMATS)}")
     uri = location.absolute_store(store)
     tracking = location.tracking_uri(uri, os.environ.get("MLFLOW_TRACKING_URI", ""))
-    report = walk_back(model, tracking, uri)
+    keys = read_public_keys(Path(key)) if key else None
+    report = walk_back(model, tracking, uri, keys)
     # The verdict first: an auditor may not be allowed to write into the store.
     text = report.model_dump_json() if format == "json" else chain_text(report)
     Console(soft_wrap=True, highlight=False).print(text, markup=False)

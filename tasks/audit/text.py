@@ -39,9 +39,20 @@ def verdict(report: AuditReport) -> str:
         f"files re-hashed ({report.rehashed_bytes / 2**20:.1f} MiB)"
     )
     if report.proved:
-        return f"PROVED: {checked}, all as recorded, and MLflow agrees."
+        return f"PROVED: {checked}, all as recorded, and MLflow agrees. {vouchers(report)}"
     count = len(report.findings)
-    return f"BROKEN: {count} finding{'s' * (count != 1)}; {checked}."
+    return f"BROKEN: {count} finding{'s' * (count != 1)}; {checked}. {vouchers(report)}"
+
+
+def vouchers(report: AuditReport) -> str:
+    """Say who signed the statements, and whether the auditor knows them."""
+    shown = [
+        f"{one.statements} signed by key {one.fingerprint[:16]}{' of --key' * one.known}"
+        for one in report.signers
+    ]
+    shown += [f"{report.unsigned} by nobody"] * bool(report.unsigned)
+    note = "" if report.has_key else " Nobody vouches for that: no --key was given."
+    return f"Statements: {', '.join(shown)}.{note}"
 
 
 def _below(node: AuditNode, indent: str) -> list[str]:

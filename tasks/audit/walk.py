@@ -5,16 +5,18 @@
 The statement chain is the evidence; MLflow is the start of the walk and is cross-checked at
 the end. If MLflow was lost, the walk starts at the newest release in the store. The release
 manifest lists the whole chain, so a damaged statement does not hide its ancestors. The audit
-proves that nothing changed since it was recorded; it does not prove that somebody with write
-access to the store and to MLflow did not replace the whole chain.
+proves that nothing changed since it was recorded. Only the auditor's own copy of the public key
+proves who recorded it: with write access to store and MLflow, the whole chain can be replaced.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
+from collections.abc import Mapping
 
 from pydantic import ValidationError
 
-from data_schemas.audits import AuditNode, AuditReport, Finding, NodeKind
+from data_schemas.audits import AuditNode, AuditReport, Finding, NodeKind, Signer
 from data_schemas.reports import ReleaseManifest
+from data_schemas.statements import Statement
 from tasks.audit.catalogue_check import check_catalogue, check_version
 from tasks.audit.evidence import MODEL, Evidence, origin_id
 from tasks.audit.lost import newest_release
@@ -28,25 +30,30 @@ from tasks.lineage.registry import (
     MANIFEST_TAG,
     RELEASED,
 )
+from tasks.lineage.signing import fingerprint
 from tasks.store.files import sha256_bytes
 
 _OWN_FILES = {MANIFEST_FILE, GATE_FILE, CARD_FILE}
 """What a release adds to the files of its checkpoint."""
 
 
-def audit(model_uri: str, tracking_uri: str, store: str) -> AuditReport:
+def audit(
+    model_uri: str, tracking_uri: str, store: str, keys: Mapping[str, str] | None = None
+) -> AuditReport:
     """Verify a registered model, or report every difference from the record.
 
     Args:
         model_uri: 'models:/NAME@released' or 'models:/NAME/3'.
         tracking_uri: of MLflow.
         store: folder or s3:// uri the artifacts lie in.
+        keys: from `read_public_keys`; one of them has to vouch for every statement. None = nobody
+            has to.
 
     Raises:
         SettingsError: there is no such model.
         EngineError: MLflow or the store does not answer.
     """
-    evidence = Evidence(store)
+    evidence = Evidence(store, keys)
     version, lookup, lost = _find(model_uri, tracking_uri, evidence)
     root, digest = _entry(version, evidence)
     evidence.visit(root)
@@ -69,6 +76,17 @@ def audit(model_uri: str, tracking_uri: str, store: str) -> AuditReport:
         objects=len(evidence.objects),
         raw_files=len(evidence.raw_files),
         rehashed_bytes=evidence.rehashed_bytes,
+        signers=_signers(evidence),
+        unsigned=len(evidence.damaged) + sum(not one for one in evidence.signers.values()),
+        has_key=keys is not None,
+    )
+
+
+def _signers(evidence: Evidence) -> tuple[Signer, ...]:
+    counts = Counter(key for signers in evidence.signers.values() for key in signers)
+    return tuple(
+        Signer(fingerprint=fingerprint(key), statements=count, known=key in (evidence.keys or {}))
+        for key, count in counts.most_common()
     )
 
 
@@ -206,6 +224,8 @@ def _nodes(evidence: Evidence) -> list[AuditNode]:
             *((f"read {item.role}", item.digest) for item in statement.inputs),
             *(("code", code) for code in statement.code),
             ("environment", statement.environment),
+            *((name, value) for name, value in _builder(statement) if value),
+            ("signed by", ", ".join(map(fingerprint, evidence.signers[digest])) or "nobody"),
             ("settings", statement.settings),
             *((name, str(value)) for name, value in statement.facts.items()),
         ]
@@ -233,6 +253,10 @@ def _nodes(evidence: Evidence) -> list[AuditNode]:
         for digest in sorted(evidence.damaged)
     ]
     return nodes
+
+
+def _builder(statement: Statement) -> tuple[tuple[str, str], ...]:
+    return ("lock", statement.lock), ("container", statement.container)
 
 
 def _origin_node(digest: str, evidence: Evidence) -> AuditNode:

@@ -25,7 +25,12 @@ RAW_FILES = "raw_files.json"
 
 def is_source(item: Input) -> bool:
     """True for an input from outside the store."""
-    return item.uri.startswith("file://")
+    return is_external(item.uri)
+
+
+def is_external(uri: str) -> bool:
+    """True for the uri of an external source."""
+    return uri.startswith("file://")
 
 
 def source_path(item: Input) -> Path:

@@ -33,7 +33,7 @@ from data_schemas.lineage_events import (
 )
 from data_schemas.statements import ExecutionRecord, Input, Output, Statement
 from tasks.errors import DataError, EngineError
-from tasks.lineage import statements
+from tasks.lineage import builder, statements
 from tasks.lineage.catalogue import STATEMENT, Catalogue
 from tasks.lineage.origins import source_digest
 from tasks.lineage.shipping import sync, workplace
@@ -278,7 +278,9 @@ class StageRecord:
                 stage=self._name,
                 settings=canonical_json(self._settings).decode(),
                 code=self._code,
-                environment=statements.environment_digest(),
+                environment=builder.environment_digest(),
+                lock=builder.lock_digest(),
+                container=builder.container_image(),
                 inputs=tuple(self._inputs),
                 outputs=tuple(self._outputs.values()),
                 facts=self._facts,

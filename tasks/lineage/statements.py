@@ -1,33 +1,33 @@
 """Statements on disk: the chain of inputs and outputs.
 
-A statement lies at `<store>/statements/<digest>.json` and is named by the sha256 of
-its bytes, which contain the digests of its inputs' statements: nobody can change a
-link without changing every name after it. `<store>/executions/<execution>/` records
-when and where a stage ran; it is for information and is not evidence.
+A statement lies at `<store>/statements/<digest>.json`, in an envelope with its signatures, and is
+named by the sha256 of the payload, which contains the digests of its inputs' statements: nobody can
+change a link without changing every name after it, and nobody without the key can sign a new chain.
+A statement without an envelope is of version 0.1.0: canonical JSON that nobody signed.
+`<store>/executions/<execution>/` records when and where a stage ran; it is for information and is
+not evidence.
 """
 
-import functools
-import hashlib
-import importlib.metadata
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from pydantic import BaseModel, ValidationError
 
 from data_schemas.statements import ExecutionRecord, Statement
 from tasks.errors import DataError, TamperError
+from tasks.lineage import attestation, signing
 from tasks.store.files import canonical_json, sha256_bytes
 from tasks.store.interface import store_at
 
 
-@functools.cache
-def environment_digest() -> str:
-    """Hash the names and versions of all installed distributions."""
-    installed = {
-        f"{distribution.name}=={distribution.version}"
-        for distribution in importlib.metadata.distributions()
-    }
-    return hashlib.sha256("\n".join(sorted(installed)).encode()).hexdigest()
+@dataclass(frozen=True, slots=True)
+class Attested:
+    """A statement and who vouches for it."""
+
+    statement: Statement
+    signers: tuple[str, ...]
+    """Public keys whose signatures fit; nobody's for a statement of version 0.1.0."""
 
 
 def statement_uri(store: str, digest: str) -> str:
@@ -35,22 +35,31 @@ def statement_uri(store: str, digest: str) -> str:
     return f"{store}/statements/{digest}.json"
 
 
-def statement_digest(statement: Statement) -> str:
-    """Name a statement by its content."""
-    return sha256_bytes(canonical_json(statement))
-
-
 def save_statement(store: str, statement: Statement) -> str:
-    """Store a statement write-once and return its digest.
+    """Sign a statement, store it write-once and return its digest.
+
+    Where it is there already, signed by others, a signature is added.
 
     Raises:
         TamperError: something else lies under its name.
+        SettingsError: there is no usable key.
     """
-    payload = canonical_json(statement)
+    payload = attestation.to_payload(statement)
     digest = sha256_bytes(payload)
     place = store_at(statement_uri(store, digest))
-    if not place.create_bytes(payload) and place.read_bytes() != payload:
-        raise TamperError(f"{place.uri}: not the statement it is named after; restore or delete it")
+    signer = signing.find_signer(store)
+    mine = [signer.sign(payload)] if signer else []
+    if place.create_bytes(canonical_json(signing.seal(payload, mine))):
+        return digest
+    try:
+        others = open_statement(place.read_bytes(), digest, store)
+    except DataError as error:
+        raise TamperError(
+            f"{place.uri}: not the statement it is named after; restore or delete it"
+        ) from error
+    if mine and mine[0].keyid not in others.signers:
+        envelope = signing.Envelope.model_validate_json(place.read_bytes())
+        place.write_bytes(canonical_json(signing.seal(payload, [*envelope.signatures, *mine])))
     return digest
 
 
@@ -61,14 +70,49 @@ def load_statement(store: str, digest: str) -> Statement:
         DataError: it is gone.
         TamperError: its bytes were changed.
     """
+    payload = store_at(statement_uri(store, digest)).read_bytes()
+    return open_statement(payload, digest, store).statement
+
+
+def open_statement(content: bytes, digest: str, store: str) -> Attested:
+    """Check what lies under the name of a statement.
+
+    Raises:
+        TamperError: it is another statement, was changed, or has a signature that does not fit.
+        DataError: it is not a statement of this version.
+    """
     uri = statement_uri(store, digest)
-    payload = store_at(uri).read_bytes()
+    envelope = _envelope(content)
+    if envelope is None:
+        _check_digest(content, digest, uri)
+        try:
+            return Attested(Statement.model_validate_json(content), ())
+        except ValidationError as error:
+            raise DataError(f"{uri} is not a statement of this version: {error}") from error
+    try:
+        payload = signing.payload_of(envelope)
+    except ValueError as error:
+        raise TamperError(f"{uri}: {error}") from error
+    _check_digest(payload, digest, uri)
+    if canonical_json(envelope) != content:
+        raise TamperError(f"{uri}: the envelope is not as it was written")
+    for signature in envelope.signatures:
+        if not signing.is_valid(signature, payload):
+            raise TamperError(f"{uri}: the signature of key {signature.keyid} does not fit")
+    statement = attestation.from_payload(payload, store, uri)
+    return Attested(statement, tuple(signature.keyid for signature in envelope.signatures))
+
+
+def _envelope(content: bytes) -> signing.Envelope | None:
+    try:
+        return signing.Envelope.model_validate_json(content)
+    except ValidationError:
+        return None
+
+
+def _check_digest(payload: bytes, digest: str, uri: str) -> None:
     if (found := sha256_bytes(payload)) != digest:
         raise TamperError(f"{uri}: sha256 is {found}, recorded {digest}")
-    try:
-        return Statement.model_validate_json(payload)
-    except ValidationError as error:
-        raise DataError(f"{uri} is not a statement of this version: {error}") from error
 
 
 def chain(store: str, roots: Iterable[str]) -> dict[str, Statement]:

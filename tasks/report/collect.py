@@ -13,6 +13,7 @@ from tasks.interchange.progression import read_comparisons, read_progression
 from tasks.lineage.connection import REPAIR
 from tasks.lineage.lookup import Lookup
 from tasks.lineage.registry import GATE_FILE
+from tasks.lineage.signing import KEY_VARIABLE, find_signer, fingerprint, public_path
 from tasks.lineage.stage import workplace
 from tasks.lineage.statements import load_statement
 from tasks.report.inputs import RunInputs
@@ -120,4 +121,15 @@ def _registered(name: str, release: CheckpointRef, store: StoreRef) -> dict[str,
     return {
         "registered": f"{model}, {aliases or 'no alias'}",
         "audit": f"pyflyte run workflows/audit.py audit --model {model} --store {store.uri}",
+        "signed": _signed(store),
     }
+
+
+def _signed(store: StoreRef) -> str:
+    signer = find_signer(store.uri)
+    if signer is None:
+        return f"by nobody; {KEY_VARIABLE} names no key"
+    return (
+        f"by key {fingerprint(signer.public)[:16]}; the audit proves it with --key and a copy of "
+        f"{public_path()}"
+    )

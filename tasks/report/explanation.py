@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from data_schemas.statements import ExecutionRecord, Statement
-from tasks.lineage.statements import statement_digest
 
 _MAX_CHANGES = 3
 _MAX_VALUE = 40
@@ -61,8 +60,7 @@ def differences(before: Statement, after: Statement) -> list[str]:
 
 
 def _explain_cached(current: Statement, same_stage: Sequence[Made]) -> str:
-    digest = statement_digest(current)
-    makers = [made for made in same_stage if made.record.statement == digest]
+    makers = [made for made in same_stage if made.statement == current]
     if not makers:
         return "same code, settings and inputs as an execution not recorded in this store"
     return f"same code, settings and inputs as {_when(makers[-1].record)}"

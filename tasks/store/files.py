@@ -56,9 +56,9 @@ def write_bytes(path: Path, payload: bytes) -> None:
     _sync(path.parent)
 
 
-def create_bytes(path: Path, payload: bytes) -> bool:
+def create_bytes(path: Path, payload: bytes, mode: int = 0o644) -> bool:
     """Write a file unless it exists; exactly one of several writers gets True."""
-    with _temporary_file(path, payload) as temporary:
+    with _temporary_file(path, payload, mode) as temporary:
         try:
             path.hardlink_to(temporary)
         except FileExistsError:
@@ -178,7 +178,7 @@ def install_folder(temporary: Path, target: Path) -> None:
 
 
 @contextmanager
-def _temporary_file(path: Path, payload: bytes) -> Iterator[Path]:
+def _temporary_file(path: Path, payload: bytes, mode: int = 0o644) -> Iterator[Path]:
     path.parent.mkdir(parents=True, exist_ok=True)
     with naming_a_full_disk(path.parent):
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
@@ -187,7 +187,7 @@ def _temporary_file(path: Path, payload: bytes) -> Iterator[Path]:
             with os.fdopen(handle, "wb") as stream:
                 stream.write(payload)
                 stream.flush()
-                os.fchmod(stream.fileno(), 0o644)
+                os.fchmod(stream.fileno(), mode)
                 os.fsync(stream.fileno())
             yield Path(name)
     finally:
