@@ -4,7 +4,7 @@ See `data_schemas.settings` for the conventions of all settings.
 """
 
 from enum import StrEnum
-from typing import Self
+from typing import Self, cast
 
 from pydantic import Field, model_validator
 
@@ -275,6 +275,18 @@ class RLSettings(Settings):
     engines: EngineSettings = EngineSettings()
     commit_every: int = Field(default=1, ge=1, description="steps between two checkpoints")
     seed: Seed = 0
+
+    @model_validator(mode="before")
+    @classmethod
+    def _draws_from_the_whole_distribution(cls, given: object) -> object:
+        for name in ("top_p", "min_p", "stop"):
+            if isinstance(given, dict) and name in given:
+                raise ValueError(
+                    f"{name} is a setting of evaluation: the trainer computes probabilities over "
+                    "the whole vocabulary and trains the end of a response. Set "
+                    f"evaluation.{name}, and leave it out here"
+                )
+        return cast("object", given)
 
     @model_validator(mode="after")
     def _domains_have_weight(self) -> Self:

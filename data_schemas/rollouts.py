@@ -24,6 +24,8 @@ class StopReason(StrEnum):
     """The model emitted its end token."""
     LENGTH = "length"
     """The response reached its token limit: it is truncated."""
+    STOP = "stop"
+    """The response contains a stop string."""
     SEGMENT = "segment"
     """Only a segment was requested: the response continues in a later step."""
 

@@ -2,7 +2,8 @@
 
 Sizes (steps, lengths, prompts, learning rate, engines) are those of CPU_SMOKE. What a recipe
 selects is kept: loss, clip ranges, C3PO's budget as a share of the longest response, rewards,
-zero-variance elimination, curriculum, group size, updates per step, router replay, domains, KL.
+zero-variance elimination, curriculum, group size, updates per step, router replay, domains, KL; and
+the temperature and top-p of evaluation.
 """
 
 from data_schemas.presets import (
@@ -33,6 +34,12 @@ def scaled(recipe: PipelineSettings) -> PipelineSettings:
             ),
             "rl_one": _scaled_phase(recipe.rl_one, CPU_SMOKE.rl_one),
             "rl_two": _scaled_phase(recipe.rl_two, CPU_SMOKE.rl_two),
+            "evaluation": CPU_SMOKE.evaluation.model_copy(
+                update={
+                    "temperature": recipe.evaluation.temperature,
+                    "top_p": recipe.evaluation.top_p,
+                }
+            ),
             "release": CPU_SMOKE.release.model_copy(
                 update={"name": f"{recipe.release.name}-scaled"}
             ),

@@ -174,6 +174,21 @@ class EvaluationSettings(Settings):
         default=4, ge=1, le=1024, description="responses per problem (avg@k and pass@k)"
     )
     temperature: float = Field(default=1.0, ge=0.0, le=10.0, description="0 = greedy")
+    top_p: float = Field(
+        default=1.0,
+        gt=0.0,
+        le=1.0,
+        description="likeliest tokens with this probability mass are drawn from; Ring-lite 0.95",
+    )
+    min_p: float = Field(
+        default=0.0,
+        ge=0.0,
+        lt=1.0,
+        description="tokens below this share of the likeliest token's probability are excluded",
+    )
+    stop: tuple[str, ...] = Field(
+        default=(), description="strings that end a response, which keeps them"
+    )
     max_new_tokens: int = Field(default=64, ge=1, description="of a response")
     resamples: int = Field(
         default=2000, ge=100, le=1_000_000, description="bootstrap resamples over problems"
@@ -183,12 +198,21 @@ class EvaluationSettings(Settings):
     seed: Seed = 0
 
     @model_validator(mode="after")
-    def _temperature_can_be_divided_by(self) -> Self:
+    def _every_value_has_an_effect(self) -> Self:
         if 0.0 < self.temperature < LOWEST_TEMPERATURE:
             raise ValueError(
                 f"temperature is {self.temperature}; use 0 (greedy), or {LOWEST_TEMPERATURE} and "
                 "more"
             )
+        for name, off in (("top_p", 1.0), ("min_p", 0.0)):
+            value = getattr(self, name)
+            if self.temperature == 0.0 and value != off:
+                raise ValueError(
+                    f"{name} is {value}, but temperature is 0, which draws the likeliest token; "
+                    f"use a temperature above 0, or leave {name} out"
+                )
+        if "" in self.stop:
+            raise ValueError("stop contains an empty string, which would end every response")
         return self
 
 

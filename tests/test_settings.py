@@ -7,7 +7,7 @@ from data_schemas import presets
 from data_schemas.faults import explain
 from data_schemas.machine_settings import LayoutSettings, MachineSettings
 from data_schemas.rl_settings import PolicyLoss, RLSettings, without_effect
-from data_schemas.settings import PipelineSettings, ReleaseSettings
+from data_schemas.settings import EvaluationSettings, PipelineSettings, ReleaseSettings
 from tasks.engines import select
 
 REAL = {"rollout": "vllm", "trainer": "megatron"}
@@ -165,3 +165,27 @@ def test_a_model_name_that_mlflow_or_a_uri_cannot_carry_is_refused(name):
 @pytest.mark.parametrize("name", ["eachprompt-tiny", "Qwen3-30B-A3B_v1.2", "7b"])
 def test_a_model_name_of_letters_digits_and_dashes_is_taken(name):
     assert name == ReleaseSettings(name=name).name
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"temperature": 0.0, "top_p": 0.9}, "top_p is 0.9, but temperature is 0"),
+        ({"temperature": 0.0, "min_p": 0.1}, "min_p is 0.1, but temperature is 0"),
+        ({"stop": ["a", ""]}, "stop contains an empty string"),
+    ],
+)
+def test_a_truncation_or_stop_string_without_a_meaning_is_refused(changes, message):
+    with pytest.raises(ValidationError) as refused:
+        EvaluationSettings.model_validate(changes)
+
+    assert message in explain(refused.value, EvaluationSettings)
+
+
+@pytest.mark.parametrize(("name", "value"), [("top_p", 0.9), ("min_p", 0.1), ("stop", ["a"])])
+def test_a_truncated_distribution_is_of_evaluation_and_refused_in_training(name, value):
+    with pytest.raises(ValidationError) as refused:
+        PipelineSettings.model_validate({"rl_one": {name: value}})
+
+    assert f"rl_one: {name} is a setting of evaluation" in explain(refused.value, PipelineSettings)
+    assert f"Set evaluation.{name}" in explain(refused.value, PipelineSettings)

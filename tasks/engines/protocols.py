@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from data_schemas.rl_settings import AuxiliarySettings
 from data_schemas.rollouts import Rollout
+from tasks.errors import SettingsError
 
 
 def _no_tokens() -> NDArray[np.int32]:
@@ -33,6 +34,21 @@ class Sampling:
     record_routes: bool = True
     segment_tokens: int = 0
     """Stop after this many new tokens with StopReason.SEGMENT; 0 = no limit."""
+    top_p: float = 1.0
+    """Probability mass of the likeliest tokens that are kept; 1 = all. Log-probabilities are those
+    of the truncated distribution, which a trainer does not recompute: not for rollouts of RL."""
+    min_p: float = 0.0
+    """Tokens below this share of the likeliest token's probability are excluded; 0 = none."""
+    stop: tuple[str, ...] = ()
+    """A response ends with StopReason.STOP when its text contains one of these, which it keeps."""
+
+    def __post_init__(self) -> None:
+        """Refuse what no engine does: a stop string may begin in an earlier segment."""
+        if self.stop and self.segment_tokens:
+            raise SettingsError(
+                "stop strings do not end a response that is generated in segments; "
+                "set engines.segment_tokens to 0"
+            )
 
 
 @dataclass(frozen=True, slots=True)

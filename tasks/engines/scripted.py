@@ -14,6 +14,7 @@ from data_schemas.rollouts import Rollout, StopReason
 from tasks.algorithms.digests import weight_digest
 from tasks.engines.chat import render_response
 from tasks.engines.protocols import EngineCounters, Request, Sampling
+from tasks.engines.stop_strings import StopStrings
 
 Script = Callable[[str, int], str]
 """(rendered prompt, index of the sample) -> response text without end token."""
@@ -64,7 +65,7 @@ class ScriptedRolloutEngine:
                 end = sampling.max_new_tokens
                 if sampling.segment_tokens:
                     end = min(end, earlier + sampling.segment_tokens)
-                tokens = whole[earlier:end]
+                tokens, stopped = self._until_stop(whole[earlier:end], sampling)
                 self._count(sequences=1, generated_tokens=len(tokens))
                 yield Rollout(
                     problem_id=request.problem_id,
@@ -73,9 +74,18 @@ class ScriptedRolloutEngine:
                     response_tokens=tokens,
                     logprobs=np.zeros(len(tokens), dtype=np.float32),
                     trace=None,
-                    stop_reason=_reason(len(whole), end, sampling),
+                    stop_reason=StopReason.STOP if stopped else _reason(len(whole), end, sampling),
                     policy_version=self._version,
                 )
+
+    def _until_stop(
+        self, tokens: NDArray[np.int32], sampling: Sampling
+    ) -> tuple[NDArray[np.int32], bool]:
+        """Cut a response behind its first stop string; True if there is one."""
+        stop = StopStrings(self._tokenizer, sampling.stop)
+        tails = [tokens[max(0, end - stop.tail) : end] for end in range(1, len(tokens) + 1)]
+        found = stop.found([tail.tolist() for tail in tails]) if sampling.stop else []
+        return (tokens[: found.index(True) + 1], True) if True in found else (tokens, False)
 
     def score_logprobs(self, tokens: Sequence[NDArray[np.int32]]) -> list[NDArray[np.float32]]:
         """Zeros: every token has probability 1."""

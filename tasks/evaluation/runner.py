@@ -132,6 +132,9 @@ def _sample(
     sampling = Sampling(
         max_new_tokens=settings.max_new_tokens,
         temperature=settings.temperature,
+        top_p=settings.top_p,
+        min_p=settings.min_p,
+        stop=settings.stop,
         seed=settings.seed,
         record_routes=False,
     )

@@ -8,6 +8,12 @@ import warnings
 import numpy as np
 import pytest
 import torch
+from transformers import (
+    LogitsProcessorList,
+    MinPLogitsWarper,
+    TemperatureLogitsWarper,
+    TopPLogitsWarper,
+)
 
 from data_schemas.machine_settings import (
     LayoutSettings,
@@ -18,6 +24,7 @@ from data_schemas.machine_settings import (
 from data_schemas.rollouts import StopReason
 from tasks.algorithms.digests import weight_digest
 from tasks.algorithms.routing import check_trace
+from tasks.engines.chat import load_tokenizer
 from tasks.engines.embedded.trainer import TorchTrainer
 from tasks.engines.protocols import Request, Sampling
 from tasks.engines.select import open_rollout
@@ -174,6 +181,53 @@ def test_log_probs_are_those_of_the_distribution_that_was_drawn_from(engine, tra
         expected = float((logits / 1.7).log_softmax(0)[rollout.response_tokens[0]])
 
         assert expected == pytest.approx(rollout.logprobs[0], abs=1e-4)
+
+
+@pytest.mark.parametrize(("top_p", "min_p"), [(0.5, 0.0), (1.0, 0.2), (0.8, 0.1)])
+def test_log_probs_are_those_of_the_truncated_distribution(engine, trainer, top_p, min_p):
+    """Truncated by transformers; min-p comes first, as in vLLM."""
+    sampling = Sampling(12, 1.5, seed=1, top_p=top_p, min_p=min_p)
+    warpers = LogitsProcessorList([TemperatureLogitsWarper(1.5)])
+    warpers.extend([MinPLogitsWarper(min_p)] if min_p else [])
+    warpers.extend([TopPLogitsWarper(top_p)] if top_p < 1.0 else [])
+    for rollout in engine.generate(prompts(6, 9), sampling):
+        tokens = np.concatenate([rollout.prompt_tokens, rollout.response_tokens])
+        whole = torch.from_numpy(tokens.astype(np.int64))
+        with torch.inference_mode():
+            logits = trainer._model(input_ids=whole[None]).logits[0]
+        drawn = logits[len(rollout.prompt_tokens) - 1 : -1]
+        kept = warpers(torch.LongTensor(len(drawn), 1), drawn).log_softmax(1)
+        expected = kept.gather(
+            1, torch.from_numpy(rollout.response_tokens.astype(np.int64))[:, None]
+        )
+
+        assert expected[:, 0].tolist() == pytest.approx(rollout.logprobs.tolist(), abs=1e-4)
+
+
+def test_a_response_ends_where_its_text_first_contains_a_stop_string(engine, served_moe):
+    tokenizer = load_tokenizer(served_moe)
+    whole = list(engine.generate(prompts(5, 9), SAMPLING))
+    texts = [tokenizer.decode(rollout.response_tokens[2:9]) for rollout in whole]
+    stop = next(
+        piece for text in texts for piece in text if piece.isascii() and piece.isprintable()
+    )
+    stopping = dataclasses.replace(SAMPLING, stop=(stop, "never in any text"))
+    found = {(r.problem_id, r.sample): r for r in engine.generate(prompts(5, 9), stopping)}
+
+    for rollout in whole:
+        tokens = rollout.response_tokens.tolist()
+        ends = [end for end in range(1, 13) if stop in tokenizer.decode(tokens[:end])]
+        end = min([*ends, len(tokens)])
+        stopped = found[rollout.problem_id, rollout.sample]
+
+        assert tokens[:end] == stopped.response_tokens.tolist()
+        assert rollout.logprobs[:end] == pytest.approx(stopped.logprobs, abs=1e-4)
+        if ends:
+            assert StopReason.STOP is stopped.stop_reason
+            check_trace(stopped.trace, len(rollout.prompt_tokens) + end, engine.num_experts)
+        else:
+            assert rollout.stop_reason is stopped.stop_reason
+    assert any(rollout.stop_reason is StopReason.STOP for rollout in found.values())
 
 
 def test_greedy_decoding_reports_the_log_prob_at_temperature_one(engine, trainer):

@@ -78,3 +78,14 @@ def test_an_answer_comes_in_parts_and_is_counted(tokenizer: PreTrainedTokenizerB
     assert (2, 6) == (engine.counters.sequences, engine.counters.generated_tokens)
     assert 2 * len(start.prompt_tokens) + 4 == engine.counters.prompt_tokens
     assert [0.0, 0.0] == engine.score_logprobs([np.arange(3, dtype=np.int32)])[0].tolist()
+
+
+def test_an_answer_ends_behind_its_stop_string(tokenizer: PreTrainedTokenizerBase):
+    engine = ScriptedRolloutEngine(tokenizer, lambda _prompt, _sample: "one, two, three")
+    prompt = [request(tokenizer, "a", "How", 1)]
+
+    (cut,) = engine.generate(prompt, Sampling(99, 1.0, 0, stop=("two", "three")))
+    (whole,) = engine.generate(prompt, Sampling(99, 1.0, 0, stop=("four",)))
+
+    assert (StopReason.STOP, StopReason.END) == (cut.stop_reason, whole.stop_reason)
+    assert response_text(tokenizer, cut.response_tokens.tolist()).endswith("two")

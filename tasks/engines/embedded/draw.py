@@ -11,6 +11,7 @@ Letters: B sequences, V vocabulary.
 """
 
 import hashlib
+import math
 
 import numpy as np
 import torch
@@ -42,14 +43,24 @@ def uniforms(keys_B: NDArray[np.uint64], places_B: NDArray[np.int64]) -> NDArray
 
 
 def draw(
-    logits_BV: torch.Tensor, temperature: float, uniforms_B: NDArray[np.float64]
+    logits_BV: torch.Tensor,
+    temperature: float,
+    uniforms_B: NDArray[np.float64],
+    *,
+    top_p: float = 1.0,
+    min_p: float = 0.0,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Draw one token per row and return it with its log-probability.
 
     Args:
-        temperature: 0 is greedy; log-probabilities are then those of temperature 1.
+        temperature: 0 is greedy; log-probabilities are then those of temperature 1, and nothing
+            is truncated.
+        top_p: see `truncate`.
+        min_p: see `truncate`.
     """
     logprobs_BV = torch.log_softmax(logits_BV.float() / (temperature or 1.0), dim=1)
+    if temperature and (top_p < 1.0 or min_p > 0.0):
+        logprobs_BV = truncate(logprobs_BV, top_p, min_p)
     if temperature == 0.0:
         token_B = logprobs_BV.argmax(dim=1)
     else:
@@ -59,3 +70,28 @@ def draw(
         token_B = torch.searchsorted(cumulated_BV, threshold_B[:, None], right=True)[:, 0]
         token_B.clamp_(max=logits_BV.shape[1] - 1)
     return token_B, logprobs_BV.gather(1, token_B[:, None])[:, 0]
+
+
+def truncate(logprobs_BV: torch.Tensor, top_p: float, min_p: float) -> torch.Tensor:
+    """Return the log-probabilities of the truncated distribution; -inf outside its support.
+
+    As in vLLM, min-p is applied first, and top-p to what it leaves.
+
+    Args:
+        top_p: the smallest set of likeliest tokens that holds this probability mass is kept
+            (Holtzman et al. 2020).
+        min_p: tokens with less than this share of the likeliest token's probability are
+            excluded (Nguyen et al. 2024).
+    """
+    if min_p > 0.0:
+        floor_B1 = logprobs_BV.amax(dim=1, keepdim=True) + math.log(min_p)
+        logprobs_BV = logprobs_BV.masked_fill(logprobs_BV < floor_B1, -torch.inf)
+        logprobs_BV = logprobs_BV.log_softmax(dim=1)
+    if top_p < 1.0:
+        ascending_BV, order_BV = logprobs_BV.sort(dim=1, stable=True)
+        mass_BV = ascending_BV.exp().cumsum(dim=1, dtype=torch.float64)
+        excluded_BV = mass_BV <= 1.0 - top_p
+        excluded_BV[:, -1] = False
+        excluded_BV = torch.zeros_like(excluded_BV).scatter(1, order_BV, excluded_BV)
+        logprobs_BV = logprobs_BV.masked_fill(excluded_BV, -torch.inf).log_softmax(dim=1)
+    return logprobs_BV

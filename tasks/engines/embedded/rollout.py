@@ -29,6 +29,7 @@ from tasks.engines.embedded.hf_model import load_model
 from tasks.engines.embedded.rollout_forward import DecoderForward, Prefilled
 from tasks.engines.embedded.slots import Seat, Slots
 from tasks.engines.protocols import EngineCounters, Request, Sampling
+from tasks.engines.stop_strings import StopStrings
 from tasks.errors import DataError, EngineError, SettingsError
 
 MAX_LIVE_SEQUENCES = 512
@@ -60,7 +61,8 @@ class HFRolloutEngine:
             raise SettingsError(f"a rollout engine needs at least one slot, not {slots}")
         self._model: PreTrainedModel = load_model(folder, dtype=DTYPES[precision])
         self._forward = DecoderForward(self._model)
-        self._end_token, self._pad_token = end_and_pad(load_tokenizer(folder))
+        self._tokenizer = load_tokenizer(folder)
+        self._end_token, self._pad_token = end_and_pad(self._tokenizer)
         self._version = version
         self._slots = slots
         self._counters = EngineCounters()
@@ -125,7 +127,8 @@ class HFRolloutEngine:
         """
         waiting = _make_seats(requests, sampling)
         known: dict[int, _Prefix] = {}
-        slots = Slots(sampling, min(self._slots, len(waiting)), self._end_token)
+        stop = StopStrings(self._tokenizer, sampling.stop)
+        slots = Slots(sampling, min(self._slots, len(waiting)), self._end_token, stop)
         logits_BV = torch.empty(0, self._model.config.vocab_size)
         while waiting or slots.live:
             if waiting and slots.live <= REFILL_BELOW * self._slots:
@@ -135,7 +138,14 @@ class HFRolloutEngine:
                 if not waiting or waiting[0].number != seats[-1].number:
                     known.clear()
             started = time.perf_counter()
-            ended_B = slots.record(*draw(logits_BV, sampling.temperature, slots.uniforms_B()))
+            drawn = draw(
+                logits_BV,
+                sampling.temperature,
+                slots.uniforms_B(),
+                top_p=sampling.top_p,
+                min_p=sampling.min_p,
+            )
+            ended_B = slots.record(*drawn)
             done = [slots.rollout(slot, self._version) for slot in ended_B.nonzero()[:, 0].tolist()]
             slots.drop(ended_B)
             self._count(done, time.perf_counter() - started)

@@ -18,6 +18,7 @@ from data_schemas.rollouts import Rollout, RouterTrace, StopReason
 from tasks.engines.embedded.draw import stream_key, uniforms
 from tasks.engines.embedded.rollout_forward import Prefilled
 from tasks.engines.protocols import Request, Sampling
+from tasks.engines.stop_strings import StopStrings
 
 GROWTH = 1.5
 """Number of positions added when a sequence needs more."""
@@ -36,8 +37,9 @@ class Seat:
 class Slots:
     """State of the live sequences; vectors hold a number per slot, the first B are live."""
 
-    def __init__(self, sampling: Sampling, size: int, end_token: int) -> None:
+    def __init__(self, sampling: Sampling, size: int, end_token: int, stop: StopStrings) -> None:
         self._sampling = sampling
+        self._stop = stop
         self._size = size
         self._end_token = end_token
         self._seats: list[Seat] = []
@@ -119,7 +121,10 @@ class Slots:
         rows_B, live = torch.arange(self.live), self.live
         self._tokens_ST[rows_B, self.position_B] = token_B
         self._logprobs_ST[rows_B, self.position_B] = logprob_B
-        return (token_B == self._end_token) | (self.position_B + 1 >= self._stop_S[:live])
+        ended_B = (token_B == self._end_token) | (self.position_B + 1 >= self._stop_S[:live])
+        if self._sampling.stop:
+            ended_B |= torch.tensor(self._stop.found([self._tail(slot) for slot in range(live)]))
+        return ended_B
 
     def advance(self, experts_BLK: torch.Tensor) -> None:
         """Record that the last sampled tokens were fed, with their routes."""
@@ -139,6 +144,8 @@ class Slots:
         whole = len(request.response_tokens) + len(tokens_R)
         if tokens_R[-1] == self._end_token:
             reason = StopReason.END
+        elif sampling.stop and self._stop.found([self._tail(slot)])[0]:
+            reason = StopReason.STOP
         elif whole == sampling.max_new_tokens:
             reason = StopReason.LENGTH
         else:
@@ -153,6 +160,12 @@ class Slots:
             stop_reason=reason,
             policy_version=version,
         )
+
+    def _tail(self, slot: int) -> list[int]:
+        """The new tokens in which a stop string may have been completed."""
+        request, end = self._seats[slot].request, int(self._position_S[slot]) + 1
+        start = len(request.prompt_tokens) + len(request.response_tokens)
+        return self._tokens_ST[slot, max(start, end - self._stop.tail) : end].tolist()
 
     def drop(self, ended_B: torch.Tensor) -> None:
         """Free the slots of ended sequences; the last live sequences move into them."""

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from vllm import RequestOutput, SamplingParams
+from vllm import CompletionOutput, RequestOutput, SamplingParams
 from vllm.logprobs import FlatLogprobs
 from vllm.sampling_params import RequestOutputKind
 
@@ -73,11 +73,17 @@ def call_of(number: int, seat: Seat, sampling: Sampling, end_token: int) -> Call
     params = SamplingParams(
         n=1,
         temperature=sampling.temperature,
+        top_p=sampling.top_p,
+        min_p=sampling.min_p,
         max_tokens=min(allowed, sampling.segment_tokens or allowed),
         seed=call_seed(sampling.seed, seat),
         logprobs=0,
         flat_logprobs=True,
-        detokenize=False,
+        # Text is needed only to find stop strings; it includes special tokens.
+        detokenize=bool(sampling.stop),
+        stop=list(sampling.stop),
+        include_stop_str_in_output=True,
+        skip_special_tokens=False,
         # Exactly one token ends a response, even if the model's files list others.
         ignore_eos=True,
         stop_token_ids=[end_token],
@@ -118,7 +124,7 @@ def rollout_of(
         response_tokens=tokens,
         logprobs=_logprobs(answer.logprobs, tokens, name),
         trace=trace,
-        stop_reason=_stop_reason(answer.finish_reason, request, len(tokens), sampling),
+        stop_reason=_stop_reason(answer, request, sampling),
         policy_version=version,
     )
 
@@ -175,8 +181,8 @@ def _logprobs(found: Any, tokens: NDArray[np.int32], name: str) -> NDArray[np.fl
     return np.asarray(found.logprobs, dtype=np.float32)
 
 
-def _stop_reason(reason: str, request: Request, new: int, sampling: Sampling) -> StopReason:
-    if reason == "stop":
-        return StopReason.END
-    whole = len(request.response_tokens) + new
+def _stop_reason(answer: CompletionOutput, request: Request, sampling: Sampling) -> StopReason:
+    if answer.finish_reason == "stop":
+        return StopReason.STOP if isinstance(answer.stop_reason, str) else StopReason.END
+    whole = len(request.response_tokens) + len(answer.token_ids)
     return StopReason.LENGTH if whole == sampling.max_new_tokens else StopReason.SEGMENT

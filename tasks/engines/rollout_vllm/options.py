@@ -79,8 +79,6 @@ def engine_options(
     on_gpu = torch.cuda.is_available()
     options: dict[str, Any] = {
         "model": str(folder),
-        # Inputs and outputs are token ids, not text.
-        "skip_tokenizer_init": True,
         # The model's generation_config must not change the sampling distribution.
         "generation_config": "vllm",
         "use_tqdm_on_load": False,

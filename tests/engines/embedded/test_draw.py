@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 import torch
+from transformers import LogitsProcessorList, MinPLogitsWarper, TopPLogitsWarper
 
-from tasks.engines.embedded.draw import draw, stream_key, uniforms
+from tasks.engines.embedded.draw import draw, stream_key, truncate, uniforms
 
 
 def test_a_stream_is_split_mix_64():
@@ -42,3 +43,69 @@ def test_greedy_decoding_draws_the_likeliest_token_at_temperature_one():
 
     assert [1] == token.tolist()
     assert logits.log_softmax(1)[0, 1].item() == pytest.approx(logprob.item())
+
+
+def spread_logits():
+    """Flat, peaked and tied distributions over 300 tokens."""
+    generator = torch.Generator().manual_seed(0)
+    logits = torch.randn(64, 300, generator=generator) * torch.logspace(-1, 1, 64)[:, None]
+    return torch.cat([logits, logits.round(), torch.zeros(1, 300)])
+
+
+@pytest.mark.parametrize(
+    ("top_p", "min_p"), [(0.95, 0.0), (0.3, 0.0), (1e-6, 0.0), (1.0, 0.1), (1.0, 0.9), (0.8, 0.05)]
+)
+def test_the_truncated_distribution_is_that_of_transformers(top_p, min_p):
+    """Of tokens that tie, transformers keeps any; here the one with the higher id is kept."""
+    logits = spread_logits()
+    warpers = LogitsProcessorList()
+    if min_p:
+        warpers.append(MinPLogitsWarper(min_p))
+    if top_p < 1.0:
+        warpers.append(TopPLogitsWarper(top_p))
+    ids = torch.LongTensor(len(logits), 1)
+    expected = warpers(ids, logits).log_softmax(1)
+
+    found = truncate(logits.log_softmax(1), top_p, min_p)
+
+    assert torch.equal(expected.isfinite().sum(1), found.isfinite().sum(1))
+    assert torch.allclose(expected.exp().sort(1).values, found.exp().sort(1).values, atol=1e-6)
+    assert torch.allclose(expected[:64].exp(), found[:64].exp(), atol=1e-6)
+
+
+def test_only_the_support_is_drawn_with_the_log_probs_of_the_truncated_distribution():
+    logits = torch.tensor([0.5, 0.3, 0.15, 0.05]).log()
+    count = 20_000
+    keys = np.full(count, stream_key(0, "p", 0), dtype=np.uint64)
+    numbers = uniforms(keys, np.arange(count))
+
+    tokens, logprobs = draw(logits.expand(count, -1), 1.0, numbers, top_p=0.7)
+
+    assert {0, 1} == set(tokens.tolist())
+    expected = torch.tensor([0.625, 0.375])
+    assert torch.allclose(expected, tokens.bincount() / count, atol=0.01)
+    assert torch.allclose(expected.log()[tokens], logprobs)
+
+
+def test_top_p_one_and_min_p_zero_change_no_bit_of_a_draw():
+    logits, numbers = spread_logits(), np.linspace(0.0, 0.999, 129)
+    for temperature in (0.0, 0.7, 1.0):
+        plain = draw(logits, temperature, numbers)
+        whole = draw(logits, temperature, numbers, top_p=1.0, min_p=0.0)
+
+        assert all(torch.equal(one, other) for one, other in zip(plain, whole, strict=True))
+
+
+def test_a_truncated_draw_depends_on_the_sequence_alone():
+    logits, numbers = spread_logits(), np.linspace(0.0, 0.999, 129)
+    tokens, logprobs = draw(logits, 1.0, numbers, top_p=0.9, min_p=0.01)
+
+    for row in (0, 77, 128):
+        alone = draw(logits[row : row + 1], 1.0, numbers[row : row + 1], top_p=0.9, min_p=0.01)
+        assert (tokens[row], logprobs[row]) == (alone[0][0], alone[1][0])
+
+
+def test_greedy_decoding_truncates_nothing():
+    logits = torch.tensor([[0.0, 3.0, 1.0]])
+
+    assert draw(logits, 0.0, np.zeros(1)) == draw(logits, 0.0, np.zeros(1), top_p=0.1, min_p=0.5)
