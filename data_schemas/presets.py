@@ -13,6 +13,7 @@ from data_schemas.rl_settings import (
     CodeReward,
     EngineSettings,
     LossSettings,
+    MathsReward,
     PolicyLoss,
     RewardSettings,
     RLSettings,
@@ -254,7 +255,9 @@ _COMPASS_THINKER_RL = SINGLE_NODE.rl_one.model_copy(
             std_floor=0.0,
             curriculum=((0.4, 0.9), (0.15, 0.6), (0.0, 0.3)),
         ),
-        "rewards": RewardSettings(overlong_weight=0.0, repetition_weight=0.0),
+        "rewards": RewardSettings(
+            overlong_weight=0.0, repetition_weight=0.0, maths=MathsReward.RULE
+        ),
         "router_replay": RouterReplay.OFF,  # a dense model
     }
 )
@@ -272,6 +275,5 @@ COMPASS_THINKER = SINGLE_NODE.model_copy(
 )
 """Compass-Thinker-7B (2508.08909): no KL, clip-higher, dynamic sampling, staged difficulty.
 
-The paper gives neither bands nor upper clip; rounds of dynamic sampling are bounded here. Rewards
-of 1 and 0 replace its +1 and -1: group-relative advantages are the same.
+The paper gives neither bands nor upper clip; rounds of dynamic sampling are bounded here.
 """

@@ -128,6 +128,15 @@ class CodeReward(StrEnum):
     """Ring-lite: 1 if every test passes, else 0; the first failure ends the run."""
 
 
+class MathsReward(StrEnum):
+    """Which verifier rewards final answers in training, and with what."""
+
+    VALUE = "value"
+    """`final_answer`: 1 or 0; the right value wherever the response states it."""
+    RULE = "rule"
+    """Compass-Thinker's: `rule_answer`, +1 or -1; every box, or marked line, must be right."""
+
+
 class JudgeKind(StrEnum):
     """How the judge of open text is run."""
 
@@ -172,14 +181,12 @@ class RewardSettings(Settings):
         default=16, ge=0, description="tokens before the limit; paper 4096 of 20480"
     )
     overlong_weight: float = Field(default=0.5, ge=0.0, description="reward lost at the limit")
-    repetition_start: float = Field(
-        default=0.3, ge=0.0, le=1.0, description="rho0: tolerated 3-gram repeats"
-    )
     repetition_weight: float = Field(default=1.0, ge=0.0, description="of the penalty")
     max_abstained_share: float = Field(
         default=0.1, ge=0.0, le=1.0, description="share of abstentions above which the run stops"
     )
     code: CodeReward = CodeReward.PASS_RATE
+    maths: MathsReward = MathsReward.VALUE
     judge: JudgeSettings = JudgeSettings()
     canary_every: int = Field(
         default=10,
@@ -327,8 +334,8 @@ def without_effect(settings: RLSettings) -> list[str]:
         reasons["zero_variance.std_floor"] = "loss.kind 'dr_grpo' divides by no deviation"
     if not rewards.overlong_weight:
         reasons["rewards.overlong_buffer"] = "rewards.overlong_weight is 0"
-    if not rewards.repetition_weight:
-        reasons["rewards.repetition_start"] = "rewards.repetition_weight is 0"
+    if Domain.MATHS not in settings.domains:
+        reasons["rewards.maths"] = "domains has no maths"
     groups = {"loss": loss, "zero_variance": zero_variance, "rewards": rewards}
     given = {
         f"{group}.{name}": value

@@ -125,8 +125,8 @@ def settings_with(**changes) -> RLSettings:
             "rewards.overlong_buffer 5 has no effect: rewards.overlong_weight is 0",
         ),
         (
-            {"rewards": {"repetition_weight": 0, "repetition_start": 0.5}},
-            "rewards.repetition_start 0.5 has no effect: rewards.repetition_weight is 0",
+            {"domains": {"code": 1.0}, "rewards": {"maths": "rule"}},
+            "rewards.maths rule has no effect: domains has no maths",
         ),
     ],
 )

@@ -10,7 +10,7 @@ from functools import partial
 from typing import TypeVar
 
 from data_schemas.prompts import Problem
-from data_schemas.rl_settings import JudgeKind, RewardSettings
+from data_schemas.rl_settings import JudgeKind, MathsReward, RewardSettings
 from data_schemas.verdicts import Verdict
 from tasks.errors import SettingsError
 from tasks.rewards import choice, code_tests, extraction, reference_text
@@ -70,6 +70,8 @@ def entries(settings: RewardSettings) -> dict[str, Entry]:
         in_worker=False,
     )
     bound = {**_ENTRIES, "code_tests": code}
+    if settings.maths is MathsReward.RULE:
+        bound["final_answer"] = bound["rule_answer"]
     if settings.judge.kind is JudgeKind.NONE:
         return bound
     return bound | _bind_judge(MeteredJudge(open_judge(settings.judge)), settings.judge.timeout_s)

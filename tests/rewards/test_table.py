@@ -3,9 +3,11 @@
 import hostile
 import pytest
 
+from data_schemas.rl_settings import MathsReward, RewardSettings
 from data_schemas.verdicts import scored
 from tasks.errors import EngineError, SettingsError
 from tasks.rewards import table
+from tasks.rewards.maths import rule_answer
 from tasks.rewards.scoring import canaries
 from tasks.rewards.scoring.canaries import CANARIES, check_canaries
 
@@ -55,6 +57,25 @@ def test_a_response_that_makes_its_verifier_raise_is_at_fault(
     assert (0.0, "response_fault:verifier_error:choice:IndexError") == (bomb.score, bomb.reason)
     assert (None, "verifier_error:choice:OSError") == (disk.score, disk.reason)
     assert 0.5 == fine.score
+
+
+def test_the_rule_verifier_rewards_final_answers_if_the_settings_say_so(problem) -> None:
+    sentence = "So the answer is 4."  # neither a box nor a marked line
+    one = problem("final_answer", {"value": "4"})
+    by_rule = table.verifiers(RewardSettings(maths=MathsReward.RULE))
+    by_value = table.verifiers(RewardSettings())
+
+    assert rule_answer.verify is by_rule["final_answer"]
+    assert (0.0, 1.0) == tuple(
+        bound["final_answer"](one, sentence).score for bound in (by_rule, by_value)
+    )
+    canaries.check(
+        lambda problems, texts: [
+            by_rule[problem.verifier](problem, text)
+            for problem, text in zip(problems, texts, strict=True)
+        ],
+        ["final_answer", "rule_answer"],
+    )
 
 
 def test_an_unknown_verifier_stops_the_batch_before_anything_is_scored(problem) -> None:

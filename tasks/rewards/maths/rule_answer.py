@@ -5,7 +5,8 @@ one reads boxes with balanced braces; without a box, marked lines (`#### x`, `An
 response of a single line. Both verifiers interpret an expression in the same way.
 
 Gold: as for `final_answer`.
-Differs: a verdict is 1 or 0 as everywhere here; `signed` gives the paper's +1 and -1.
+Differs: a verdict is 1 or 0 as everywhere here; `signed` gives the paper's +1 and -1, which
+`rewards.maths = rule` makes the training reward.
 """
 
 from data_schemas.prompts import Problem

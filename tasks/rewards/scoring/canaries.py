@@ -32,7 +32,7 @@ class Canary:
 
 
 CANARIES = (
-    Canary("final_answer", {"value": "1234"}, "The answer is $1,234.00.", "The answer is 1243."),
+    Canary("final_answer", {"value": "1234"}, "Answer: $1,234.00", "Answer: 1243"),
     Canary(
         "choice",
         {"correct": ["รองเท้า", "shoes"], "others": [["กระเป๋า", "bags"]]},

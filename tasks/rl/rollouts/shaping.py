@@ -8,6 +8,8 @@ from data_schemas.rl_settings import RLSettings
 from data_schemas.rollouts import Rollout
 from tasks.algorithms.penalties import overlong_penalty, repetition_penalty, repetition_ratio
 
+REPETITION_START = 0.3
+"""rho0, the share of repeated 3-grams without penalty; CompassMax gives no number."""
 REPETITION_CAP = 0.5
 """Largest repetition penalty; CompassMax gives no number."""
 
@@ -21,7 +23,7 @@ def penalties(settings: RLSettings, rollouts: Sequence[Rollout]) -> list[float]:
     )
     repetition_N = repetition_penalty(
         np.array([repetition_ratio(rollout.response_tokens) for rollout in rollouts]),
-        start=rewards.repetition_start,
+        start=REPETITION_START,
         weight=rewards.repetition_weight,
         cap=REPETITION_CAP,
     )

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from data_schemas.ledger import GroupOutcome
-from data_schemas.rl_settings import RLSettings, RouterReplay
+from data_schemas.rl_settings import MathsReward, RLSettings, RouterReplay
 from data_schemas.rollouts import ScoredRollout
 from tasks.algorithms.advantages import group_advantages
 from tasks.algorithms.losses.table import scales_by_std
@@ -20,6 +20,9 @@ from tasks.algorithms.zero_variance import rl_zvp_advantages
 from tasks.engines.protocols import TokenBatch, TokenScores
 from tasks.errors import EngineError
 from tasks.rl.rollouts.group_outcomes import CollectedGroup
+
+SIGNED = ("final_answer", "rule_answer")
+"""Verifiers whose verdicts 1 and 0 are the rewards +1 and -1 under `rewards.maths = rule`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +48,9 @@ def scalar_advantages(settings: RLSettings, groups: Sequence[CollectedGroup]) ->
         return torch.zeros(0, settings.group_size)
     verdicts = [[item.verdict.score for item in entry.group.rollouts] for entry in groups]
     scores_PG = torch.tensor([[score or 0.0 for score in row] for row in verdicts])
+    if settings.rewards.maths is MathsReward.RULE:
+        signed_P1 = torch.tensor([[entry.group.problem.verifier in SIGNED] for entry in groups])
+        scores_PG = torch.where(signed_P1, 2.0 * scores_PG - 1.0, scores_PG)
     valid_PG = torch.tensor([[score is not None for score in row] for row in verdicts])
     penalties_PG = torch.tensor(
         [[item.penalty for item in entry.group.rollouts] for entry in groups]

@@ -1,11 +1,15 @@
+import dataclasses
+
+import pytest
 import torch
 
 from data_schemas.ledger import GroupOutcome
-from data_schemas.rl_settings import LossSettings, PolicyLoss
+from data_schemas.rl_settings import LossSettings, MathsReward, PolicyLoss, RouterReplay
 from data_schemas.rollouts import RolloutGroup, ScoredRollout
 from data_schemas.verdicts import response_fault, scored
+from tasks.engines.protocols import TokenScores
 from tasks.rl.rollouts.group_outcomes import CollectedGroup
-from tasks.rl.update.batch import build, scalar_advantages
+from tasks.rl.update.batch import build, scalar_advantages, token_advantages
 
 
 def test_sequences_that_cannot_have_a_gradient_never_reach_the_trainer(settings, entry):
@@ -49,3 +53,47 @@ def test_a_step_without_a_finished_group_is_an_empty_batch(settings):
     assert 0 == batch.num_sequences == len(batch.owners)
     assert (0, 0) == tuple(batch.tokens.tokens_NT.shape)
     assert torch.equal(torch.zeros(0, 4), scalar_advantages(settings, []))
+
+
+def with_rule(settings, **changes):
+    """The settings with Compass-Thinker's reward: +1 and -1."""
+    rewards = settings.rewards.model_copy(update={"maths": MathsReward.RULE})
+    return settings.model_copy(update={"rewards": rewards} | changes)
+
+
+def test_signed_rewards_have_twice_the_advantage_where_nothing_normalises(settings, entry):
+    group = [entry([1.0, 0.0, 0.0, 0.0], GroupOutcome.NON_ZERO_VARIANCE)]
+    plain = with_rule(settings, loss=LossSettings(kind=PolicyLoss.DR_GRPO))
+
+    assert [1.5, -0.5, -0.5, -0.5] == scalar_advantages(plain, group)[0].tolist()
+    assert torch.allclose(
+        scalar_advantages(settings, group), scalar_advantages(with_rule(settings), group)
+    )
+
+
+def test_only_verdicts_on_final_answers_are_signed(settings, problems, entry):
+    plain = with_rule(settings, loss=LossSettings(kind=PolicyLoss.DR_GRPO))
+    group = entry([1.0, 0.0, None, 0.0], GroupOutcome.NON_ZERO_VARIANCE)
+    other = dataclasses.replace(
+        group.group, problem=problems[0].model_copy(update={"verifier": "code_tests"})
+    )
+    mixed = [group, dataclasses.replace(group, group=other)]
+
+    signed, unsigned = scalar_advantages(plain, mixed).tolist()
+
+    assert [2 * one for one in unsigned] == pytest.approx(signed)
+    assert 0.0 == signed[2] == unsigned[2]
+
+
+def test_the_signs_of_zero_variance_groups_follow_the_verdicts_under_either_reward(settings, entry):
+    for score, sign in ((1.0, 1.0), (0.0, -1.0)):
+        group = [entry([score] * 3, GroupOutcome.ZERO_VARIANCE_TRAINED)]
+        batch = build(with_rule(settings, router_replay=RouterReplay.OFF), group)
+        entropy_NT = torch.arange(1.0, 1 + batch.tokens.tokens_NT.numel())
+        entropy_NT = entropy_NT.reshape(batch.tokens.tokens_NT.shape)
+        old = TokenScores(torch.zeros_like(entropy_NT), entropy_NT, None)
+
+        advantages_NT = token_advantages(with_rule(settings), batch, old)
+
+        assert sign == advantages_NT[batch.tokens.response_NT].sum().sign()
+        assert (advantages_NT * sign >= 0.0).all()
