@@ -71,7 +71,15 @@ def ablation(
         store=run,
         execution=execution,
     )
-    names, trainings, held_out_evaluations = [], [], []
+    start = evaluate(
+        settings=fitted.evaluation,
+        name="ablation/start",
+        model=tuned.merged,
+        curated=rows.curated,
+        store=run,
+        execution=execution,
+    )
+    names, trainings, held_out_evaluations = [], [], [start]
     for seed in SEEDS:
         for variant in VARIANTS:
             name = f"{variant.name}/{seed}"

@@ -5,6 +5,7 @@ Definitions used in the table:
     reward             mean verdict of the last 10 steps
     zv first           share of zero-variance groups among first draws, mean over steps
     zv trained         share of zero-variance groups in the batches, mean over steps
+    tokens per point   generated tokens per point of held-out accuracy above the start model
     tokens per solved  generated tokens, drafts included, per group with a solved response
     grad variance      variance of the gradient norm over the steps; relative: over its mean squared
     wait               seconds a step waits for verdicts after its last response
@@ -82,8 +83,14 @@ def read_cell(variant: str, seed: int, training: Path, held_out_evaluation: Path
         timings=_lines(training / TIMING_FILE, StepTiming),
         rows=read_table(training / LEDGER_FILE, LedgerRow),
         costs=read_table(training / COSTS_FILE, PromptCost),
-        samples=read_table(held_out_evaluation / "samples.parquet", SampleResult),
+        accuracy=read_accuracy(held_out_evaluation),
     )
+
+
+def read_accuracy(held_out_evaluation: Path) -> dict[str, float | None]:
+    """Read the accuracy by problem of a held-out evaluation."""
+    samples = read_table(held_out_evaluation / "samples.parquet", SampleResult)
+    return accuracy_by_problem(samples)
 
 
 def cell_of(
@@ -94,7 +101,7 @@ def cell_of(
     timings: Sequence[StepTiming],
     rows: Sequence[LedgerRow],
     costs: Sequence[PromptCost],
-    samples: Sequence[SampleResult],
+    accuracy: dict[str, float | None],
 ) -> Cell:
     """Measure a phase.
 
@@ -123,7 +130,7 @@ def cell_of(
         verify_s=sum(cost.verifier_seconds for cost in costs) / len(steps),
         step_s=_mean([_step_seconds(timing) for timing in timings]),
         makespans=makespans(rows),
-        accuracy=accuracy_by_problem(samples),
+        accuracy=accuracy,
     )
 
 

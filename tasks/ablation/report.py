@@ -6,9 +6,11 @@ between seeds, so a difference is called certain only if its interval excludes 0
 sign for every seed.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
 from data_schemas.settings import EvaluationSettings
@@ -18,6 +20,8 @@ from tasks.algorithms.estimators import CONFIDENCE, Interval, bootstrap_mean, pa
 from tasks.errors import DataError
 
 NOTHING_OFF, ALL_OFF = "full", "zv_off"
+SMALLEST_GAIN = 0.001
+"""A tenth of a point."""
 PAPER_FALL = 0.17
 """CompassMax-V3-Thinking: relative reduction of the zero-variance rate."""
 
@@ -34,6 +38,12 @@ class Line(BaseModel):
     reward: float
     accuracy: Interval
     difference: Interval = Field(description="accuracy minus that of `against`, paired by problem")
+    tokens_per_point: float | None = Field(
+        description="generated tokens per point of accuracy above the start model; None: no gain"
+    )
+    saving: Interval = Field(
+        description="share of the tokens per point of `against` that is saved, paired by problem"
+    )
     seed_differences: tuple[float, ...]
     reward_differences: tuple[float, ...] = Field(description="per seed, against the same")
     flat_first: float
@@ -86,6 +96,7 @@ class AblationReport(BaseModel):
     seeds: tuple[int, ...]
     problems: int = Field(description="held out")
     samples: int = Field(description="per problem")
+    start: Interval = Field(description="accuracy of the model that every phase starts from")
     lines: tuple[Line, ...]
     falls: tuple[Fall, ...]
     orders: Orders = Field(description="over all phases")
@@ -96,6 +107,7 @@ def report_of(
     settings: EvaluationSettings,
     variants: Sequence[Variant],
     cells: Sequence[Cell],
+    start: Mapping[str, float | None],
     max_tokens: int,
 ) -> AblationReport:
     """Build the report.
@@ -104,6 +116,7 @@ def report_of(
         settings: settings of the held-out evaluations, whose resamples and seed the bootstrap uses.
         variants: in the order of the table, each with the variant it is compared with.
         cells: one per variant and seed.
+        start: held-out accuracy by problem of the model that every phase starts from.
         max_tokens: token budget of every phase.
 
     Raises:
@@ -116,7 +129,7 @@ def report_of(
     for name, found in by_name.items():
         if seeds != tuple(cell.seed for cell in found):
             raise DataError(f"the variant {name!r} does not have the seeds {seeds} of {first!r}")
-        if any(set(cell.accuracy) != problems for cell in found):
+        if any(set(cell.accuracy) != problems for cell in found) or set(start) != problems:
             raise DataError(
                 f"the held-out evaluations of {name!r} used different problems than the others"
             )
@@ -125,8 +138,13 @@ def report_of(
         seeds=seeds,
         problems=len(problems),
         samples=settings.samples,
+        start=bootstrap_mean(
+            [value for value in start.values() if value is not None],
+            **_draw(settings),
+        ),
         lines=tuple(
-            _line(settings, item, by_name[item.name], by_name[item.against]) for item in variants
+            _line(settings, item, by_name[item.name], by_name[item.against], start)
+            for item in variants
         ),
         falls=_falls(settings, by_name) if ALL_OFF in by_name else (),
         orders=Orders(
@@ -138,11 +156,22 @@ def report_of(
     )
 
 
+def _draw(settings: EvaluationSettings) -> dict[str, Any]:
+    return {"resamples": settings.resamples, "confidence": CONFIDENCE, "seed": settings.seed}
+
+
 def _line(
-    settings: EvaluationSettings, variant: Variant, mine: Sequence[Cell], other: Sequence[Cell]
+    settings: EvaluationSettings,
+    variant: Variant,
+    mine: Sequence[Cell],
+    other: Sequence[Cell],
+    start: Mapping[str, float | None],
 ) -> Line:
     ours_P, theirs_P = _pair_accuracies(mine, other)
-    draw = {"resamples": settings.resamples, "confidence": CONFIDENCE, "seed": settings.seed}
+    draw = _draw(settings)
+    tokens = [_mean(cells, lambda cell: cell.generated_tokens) for cells in (mine, other)]
+    gains_2P = _gains(mine, other, start)
+    gain = 100.0 * float(gains_2P[0].mean())
     return Line(
         variant=variant.name,
         meaning=variant.meaning,
@@ -151,6 +180,8 @@ def _line(
         reward=_mean(mine, lambda cell: cell.reward),
         accuracy=bootstrap_mean(list(_over_seeds(mine).values()), **draw),
         difference=paired_difference(ours_P, theirs_P, **draw),
+        tokens_per_point=tokens[0] / gain if gain > 0.0 else None,
+        saving=token_saving(gains_2P, tokens[0] / tokens[1], settings),
         seed_differences=tuple(
             float(np.mean(np.subtract(*_pair_accuracies([one], [two]))))
             for one, two in zip(mine, other, strict=True)
@@ -188,6 +219,44 @@ def _pair_accuracies(
     ours, theirs = _over_seeds(mine), _over_seeds(other)
     shared = [name for name in ours if name in theirs]
     return [ours[name] for name in shared], [theirs[name] for name in shared]
+
+
+def _gains(
+    mine: Sequence[Cell], other: Sequence[Cell], start: Mapping[str, float | None]
+) -> NDArray[np.float64]:
+    """Gains of both sides over the start model on the problems that all three have, [2, P]."""
+    ours, theirs = _over_seeds(mine), _over_seeds(other)
+    known = {name: value for name, value in start.items() if value is not None}
+    shared = [name for name in ours if name in theirs and name in known]
+    before_P = np.array([known[name] for name in shared])
+    return np.array([[side[name] for name in shared] for side in (ours, theirs)]) - before_P
+
+
+def token_saving(
+    gains_2P: NDArray[np.float64], token_ratio: float, settings: EvaluationSettings
+) -> Interval:
+    """Share of the other side's tokens per point of gain that is saved, bootstrap over problems.
+
+    A side without gain counts as one with `SMALLEST_GAIN`.
+
+    Args:
+        gains_2P: gain of this side and of the other over the start model, by problem.
+        token_ratio: generated tokens of this side over those of the other.
+    """
+    draws = np.random.default_rng(settings.seed)
+    num_problems = gains_2P.shape[1]
+    chosen_BP = draws.integers(0, num_problems, (settings.resamples, num_problems))
+
+    def saved(ours: NDArray[np.float64], theirs: NDArray[np.float64]) -> NDArray[np.float64]:
+        return 1.0 - token_ratio * np.maximum(theirs, SMALLEST_GAIN) / np.maximum(
+            ours, SMALLEST_GAIN
+        )
+
+    found_B = saved(gains_2P[0][chosen_BP].mean(axis=1), gains_2P[1][chosen_BP].mean(axis=1))
+    tail = (1.0 - CONFIDENCE) / 2.0
+    low, high = np.quantile(found_B, [tail, 1.0 - tail])
+    mean = float(saved(gains_2P[0].mean(), gains_2P[1].mean()))
+    return Interval(mean=mean, low=float(low), high=float(high))
 
 
 def _falls(settings: EvaluationSettings, by_name: dict[str, list[Cell]]) -> tuple[Fall, ...]:

@@ -5,7 +5,7 @@ from rich.console import Console
 from data_schemas.artifacts import Execution, ReportRef, StoreRef
 from data_schemas.settings import EvaluationSettings, PipelineSettings, RLSettings
 from tasks.ablation import text, variants
-from tasks.ablation.measures import read_cell
+from tasks.ablation.measures import read_accuracy, read_cell
 from tasks.ablation.picture import picture
 from tasks.ablation.report import report_of
 from tasks.lineage.stage import stage
@@ -40,18 +40,19 @@ def tabulate(
 
     Args:
         settings: settings of the held-out evaluations.
-        names: variant and seed of every cell, 'gspo/0'; the next two lists have the same order.
+        names: variant and seed of every cell, 'gspo/0'; the next two lists have the same order,
+            except that the evaluation of the start model is the first.
         max_tokens: token budget of every phase.
         trainings: reports of the phases.
-        held_out_evaluations: reports of the evaluations of their models.
+        held_out_evaluations: reports of the evaluations of the start model and of their models.
         store: store of the run.
         execution: execution of the workflow.
     """
     with stage("ablation", settings, store, execution, code_digest("tabulate")) as record:
+        before, *after = held_out_evaluations
+        start = read_accuracy(record.read("start/held_out_evaluation", before))
         cells = []
-        for name, training, held_out_evaluation in zip(
-            names, trainings, held_out_evaluations, strict=True
-        ):
+        for name, training, held_out_evaluation in zip(names, trainings, after, strict=True):
             variant, _, seed = name.rpartition("/")
             folders = (
                 record.read(f"{name}/training", training),
@@ -59,7 +60,7 @@ def tabulate(
             )
             cells.append(read_cell(variant, int(seed), *folders))
         chosen = variants.select_variants(",".join(cell.variant for cell in cells))
-        report = report_of(settings, chosen, cells, max_tokens)
+        report = report_of(settings, chosen, cells, start, max_tokens)
         with record.output("report") as out:
             drawn = picture(report)
             write_bytes(out / REPORT_FILE, canonical_json(report))

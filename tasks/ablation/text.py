@@ -19,6 +19,7 @@ COST = (
     "zv first",
     "zv trained",
     "tokens per solved",
+    "tokens per point",
     "grad variance",
     "relative",
     "clipped",
@@ -61,6 +62,7 @@ def cost_rows(report: AblationReport) -> list[tuple[str, ...]]:
             f"{line.flat_first:.1%}",
             f"{line.flat_trained:.1%}",
             f"{line.tokens_per_solved:.0f}",
+            "no gain" if line.tokens_per_point is None else f"{line.tokens_per_point:.0f}",
             f"{line.gradient_variance:.2e}",
             f"{line.gradient_relative_variance:.3f}",
             f"{line.clip_share:.1%}",
@@ -90,6 +92,10 @@ def findings(report: AblationReport) -> list[str]:
         f"Certain (interval excludes 0, same sign for every seed): {', '.join(sure) or 'none'}. "
         f"By chance alone {len(compared) / 20:.1f} of {len(compared)} intervals exclude 0.",
         f"No certain difference: {', '.join(open_) or 'none'}.",
+        f"The start model answers {_share(report.start)}. Tokens per point: generated tokens per "
+        "point of held-out accuracy above it. Saved against the compared variant: "
+        + ", ".join(f"{line.variant} {_percent(line.saving)}" for line in compared)
+        + ".",
         *(
             f"Zero-variance rate of {fall.rate}: {fall.without:.1%} with all stages off, "
             f"{fall.with_stages:.1%} with all on: a reduction by {_percent(fall.relative)} "

@@ -53,6 +53,7 @@ _ZERO_VARIANCE_OFF = {
     "refill_rounds": 0,
     "rl_zvp_alpha": 0.0,
 }
+_DYNAMIC = {"skip_above": 1.0, "std_floor": 0.0, "refill_rounds": 3, "rl_zvp_alpha": 0.0}
 
 VARIANTS = (
     Variant("full", "the full recipe", {}),
@@ -94,6 +95,11 @@ VARIANTS = (
     Variant("group_16", "12 prompts of 16", {"group_size": 16, "prompts_per_step": 12}),
     Variant("dapo", "DAPO's loss instead of ESPO", {"loss": _DAPO}),
     Variant("cispo", "CISPO instead of ESPO", {"loss": _CISPO}),
+    Variant(
+        "dynamic",
+        "plain dynamic sampling: zero-variance groups are replaced in up to three draws",
+        {"zero_variance": _DYNAMIC},
+    ),
     Variant("skip_0.6", "skipped from 0.6 on", {"zero_variance": {"skip_above": 0.6}}),
     Variant("skip_0.2", "skipped from 0.2 on", {"zero_variance": {"skip_above": 0.2}}),
 )

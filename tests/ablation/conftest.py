@@ -6,7 +6,7 @@ from data_schemas.ledger import GroupOutcome, LedgerRow
 from data_schemas.prompts import Domain
 from data_schemas.reports import StepReport, StepTiming
 from data_schemas.samples import SampleResult
-from tasks.ablation.measures import cell_of
+from tasks.ablation.measures import accuracy_by_problem, cell_of
 
 METRICS = {
     "policy/grad_norm": 1.0,
@@ -57,6 +57,16 @@ def sample(problem, place, score):
     )
 
 
+def accuracy_of(solved):
+    return accuracy_by_problem(
+        [
+            sample(f"p{problem}", place, None if score is None else float(score))
+            for problem, scores in enumerate(solved)
+            for place, score in enumerate(scores)
+        ]
+    )
+
+
 @pytest.fixture
 def make_row():
     return ledger_row
@@ -90,11 +100,7 @@ def make_cell():
             ],
             rows=rows or [ledger_row(1, "a")],
             costs=costs,
-            samples=[
-                sample(f"p{problem}", place, None if score is None else float(score))
-                for problem, scores in enumerate(solved)
-                for place, score in enumerate(scores)
-            ],
+            accuracy=accuracy_of(solved),
         )
 
     return make

@@ -1,14 +1,17 @@
+import numpy as np
 import pytest
 
 from data_schemas.settings import EvaluationSettings
 from tasks.ablation.picture import picture
-from tasks.ablation.report import relative_fall, report_of
+from tasks.ablation.report import relative_fall, report_of, token_saving
 from tasks.ablation.text import findings, markdown, page
 from tasks.ablation.variants import select_variants
 from tasks.errors import DataError
+from tests.ablation.conftest import accuracy_of
 
 SETTINGS = EvaluationSettings(samples=2, resamples=400)
 ALL, HALF, NONE = (1, 1), (1, 0), (0, 0)
+START = accuracy_of((NONE, NONE))
 
 
 @pytest.fixture
@@ -23,7 +26,8 @@ def study(make_cell):
             make_cell("zv_off", seed, steps=off, solved=[HALF] * 8 + [NONE] * 2),
             make_cell("gspo", seed, steps=full, solved=[(ALL, NONE)[seed]] * 5 + [ALL] * 5),
         ]
-    return report_of(SETTINGS, select_variants("zv_off,gspo"), cells, max_tokens=1000)
+    start = accuracy_of([NONE] * 8 + [HALF] * 2)
+    return report_of(SETTINGS, select_variants("zv_off,gspo"), cells, start, max_tokens=1000)
 
 
 def test_a_line_has_the_mean_over_seeds_and_the_paired_difference(study):
@@ -36,6 +40,35 @@ def test_a_line_has_the_mean_over_seeds_and_the_paired_difference(study):
     )
     assert (-0.5, -0.5) == pytest.approx(off.seed_differences)
     assert off.certain
+
+
+def test_tokens_per_point_count_the_accuracy_above_the_start_model(study):
+    full, off, _ = study.lines
+
+    assert 0.1 == pytest.approx(study.start.mean)
+    # 20 tokens a phase; 80 points against 30.
+    assert (20 / 80, 20 / 30) == pytest.approx((full.tokens_per_point, off.tokens_per_point))
+    assert 0.0 == full.saving.mean
+    assert 1 - 80 / 30 == pytest.approx(off.saving.mean)
+    assert off.saving.high < 0.0
+
+
+def test_a_side_with_half_the_tokens_or_twice_the_gain_saves_half():
+    gains = np.array([[0.2] * 10, [0.2] * 10])
+    doubled = np.array([[0.4] * 10, [0.2] * 10])
+
+    half = token_saving(gains, 0.5, SETTINGS)
+    assert (0.5, 0.5, 0.5) == pytest.approx((half.mean, half.low, half.high))
+    assert 0.5 == pytest.approx(token_saving(doubled, 1.0, SETTINGS).mean)
+
+
+def test_a_variant_without_gain_has_no_tokens_per_point(make_cell):
+    cells = [make_cell("full", 0), make_cell("gspo", 0, solved=((0, 0), (0, 0)))]
+
+    report = report_of(SETTINGS, select_variants("gspo"), cells, START, max_tokens=1)
+
+    assert report.lines[1].tokens_per_point is None
+    assert "| no gain |" in markdown(report)
 
 
 def test_seeds_that_disagree_make_a_difference_uncertain(study):
@@ -90,7 +123,8 @@ def test_a_problem_without_verdict_on_one_side_is_in_no_difference(make_cell):
         make_cell("gspo", 0, solved=(HALF, unjudged, ALL)),
     ]
 
-    _, gspo = report_of(SETTINGS, select_variants("gspo"), cells, max_tokens=1).lines
+    start = accuracy_of((NONE, NONE, unjudged))
+    _, gspo = report_of(SETTINGS, select_variants("gspo"), cells, start, max_tokens=1).lines
 
     assert (0.75, -0.5) == (gspo.accuracy.mean, gspo.difference.mean)
     assert (-0.5,) == gspo.seed_differences
@@ -100,11 +134,11 @@ def test_a_cell_that_is_missing_is_named(make_cell):
     cells = [make_cell("full", 0), make_cell("full", 1), make_cell("gspo", 0)]
 
     with pytest.raises(DataError, match=r"'gspo' does not have the seeds \(0, 1\)"):
-        report_of(SETTINGS, select_variants("gspo"), cells, max_tokens=1)
+        report_of(SETTINGS, select_variants("gspo"), cells, START, max_tokens=1)
 
 
 def test_evaluations_on_other_problems_are_not_compared(make_cell):
     cells = [make_cell("full", 0), make_cell("gspo", 0, solved=(ALL,))]
 
     with pytest.raises(DataError, match="'gspo' used different problems"):
-        report_of(SETTINGS, select_variants("gspo"), cells, max_tokens=1)
+        report_of(SETTINGS, select_variants("gspo"), cells, START, max_tokens=1)
