@@ -68,7 +68,7 @@ $(error make $(OWN_SETTINGS) passes settings of its own (see make -n), and only 
 	read: put their groups into yours, and call pyflyte or make run without ENGINES=real)
 endif
 
-.PHONY: help run test test-engines lint seeds recipe real ablation bench-rewards bench-rl examine audit budget mismatch drift bench-engines data settings lock clean
+.PHONY: help run test test-engines lint seeds recipe real ablation bench-rewards bench-rl examine audit trace budget mismatch drift bench-engines data settings lock clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 22
@@ -127,6 +127,9 @@ ablation: $(STAMP) ## effect of each RL feature on equal tokens: about 30 minute
 
 audit: $(STAMP) ## walk back from the released model to the raw files, re-hashing everything
 	$(BIN)/pyflyte run workflows/audit.py audit $(ARGS)
+
+trace: $(STAMP) ## every row that trained the released model, or what a row touched: ARGS="--row ..."
+	$(BIN)/pyflyte run workflows/lineage.py trace $(ARGS)
 
 # make budget TARGET=single_node, or a model directory: make budget TARGET=my/model ARGS="--gpus 8"
 TARGET ?= full_scale

@@ -3,7 +3,7 @@
     benchmarks           measures what the floors below do
     mismatch | replay    run or repeat a phase of RL, with that stage's own functions
     intake | foundation | curation | sft | judge_training | merge | rl | evaluation | ablation
-        | release | audit | ledger | retraining | report | capacity
+        | release | audit | ledger | tracing | retraining | report | capacity
                          one folder per stage; task.py is its thin Flyte shell
     lineage | platform   statements and MLflow; what Flyte sees
     rewards              one verifier per file, one table

@@ -159,6 +159,10 @@ OTHERS = [
     ("ledger", ["--show", "-1"], "--show is -1"),
     ("ledger", [], "there is no MLflow store"),
     ("audit", [], "there is no MLflow store"),
+    ("lineage trace", [], "holds no statements. Correct it."),
+    ("lineage trace", ["--row", "a", "--file", "b"], "give one of --row, --file"),
+    ("lineage trace", ["--format", "yaml"], "--format 'yaml' is neither text nor json"),
+    ("lineage trace", ["--show", "-1"], "--show is -1"),
     ("agreement", [], "--file is missing"),
     ("agreement", ["--file", "/nowhere"], "--file /nowhere is no file"),
     ("agreement", ["--file", ""], "--file is empty"),
@@ -269,7 +273,8 @@ def said(stderr: str) -> list[str]:
 def refused(tmp_path: Path, name: str, *arguments: str) -> str:
     """Type a command that must be refused and return the one line that says why."""
     runner = CliRunner(env={"COLUMNS": "300", "TERMINAL_WIDTH": "300"})
-    typed = ["run", f"workflows/{name}.py", name, *arguments]
+    file, _, command = name.partition(" ")
+    typed = ["run", f"workflows/{file}.py", command or file, *arguments]
     if name not in ("agreement", "mismatch", "capacity") and "--store" not in arguments:
         typed += ["--store", str(tmp_path / "runs")]
 

@@ -14,17 +14,25 @@ import workflows
 
 FOLDER = Path(workflows.__file__).parent
 FILES = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem != "__init__")
-COMMANDS = [name for name in FILES if name != "launch_plans"]  # which has one command per preset
+SEVERAL = {"lineage": ["trace"]}
+"""Files with commands of other names."""
+# launch_plans has one command per preset.
+COMMANDS = [
+    (name, command)
+    for name in FILES
+    if name != "launch_plans"
+    for command in SEVERAL.get(name, [name])
+]
 SCREEN = (100, 40)
 """Columns and lines."""
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_the_command_is_the_name_of_the_file(name):
-    entry = getattr(import_module(f"workflows.{name}"), name)
+@pytest.mark.parametrize(("name", "command"), COMMANDS)
+def test_the_command_is_the_name_of_the_file(name, command):
+    entry = getattr(import_module(f"workflows.{name}"), command)
 
     assert isinstance(entry, PythonFunctionWorkflow)
-    assert f"workflows.{name}.{name}" == entry.name
+    assert f"workflows.{name}.{command}" == entry.name
 
 
 def test_the_list_of_entry_points_is_the_files():
@@ -35,19 +43,19 @@ def test_the_list_of_entry_points_is_the_files():
     assert FILES == sorted(listed)
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_the_example_of_the_file_is_its_own_command(name):
+@pytest.mark.parametrize(("name", "command"), COMMANDS)
+def test_the_example_of_the_file_is_its_own_command(name, command):
     doc = ast.get_docstring(ast.parse((FOLDER / f"{name}.py").read_text()))
 
-    assert f"pyflyte run workflows/{name}.py {name}" in doc
+    assert f"pyflyte run workflows/{name}.py {command}" in doc
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_help_fits_on_one_screen(name):
+@pytest.mark.parametrize(("name", "command"), COMMANDS)
+def test_help_fits_on_one_screen(name, command):
     columns, lines = SCREEN
     runner = CliRunner(env={"COLUMNS": str(columns), "TERMINAL_WIDTH": str(columns)})
 
-    shown = runner.invoke(main, ["run", f"workflows/{name}.py", name, "--help"])
+    shown = runner.invoke(main, ["run", f"workflows/{name}.py", command, "--help"])
 
     assert 0 == shown.exit_code, shown.output
     assert len(shown.output.splitlines()) <= lines

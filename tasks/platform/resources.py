@@ -110,6 +110,7 @@ STAGES = {
     "summary": Stage("report", SMALL, "cpu", hours=0.5, retries=2, cached=False),
     "audit": Stage("audit", LARGE, "cpu", hours=12, retries=2, cached=False),
     "ledger": Stage("ledger", SMALL, "cpu", hours=2, retries=2, cached=False),
+    "trace": Stage("tracing", LARGE, "cpu", hours=2, retries=2, cached=False),
     "replay": Stage("replay", SMALL, "cpu", hours=1, retries=2, cached=False),
     "mismatch": Stage("mismatch", LARGE, "cpu", hours=2, retries=2, cached=False),
     "capacity": Stage("capacity", SMALL, "cpu", hours=0.5, cached=False),

@@ -28,6 +28,7 @@ def test_only_what_looks_outside_is_never_served_from_the_cache():
         "audit",
         "ledger",
         "replay",
+        "trace",
         "mismatch",
         "capacity",
         "fit_settings",

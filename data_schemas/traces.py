@@ -1,0 +1,99 @@
+"""Answers of row lineage: what a row touched, what made a release, what two releases differ in."""
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class Made(BaseModel):
+    """One checkpoint."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    stage: str
+    statement: str
+    checkpoint: str = Field(description="digest")
+    release: str = Field(default="", description="name of the registered model; '' = no release")
+    version: str = ""
+    passed: bool = Field(default=False, description="the gate of the release")
+
+
+class Place(BaseModel):
+    """Where a raw row lies."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    uri: str = Field(description="of the raw file, as it was ingested")
+    file: str = Field(description="sha256")
+    number: int = Field(description="of the row in its file, from 1")
+
+
+class Fate(BaseModel):
+    """What curation or grading made of a raw row."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    artifact: str = Field(description="digest of the curated or graded set")
+    item: str
+    kind: str = Field(description="'problem', 'demonstration', 'held out', 'row'")
+    source_row: str
+    source: str
+    reason: str = Field(default="", description="why it was left out; '' = it was kept")
+    detail: str = ""
+
+
+class UsedIn(BaseModel):
+    """What one stage did with the rows that were asked for."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    stage: str
+    statement: str
+    checkpoint: str
+    outcome: str = Field(description="a GroupOutcome, 'demonstration' or 'validation'")
+    rows: int
+    steps: tuple[int, ...] = Field(description="of RL; empty for fine-tuning")
+    times: int = Field(description="rollouts, or epochs of fine-tuning")
+    tokens: int = Field(description="trained by RL")
+    advantage: float = Field(description="sum of |advantage| over these tokens")
+    trained: bool = Field(description="it changed weights")
+
+
+class TrainedRow(BaseModel):
+    """A row that trained a model, summed over all stages behind it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    source_row: str
+    item: str
+    source: str
+    stages: int
+    times: int
+    tokens: int
+    advantage: float
+
+
+class RowTrace(BaseModel):
+    """Everything that some raw rows touched."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    asked: str
+    rows: int = Field(description="distinct raw rows")
+    places: tuple[Place, ...] = Field(description="the first of them")
+    fates: tuple[Fate, ...] = Field(description="the first of them")
+    uses: tuple[UsedIn, ...]
+    evaluations: tuple[str, ...] = Field(description="statements that were measured with them")
+    checkpoints: tuple[Made, ...] = Field(description="whose weights they changed, in order")
+
+
+class ModelTrace(BaseModel):
+    """Which rows made a model, and what was made from it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    model: Made
+    rows: int = Field(description="distinct raw rows that trained it")
+    uses: tuple[UsedIn, ...] = Field(description="per stage behind it and outcome")
+    top: tuple[TrainedRow, ...] = Field(description="the rows with the largest advantage")
+    table: str = Field(description="all of them as CSV; '' if the store cannot be written")
+    made_of: tuple[Made, ...]
+    made_from: tuple[Made, ...]

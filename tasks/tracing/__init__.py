@@ -1,0 +1,1 @@
+"""Row lineage: which rows trained which checkpoints and releases, and the way back."""

@@ -1,0 +1,135 @@
+"""Flyte shells of row lineage."""
+
+import io
+import logging
+import os
+from collections.abc import Callable
+
+import pyarrow as pa
+from pyarrow import csv
+from pydantic import BaseModel
+from rich.console import Console, RenderableType
+
+from data_schemas.artifacts import StoreRef
+from tasks.errors import EngineError, SettingsError
+from tasks.lineage.stage import workplace
+from tasks.platform.shell import shell
+from tasks.store import location
+from tasks.store.interface import store_at
+from tasks.tracing import find
+from tasks.tracing.index import Index, open_index
+from tasks.tracing.influence import trace_model, trace_rows
+from tasks.tracing.text import model_text, row_text
+
+logger = logging.getLogger(__name__)
+
+FORMATS = ("text", "json")
+RELEASED = "models:/eachprompt-tiny@released"
+
+
+@shell("trace")
+def trace(
+    model: str,
+    row: str,
+    file: str,
+    source: str,
+    verifier: str,
+    judge: str,
+    store: str,
+    show: int,
+    format: str,
+) -> str:
+    """Follow rows to what they touched, or a model back to its rows; print the answer.
+
+    Args:
+        model: 'models:/NAME@released', 'models:/NAME/3', or the digest of a checkpoint.
+        row: digest or text of a raw row.
+        file: raw file, by path or sha256.
+        source: adapter.
+        verifier: its name, also with the digest of its code: 'final_answer@1a2b3c4d'.
+        judge: its kind, model or address.
+        store: folder or s3:// prefix that holds the artifacts.
+        show: rows to print.
+        format: 'text', or 'json' for the answer as one line.
+
+    Returns:
+        CSV with all rows of a model; '' for other questions, or if nothing can be written.
+
+    Raises:
+        SettingsError: not exactly one thing was asked for, or it is not in the store.
+    """
+    given = {"model": model, "row": row, "file": file, "source": source}
+    given |= {"verifier": verifier, "judge": judge}
+    asked = {name: value for name, value in given.items() if value} or {"model": RELEASED}
+    if len(asked) > 1:
+        raise SettingsError(f"give one of {', '.join(f'--{name}' for name in asked)}")
+    ((name, value),) = asked.items()
+    check_format(format)
+    uri = location.absolute_store(store)
+    index = open_store_index(uri)
+    if name == "model":
+        return _trace_model(index, uri, value, show, format)
+    questions: dict[str, Callable[[], find.Asked]] = {
+        "row": lambda: find.by_row(index, uri, value),
+        "file": lambda: find.by_file(index, value),
+        "source": lambda: find.by_source(index, value),
+        "verifier": lambda: find.by_verifier(index, value),
+        "judge": lambda: find.by_judge(index, value),
+    }
+    answer = trace_rows(index, questions[name](), show)
+    say(answer, row_text(answer), format)
+    return ""
+
+
+def check_format(format: str) -> None:
+    """Check the format of what is printed.
+
+    Raises:
+        SettingsError: there is no such format.
+    """
+    if format not in FORMATS:
+        raise SettingsError(f"--format {format!r} is neither {' nor '.join(FORMATS)}")
+
+
+def open_store_index(store: str) -> Index:
+    """Open the index of a store."""
+    # The index of a remote store lies where its objects are cached.
+    return open_index(store, workplace(StoreRef(uri=store, id="index", tracking_uri="")))
+
+
+def find_statements(index: Index, store: str, model: str) -> list[str]:
+    """Find the statements of a model; MLflow is only asked for 'models:/...'."""
+    environment = os.environ.get("MLFLOW_TRACKING_URI", "")
+    tracking = location.tracking_uri(store, environment) if model.startswith("models:") else ""
+    return find.model_statements(index.graph, model, tracking)
+
+
+def say(answer: BaseModel, text: RenderableType, format: str) -> None:
+    """Print an answer."""
+    console = Console(highlight=False)
+    if format == "json":
+        console.print(answer.model_dump_json(), markup=False, soft_wrap=True)
+    else:
+        console.print(text, markup=False)
+
+
+def write_rows(store: str, name: str, table: pa.Table) -> str:
+    """Write a table of rows into the store; '' if nothing can be written there."""
+    where = f"{store}/traces/{name}.csv"
+    payload = io.BytesIO()
+    csv.write_csv(table, payload)
+    try:
+        store_at(where).write_bytes(payload.getvalue())
+    except (OSError, EngineError) as error:
+        logger.warning("the rows are not kept, %s cannot be written: %s", where, error)
+        return ""
+    return where
+
+
+def _trace_model(index: Index, store: str, model: str, show: int, format: str) -> str:
+    statements = find_statements(index, store, model)
+    answer, rows = trace_model(index, statements, show)
+    written = write_rows(store, answer.model.checkpoint[:16], rows)
+    answer = answer.model_copy(update={"table": written})
+    say(answer, model_text(answer), format)
+    return written

@@ -1,0 +1,51 @@
+"""Which rows made a model, what a row touched.
+
+pyflyte run workflows/lineage.py trace --model models:/eachprompt-tiny@released
+"""
+
+from data_schemas.group import Whole
+from tasks.platform.entry_point import entry_point
+from tasks.tracing.task import trace as follow
+
+
+@entry_point
+def trace(
+    model: str = "",
+    row: str = "",
+    file: str = "",
+    source: str = "",
+    verifier: str = "",
+    judge: str = "",
+    store: str = "runs",
+    show: Whole = 10,
+    format: str = "text",
+) -> str:
+    """Print every row that trained a model, or every checkpoint and release that rows touched.
+
+    Give one of the first six; none asks for models:/eachprompt-tiny@released.
+
+    Args:
+        model: 'models:/NAME@released', 'models:/NAME/VERSION', or a checkpoint's digest.
+        row: sha256 of a raw row, or its text, or a part of a prompt or response.
+        file: raw file, by path or sha256.
+        source: adapter that read the rows.
+        verifier: its name, also with the digest of its code: 'final_answer@1a2b3c4d'.
+        judge: its kind, model or address.
+        store: folder or s3:// prefix the artifacts lie in.
+        show: rows to print; a file has all rows of a model.
+        format: of what is printed: 'text', or 'json' for the answer as one line.
+
+    Returns:
+        CSV with all rows of a model, in the store's traces/; '' for other questions.
+    """
+    return follow(
+        model=model,
+        row=row,
+        file=file,
+        source=source,
+        verifier=verifier,
+        judge=judge,
+        store=store,
+        show=show,
+        format=format,
+    )
