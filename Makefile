@@ -6,12 +6,14 @@ SHELL := /bin/sh
 VENV := .venv
 BIN := $(VENV)/bin
 ENGINES_VENV := .venv-engines
+TOOLS_VENV := .venv-tools
 TORCH := 2.13.0
 UV := 0.13.8
 # Version in the trainer image; megatron-core 0.16.1 asks for 2.9 or newer, below 2.12.
 TRANSFORMER_ENGINE := 2.11.0
 STAMP := $(VENV)/.ready-torch-$(TORCH)-lock-$(firstword $(shell cksum lock_cpu.txt))
 ENGINES_STAMP := $(ENGINES_VENV)/.ready-torch-$(TORCH)-lock-$(firstword $(shell cksum lock_engines.txt))
+TOOLS_STAMP := $(TOOLS_VENV)/.ready-lock-$(firstword $(shell cksum lock_tools.txt))
 # make run ENGINES=real: vLLM and Megatron-core, not the embedded engines.
 REAL_ENGINES := $(filter real,$(ENGINES))
 CHOSEN_BIN := $(if $(REAL_ENGINES),$(ENGINES_VENV)/bin,$(BIN))
@@ -68,7 +70,7 @@ $(error make $(OWN_SETTINGS) passes settings of its own (see make -n), and only 
 	read: put their groups into yours, and call pyflyte or make run without ENGINES=real)
 endif
 
-.PHONY: help run test test-engines lint seeds recipe real ablation bench-rewards bench-rl examine audit trace budget mismatch drift bench-engines data settings lock clean
+.PHONY: help run test test-engines test-tools lint seeds recipe real ablation bench-rewards bench-rl examine audit trace budget mismatch drift bench-engines data settings lock clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 22
@@ -82,6 +84,10 @@ test: lint ## style, types, import contracts and the test suite
 
 test-engines: $(ENGINES_STAMP) ## what needs vLLM and Megatron-core, in a separate environment
 	$(ENGINES_VENV)/bin/python -m pytest -m engines $(ARGS)
+
+# Verify a release as anybody would, with OpenSSF's model-signing, securesystemslib and CycloneDX.
+test-tools: $(STAMP) $(TOOLS_STAMP) ## what public tools say about signatures and the bill of materials
+	$(BIN)/python -m pytest -m tools $(ARGS)
 
 lint: $(STAMP) ## style, types and import contracts only
 	$(BIN)/ruff check .
@@ -160,11 +166,13 @@ lock: $(STAMP) ## resolve the lock files anew from pyproject.toml, keeping pins 
 		| $(COMPILE) --overrides /dev/stdin --extra dev --extra engines-cpu --python-platform $(CLUSTER) --output-file lock_engines.txt
 	$(COMPILE) --extra vllm --python-platform $(CLUSTER) --output-file lock_rollout.txt
 	$(COMPILE) --extra vllm --extra megatron --python-platform $(CLUSTER) --output-file lock_trainer.txt
+	sed -n '/^tools = /,/^]/p' pyproject.toml | sed -n 's/^ *"\(.*\)",.*/\1/p' \
+		| $(subst pyproject.toml,-,$(COMPILE)) --universal --output-file lock_tools.txt
 	printf '%s\n' transformer-engine==$(TRANSFORMER_ENGINE) transformer-engine-cu13==$(TRANSFORMER_ENGINE) einops onnx onnxscript \
 		| $(subst pyproject.toml,-,$(COMPILE)) --constraint lock_trainer.txt --python-platform $(CLUSTER) --output-file lock_transformer_engine.txt
 
 clean: ## remove the environments and the tools' caches; runs/ stays
-	rm -rf $(VENV) $(ENGINES_VENV) .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) $(ENGINES_VENV) $(TOOLS_VENV) .pytest_cache .ruff_cache .import_linter_cache .hypothesis
 
 # torch goes first, by pip, so that the index you configured decides between CPU and CUDA.
 # --clear: an environment whose creation was interrupted has no stamp and is created again. The
@@ -183,3 +191,8 @@ $(STAMP): | lock_cpu.txt
 
 $(ENGINES_STAMP): | lock_engines.txt
 	$(call made_from,lock_engines.txt,$(ENGINES_VENV))
+
+$(TOOLS_STAMP): | lock_tools.txt
+	$(PYTHON) -m venv --clear $(TOOLS_VENV)
+	$(BIN)/uv pip install --python $(TOOLS_VENV)/bin/python --no-deps -r lock_tools.txt
+	@touch $@

@@ -5,7 +5,7 @@ walk continues, so that one damaged statement does not hide another.
 """
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from data_schemas.audits import Finding
 from data_schemas.statements import Input, Statement
@@ -126,15 +126,15 @@ class Evidence:
             self.add(digest, uri, str(error).removeprefix(f"{uri}: "))
             return None
         self.signers[digest] = attested.signers
-        self._check_signers(digest, uri)
+        self.check_signers(digest, uri, attested.signers)
         return attested.statement
 
-    def _check_signers(self, digest: str, uri: str) -> None:
-        signers = self.signers[digest]
+    def check_signers(self, node: str, where: str, signers: Sequence[str]) -> None:
+        """Add a finding if no key of the auditor is among those that signed."""
         if self.keys is None or any(signer in self.keys for signer in signers):
             return
         others = " and ".join(fingerprint(signer)[:16] for signer in signers)
-        self.add(digest, uri, f"signed by {f'key {others}, not by --key' if others else 'nobody'}")
+        self.add(node, where, f"signed by {f'key {others}, not by --key' if others else 'nobody'}")
 
     def _check(self, digest: str, statement: Statement) -> None:
         self.statements[digest] = statement

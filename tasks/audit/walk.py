@@ -20,9 +20,10 @@ from data_schemas.statements import Statement
 from tasks.audit.catalogue_check import check_catalogue, check_version
 from tasks.audit.evidence import MODEL, Evidence, origin_id
 from tasks.audit.lost import newest_release
-from tasks.audit.reading import read_record
-from tasks.errors import DataError, SettingsError
+from tasks.audit.reading import Unreadable, read_record
+from tasks.errors import DataError, SettingsError, TamperError
 from tasks.lineage.lookup import Lookup, Version, parse_model_uri
+from tasks.lineage.model_signature import signature_uri, signers_of
 from tasks.lineage.registry import (
     CARD_FILE,
     GATE_FILE,
@@ -143,6 +144,7 @@ def _check_release(version: Version, root: str, digest: str, evidence: Evidence)
     if version.tags.get(MANIFEST_TAG) != listed[MANIFEST_FILE]:
         found = version.tags.get(MANIFEST_TAG, "missing")
         evidence.add(MODEL, about, f"{MANIFEST_TAG} is {found}, committed {listed[MANIFEST_FILE]}")
+    _check_signature(root, digest, evidence)
     try:
         payload = read_record(where)
         if sha256_bytes(payload) != listed[MANIFEST_FILE]:
@@ -160,6 +162,22 @@ def _check_release(version: Version, root: str, digest: str, evidence: Evidence)
         evidence.check_object(root, f"{evidence.store}/objects/{name[:16]}", name)
     _check_manifest(version, root, manifest, reached, evidence)
     _check_copy(root, uri, digest, manifest.checkpoint, evidence)
+
+
+def _check_signature(root: str, digest: str, evidence: Evidence) -> None:
+    """The signature of the release folder is of its files, and by a key of the auditor."""
+    where = signature_uri(evidence.store, digest)
+    listed = evidence.listed_files(f"{evidence.store}/objects/{digest[:16]}", digest)
+    try:
+        signers = signers_of(read_record(where), digest, listed)
+    except Unreadable as error:
+        if evidence.keys is not None or evidence.signers.get(root):
+            evidence.add(root, where, str(error))
+    except TamperError as error:
+        if listed:  # otherwise the object has its finding
+            evidence.add(root, where, str(error))
+    else:
+        evidence.check_signers(root, where, signers)
 
 
 def _check_manifest(

@@ -35,6 +35,7 @@ from data_schemas.statements import ExecutionRecord, Input, Output, Statement
 from tasks.errors import DataError, EngineError
 from tasks.lineage import builder, statements
 from tasks.lineage.catalogue import STATEMENT, Catalogue
+from tasks.lineage.model_signature import sign_model
 from tasks.lineage.origins import source_digest
 from tasks.lineage.shipping import sync, workplace
 from tasks.lineage.spool import SHIPPED, Spool, new_spool
@@ -160,7 +161,9 @@ class StageRecord:
         tags: Mapping[str, str],
         description: str = "",
     ) -> str:
-        """Make an output a version of a registered model, with alias `released` if it passed.
+        """Sign an output and make it a version of a registered model.
+
+        It gets the alias `released` if it passed.
 
         Returns:
             The uri of the version that the registry answered with, 'models:/NAME/3'.
@@ -170,6 +173,7 @@ class StageRecord:
             DataError: it refused the version or an event before it; the event is kept.
         """
         ref = self.ref(role, CheckpointRef)
+        sign_model(self._store.uri, ref.digest)
         self._spool.append(
             ModelRegistered(
                 name=name,

@@ -11,7 +11,7 @@ RELEASED = "models:/tiny@released"
 
 @pytest.fixture
 def uploaded(chain, bucket):
-    for kind in ("objects", "statements"):
+    for kind in ("objects", "statements", "signatures"):
         for path in (chain.store / kind).rglob("*.*"):
             key = f"store/{path.relative_to(chain.store).as_posix()}"
             bucket.put_object(Bucket="bucket", Key=key, Body=path.read_bytes())

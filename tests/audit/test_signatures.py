@@ -1,5 +1,7 @@
 """Who vouches for a chain: named by key, missing where anybody else wrote a part of it."""
 
+import base64
+import json
 import shutil
 
 import pytest
@@ -9,6 +11,7 @@ from tasks.audit.evidence import Evidence
 from tasks.audit.text import chain_text
 from tasks.audit.walk import audit
 from tasks.lineage.attestation import to_payload
+from tasks.lineage.model_signature import sign_model
 from tasks.lineage.signing import Signer, find_signer, fingerprint, seal
 from tasks.lineage.statements import load_statement, statement_uri
 from tasks.store.files import canonical_json, sha256_bytes
@@ -61,7 +64,8 @@ def test_a_chain_of_another_key_is_named_statement_by_statement(chain, owner, at
         RELEASED, chain.tracking_uri, str(chain.store), {attacker.public: "of the attacker"}
     )
 
-    assert 9 == len(report.findings)
+    # nine statements, and the signature of the weights
+    assert 10 == len(report.findings)
     assert {f"signed by key {mine[:16]}, not by --key"} == {one.problem for one in report.findings}
 
 
@@ -112,6 +116,50 @@ def test_a_consistent_rewrite_of_the_chain_is_found_by_the_key_alone(chain, owne
     assert {} == without.findings
     assert set(renamed.values()) == signed.findings.keys()
     assert {9} == {len(without.statements), len(signed.statements)}
+
+
+def test_the_signature_of_the_weights_is_by_the_owner_too(chain, owner, attacker):
+    path = chain.store / "signatures" / f"{chain.refs['release'].digest[:16]}.sig"
+    bundle = json.loads(path.read_bytes())
+    payload = base64.b64decode(bundle["dsseEnvelope"]["payload"])
+    forged = seal(payload, [attacker.sign(payload)]).model_dump()
+    path.write_text(json.dumps(bundle | {"dsseEnvelope": forged}))
+    report = audit(RELEASED, chain.tracking_uri, str(chain.store), owner)
+
+    assert [(str(path), f"signed by key {fingerprint(attacker.public)[:16]}, not by --key")] == [
+        (one.object, one.problem) for one in report.findings
+    ]
+
+
+@pytest.mark.parametrize(
+    ("damage", "problem"),
+    [
+        (lambda path, _: path.unlink(), "gone"),
+        (lambda path, _: path.write_text("{}"), "is no signature"),
+        (lambda path, old: path.write_bytes(old.replace(b'"sig":"M', b'"sig":"N')), "does not fit"),
+        (
+            lambda path, old: path.write_bytes(old.replace(b'"payload":"e', b'"payload":"f')),
+            "is the signature of other files",
+        ),
+    ],
+)
+def test_a_damaged_signature_of_the_weights_is_named_without_a_key(chain, damage, problem):
+    path = chain.store / "signatures" / f"{chain.refs['release'].digest[:16]}.sig"
+    damage(path, path.read_bytes())
+    (finding,) = audit(RELEASED, chain.tracking_uri, str(chain.store)).findings
+
+    assert str(path) == finding.object
+    assert problem in finding.problem
+
+
+def test_the_signature_of_another_release_is_named(chain):
+    other = chain.refs["policy"].digest
+    signed = sign_model(str(chain.store), other)
+    path = chain.store / "signatures" / f"{chain.refs['release'].digest[:16]}.sig"
+    shutil.copy(signed, path)
+    (finding,) = audit(RELEASED, chain.tracking_uri, str(chain.store)).findings
+
+    assert (str(path), "is the signature of other files") == (finding.object, finding.problem)
 
 
 def test_a_genuine_statement_under_another_name_is_named(chain, owner):
