@@ -3,8 +3,10 @@
 Gold: {"correct": [aliases], "others": [[aliases of a competing option], ...]}.
 Only the text after the first final-answer marker counts. A line before it that consists of an
 option alone counts too, so that a second answer cannot repair a wrong first one. An option that is
-denied ("not X", "X is wrong") is not asserted. The right option must not be denied anywhere and
-must not be a guess ("maybe X", "X or something else").
+denied ("not X", "X is wrong") is not asserted. A right option of one letter counts at the beginning
+of a clause, after words like "I choose option"; the clauses before may only deny other options.
+The right option must not be denied anywhere and must not be a guess ("maybe X", "X or something
+else").
 """
 
 import re
@@ -21,8 +23,11 @@ from data_schemas.verdicts import Verdict, response_fault, scored
 from tasks.rewards.denials import (
     DENIED_AFTER,
     DENIED_BEFORE,
+    DENIED_WITH,
     HEDGED_AFTER,
     HEDGED_BEFORE,
+    LEAD,
+    OR_BEFORE,
     WINDOW,
     clauses,
     fold,
@@ -60,9 +65,14 @@ _LETTER_ALONE = re.compile(
 )
 """Such a letter with a sign after it, which no word has."""
 _AFTER_LETTER = (
-    "is|are|or|because|since|as|é|es|est|ist|adalah|ialah|karena|kerana|vì|porque|parce|weil"
+    "is|are|or|because|since|as|é|es|est|ist|adalah|ialah|karena|kerana|vì|porque|parce|weil|"
+    "but|sondern|sino|mais|mas|melainkan|tetapi|mà|แต่เป็น|แต่"
 )
+_CONTRAST = r"แต่|(?<!\w)(?:but|sondern|melainkan|tetapi|sino|mais|mas|mà) "
+_NAMING = rf"(?:\A|(?<=\| )|(?={_CONTRAST})){LEAD}"
 _SPACELESS = ("CJK", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR")
+_LATIN = r"[^\W\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]"
+"""A letter that continues a word of a script with spaces; `选B` is two words."""
 _Span = tuple[int, int]
 
 
@@ -100,14 +110,20 @@ def _check(gold: Choice, answer: str) -> Verdict:
         for span in spans
         if span not in named and not _inside(span, named)
     ]
-    right = [span for span in named if not _inside(span, [rival for _, rival in rivals])]
+    spans = [span for _, span in rivals]
+    right = [
+        span
+        for span in named
+        if not _inside(span, spans)
+        and (not _is_letter(asserted, span) or _only_names(asserted[: span[0]], spans))
+    ]
+    denied = _denied(asserted, [*spans, *right])
     for name, span in rivals:
-        # Only an adjacent denial counts: later text cannot withdraw a wrong answer.
-        if not DENIED_BEFORE.search(_around(asserted, span)[0]):
+        if span not in denied:
             return scored(0.0, "several_answers" if right else "wrong", f"asserts {name!r}")
     if not right:
         return scored(0.0, "wrong", f"none of {list(gold.correct)[:4]!r} in {asserted[:80]!r}")
-    if any(_is_denied(asserted, span, named) for span in right):
+    if any(span in denied or _is_denied(asserted, span, named) for span in right):
         return scored(0.0, "wrong", f"denied in {asserted[:80]!r}")
     asking = [alias for alias in gold.correct if plain(alias).rstrip().endswith("?")]
     asked = _mentions(asking, asserted, right=True)
@@ -118,7 +134,7 @@ def _check(gold: Choice, answer: str) -> Verdict:
 
 def _asserted(gold: Choice, answer: str) -> str:
     """Return the clauses that answer: those after the marker, and options alone before it."""
-    text = _LETTER_ALONE.sub(r"\1 | ", _STYLE.sub("", plain(answer)))
+    text = _LETTER_ALONE.sub(r"\1 | ", _STYLE.sub("", plain(answer)).replace("c'est", "est"))
     marker = _MARKER.search(text)
     if marker is None or not fold(text[marker.end() :]):
         return clauses(text)
@@ -132,16 +148,48 @@ def _asserted(gold: Choice, answer: str) -> str:
 
 
 def _mentions(aliases: Sequence[str], text: str, *, right: bool) -> list[_Span]:
-    """Find an option. A single letter that is right counts only as the first word."""
+    """Find an option. A single letter that is right counts only where a clause names it."""
     found: list[_Span] = []
     for alias in aliases:
         pattern = _pattern(alias)
-        if right and len(fold(alias)) == 1 and fold(alias).isascii():
-            pattern = rf"\A{pattern}"
         if fold(alias) in _WORD_LETTERS:
             pattern += rf"(?= ?[|?]| ?$| (?:{_AFTER_LETTER}|&|{_AND})(?!\w))"
-        found += [match.span() for match in islice(re.finditer(pattern, text), MAX_MENTIONS + 1)]
+        pattern = f"(?P<name>{pattern})"
+        if right and len(fold(alias)) == 1 and fold(alias).isascii():
+            pattern = _NAMING + pattern
+        matches = islice(re.finditer(pattern, text), MAX_MENTIONS + 1)
+        found += [match.span("name") for match in matches]
     return found
+
+
+def _is_letter(text: str, span: _Span) -> bool:
+    return span[1] - span[0] == 1 and text[span[0]].isascii()
+
+
+def _only_names(before: str, others: Sequence[_Span]) -> bool:
+    """Say whether every clause before the last names another option."""
+    ends = list(re.finditer(rf"\||{_CONTRAST}", before))
+    starts = [0, *(match.end() for match in ends)]
+    return all(
+        any(start <= span[0] < match.start() for span in others)
+        for start, match in zip(starts, ends, strict=False)
+        if before[start : match.start()].strip(" |?")
+    )
+
+
+def _denied(text: str, spans: Sequence[_Span]) -> set[_Span]:
+    """Return the options that the words before them deny, also `C` in `not A or C`.
+
+    Later text cannot withdraw a wrong answer.
+    """
+    denied: set[_Span] = set()
+    last = 0
+    for span in sorted(spans):
+        with_last = denied and DENIED_WITH.match(text[last : span[0]][:WINDOW])
+        if with_last or DENIED_BEFORE.search(_around(text, span)[0]):
+            denied.add(span)
+            last = max(last, span[1])
+    return denied
 
 
 def _inside(span: _Span, longer: Sequence[_Span]) -> bool:
@@ -161,7 +209,8 @@ def _is_hedged(text: str, span: _Span, *, asks: bool) -> bool:
     before, after = _around(text, span)
     if asks:
         after = after.lstrip(" ?|")
-    return bool(HEDGED_BEFORE.search(before) or HEDGED_AFTER.match(after))
+    hedged = HEDGED_BEFORE.search(before) or HEDGED_AFTER.match(after) or OR_BEFORE.search(before)
+    return hedged is not None
 
 
 def _around(text: str, span: _Span) -> tuple[str, str]:
@@ -186,8 +235,8 @@ def _pattern(alias: str) -> str:
         else:
             pattern += (gap if last else "") + re.escape(word)
             last = word
-    left = "" if _spaceless(words[0][0]) else r"(?<!\w)"
-    right = "" if _spaceless(last[-1]) else r"(?!\w)"
+    left = "" if _spaceless(words[0][0]) else rf"(?<!{_LATIN})"
+    right = "" if _spaceless(last[-1]) else rf"(?!{_LATIN})"
     return left + pattern + right
 
 

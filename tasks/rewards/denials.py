@@ -68,6 +68,13 @@ _FILLERS = (
     "tôi nghĩ rằng thuộc chọn loại nên được nhưng thể bằng với hề il uno è era sono sia sarebbe "
     "può essere uguale risposta giusta corretta"
 )
+_LEADS = (
+    " so thus hence therefore then go went letter number ok okay jadi maka tetapi melainkan huruf "
+    "nombor nomor opção opções alternativa portanto então letra logo opción opciones elegimos "
+    "entonces escogemos sino donc lettre choix also sondern option möglichkeit buchstabe es "
+    "ich wähle wir nehme ta vậy mà nhưng lựa phương scelgo opzione quindi ma"
+)
+"""Further words before an option."""
 _RIGHT = (
     "correct right true valid applicable suitable answer fit fits work works one it likely "
     "possible do benar tepat betul sesuai jawaban jawabannya jawapan jawapannya correto correta "
@@ -182,12 +189,26 @@ _DENIALS = (
     rf"(?:{_NOT_TH}) ?{_FILL_TH}",
 )
 
+LEAD = (
+    rf"(?:(?:{_any(_FILLERS + _LEADS)}) |"
+    r"(?:選項|选项|選擇?|选择?|答案|应该?|應該?|我|是|就|而|所以) ?|"
+    r"(?:ข้อ|ตอบ|ตัวเลือก|เลือก|คำตอบ|แต่|คือ|เป็น|ดังนั้น|จึง|ขอ) ?){0,8}"
+)
+"""Source of a pattern: the words before an option in a clause that names it."""
+DENIED_WITH = _folded(
+    r" (?:\| )?(?:or|nor|atau|ataupun|ou|nem|o|ni|oder|noch|hoặc|hay|né) $|"
+    r" ?(?:หรือ|或|或者|还是|還是) ?$"
+)
+"""Applied to the text between two options: the second is denied if the first is."""
+OR_BEFORE = _folded(r"(?<!\w)(?:or|atau|ou|oder|hoặc) $|(?:หรือ|或|或者|还是|還是) ?$")
+"""Applied to the text before an answer: one alternative of several."""
 DENIED_BEFORE = _folded(rf"(?:{'|'.join(_DENIALS)})$")
 """Applied to the text before an answer: it is denied; in "what is not true is X" it is not."""
 DENIED_AFTER = _folded(
     rf"{_FILL} (?:(?:{_any(_WRONG)}|{_WRONG_PHRASES})(?!\w)|"
     rf"(?:{_any(_NEGATIONS)}|{_NEGATING_PHRASES})"
-    rf"(?:{_FILL} (?:{_any(_RIGHT)})(?!\w)| ?(?:$|[|?])))| \| (?:no|nope|não|nein)(?: ?$| ?\|)|"
+    rf"(?:{_FILL} (?:{_any(_RIGHT)})(?!\w)| ?(?:$|[|?])))|"
+    r"(?: \|)+ (?:no|nope|não|nein)(?: ?$| ?\|)|"
     r" ?(?:選項|选项|這個|这个|是|的)*(?:不是(?:正|答|對|对|$| ?[|?])|不[對对正]|[錯错]|被?排除)|"
     r" ?(?:นั้น|เป็น|คือ)*(?:ไม่ใช่(?:คำตอบ|ครับ|ค่ะ|$| )|ไม่ถูก|ไม่ตรง|ผิด)"
 )

@@ -287,6 +287,55 @@ def test_an_article_is_not_the_right_option_a(problem, response: str, expected: 
     assert expected == verify(gold, response).score
 
 
+NAMED = (
+    "Option B / I pick option B. / The correct option is B. / The answer is option B / "
+    "It's B / It can't be A, so B. / Not A. B / Not A, but B / Not A or C. B / "
+    "Pilihan B / Bukan A. B / Chọn B / Không phải A. B / ข้อ B / ไม่ใช่ A แต่เป็น B / "
+    "选B / 不是A，是B / Opção B / A opção correta é B / No es A. Es B. / C'est B / "
+    "Pas A. B / Nicht A, sondern B"
+)
+
+
+@pytest.mark.parametrize("response", NAMED.split(" / "))
+def test_a_clause_may_name_a_letter_in_every_language(problem, response: str) -> None:
+    gold = problem("choice", {"correct": ["B"], "others": [["A"], ["C"]]})
+
+    assert 1.0 == verify(gold, response).score
+
+
+NOT_NAMED = (
+    "Option A / Option B is wrong / option A, not option B / Not A. Not B. / "
+    "Not A. Maybe B / Not A. C / A. Not B / So A. B / A is wrong. B is right. / "
+    "I think vitamin B is in it / It tastes good. Vitamin B / Bukan A atau B / "
+    "Không chọn B / ข้อ A หรือ B / ไม่ตอบ B / 选A或B / 不选B / 可能是B / B ou C / "
+    "Nicht A oder B"
+)
+
+
+@pytest.mark.parametrize("response", NOT_NAMED.split(" / "))
+def test_a_letter_that_no_clause_asserts_does_not_count(problem, response: str) -> None:
+    gold = problem("choice", {"correct": ["B"], "others": [["A"], ["C"]]})
+
+    assert 0.0 == verify(gold, response).score
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        "Not bags or shoes",
+        "Bukan tas atau sepatu",
+        "Não são bolsas ou sapatos",
+        "Không phải túi xách hoặc giày dép",
+        "ไม่ใช่กระเป๋าหรือรองเท้า",
+        "不是包包或鞋子",
+        "Sandals or shoes",
+        "Not bags or hats, so the shoes... no",
+    ],
+)
+def test_a_denial_holds_for_every_alternative_after_it(problem, response: str) -> None:
+    assert 0.0 == verify(problem("choice", SHOES), response).score
+
+
 def test_a_flood_of_options_is_the_response_s_fault(problem) -> None:
     verdict = verify(problem("choice", SHOES), "shoes " * 10_000)
 
@@ -306,7 +355,7 @@ def test_the_right_name_inside_a_competing_one_is_not_asserted(problem) -> None:
     assert 0.0 == verify(problem("choice", gold), "Running shoes").score
 
 
-def test_a_letter_counts_only_as_the_first_word(problem) -> None:
+def test_a_letter_inside_a_sentence_does_not_count(problem) -> None:
     gold = {"correct": ["A"], "others": [["B"]]}
 
     assert 1.0 == verify(problem("choice", gold), "(A) because it fits").score

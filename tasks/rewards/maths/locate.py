@@ -11,13 +11,15 @@ import re
 from dataclasses import dataclass
 
 from tasks.rewards.denials import WINDOW, denied_before
-from tasks.rewards.maths.numerals import spelled_beside_digits
+from tasks.rewards.maths.numerals import spelled_beside_digits, typed_minus
 from tasks.rewards.maths.parse import MAX_CHARACTERS
 from tasks.rewards.maths.prose import is_number, stated
-from tasks.rewards.maths.words import OR
+from tasks.rewards.maths.words import ANY_OR, JOINT, TURN
 
 MAX_GAP = 40
 """Most characters between two boxes that state one list."""
+MAX_GAPS = 2
+"""Most spaces in a sentence that consists of another answer; a longer one tells something."""
 MAX_LINE = 100
 """Most characters of a line that consists of an answer."""
 MAX_MARKS = 100
@@ -36,15 +38,25 @@ _JOINT = re.compile(
 )
 _INVISIBLE = re.compile(r"\\phantom\s*\{[^{}]*\}|[\s\\]")
 _NUMBER_BESIDE = r"\$?(?P<value>[-+]?[\d.,/]{1,40}\d|\d|\\d?frac\{\d{1,20}\}\{\d{1,20}\})\$?"
+_CLOSING = r"[\s$}*_)\]\\]{0,6}"
+_END = rf"(?={_CLOSING}(?:[.;!?。](?:\s|$)|\n|$))"
 _OR_AFTER = re.compile(
-    rf"[\s$}})\]\\]{{0,6}}(?P<or>[^\W\d_]{{1,4}})\s{{1,3}}"
-    rf"(?:is\s|perhaps\s|maybe\s)?{_NUMBER_BESIDE}(?![\w\\])"
+    rf"{_CLOSING}(?:{ANY_OR}\s{{0,3}}(?:is\s|perhaps\s|maybe\s)?{_NUMBER_BESIDE}(?![\w\\])|"
+    rf"(?:{JOINT}|[-–—~])\s?{_NUMBER_BESIDE.replace('value', 'end')}{_END})",
+    re.IGNORECASE,
 )
+"""An alternative after a box, or the end of a range or list that begins with it."""
 _OR_BEFORE = re.compile(
     rf"(?:(?<!\w)(?:either|entweder|soit|antara)\s{{1,3}}|(?<![\w.,\\=])(?<!=\s)(?=[^,]*$))"
-    rf"{_NUMBER_BESIDE},?\s{{1,3}}(?P<or>[^\W\d_]{{1,4}})\s{{1,3}}\$?$"
+    rf"{_NUMBER_BESIDE},?\s{{0,3}}{ANY_OR}(?P<end>)\s{{0,3}}\$?$",
+    re.IGNORECASE,
 )
 """An alternative before a box; `x = 1/5, or` says the same in other words."""
+_AFTERTHOUGHT = re.compile(
+    rf"[.;!?。\n…]{_CLOSING}{TURN}(?P<value>(?:[^.;!?。\n]|[.,](?=\d)){{1,40}}){_END}",
+    re.IGNORECASE,
+)
+"""A sentence after an answer that consists of another one: `Or 6.`, `No, six.`"""
 _CALCULATION = re.compile(r"<<[^<>\n]*>>")  # GSM8K's calculator notes
 _LABEL = (
     r"(?:final[ \t]{1,3})?answer|ans|jawaban(?:nya)?(?:[ \t]{1,3}akhir)?|jawapan(?:nya)?|"
@@ -67,6 +79,9 @@ _MARK = re.compile(
     rf"(?:答案|คำตอบ)(?:{_COPULA}|[:：])",
     re.IGNORECASE | re.MULTILINE,
 )
+_OF_A_PART = re.compile(
+    r"answer\s+to\s+(?:the\s+)?(?:part|first|second|third|step|sub|\([a-d]\))", re.IGNORECASE
+)
 _LEAD = re.compile(r"[^\d\\]*")
 """The words before the first number."""
 _SENTENCE_END = re.compile(r"\n|(?:[.!]|(?<=\?))\s+(?=[A-ZÀ-Þ])|。")
@@ -86,9 +101,9 @@ class Place:
 
 def strict(text: str, language: str) -> list[Place]:
     """Find the boxes; without any the marked lines, or the text if it is one short line."""
-    text = _CALCULATION.sub("", text)
+    text = typed_minus(_CALCULATION.sub("", text))
     if _BOX.search(text):
-        return _distinct(boxes(text))
+        return _distinct(boxes(text, language))
     lines = [
         Place((m["hash"] or m["line"]).strip("* \t"), "marked line") for m in _LINE.finditer(text)
     ]
@@ -102,8 +117,8 @@ def lenient(text: str, language: str) -> list[Place]:
 
     If there is a box, other places count only if they are a number. An unclosed box states nothing.
     """
-    text = _CALCULATION.sub("", text)
-    found, first_mark = boxes(text), len(text)
+    text = typed_minus(_CALCULATION.sub("", text))
+    found, first_mark = boxes(text, language), len(text)
     boxed = _BOX.search(text)
     phrases: list[Place] = []
     denials: list[Place] = []
@@ -114,9 +129,9 @@ def lenient(text: str, language: str) -> list[Place]:
         phrase, how = _phrase(text, mark), "marked line" if mark[0][0] == "#" else "sentence"
         if how == "sentence" and denied_before(text[max(0, mark.start() - WINDOW) : mark.end()]):
             denials.append(Place(f"\\ne {phrase}", "denial"))
-        elif boxed:
+        elif boxed and not _OF_A_PART.match(mark[0]):
             phrases += _beside_box(phrase, how, language)
-        elif re.search(r"\w", phrase):
+        elif not boxed and re.search(r"\w", phrase):
             stating = _stated(phrase, how, language, leading=True)
             (denials if stating[0].how == "denial" else phrases).extend(stating)
     if boxed and not found:
@@ -127,25 +142,37 @@ def lenient(text: str, language: str) -> list[Place]:
         return denials or _distinct(_unmarked(text, language))
     head = text[: min(first_mark, MAX_CHARACTERS)].strip().partition("\n")[0]
     heads = [Place(head, "first line")] if is_number(head, language) else []
-    return _distinct(heads + found + phrases)
+    return _distinct(heads + found + phrases + _afterthoughts(text, first_mark, language))
 
 
-def boxes(text: str) -> list[Place]:
+def _afterthoughts(text: str, start: int, language: str) -> list[Place]:
+    """Find the sentences after an answer that consist of another one."""
+    found = (m["value"].strip(" \t$*_") for m in _AFTERTHOUGHT.finditer(text, start))
+    return [
+        Place(value, "afterthought")
+        for value in found
+        if value.count(" ") <= MAX_GAPS and is_number(value, language)
+    ]
+
+
+def boxes(text: str, language: str = "en") -> list[Place]:
     r"""Return the contents of every outermost \boxed{...} with balanced braces, in order.
 
     A number stated as an alternative to a box counts like a box. A denied box states a denial.
     """
     places: list[Place] = []
     for start, end, opened in _box_spans(text):
-        before = spelled_beside_digits(text[max(0, opened - MAX_GAP) : opened + 1])[:-1]
-        after = spelled_beside_digits(text[end : end + 1 + MAX_GAP])[1:]
+        gap = text[max(0, opened - MAX_GAP) : opened + 1]
+        before = spelled_beside_digits(gap, language)[:-1]
+        after = spelled_beside_digits(text[end : end + 1 + MAX_GAP], language)[1:]
         denied = len(places) < MAX_MARKS and denied_before(before)
         denied = denied or re.search(r"(?:\\neq?|≠|\\not\s?=)[\s$]*$", before)
         content = text[start:end]
         places.append(Place(f"\\ne {content}" if denied else content, "box"))
         for beside in (_OR_AFTER.match(after), _OR_BEFORE.search(before)):
-            if beside and OR.fullmatch(beside["or"]):
-                places.append(Place(beside["value"], "beside a box"))
+            if beside:
+                value = beside["value"] or beside["end"]
+                places.append(Place(value, "beside a box"))
     return places
 
 

@@ -1,14 +1,17 @@
 r"""Rewrite numbers as people write them to one form, `1234567.8`, whatever the language.
 
 Digits of any script, superscripts (`5²` is `5^{2}`), vulgar fractions, Chinese numerals, separators
-of thousands and decimals. A text that consists of an integer in English words becomes that integer
-(`seventy-two` is `72`); its noun is kept (`three apples` is `3 apples`). The problem's language
-decides between point and comma, unless the number itself is unambiguous (`1.234.567,8`).
+of thousands and decimals. A text that consists of an integer in words becomes that integer
+(`seventy-two` is `72`); an English noun is kept (`three apples` is `3 apples`). The problem's
+language decides between point and comma, unless the number itself is unambiguous (`1.234.567,8`).
 """
 
 # ruff: noqa: RUF001 - signs that people type
 import re
 import unicodedata
+
+from tasks.rewards.maths import number_words
+from tasks.rewards.maths.words import JOINT
 
 COMMA_LANGUAGES = frozenset(
     re.findall(
@@ -24,6 +27,9 @@ _SUBSCRIPTS = dict(zip("₀₁₂₃₄₅₆₇₈₉", "0123456789", strict=Tr
 _RAISED = re.compile(f"[{''.join(_SUPERSCRIPTS)}]+")
 _LOWERED = re.compile(f"[{''.join(_SUBSCRIPTS)}]+")
 _MEASURE = re.compile(r"(?<=\d)\s?([ckm]?m|ft|in|yd)([²³])")
+_DASH_MINUS = re.compile(
+    r"(?<![\d)\]}$%]\s)(?<![\w)\]}$%])[\u2010\u2011\u2013\ufe63\uff0d](?=[\d.])"
+)
 _HAN_DIGITS = {han: place for place, han in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2}
 _HAN_PLACES = {"十": 10, "百": 100, "千": 1000}
 _HAN_SCALES = {"万": 10**4, "亿": 10**8}
@@ -61,6 +67,13 @@ _BESIDE_DIGITS = re.compile(
     rf"(?P<second>{_NUMBER_WORDS})(?![\w-])",
     re.IGNORECASE,
 )
+MAX_BESIDE = 60
+"""Most characters of a number in words next to digits."""
+_NO_WORDS = r"[^\d.,;:!?$\\(){}\[\]]"
+_WORDS_AFTER = re.compile(
+    rf"(?<=[\d$}})])(?P<joint>{JOINT})(?P<words>{_NO_WORDS}{{1,{MAX_BESIDE}}})", re.IGNORECASE
+)
+_JOINT_BEFORE = re.compile(rf"{JOINT}(?=[\d$\\])", re.IGNORECASE)
 MAX_SPELLED = 150
 """Most characters of a number in words."""
 _END = r"(?!\d|[.,]\d)"
@@ -81,6 +94,11 @@ _MONEY = re.compile(
     rf"(?P<point>\d{{1,3}}(?:,\d{{3}})+(?:\.\d{{1,2}})?)){_END}(?P<after>\s*(?:₫|đ|€|VND|VNĐ|đồng)(?!\w))?"
 )
 _BRACKETS = re.compile(r"\\\{|\\\}|[()\[\]]")
+
+
+def typed_minus(text: str) -> str:
+    """Rewrite a dash that stands for the sign of a number; a range keeps its dash."""
+    return text if text.isascii() else _DASH_MINUS.sub("-", text)
 
 
 def plain_signs(text: str) -> str:
@@ -107,7 +125,7 @@ def _plain_sign(sign: str) -> str:
 
 def machine_numbers(text: str, language: str) -> str:
     """Rewrite every number of a text; in brackets a comma without a space separates members."""
-    text = spelled_out(spelled_beside_digits(text))
+    text = spelled_out(spelled_beside_digits(text, language), language)
     if language.startswith(("zh", "ja")):
         text = _HAN.sub(lambda match: str(_chinese(match[0])), text)
     if "," not in text and "." not in text and " " not in text and "'" not in text:
@@ -123,23 +141,57 @@ def machine_numbers(text: str, language: str) -> str:
     return pattern.sub(rewritten, text)
 
 
-def spelled_out(text: str) -> str:
-    """Rewrite a text that consists of an integer in English words; leave any other unchanged."""
+def spelled_out(text: str, language: str = "en") -> str:
+    """Rewrite a text that consists of an integer in words; leave any other unchanged."""
     words = re.sub(r"\\(?:text(?:bf|it|rm)?|mathrm|mbox)\s*\{([^{}]*)\}", r"\1", text[:MAX_SPELLED])
-    words = words.strip(" .!*_\"'“”‘’$")
-    found = _SPELLED.fullmatch(words) if len(text) < MAX_SPELLED else None
-    if not words or found is None:
+    words = words.strip(" .!*_\"'“”‘’$。")
+    if not words or len(text) >= MAX_SPELLED:
         return text
+    found = _SPELLED.fullmatch(words)
+    if found is None:
+        value = number_words.value_of(words, language)
+        return text if value is None else str(value)
     groups = [_below_1000(found[name] or "") for name in ("millions", "thousands", "rest")]
     value = groups[0] * 10**6 + groups[1] * 1000 + groups[2]
     return f"{'-' if found['minus'] else ''}{value}{found['noun'] or ''}"
 
 
-def spelled_beside_digits(text: str) -> str:
+def spelled_beside_digits(text: str, language: str = "en") -> str:
     """Rewrite a number in words next to digits: `5 or six`, `between two and 5`."""
-    return _BESIDE_DIGITS.sub(
+    text = _BESIDE_DIGITS.sub(
         lambda m: f"{m['joined'] or ''}{spelled_out(m['first'] or m['lower'] or m['second'])}", text
     )
+    if language.startswith("en"):
+        return text
+    text = _WORDS_AFTER.sub(lambda m: m["joint"] + _first_number(m["words"], language), text)
+    for joint in reversed(list(_JOINT_BEFORE.finditer(text))):
+        before, after = text[: joint.start()], text[joint.start() :]
+        text = _last_number(before[-MAX_BESIDE:], language) + after
+        text = before[:-MAX_BESIDE] + text
+    return text
+
+
+def _first_number(text: str, language: str) -> str:
+    """Rewrite the longest number in words at the beginning of a text."""
+    han = _HAN.match(text)
+    if han and language.startswith(("zh", "ja")):
+        return f"{_chinese(han[0])}{text[han.end() :]}"
+    words = text.split(" ")
+    for count in range(min(len(words), number_words.MAX_WORDS), 0, -1):
+        value = number_words.value_of(" ".join(words[:count]), language)
+        if value is not None:
+            return " ".join([str(value), *words[count:]])
+    return text
+
+
+def _last_number(text: str, language: str) -> str:
+    """Rewrite the longest number in words at the end of a text."""
+    words = text.split(" ")
+    for start in range(max(0, len(words) - number_words.MAX_WORDS), len(words)):
+        value = number_words.value_of(" ".join(words[start:]), language)
+        if value is not None:
+            return " ".join([*words[:start], str(value)])
+    return text
 
 
 def _below_1000(words: str) -> int:

@@ -12,7 +12,7 @@ from fractions import Fraction
 
 from tasks.rewards.maths import units
 from tasks.rewards.maths.latex_terms import Term, parse_term
-from tasks.rewards.maths.numerals import machine_numbers, plain_signs
+from tasks.rewards.maths.numerals import machine_numbers, plain_signs, typed_minus
 from tasks.rewards.maths.words import HEDGES, MINUS
 
 MAX_CHARACTERS = 1000
@@ -85,7 +85,7 @@ _WRITTEN_UNIT = re.compile(
 )
 _UNIT_FOLLOWS = "\ue000"
 _SIGN = units.CURRENCY_SIGNS
-_LETTER = rf"(?:[^\W\d_]|[°%{_SIGN}])"
+_LETTER = rf"(?:[^\W\d_]|[°%{_SIGN}{units.MARKS}])"
 _PLAIN_UNIT = re.compile(
     rf"(?<=[\d)}}!])(?P<space>\s*(?:/(?=[a-z]{{3}}))?)(?P<unit>{_LETTER}(?:{_LETTER}|[ ./'’-])*"
     r"(?:\^\{?[23]\}?|(?<=[a-z])[23])?)$"
@@ -141,7 +141,7 @@ def parse(text: str, language: str = "en") -> Answer:
 
 def normalised(text: str, language: str = "en") -> str:
     """Normalise the spelling of a text; letters keep their case."""
-    text = plain_signs(text).translate(_SIGNS).strip()
+    text = plain_signs(typed_minus(text)).translate(_SIGNS).strip()
     # `\\` ends a row of a matrix; elsewhere a backslash was escaped twice.
     text = text.replace("\\\\", "\\cr " if "matrix}" in text else "\\").replace("\\%", "%")
     text = _MONEY.sub(lambda match: " BRL " if match[0][0] == "R" else " USD ", text)

@@ -9,6 +9,7 @@ import re
 
 from tasks.rewards.denials import denied_after, denied_before
 from tasks.rewards.maths import units
+from tasks.rewards.maths.compare import same
 from tasks.rewards.maths.latex_terms import symbols
 from tasks.rewards.maths.numerals import spelled_beside_digits, spelled_out
 from tasks.rewards.maths.parse import Answer, parse
@@ -16,12 +17,14 @@ from tasks.rewards.maths.words import (
     ALTERNATIVE_FOLLOWS,
     BETWEEN_LAST,
     COMPARED_LAST,
+    HEDGES,
     JOINED,
     MORE_FOLLOWS,
     NEGATION,
     OPENS_RANGE,
     OR,
     OR_LAST,
+    PERHAPS,
 )
 
 MAX_UNIT_WORDS = 3
@@ -39,7 +42,8 @@ _COMMAND = re.compile(r"\\[A-Za-z]+(?:\s*\{[^{}]*\})?")
 _NAME_LAST = re.compile(r"\S{1,20}\s*$")
 _STYLE = re.compile(r"\\(?:mathbf|textbf|boldsymbol|mathrm)\{([^{}\\]*)\}")
 _EQUALS = re.compile(r"(?<![<>!:=\\])=(?!=)")
-_AFTER = re.compile(r"\s?([^\W\d_]+|[%°])")
+_AFTER = re.compile(rf"\s?((?:[^\W\d_]|[{units.MARKS}])+|[%°])")
+_NOTE = re.compile(r"([^()]+?)\s+\(([^()]*)\)")
 _OPENING = re.compile(
     r"[\s:*_(]*(?:(?:exactly|simply|just|approximately|about|roughly|equal to)\s+)?"
 )
@@ -54,7 +58,8 @@ def stated(phrase: str, language: str, *, leading: bool) -> tuple[str, ...]:
     phrase = _STYLE.sub(r"\1", phrase.replace("\\$", "USD ")).strip().strip("*_ ")
     if not phrase or phrase[-1] == "?":
         return ()
-    phrase = spelled_beside_digits(phrase)
+    phrase = spelled_beside_digits(phrase, language)
+    phrase = _without_note(_said_once(phrase, language), language)
     formula = re.fullmatch(_FORMULA, phrase.rstrip(" .。"), re.DOTALL) or _is_formula(phrase)
     if formula or _whole(parse(phrase, language)):
         return (phrase,)
@@ -66,6 +71,24 @@ def stated(phrase: str, language: str, *, leading: bool) -> tuple[str, ...]:
             return ()
         return stated(_undelimited(left, right), language, leading=True)
     return _numbers(phrase, leading)
+
+
+def _said_once(phrase: str, language: str) -> str:
+    """Return 5 for `5 or five`."""
+    pieces = [piece.strip(" .") for piece in OR.split(phrase)]
+    if len(pieces) == 1 or not all(is_number(piece, language) for piece in pieces):
+        return phrase
+    return pieces[0] if len({parse(piece, language).text for piece in pieces}) == 1 else phrase
+
+
+def _without_note(phrase: str, language: str) -> str:
+    """Return 3 for `3 (2 + 1)` and `3 (two of A, one of B)`; `3 (4 + 5)` is a product."""
+    note = _NOTE.fullmatch(phrase.rstrip(" .。"))
+    if note is None or not is_number(note[1], language) or HEDGES.search(note[2]):
+        return phrase
+    number, inner = parse(note[1], language), parse(note[2], language)
+    in_words = inner.term is None and "\\" not in note[2] and _WORD.search(note[2])
+    return note[1] if in_words or same(number, inner) else phrase
 
 
 def _is_uncertain(left: str) -> bool:
@@ -91,7 +114,7 @@ def _numbers(phrase: str, leading: bool) -> tuple[str, ...]:
         if joined or (not last and OPENS_RANGE.search(before) and JOINED.search(after)):
             return ()  # 2 to 3, between 2 and 3, 2 and 3
         value = _text(phrase, run)
-        if kept and OR.search(before):
+        if kept and (OR.search(before) or PERHAPS.fullmatch(before)):
             return (kept[-1], value)
         rest = phrase[run.start() + len(run[0].rstrip(" ,(")) :]
         opens = leading and place == 0 and _OPENING.fullmatch(before) is not None
@@ -106,9 +129,15 @@ def _numbers(phrase: str, leading: bool) -> tuple[str, ...]:
         if OR_LAST.search(before) or (last and ALTERNATIVE_FOLLOWS.match(rest)):
             return ()  # 5 or none, six or 5
         kept.append(value)
-        if opens and (last or not (OR.search(after) or JOINED.fullmatch(after))):
+        if opens and (last or not _adds(after)):
             break
     return tuple(kept[-1:])
+
+
+def _adds(between: str) -> bool:
+    """Say whether the words between two numbers make the second one an answer too."""
+    added = OR.search(between) or JOINED.fullmatch(between) or PERHAPS.fullmatch(between)
+    return added is not None
 
 
 def _is_denied_later(after: str, last: bool) -> bool:
@@ -118,7 +147,11 @@ def _is_denied_later(after: str, last: bool) -> bool:
 
 def is_number(text: str, language: str) -> bool:
     """Say whether the text is one number, with at most a short unit."""
-    if len(text) > 100 or re.search(r"[=?]", text) or not re.search(r"\d", spelled_out(text)):
+    if (
+        len(text) > 100
+        or re.search(r"[=?]", text)
+        or not re.search(r"\d", spelled_out(text, language))
+    ):
         return False
     answer = parse(text, language)
     value = answer.kind == "based" or (answer.term is not None and not symbols(answer.term))

@@ -55,6 +55,9 @@ _MEASURES = {
     "rupee": "₹ inr rupee",
 }
 KNOWN = {word: name for name, words in _MEASURES.items() for word in words.split()}
+MARKS = "\u0e31\u0e34-\u0e3a\u0e47-\u0e4e"
+"""Thai vowels and tones above and below letters, for a character class."""
+_WORD = rf"(?:[^\W\d_]|[{MARKS}])+"
 CURRENCY_SIGNS = "€£¥₫฿₹₱₩¢"
 _IGNORED = frozenset({"a", "an", "the", "of", "per", "each", "in", "is", "are"})
 _POWER = re.compile(r"([^\W\d_]+)\s?\^?\s?\{?([23])\}?")
@@ -66,14 +69,14 @@ def unit(text: str) -> frozenset[str]:
     text = text.casefold().replace("p.m", "pm").replace("a.m", "am")
     text = _SQUARE.sub(lambda m: f"{m[2]}^{3 if m[1][0] == 'c' else 2}", text)
     powers = {f"{_name(word)}^{power}" for word, power in _POWER.findall(text)}
-    words = re.findall(r"[^\W\d_]+|[°%$€£¥₫฿₹₱₩¢]", _POWER.sub(" ", text))
+    words = re.findall(rf"{_WORD}|[°%${CURRENCY_SIGNS}]", _POWER.sub(" ", text))
     named = {_name(word) for word in words if word not in _SCALES}
     return frozenset(powers | named - _IGNORED)
 
 
 def scale(text: str) -> int:
     """Return the factor of a unit's words: 10**6 for million, 1 for most."""
-    return math.prod(_SCALES.get(word, 1) for word in re.findall(r"[^\W\d_]+", text.casefold()))
+    return math.prod(_SCALES.get(word, 1) for word in re.findall(_WORD, text.casefold()))
 
 
 def agree(gold: frozenset[str], other: frozenset[str]) -> bool:

@@ -237,3 +237,80 @@ def test_an_integer_in_words_is_an_answer(problem, response: str) -> None:
 )
 def test_words_that_hedge_or_deny_state_no_answer(problem, response: str) -> None:
     assert 0.0 == judged(problem, "26", response)[0]
+
+
+def scored_in(language: str, value: str, response: str) -> float | None:
+    question = final_problem(value).model_copy(update={"language": language})
+    return verify(question, response).score
+
+
+@pytest.mark.parametrize(
+    ("language", "response"),
+    [
+        ("en", "\\boxed{5} to six"),
+        ("en", "\\boxed{5} and six."),
+        ("en", "$\\boxed{5}$ - $6$"),
+        ("en", "\\boxed{5}. Or six."),
+        ("en", "The answer is 5. Or six."),
+        ("en", "The answer is 5; or maybe 6.5."),
+        ("en", "The answer is 5. Alternatively, 6."),
+        ("en", "The answer is 5. No, six."),
+        ("en", "The answer is 5, maybe 6."),
+        ("en", "So it is 5. Or 6."),
+        ("id", "\\boxed{5} atau enam"),
+        ("id", "\\boxed{5} sampai 6"),
+        ("id", "Jawabannya adalah 5. Atau 6."),
+        ("ms", "Jawapannya ialah 5 atau enam."),
+        ("vi", "\\boxed{5} đến 6"),
+        ("vi", "Đáp án là 5. Hoặc 6."),
+        ("th", "\\boxed{5} ถึง 6"),
+        ("th", "คำตอบคือ 5 หรือหก"),
+        ("zh", "\\boxed{5} 或六"),
+        ("zh", "答案是5。或者6。"),
+        ("zh", "答案是5以上。"),
+        ("pt", "\\boxed{5} a 6"),
+        ("pt", "A resposta é 5 ou seis."),
+        ("es", "La respuesta es 5 o seis"),
+        ("es", "La respuesta es 5. O 6."),
+        ("fr", "La réponse est cinq ou 6."),
+        ("fr", "La réponse est supérieure ou égale à 5."),
+        ("de", "\\boxed{5} bis 6"),
+        ("de", "Die Antwort ist 5. Oder sechs."),
+        ("en", "The answer is less than or equal to 5."),
+        ("en", "The answer is –5."),
+        ("th", "คำตอบคือ 5 ล้าน"),
+        ("en", "The answer is 5 (or 6)"),
+        ("en", "The answer is 5 (1 + 1)"),
+    ],
+)
+def test_a_value_with_an_alternative_is_no_answer(language: str, response: str) -> None:
+    assert 0.0 == scored_in(language, "5", response)
+    if "6" in response:
+        assert 0.0 == scored_in(language, "6", response)
+
+
+@pytest.mark.parametrize(
+    ("language", "value", "response"),
+    [
+        ("en", "5", "5 or five"),
+        ("en", "5", "The answer is five (5)."),
+        ("en", "5", "The answer is 5. Or five."),
+        ("en", "3", "The answer is 3 (2 + 1)."),
+        ("en", "3", "The answer is 3 (1 for Ann, 2 for Bob)."),
+        ("en", "10", "The answer is 5 (1 + 1)"),
+        ("en", "5", "The answer is 5. No 6 is needed for it."),
+        ("en", "-5", "The answer is –5."),
+        ("th", "5000000", "คำตอบคือ 5 ล้าน"),
+        ("id", "26", "Jawabannya adalah dua puluh enam."),
+        ("ms", "8", "Jawapannya ialah lapan."),
+        ("vi", "26", "Đáp án là hai mươi sáu."),
+        ("th", "26", "คำตอบคือ ยี่สิบหก"),
+        ("pt", "26", "A resposta é vinte e seis."),
+        ("es", "-26", "La respuesta es menos veintiséis."),
+        ("fr", "99", "La réponse est quatre-vingt-dix-neuf."),
+        ("de", "1226", "Die Antwort ist tausendzweihundertsechsundzwanzig."),
+        ("en", "120", "The answer to part (a) is 7, so we get \\boxed{120}."),
+    ],
+)
+def test_a_value_stated_twice_or_in_words_is_an_answer(language, value, response) -> None:
+    assert 1.0 == scored_in(language, value, response)
