@@ -69,10 +69,19 @@ _AFTER_LETTER = (
     "but|sondern|sino|mais|mas|melainkan|tetapi|mà|แต่เป็น|แต่"
 )
 _CONTRAST = r"แต่|(?<!\w)(?:but|sondern|melainkan|tetapi|sino|mais|mas|mà) "
-_NAMING = rf"(?:\A|(?<=\| )|(?={_CONTRAST})){LEAD}"
 _SPACELESS = ("CJK", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR")
-_LATIN = r"[^\W\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]"
-"""A letter that continues a word of a script with spaces; `选B` is two words."""
+_BORDER = re.compile(
+    r"(?<=[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff])(?=[0-9a-z])|"
+    r"(?<=[0-9a-z])(?=[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff])"
+)
+"""Between scripts with and without spaces: `选B` is two words."""
+_NO_WORD = rf"(?= ?[|?]| ?$| (?:{_AFTER_LETTER}|&|{_AND})(?!\w))"
+_LETTERS = "".join(sorted(_WORD_LETTERS))
+_NAMING = re.compile(
+    rf"(?:\A|(?<=\| )|(?={_CONTRAST})){LEAD}"
+    rf"(?<!\w)(?P<name>[{_LETTERS}]{_NO_WORD}|[0-9a-z](?<![{_LETTERS}]))(?!\w)"
+)
+"""A clause that begins with a letter, or with words that announce it."""
 _Span = tuple[int, int]
 
 
@@ -98,7 +107,7 @@ def verify(problem: Problem, response: str) -> Verdict:
 
 
 def _check(gold: Choice, answer: str) -> Verdict:
-    asserted = _asserted(gold, answer)
+    asserted = _BORDER.sub(" ", _asserted(gold, answer))
     named = _mentions(gold.correct, asserted, right=True)
     others = [(option[0], _mentions(option, asserted, right=False)) for option in gold.others]
     if len(named) + sum(len(spans) for _, spans in others) > MAX_MENTIONS:
@@ -151,14 +160,14 @@ def _mentions(aliases: Sequence[str], text: str, *, right: bool) -> list[_Span]:
     """Find an option. A single letter that is right counts only where a clause names it."""
     found: list[_Span] = []
     for alias in aliases:
-        pattern = _pattern(alias)
-        if fold(alias) in _WORD_LETTERS:
-            pattern += rf"(?= ?[|?]| ?$| (?:{_AFTER_LETTER}|&|{_AND})(?!\w))"
-        pattern = f"(?P<name>{pattern})"
-        if right and len(fold(alias)) == 1 and fold(alias).isascii():
-            pattern = _NAMING + pattern
-        matches = islice(re.finditer(pattern, text), MAX_MENTIONS + 1)
-        found += [match.span("name") for match in matches]
+        folded = fold(alias)
+        if right and len(folded) == 1 and folded.isascii():
+            names = (match.span("name") for match in _NAMING.finditer(text))
+            found += [span for span in names if text[slice(*span)] == folded]
+            continue
+        found += [
+            match.span() for match in islice(_pattern(alias).finditer(text), MAX_MENTIONS + 1)
+        ]
     return found
 
 
@@ -219,12 +228,16 @@ def _around(text: str, span: _Span) -> tuple[str, str]:
 
 
 @lru_cache(maxsize=4096)
-def _pattern(alias: str) -> str:
+def _pattern(alias: str) -> re.Pattern[str]:
     """Match an alias: as a substring in scripts without spaces, else between word boundaries.
 
     Its `&` may be written as a word or left out, its "and" as `&`.
     """
-    words = [word for word in _SPACELESS_AND.sub(" & ", clauses(alias)).split() if word not in "|?"]
+    words = [
+        word
+        for word in _BORDER.sub(" ", _SPACELESS_AND.sub(" & ", clauses(alias))).split()
+        if word not in "|?"
+    ]
     words = words or fold(alias).split()
     pattern, last = "", ""
     for place, word in enumerate(words):
@@ -235,9 +248,9 @@ def _pattern(alias: str) -> str:
         else:
             pattern += (gap if last else "") + re.escape(word)
             last = word
-    left = "" if _spaceless(words[0][0]) else rf"(?<!{_LATIN})"
-    right = "" if _spaceless(last[-1]) else rf"(?!{_LATIN})"
-    return left + pattern + right
+    left = "" if _spaceless(words[0][0]) else r"(?<!\w)"
+    right = "" if _spaceless(last[-1]) else r"(?!\w)"
+    return re.compile(left + pattern + right + (_NO_WORD if fold(alias) in _WORD_LETTERS else ""))
 
 
 def _spaceless(char: str) -> bool:

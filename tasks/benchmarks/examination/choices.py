@@ -9,7 +9,13 @@ import unicodedata
 from dataclasses import dataclass
 
 from tasks.benchmarks.examination.case import Answer, AnswerClass, Question
-from tasks.benchmarks.examination.phrasing import EITHER, NOT, SENTENCES, with_language
+from tasks.benchmarks.examination.phrasing import (
+    EITHER,
+    NOT,
+    OPTION,
+    SENTENCES,
+    with_language,
+)
 
 _FULL_WIDTH = {ord(char): ord(char) + 0xFEE0 for char in "ABCDEFGHIJKLMNOPQRSTUVWXYZ"}
 _BECAUSE = (
@@ -72,6 +78,19 @@ def in_language(question: Question, source: random.Random) -> Answer | None:
         return None
     language = options.language if options.language != "en" else source.choice(tuple(SENTENCES))
     said = source.choice(SENTENCES[language]).format(options.letters[options.right])
+    return Answer(said, with_language(question.problem, language))
+
+
+def named(question: Question, source: random.Random) -> Answer | None:
+    """Name the letter in a clause, half the time after the denial of another one."""
+    options: Options = question.facts
+    if not options.letters[options.right]:
+        return None
+    language = options.language if options.language != "en" else source.choice(tuple(OPTION))
+    said = source.choice(OPTION[language]).format(options.letters[options.right])
+    if source.random() < 0.5:
+        other = options.letters[options.wrong(source)]
+        said = f"{_SHORT_NOT[language][0].format(other).rstrip('.')}. {said}"
     return Answer(said, with_language(question.problem, language))
 
 
@@ -152,6 +171,20 @@ def either(question: Question, source: random.Random) -> Answer | None:
     )
 
 
+def denied_together(question: Question, source: random.Random) -> Answer | None:
+    options: Options = question.facts
+    other = options.wrong(source)
+    language = options.language
+    pair = [_plain(options, other), _plain(options, options.right)]
+    if options.letters[0] and source.random() < 0.6:
+        language = source.choice(tuple(EITHER)) if language == "en" else language
+        pair = [options.letters[other], options.letters[options.right]]
+    source.shuffle(pair)
+    alternatives = "{} or {}" if language == "en" else EITHER[language][0]
+    said = _SHORT_NOT[language][0].format(alternatives.format(*pair))
+    return Answer(said, with_language(question.problem, language))
+
+
 def all_options(question: Question, source: random.Random) -> str | None:
     options: Options = question.facts
     names = [options.names(place)[0] for place in range(len(options.texts))]
@@ -203,6 +236,13 @@ RIGHT = (
         in_language,
     ),
     AnswerClass(
+        "named",
+        True,
+        "a clause that names the letter, in seven languages",
+        "A -> Bukan B. Pilihan A",
+        named,
+    ),
+    AnswerClass(
         "other_case",
         True,
         "the text in capitals or small letters",
@@ -240,6 +280,13 @@ WRONG = (
         "the right option or another, in seven languages",
         "A -> Jawaban: B atau A",
         either,
+    ),
+    AnswerClass(
+        "denied_together",
+        False,
+        "neither the right option nor another, in seven languages",
+        "A -> Bukan B atau A.",
+        denied_together,
     ),
     AnswerClass("all_options", False, "every option", "A -> Answer: B, A, C", all_options),
     AnswerClass(

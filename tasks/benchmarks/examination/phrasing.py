@@ -45,6 +45,43 @@ BETWEEN = {
     "vi": ("từ {} đến {}",),
     "th": ("ระหว่าง {} ถึง {}",),
 }
+OR = {
+    "en": ("Or {}.", "Or maybe {}.", "Alternatively, {}.", "No, {}."),
+    "zh": ("或者{}。", "不，{}。"),
+    "id": ("Atau {}.", "Bukan, {}."),
+    "ms": ("Atau {}.",),
+    "pt": ("Ou {}.", "Não, {}."),
+    "vi": ("Hoặc {}.", "Không, {}."),
+    "th": ("หรือ {}",),
+}
+"""A sentence after an answer that states another one."""
+TO = {
+    "en": ("{} to {}", "{} and {}", "{} - {}", "{} or {}"),
+    "zh": ("{} 到 {}", "{} 或 {}"),
+    "id": ("{} sampai {}", "{} atau {}"),
+    "ms": ("{} hingga {}", "{} atau {}"),
+    "pt": ("{} a {}", "{} ou {}"),
+    "vi": ("{} đến {}", "{} hoặc {}"),
+    "th": ("{} ถึง {}", "{} หรือ {}"),
+}
+SMALL = {
+    "zh": "二 三 四 五 六 七 八 九 十 十一 十二",
+    "id": "dua tiga empat lima enam tujuh delapan sembilan sepuluh sebelas dua_belas",
+    "ms": "dua tiga empat lima enam tujuh lapan sembilan sepuluh sebelas dua_belas",
+    "pt": "dois três quatro cinco seis sete oito nove dez onze doze",
+    "vi": "hai ba bốn năm sáu bảy tám chín mười mười_một mười_hai",
+    "th": "สอง สาม สี่ ห้า หก เจ็ด แปด เก้า สิบ สิบเอ็ด สิบสอง",
+}
+"""The words for 2 to 12; English has `words`."""
+OPTION = {
+    "en": ("Option {}", "It is {}.", "I choose {}.", "The correct option is {}."),
+    "zh": ("选{}", "选项{}", "是{}。"),
+    "id": ("Pilihan {}", "Saya memilih {}."),
+    "ms": ("Pilihan {}", "Saya pilih {}."),
+    "pt": ("Opção {}", "A opção correta é {}."),
+    "vi": ("Chọn {}", "Tôi chọn {}."),
+    "th": ("ข้อ {}", "ตอบ {}"),
+}
 _IN_LANGUAGE = {
     "zh": "请用中文回答。",
     "id": "Jawab dalam bahasa Indonesia.",
@@ -118,6 +155,14 @@ def local(value: Fraction, language: str) -> str | None:
     if language in DECIMAL_COMMA:
         return text.translate(str.maketrans(",.", ".,"))
     return text
+
+
+def small_words(value: int, language: str) -> str | None:
+    """Write an integer in the words of a language; None if it has none here."""
+    if language == "en":
+        return words(value) if 0 <= value < 1000 else None
+    names = SMALL[language].split()
+    return names[value - 2].replace("_", " ") if 2 <= value <= 12 else None
 
 
 def words(value: int) -> str:

@@ -63,7 +63,7 @@ _BESIDE_DIGITS = re.compile(
     rf"(?<![\w-])(?P<first>{_NUMBER_WORDS})(?=(?:,?\s(?:or|to|through)\s|\s?[–—/]\s?)[\d$\\])|"
     rf"(?<=between\s)(?P<lower>{_NUMBER_WORDS})(?=\sand\s[\d$\\])|"
     rf"(?<=[\d$}})])(?P<joined>,?\s(?:or|to|through)\s(?:(?:else|maybe|perhaps|possibly)\s)?|"
-    rf"\s?[–—/]\s?|(?:,|,?\sand)\s(?={_NUMBER_WORDS}[.!)\s]{{0,9}}$))"
+    rf"\s?[–—/]\s?|\s-\s|(?:,|,?\sand)\s(?={_NUMBER_WORDS}[.!)\s]{{0,9}}$))"
     rf"(?P<second>{_NUMBER_WORDS})(?![\w-])",
     re.IGNORECASE,
 )
@@ -148,6 +148,8 @@ def spelled_out(text: str, language: str = "en") -> str:
     if not words or len(text) >= MAX_SPELLED:
         return text
     found = _SPELLED.fullmatch(words)
+    if found is None and language.startswith(("zh", "ja")) and _HAN.fullmatch(words):
+        return str(_chinese(words))
     if found is None:
         value = number_words.value_of(words, language)
         return text if value is None else str(value)

@@ -69,7 +69,7 @@ _CONTRACTED = r"\w+n['’‘ʼ´`]t(?!\w)"
 JOINT = rf"(?:,?\s{{0,3}}{_pattern(_OR, _SHORT_OR, _TO, _AND)}\s{{0,3}})"
 """Source of a pattern: words between two numbers that are alternatives, a range or a list."""
 ANY_OR = _pattern(_OR, _SHORT_OR)
-TURN = rf"(?:{_pattern(_ALTERNATIVE, _SHORT_OR, _TURNS)}[\s,:]{{0,3}}){{1,2}}"
+TURN = rf"(?:{_pattern(_ALTERNATIVE, _SHORT_OR, _TURNS)}[\s,:，：、]{{0,3}}){{1,2}}"
 """Source of a pattern: begins a sentence that replaces an answer, or adds one: `Or maybe 6.`"""
 PERHAPS = _compiled(
     rf"[\s,;$(]*(?:{_pattern(_OR)}\s*)?{_pattern(_UNSURE)}(?:\s*{_pattern(_FILLERS)})?[\s$:]*"

@@ -12,8 +12,11 @@ from tasks.benchmarks.examination.phrasing import (
     EITHER,
     MINUS,
     NOT,
+    OR,
+    TO,
     box,
     decimal,
+    small_words,
     state_answer,
     with_language,
 )
@@ -108,6 +111,25 @@ def second_answer(question: Question, source: random.Random) -> str | None:
         "$\\boxed{{{}}}$\n\nAlternatively: $\\boxed{{{}}}$",
     )
     return source.choice(forms).format(*pair)
+
+
+def afterthought(question: Question, source: random.Random) -> Answer | None:
+    """State another value in a sentence of its own, or as the end of a range, after the answer."""
+    value = integer(question)
+    language = source.choice(tuple(OR))
+    if value is None or value < 2:
+        return None
+    pair = [value, value + source.choice((-1, 1, 2, 10))]
+    source.shuffle(pair)
+    first, other = str(pair[0]), small_words(pair[1], language)
+    other = other if other and source.random() < 0.5 else str(pair[1])
+    if source.random() < 0.5:
+        text = source.choice(TO[language]).format(f"$\\boxed{{{first}}}$", other)
+    else:
+        stated = state_answer(first, source, language).rstrip(" .。")
+        end = {"zh": "。", "th": " "}.get(language, ". ")
+        text = f"{stated}{end}{source.choice(OR[language]).format(other)}"
+    return Answer(text, with_language(question.problem, language))
 
 
 def wrong_chain(question: Question, source: random.Random) -> str | None:

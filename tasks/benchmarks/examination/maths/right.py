@@ -13,9 +13,11 @@ from tasks.benchmarks.examination.maths.golds import Gold, Shape
 from tasks.benchmarks.examination.phrasing import (
     DECIMAL_COMMA,
     SENTENCES,
+    SMALL,
     box,
     decimal,
     local,
+    small_words,
     state_answer,
     with_language,
     words,
@@ -160,6 +162,25 @@ def local_format(question: Question, source: random.Random) -> Answer | None:
     if shown is None:
         return None
     return Answer(state_answer(shown, source, language), with_language(question.problem, language))
+
+
+def local_words(question: Question, source: random.Random) -> Answer | None:
+    value = integer(question)
+    language = source.choice(tuple(SMALL))
+    said = None if value is None else small_words(value, language)
+    if said is None:
+        return None
+    text = state_answer(said, source, language)
+    return Answer(text, with_language(question.problem, language))
+
+
+def said_twice(question: Question, source: random.Random) -> str | None:
+    value = integer(question)
+    if value is None or not 2 <= value < 1000:
+        return None
+    forms = ("{0} or {1}", "{0} ({1})", "{1} ({0})", "{0} ({2} + 1)", "{0} (1 for a, {2} for b)")
+    said = source.choice(forms).format(value, words(value), value - 1)
+    return source.choice(("The answer is {}.", "Answer: {}")).format(said)
 
 
 def number_words(question: Question, source: random.Random) -> str | None:

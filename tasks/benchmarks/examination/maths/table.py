@@ -84,6 +84,22 @@ RIGHT = (
         PROSE,
     ),
     AnswerClass(
+        "local_words",
+        True,
+        "an integer in the words of six languages",
+        "5 -> Jawabannya adalah lima.",
+        right.local_words,
+        PROSE,
+    ),
+    AnswerClass(
+        "said_twice",
+        True,
+        "the value again, in words or as a note in brackets",
+        "3 -> The answer is 3 (2 + 1).",
+        right.said_twice,
+        PROSE,
+    ),
+    AnswerClass(
         "number_words",
         True,
         "an integer in English words",
@@ -321,6 +337,13 @@ WRONG = (
     ),
     AnswerClass(
         "at_least", False, "a bound or a denial in words", "3 -> at least 3", claims.at_least
+    ),
+    AnswerClass(
+        "afterthought",
+        False,
+        "another value in a sentence or range after the answer, in seven languages",
+        r"5 -> Đáp án là 5. Hoặc 6.",
+        claims.afterthought,
     ),
     AnswerClass(
         "second_answer",
