@@ -21,6 +21,7 @@ from data_schemas.settings import PipelineSettings, RetrainSettings
 from tasks.ablation.variants import VARIANTS
 from tasks.platform import resources
 from tasks.platform.cache_version import code_digest
+from tasks.platform.literals import unpacked
 
 ROOT = Path(__file__).parents[1]
 ROLLOUT_IMAGE = "registry.example/rollout@sha256:" + 64 * "a"
@@ -235,7 +236,7 @@ def test_a_launch_plan_carries_its_preset_whole(plans, name, preset):
     packed = plan.fixed_inputs.literals["settings"].scalar.binary.value
 
     assert plan.workflow_id.name == "workflows.post_training.post_training"
-    assert preset == PipelineSettings.model_validate(msgpack.unpackb(packed, strict_map_key=False))
+    assert preset == PipelineSettings.model_validate(unpacked(msgpack.unpackb(packed)))
 
 
 def test_retraining_runs_every_night_on_a_large_preset_that_an_execution_may_change(plans):
@@ -245,9 +246,8 @@ def test_retraining_runs_every_night_on_a_large_preset_that_an_execution_may_cha
     assert plan.entity_metadata.schedule.cron_schedule.schedule == "0 3 * * *"
     assert plan.workflow_id.name == "workflows.retrain.retrain"
     packed = inputs["settings"].default.scalar.binary.value
-    assert presets.NIGHTLY_SINGLE_NODE == RetrainSettings.model_validate(
-        msgpack.unpackb(packed, strict_map_key=False)
-    )
+    given = RetrainSettings.model_validate(unpacked(msgpack.unpackb(packed)))
+    assert presets.NIGHTLY_SINGLE_NODE == given
     assert {"settings", "inbox", "model", "store"} == inputs.keys()
     assert not plan.fixed_inputs.literals
     assert presets.SINGLE_NODE.release.name == presets.NIGHTLY_SINGLE_NODE.release.name

@@ -15,6 +15,7 @@ from tasks.intake import options
 from tasks.lineage.connection import check_tracking_uri
 from tasks.lineage.signing import find_signer
 from tasks.platform import resources
+from tasks.platform.literals import KeyedStore
 from tasks.platform.shell import in_pod, shell
 from tasks.store import location
 from tasks.store.interface import store_at
@@ -44,7 +45,7 @@ def _check(group: str, engines: MachineSettings, stage: str) -> None:
 class Opened(NamedTuple):
     """Inputs of every later stage."""
 
-    store: StoreRef
+    store: KeyedStore
     execution: Execution
 
 

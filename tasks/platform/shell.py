@@ -19,7 +19,7 @@ from flytekit.extras.accelerators import H100
 from kubernetes.client import V1Container, V1PodSpec
 
 from tasks.errors import SettingsError
-from tasks.platform import temporary
+from tasks.platform import literals, temporary
 from tasks.platform.cache_version import code_digest
 from tasks.platform.resources import IMAGES, NODES, PROCESSES, STAGES, Stage
 from tasks.platform.retries import recoverable
@@ -32,6 +32,7 @@ PRIMARY = "primary"
 
 # Importing flytekit creates temporary folders.
 temporary.tidy()
+literals.register()
 
 
 def shell(
