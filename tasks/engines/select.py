@@ -1,7 +1,8 @@
 """Opens engines from settings; no other module chooses an engine."""
 
-import functools
 import importlib.util
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from data_schemas.machine_settings import MachineSettings, RolloutKind, TrainerKind
@@ -14,6 +15,7 @@ from tasks.engines.team.rank_info import replicas
 from tasks.engines.team.rollout import TeamRollout
 from tasks.engines.team.trainer import TeamTrainer
 from tasks.errors import SettingsError
+from tasks.store.objects import on_every_machine
 
 
 def require(engines: MachineSettings) -> None:
@@ -38,13 +40,13 @@ def open_rollout(engines: MachineSettings, folder: Path) -> RolloutEngine:
     _require_rollout(engines)
     team = current()
     if team is None:
-        return _rollout_here(engines, folder)
+        return _rollout_here(engines, partial(Path, folder))
     here, layout = team.member.rank_info, engines.layout
     require_fit(engines, nodes=here.size // here.local_size, processes=here.local_size)
     dedicated = layout.dedicated_rollout_gpus > 0
     return TeamRollout(
         team,
-        functools.partial(_rollout_here, engines, folder),
+        partial(_rollout_here, engines, on_every_machine(folder)),
         replicas=replicas(
             here.size, here.local_size, tensor=layout.rollout_tensor, dedicated=dedicated
         ),
@@ -62,7 +64,7 @@ def open_trainer(engines: MachineSettings, folder: Path, *, weight_decay: float 
     """
     _require_trainer(engines)
     team = current()
-    make = functools.partial(_trainer_here, engines, folder, weight_decay)
+    make = partial(_trainer_here, engines, on_every_machine(folder), weight_decay)
     if team is None or engines.trainer is TrainerKind.TORCH:
         # The embedded trainer is one process: the controller trains, all ranks roll out.
         return make()
@@ -108,8 +110,9 @@ def require_fit(engines: MachineSettings, *, nodes: int, processes: int) -> None
         )
 
 
-def _rollout_here(engines: MachineSettings, folder: Path) -> RolloutEngine:
+def _rollout_here(engines: MachineSettings, find_model: Callable[[], Path]) -> RolloutEngine:
     """Open this process's engine, or its part of one."""
+    folder = find_model()
     match engines.rollout:
         case RolloutKind.HF:
             return HFRolloutEngine(folder, precision=engines.precision)
@@ -125,8 +128,11 @@ def _rollout_here(engines: MachineSettings, folder: Path) -> RolloutEngine:
             )
 
 
-def _trainer_here(engines: MachineSettings, folder: Path, weight_decay: float) -> Trainer:
+def _trainer_here(
+    engines: MachineSettings, find_model: Callable[[], Path], weight_decay: float
+) -> Trainer:
     """Open this process's trainer, or its part of one."""
+    folder = find_model()
     match engines.trainer:
         case TrainerKind.TORCH:
             return TorchTrainer(

@@ -4,11 +4,14 @@ An object is published file by file, its MANIFEST.json last: an object without a
 exist.
 """
 
-from collections.abc import Iterator
+import fcntl
+import json
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 from tasks.errors import TamperError
-from tasks.store.files import sha256_bytes, sha256_file, staged_folder, write_bytes
+from tasks.store.files import canonical_json, sha256_bytes, sha256_file, staged_folder, write_bytes
 from tasks.store.interface import store_at
 from tasks.store.manifest import MANIFEST, folder_problems, manifest_files, verify_folder
 
@@ -35,7 +38,7 @@ def publish(folder: Path, digest: str, store: str) -> str:
 
 
 def localise(uri: str, digest: str, cache: Path) -> Path:
-    """Return a local folder with a verified object, downloading it at most once.
+    """Return a local folder with a verified object, downloading it at most once per machine.
 
     Args:
         uri: the object.
@@ -46,23 +49,60 @@ def localise(uri: str, digest: str, cache: Path) -> Path:
         DataError: the object is gone.
         TamperError: it differs from what was committed; the message names the file.
     """
-    place = store_at(uri)
-    folder = place.local_path or cache / "objects" / digest[:16]
-    if place.local_path or folder.exists():
+    if local := store_at(uri).local_path:
+        verify_folder(local, digest)
+        return local
+    folder = cache / "objects" / digest[:16]
+    if not _fetch(uri, digest, folder):
         verify_folder(folder, digest)
-        return folder
-    manifest = place.read_bytes(MANIFEST)
-    if sha256_bytes(manifest) != digest:
-        raise TamperError(f"{uri}/{MANIFEST}: sha256 is not the recorded {digest}")
-    listed = manifest_files(manifest, uri)
-    with staged_folder(folder) as staged:
-        for name, recorded in listed.items():
-            target = staged / name
-            place.download_file(target, name)
-            if (found := sha256_file(target)) != recorded:
-                raise TamperError(f"{uri}/{name}: sha256 is {found}, recorded {recorded}")
-        write_bytes(staged / MANIFEST, manifest)
     return folder
+
+
+def on_every_machine(folder: Path) -> Callable[[], Path]:
+    """Return a function that returns this folder, on any machine and in any process of a stage.
+
+    Where the folder is the copy of a remote object, each machine downloads and verifies its own,
+    once; all other folders must be on a disk that the machines share.
+    """
+    try:
+        origin = json.loads(_origin(folder).read_bytes())
+    except FileNotFoundError:
+        return partial(Path, folder)
+    return partial(_fetched, origin["uri"], origin["digest"], folder)
+
+
+def _fetched(uri: str, digest: str, folder: Path) -> Path:
+    _fetch(uri, digest, folder)
+    return folder
+
+
+def _fetch(uri: str, digest: str, folder: Path) -> bool:
+    """Download a remote object and verify it; return False if this machine has it already."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with _origin(folder).open("ab") as origin:
+        fcntl.flock(origin, fcntl.LOCK_EX)  # the other processes of this machine wait
+        if folder.exists():
+            return False
+        place = store_at(uri)
+        manifest = place.read_bytes(MANIFEST)
+        if sha256_bytes(manifest) != digest:
+            raise TamperError(f"{uri}/{MANIFEST}: sha256 is not the recorded {digest}")
+        listed = manifest_files(manifest, uri)
+        with staged_folder(folder) as staged:
+            for name, recorded in listed.items():
+                target = staged / name
+                place.download_file(target, name)
+                if (found := sha256_file(target)) != recorded:
+                    raise TamperError(f"{uri}/{name}: sha256 is {found}, recorded {recorded}")
+            write_bytes(staged / MANIFEST, manifest)
+            origin.truncate(0)
+            origin.write(canonical_json({"uri": uri, "digest": digest}))
+        return True
+
+
+def _origin(folder: Path) -> Path:
+    """Return the file beside the copy of an object that says where it comes from."""
+    return folder.parent / f".{folder.name}.origin"
 
 
 def object_problems(uri: str, digest: str) -> Iterator[tuple[str, str]]:

@@ -1,5 +1,7 @@
 """Objects in both kinds of store: the same layout, the same refusals."""
 
+import pickle
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -7,8 +9,8 @@ import pytest
 from tasks.errors import DataError, TamperError
 from tasks.store.interface import store_at
 from tasks.store.local import new_object
-from tasks.store.manifest import MANIFEST
-from tasks.store.objects import localise, object_problems, publish
+from tasks.store.manifest import MANIFEST, verify_folder
+from tasks.store.objects import localise, object_problems, on_every_machine, publish
 
 
 @pytest.fixture
@@ -52,6 +54,38 @@ def test_a_second_use_of_an_object_in_s3_comes_from_the_cache(bucket, made, tmp_
     store_at(uri).delete_file("b.bin")
 
     assert (localise(uri, made.digest, tmp_path / "cache") / "b.bin").exists()
+
+
+def test_every_machine_of_a_stage_fetches_an_object_once(bucket, made, tmp_path):
+    uri = publish(Path(made.uri), made.digest, "s3://bucket/store")
+    controllers = localise(uri, made.digest, tmp_path / "node0")
+    find = on_every_machine(controllers)
+
+    # Another machine has the same path on a disk of its own.
+    controllers.rename(tmp_path / "disk of node 0")
+    with ThreadPoolExecutor(8) as ranks:
+        found = list(ranks.map(lambda _: find(), range(8)))
+    assert [controllers] * 8 == found
+    verify_folder(controllers, made.digest)
+
+    store_at(uri).delete_file("b.bin")
+    assert controllers == find()  # nobody downloads it again
+
+
+def test_a_machine_refuses_an_object_that_was_changed_meanwhile(bucket, made, tmp_path):
+    uri = publish(Path(made.uri), made.digest, "s3://bucket/store")
+    controllers = localise(uri, made.digest, tmp_path / "node0")
+    find = pickle.loads(pickle.dumps(on_every_machine(controllers)))  # sent to the other ranks
+    controllers.rename(tmp_path / "disk of node 0")
+    store_at(uri).write_bytes(b"other", "b.bin")
+
+    with pytest.raises(TamperError, match=r"b\.bin: sha256 is"):
+        find()
+    assert not controllers.exists()
+
+
+def test_a_folder_that_is_no_copy_is_the_same_path_on_every_machine(made):
+    assert Path(made.uri) == on_every_machine(Path(made.uri))()
 
 
 def test_an_upload_that_breaks_off_leaves_no_object(published, made, place):
