@@ -161,7 +161,7 @@ class Evidence:
 
     def _check_source(self, node: str, item: Input) -> None:
         try:
-            found = f"sha256 is {origins.source_digest(origins.source_path(item))}"
+            found = f"sha256 is {origins.present_digest(item)}"
         except DataError as error:
             # A store that was copied has its own copy of a base model; a folder of the same files
             # has the same digest.

@@ -22,7 +22,9 @@ from tasks.errors import DataError, SettingsError, TamperError
 from tasks.interchange.mapping_file import mapping_of, shipped_mappings
 from tasks.platform.progress import progress
 from tasks.rewards.table import VERIFIERS
+from tasks.store.copies import copy_files
 from tasks.store.files import canonical_json, sha256_file, write_bytes
+from tasks.store.interface import store_at
 
 RAW_FILES = "raw_files.json"
 GENERATED = "sample_world"
@@ -51,7 +53,7 @@ def ingest(sources: Sequence[Source], seed: int, out: Path) -> dict[str, float |
     Raises:
         SettingsError: a source has an unknown adapter or no readable file; raised before hashing.
     """
-    outside = [_find(position, source) for position, source in enumerate(sources)]
+    outside = [_find(position, source, out) for position, source in enumerate(sources)]
     if any(files is None for files in outside):
         sample_world.generate(seed, out / GENERATED)
     found = [
@@ -125,7 +127,7 @@ def check_raw_files(raw: Path) -> list[RawFile]:
     return listed
 
 
-def _find(position: int, source: Source) -> list[_FoundFile] | None:
+def _find(position: int, source: Source, out: Path) -> list[_FoundFile] | None:
     """Return the files of a source; None if it is generated."""
     field = f"curation.sources[{position}]"
     mapping = None if source.adapter in ADAPTERS else mapping_of(source.adapter)
@@ -143,7 +145,7 @@ def _find(position: int, source: Source) -> list[_FoundFile] | None:
             f"{field}.path is empty; adapter {source.adapter!r} reads a file or a folder. "
             f"Set its path. (Only {GENERATED!r} needs none.)"
         )
-    path = Path(source.path).expanduser().resolve()
+    path = _locate(field, source, out)
     if path.is_dir():
         patterns = EVERY_FILE if mapping else ADAPTERS[source.adapter].files
         paths = sorted({file for pattern in patterns for file in path.glob(pattern)})
@@ -163,7 +165,27 @@ def _find(position: int, source: Source) -> list[_FoundFile] | None:
         except DataError as error:
             raise SettingsError(f"{field}.path: {error}") from error
     name = mapping.name if mapping else source.adapter
-    return [_FoundFile(position, name, source.limit, file, str(file), mapping) for file in paths]
+    return [
+        _FoundFile(position, name, source.limit, file, _uri(file, out), mapping) for file in paths
+    ]
+
+
+def _locate(field: str, source: Source, out: Path) -> Path:
+    """Return the file or folder of a source; what lies in S3 is copied beside the list.
+
+    Raises:
+        SettingsError: it is of an unknown scheme, or there is no such file in S3.
+    """
+    try:
+        if store_at(source.path).local_path is None:
+            return copy_files(source.path, out, SUFFIXES)
+    except (DataError, SettingsError) as error:
+        raise SettingsError(f"{field}.path: {error}") from error
+    return Path(source.path).expanduser().resolve()
+
+
+def _uri(file: Path, out: Path) -> str:
+    return str(file.relative_to(out) if file.is_relative_to(out) else file)
 
 
 def _check_mapping(mapping: ColumnMapping, where: str) -> None:

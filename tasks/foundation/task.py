@@ -7,7 +7,8 @@ from pydantic import BaseModel, ConfigDict
 from data_schemas.artifacts import CheckpointRef, Execution, StoreRef
 from data_schemas.settings import PretrainSettings
 from tasks.foundation import base, pretraining
-from tasks.interchange.model_folder import check_model_folder, local_folder
+from tasks.foundation.origin import find_base
+from tasks.interchange.model_folder import check_model_folder
 from tasks.lineage.stage import stage
 from tasks.platform.cache_version import code_digest
 from tasks.platform.deck import deck_of_facts
@@ -27,20 +28,21 @@ def ingest_base(path: str, name: str, store: StoreRef, execution: Execution) -> 
     """Check a base model and copy it into the store, as a root of the lineage.
 
     Args:
-        path: Hugging Face directory; '' for the shipped tiny mixture of experts.
+        path: Hugging Face directory, s3:// prefix or registered model (models:/NAME@alias); ''
+            for the shipped tiny mixture of experts.
         name: role in the workflow: 'base', 'candidate'.
         store: of the run.
         execution: of the workflow.
     """
-    folder = local_folder(path)
-    check_model_folder(folder)
-    base.check_finite(folder)
+    origin = find_base(path, store)
+    check_model_folder(origin.folder)
+    base.check_finite(origin.folder)
     source = BaseModelSource(path=path)
     code = code_digest("ingest_base")
     with stage(f"ingest/{name}", source, store, execution, code) as record:
-        record.source("origin", folder)
+        origin.record(record)
         with record.output("model") as out:
-            shutil.copytree(folder, out, dirs_exist_ok=True)
+            shutil.copytree(origin.folder, out, dirs_exist_ok=True)
         return record.ref("model", CheckpointRef)
 
 

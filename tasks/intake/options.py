@@ -58,7 +58,7 @@ def require_models(settings: PipelineSettings) -> None:
         except (SettingsError, DataError) as error:
             raise SettingsError(f"{name}: {error}") from error
     base = local_folder(settings.base_model)
-    if base.is_dir():  # else refused as it is ingested
+    if base is not None and base.is_dir():  # else it is checked as it is ingested
         _require_positions(settings, base)
 
 
@@ -69,7 +69,7 @@ def require_router(settings: PipelineSettings) -> None:
         SettingsError: a phase replays routes or has router losses, but the base has no router.
     """
     base = local_folder(settings.base_model)
-    if not base.is_dir() or has_router(base):  # a missing folder is refused as it is ingested
+    if base is None or not base.is_dir() or has_router(base):  # checked as it is ingested
         return
     for name, phase in (("rl_one", settings.rl_one), ("rl_two", settings.rl_two)):
         auxiliary = phase.loss.auxiliary

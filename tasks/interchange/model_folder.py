@@ -5,25 +5,36 @@ import re
 from pathlib import Path
 from typing import Any
 
+from data_schemas.addresses import redacted
 from tasks.errors import DataError, SettingsError
 from tasks.interchange.weights import check_tensors
+from tasks.store.interface import store_at
 
 SHIPPED = Path(__file__).parents[1] / "foundation" / "base_model"
 """The tiny mixture-of-experts model that comes with the project."""
+REGISTERED = "models:/"
+"""Start of the name of a registered model."""
 SUPPORTED_ARCHITECTURES = ("qwen3_moe", "qwen3", "qwen2")
 """Model types that every stage and both families of engines run; the last two are dense."""
 
 
-def local_folder(path: str) -> Path:
+def local_folder(path: str) -> Path | None:
     """Return the folder of a model that a setting names; '' is the shipped one.
 
+    None for s3:// and models:/, whose folder is made when the model is ingested.
+
     Raises:
-        SettingsError: it is an address, not a path.
+        SettingsError: it is another address.
     """
+    if path.startswith("s3://"):
+        store_at(path)  # refuses credentials in the address
+        return None
+    if path.startswith(REGISTERED):
+        return None
     if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:/", path):
         raise SettingsError(
-            f"base model {path} is an address. Only folders are read: download it (aws s3 sync, "
-            "hf download, mlflow artifacts download) and give the folder."
+            f"base model {redacted(path)} is of an unknown kind. Give a folder, "
+            "s3://bucket/prefix or models:/NAME@alias; download others first (hf download)."
         )
     return Path(path).expanduser().resolve() if path else SHIPPED
 

@@ -128,7 +128,8 @@ def _dependencies(statement: Statement) -> Iterator[Resource]:
 
 def _artifact(item: Input | Output) -> Resource:
     relative = _relative(item.digest)
-    is_inside = item.uri.endswith(f"/{relative}") and not origins.is_external(item.uri)
+    is_outside = isinstance(item, Input) and origins.is_source(item)
+    is_inside = item.uri.endswith(f"/{relative}") and not is_outside
     uri = relative if is_inside else item.uri
     return {"name": item.role, "uri": uri, "digest": {"sha256": item.digest}}
 

@@ -1,8 +1,8 @@
 """External sources: the files outside the store that the lineage of a release starts from.
 
 There are two kinds. A stage records a file or folder as an input without a statement and with a
-`file://` uri (`StageRecord.source`). An object of curation holds `raw_files.json`, the list of
-the raw files that were ingested: files with a relative uri are copied into the object, all
+`file://` or `s3://` uri (`StageRecord.source`). An object of curation holds `raw_files.json`, the
+list of the raw files that were ingested: files with a relative uri are copied into the object, all
 others are read at their own location.
 """
 
@@ -19,23 +19,25 @@ from tasks.errors import DataError
 from tasks.store.files import sha256_bytes
 from tasks.store.interface import store_at
 from tasks.store.manifest import source_manifest
+from tasks.store.objects import remote_manifest
 
 RAW_FILES = "raw_files.json"
 
 
 def is_source(item: Input) -> bool:
     """True for an input from outside the store."""
-    return is_external(item.uri)
+    return not item.statement and item.uri.startswith(("file://", "s3://"))
 
 
-def is_external(uri: str) -> bool:
-    """True for the uri of an external source."""
-    return uri.startswith("file://")
+def present_digest(item: Input) -> str:
+    """Hash an external source as it is now.
 
-
-def source_path(item: Input) -> Path:
-    """Return the path of an external source."""
-    return Path(unquote(urlparse(item.uri).path))
+    Raises:
+        DataError: it is not there.
+    """
+    if item.uri.startswith("s3://"):
+        return sha256_bytes(remote_manifest(item.uri))
+    return source_digest(Path(unquote(urlparse(item.uri).path)))
 
 
 def source_digest(path: Path) -> str:

@@ -93,15 +93,23 @@ class StageRecord:
             self._append_link("input", type(ref).__name__, item, role)
         return path
 
-    def source(self, role: str, path: Path) -> Path:
+    def source(self, role: str, path: Path, uri: str = "") -> Path:
         """Record a file or folder from outside the store, by content, as a root of the chain.
+
+        Args:
+            role: of the input.
+            path: of the file or folder, or of a local copy.
+            uri: where the original of a copy is.
 
         Raises:
             DataError: it is not there.
         """
         self._refuse_if_closed(f"read {role!r}")
         item = Input(
-            role=role, uri=path.resolve().as_uri(), digest=source_digest(path), statement=""
+            role=role,
+            uri=uri or path.resolve().as_uri(),
+            digest=source_digest(path),
+            statement="",
         )
         self._inputs.append(item)
         self._append_link("input", "source", item, role)

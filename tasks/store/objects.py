@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
-from tasks.errors import TamperError
+from tasks.errors import DataError, TamperError
 from tasks.store.files import canonical_json, sha256_bytes, sha256_file, staged_folder, write_bytes
 from tasks.store.interface import store_at
 from tasks.store.manifest import MANIFEST, folder_problems, manifest_files, verify_folder
@@ -103,6 +103,25 @@ def _fetch(uri: str, digest: str, folder: Path) -> bool:
 def _origin(folder: Path) -> Path:
     """Return the file beside the copy of an object that says where it comes from."""
     return folder.parent / f".{folder.name}.origin"
+
+
+def remote_manifest(uri: str) -> bytes:
+    """List what is below a prefix now, as the manifest of a folder with the same files would.
+
+    Raises:
+        DataError: nothing is there.
+    """
+    place = store_at(uri)
+    sizes = {name: size for name, size in place.list_files().items() if name != MANIFEST}
+    if not sizes:
+        raise DataError(f"nothing is below {uri}")
+    return canonical_json(
+        {
+            "files": {
+                name: {"bytes": sizes[name], "sha256": place.sha256(name)} for name in sorted(sizes)
+            }
+        }
+    )
 
 
 def object_problems(uri: str, digest: str) -> Iterator[tuple[str, str]]:

@@ -64,6 +64,33 @@ def test_the_sample_world_lies_beside_the_list_so_the_folder_can_move(tmp_path: 
     assert [0, 0, 1, 1] == [file.source for file in files]
 
 
+def test_raw_files_in_s3_are_copied_beside_the_list(bucket, tmp_path: Path):
+    out = new(tmp_path)
+    for name in ("test", "train"):
+        bucket.put_object(Bucket="bucket", Key=f"gsm8k/{name}.jsonl", Body=b'{"a": 1}\n')
+
+    whole = Source(adapter="gsm8k", path="s3://bucket/gsm8k")
+    ingest([whole, Source(adapter="mbpp", path="s3://bucket/gsm8k/train.jsonl")], 0, out)
+    bucket.delete_object(Bucket="bucket", Key="gsm8k/train.jsonl")
+
+    files = check_raw_files(out.rename(tmp_path / "moved"))
+    places = ["s3/bucket/gsm8k/test.jsonl", *["s3/bucket/gsm8k/train.jsonl"] * 2]
+    assert places == [file.uri for file in files]
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("s3://bucket/none", r"sources\[0\].path: .* is no folder|has no file"),
+        ("s3://bucket/none.jsonl", r"sources\[0\].path: s3://bucket/none.jsonl is gone"),
+        ("gs://bucket/rows", r"sources\[0\].path: gs://bucket/rows is neither a path nor s3://"),
+    ],
+)
+def test_a_source_that_is_not_in_s3_is_named(bucket, tmp_path: Path, path: str, message: str):
+    with pytest.raises(SettingsError, match=message):
+        ingest([Source(adapter="gsm8k", path=path)], 0, new(tmp_path))
+
+
 @pytest.mark.parametrize(
     ("source", "message"),
     [

@@ -104,9 +104,12 @@ def test_no_path_is_the_shipped_model_and_a_path_is_made_absolute(tmp_path, monk
     assert tmp_path.resolve() / "model" == local_folder("model")
 
 
-@pytest.mark.parametrize(
-    "path", ["s3://bucket/x", "models:/name@released", "gs://b/x", "https://host/x", "hf://a/b"]
-)
-def test_an_address_is_no_folder_of_that_name(path):
-    with pytest.raises(SettingsError, match=rf"base model {path} is an address\. Only folders"):
+@pytest.mark.parametrize("path", ["s3://bucket/x", "models:/name@released"])
+def test_a_model_elsewhere_has_no_folder_before_it_is_ingested(path):
+    assert local_folder(path) is None
+
+
+@pytest.mark.parametrize("path", ["gs://b/x", "https://host/x", "hf://a/b"])
+def test_an_address_that_nobody_reads_is_no_folder_of_that_name(path):
+    with pytest.raises(SettingsError, match=rf"base model {path} is of an unknown kind"):
         local_folder(path)
