@@ -70,7 +70,7 @@ $(error make $(OWN_SETTINGS) passes settings of its own (see make -n), and only 
 	read: put their groups into yours, and call pyflyte or make run without ENGINES=real)
 endif
 
-.PHONY: help run test test-engines test-tools lint seeds recipe real ablation bench-rewards bench-rl examine audit trace budget mismatch drift bench-engines data settings lock clean
+.PHONY: help run test test-engines test-tools lint seeds recipe real ablation bench-rewards bench-rl examine audit trace history rollback budget mismatch drift bench-engines data settings lock clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 22
@@ -136,6 +136,12 @@ audit: $(STAMP) ## walk back from the released model to the raw files, re-hashin
 
 trace: $(STAMP) ## every row that trained the released model, or what a row touched: ARGS="--row ..."
 	$(BIN)/pyflyte run workflows/lineage.py trace $(ARGS)
+
+history: $(STAMP) ## promotions and refused candidates of the registered model
+	$(BIN)/python -m tasks.release.history $(ARGS)
+
+rollback: $(STAMP) ## release the previous version again: make rollback ARGS="--to 3"
+	$(BIN)/python -m tasks.release.rollback $(ARGS)
 
 # make budget TARGET=single_node, or a model directory: make budget TARGET=my/model ARGS="--gpus 8"
 TARGET ?= full_scale

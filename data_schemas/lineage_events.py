@@ -15,6 +15,13 @@ class _Event(BaseModel):
     time: float = Field(default_factory=time.time, description="Unix time, seconds")
 
 
+class ExecutionStarted(_Event):
+    """An execution of a workflow begins; the runs of its stages are nested in its own."""
+
+    kind: Literal["execution"] = "execution"
+    tags: dict[str, str]
+
+
 class StageStarted(_Event):
     """A run of the stage begins, or begins again."""
 
@@ -46,6 +53,18 @@ class FactsCounted(_Event):
 
     kind: Literal["facts"] = "facts"
     values: dict[str, float | int | str]
+    model: str = Field(default="", description="digest of the checkpoint they describe; '' = none")
+    model_statement: str = Field(default="", description="of the stage that made it")
+    of_execution: bool = Field(default=False, description="shown by the run of the execution, too")
+
+
+class FileAttached(_Event):
+    """A file of the store belongs to the artifacts of the run."""
+
+    kind: Literal["file"] = "file"
+    uri: str
+    name: str = Field(description="among the artifacts")
+    to_execution: bool = Field(default=False, description="to the run of the execution instead")
 
 
 class ModelRegistered(_Event):
@@ -57,8 +76,19 @@ class ModelRegistered(_Event):
     digest: str
     statement: str
     released: bool = Field(description="it passed the gate")
+    replaces: str = Field(
+        default="", description="statement of the version it may replace; '' = any or none"
+    )
     tags: dict[str, str]
     description: str = Field(default="", description="of the version: the model card")
+
+
+class VersionRestored(_Event):
+    """A version that was released before is the released one again."""
+
+    kind: Literal["restore"] = "restore"
+    name: str
+    statement: str = Field(description="of the release that made the version")
 
 
 class StageFinished(_Event):
@@ -70,6 +100,14 @@ class StageFinished(_Event):
 
 
 Event = (
-    StageStarted | ArtifactLinked | MetricsLogged | FactsCounted | ModelRegistered | StageFinished
+    ExecutionStarted
+    | StageStarted
+    | ArtifactLinked
+    | MetricsLogged
+    | FactsCounted
+    | FileAttached
+    | ModelRegistered
+    | VersionRestored
+    | StageFinished
 )
 EVENT: TypeAdapter[Event] = TypeAdapter(Annotated[Event, Field(discriminator="kind")])

@@ -64,3 +64,4 @@ class ExecutionRecord(BaseModel):
     rows_in: int
     rows_out: int
     run_id: str = Field(description="MLflow run")
+    tags: dict[str, str] = Field(default={}, description="of the MLflow run when it began")

@@ -9,35 +9,14 @@ the store's own.
 """
 
 import argparse
-import json
 import os
 from collections.abc import Sequence
 
 from rich.console import Console
 
-from data_schemas.artifacts import StoreRef
-from tasks.errors import DataError, SettingsError
 from tasks.lineage.rebuild import rebuild
 from tasks.platform.command_line import run
 from tasks.store import location
-from tasks.store.interface import store_at
-from tasks.store.local import STORE_MARK
-
-
-def existing_store(store: str) -> StoreRef:
-    """Find a store and its MLflow.
-
-    Raises:
-        SettingsError: there is no store.
-    """
-    uri = location.absolute_store(store)
-    try:
-        mark = json.loads(store_at(uri).read_bytes(STORE_MARK))
-        identity = str(mark["id"])
-    except (DataError, ValueError, KeyError, TypeError) as error:
-        raise SettingsError(f"--store {store} is no store: {error}. Correct it.") from error
-    tracking = location.tracking_uri(uri, os.environ.get("MLFLOW_TRACKING_URI", ""))
-    return StoreRef(uri=uri, id=identity, tracking_uri=tracking)
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -48,7 +27,9 @@ def main(arguments: Sequence[str]) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--store", default="runs", help="folder or s3:// prefix [runs]")
-    store = existing_store(parser.parse_args(arguments).store)
+    store = location.existing_store(
+        parser.parse_args(arguments).store, os.environ.get("MLFLOW_TRACKING_URI", "")
+    )
     done = rebuild(store)
     console = Console(soft_wrap=True, highlight=False)
     if done.kept:

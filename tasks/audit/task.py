@@ -12,6 +12,8 @@ from tasks.audit.picture import picture_html
 from tasks.audit.text import chain_text, verdict
 from tasks.audit.walk import audit as walk_back
 from tasks.errors import EngineError, SettingsError, TamperError
+from tasks.lineage.history import record_audit
+from tasks.lineage.lookup import parse_model_uri
 from tasks.lineage.signing import read_public_keys
 from tasks.platform.deck import deck
 from tasks.platform.shell import shell
@@ -50,6 +52,8 @@ def audit(model: str, store: str, format: str = "text", key: str = "") -> str:
     text = report.model_dump_json() if format == "json" else chain_text(report)
     Console(soft_wrap=True, highlight=False).print(text, markup=False)
     page = _write_page(report, uri)
+    if report.version.isdecimal():
+        record_audit(parse_model_uri(model)[0], report.version, verdict(report), tracking)
     if page and format == "text":
         Console(soft_wrap=True, highlight=False).print(f"\nPicture: {page}", markup=False)
     if not report.proved:

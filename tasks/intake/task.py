@@ -13,6 +13,7 @@ from tasks.engines.select import require, require_fit
 from tasks.errors import SettingsError
 from tasks.intake import options
 from tasks.lineage.connection import check_tracking_uri
+from tasks.lineage.shipping import begin
 from tasks.lineage.signing import find_signer
 from tasks.platform import resources
 from tasks.platform.literals import KeyedStore
@@ -99,9 +100,11 @@ def open_store(store: str, workflow: str) -> Opened:
     find_signer(uri)  # a key that cannot sign is refused before any work
     # On a cluster, Flyte names the execution; locally there is no name.
     name = os.environ.get("FLYTE_INTERNAL_EXECUTION_ID") or time.strftime("%Y%m%d-%H%M%S")
-    return Opened(
+    opened = Opened(
         store=StoreRef(uri=uri, id=store_at(uri).open(), tracking_uri=tracking),
         execution=Execution(
             id=f"{name}-{uuid.uuid4().hex[:6]}", started=time.time(), workflow=workflow
         ),
     )
+    begin(opened.store, opened.execution)
+    return opened

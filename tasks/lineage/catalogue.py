@@ -1,9 +1,9 @@
 """MLflow as a catalogue of the statements.
 
-One MLflow run per stage and execution; datasets and models are linked as its inputs and
-outputs. MLflow can be edited by any client, so nothing here is evidence: the audit checks
-it against the statements. Only MlflowClient is used, without global state except where
-MLflow itself reads it (`registry`).
+One MLflow run per stage and execution, nested in the run of the execution; datasets and models
+are linked as its inputs and outputs. MLflow can be edited by any client, so nothing here is
+evidence: the audit checks it against the statements. Only MlflowClient is used, without global
+state except where MLflow itself reads it (`registry`).
 
 Limits of MLflow 3.17: dataset digests end at 36 characters, the full sha256 is a
 tag; metric names refuse `@`; linking an output twice is an error; a run has no dataset
@@ -11,6 +11,7 @@ outputs, so these are inputs with the context `output/<role>`.
 """
 
 import json
+import logging
 import re
 from collections.abc import Sequence
 from functools import cached_property
@@ -20,20 +21,34 @@ from typing import TYPE_CHECKING, Any
 from data_schemas.lineage_events import (
     ArtifactLinked,
     Event,
+    ExecutionStarted,
     FactsCounted,
+    FileAttached,
     MetricsLogged,
     ModelRegistered,
     StageFinished,
     StageStarted,
+    VersionRestored,
 )
 from tasks.errors import DataError, EngineError
 from tasks.lineage.connection import boundary, connect, sqlite_path
-from tasks.lineage.registry import KEY, SHA256, register_release, versions_of
+from tasks.lineage.descriptions import EXPERIMENT_TAGS, PARENT, ROW_SOURCE
+from tasks.lineage.execution_runs import ExecutionRuns, attach
+from tasks.lineage.registry import (
+    KEY,
+    SHA256,
+    Promotion,
+    promote,
+    register_release,
+    versions_of,
+)
 from tasks.lineage.spool import BATCH
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
     from mlflow.entities import LoggedModel
+
+logger = logging.getLogger(__name__)
 
 EXPERIMENT = "eachprompt"
 STATEMENT = "eachprompt.statement"
@@ -69,14 +84,20 @@ class Catalogue:
 
     def _apply(self, run: str, event: Event) -> None:
         match event:
+            case ExecutionStarted():
+                self._runs[run] = self._executions.open(event.tags)
             case StageStarted():
                 self._start(run, event)
             case ArtifactLinked():
                 self._link(run, event)
             case FactsCounted():
                 self._facts(run, event)
+            case FileAttached():
+                self._attach(run, event)
             case ModelRegistered():
                 self._register(run, event)
+            case VersionRestored():
+                self._restore(run, event)
             case StageFinished():
                 self._finish(run, event)
             case MetricsLogged():
@@ -113,10 +134,13 @@ class Catalogue:
 
         experiment = self._client.get_experiment_by_name(EXPERIMENT)
         if experiment is not None:
+            for name, value in EXPERIMENT_TAGS.items():
+                if name not in experiment.tags:
+                    self._client.set_experiment_tag(experiment.experiment_id, name, value)
             return experiment.experiment_id
         try:
             return self._client.create_experiment(
-                EXPERIMENT, _artifact_location(self._tracking_uri)
+                EXPERIMENT, _artifact_location(self._tracking_uri), tags=EXPERIMENT_TAGS
             )
         except MlflowException:
             # Another stage created it at the same time.
@@ -124,6 +148,13 @@ class Catalogue:
             if experiment is None:
                 raise
             return experiment.experiment_id
+
+    @cached_property
+    def _executions(self) -> ExecutionRuns:
+        return ExecutionRuns(self._client, self._experiment)
+
+    def _parent(self, run: str) -> str:
+        return self._client.get_run(self._run(run)).data.tags.get(PARENT, "")
 
     def _find_run(self, run: str) -> str | None:
         found = self._client.search_runs(
@@ -141,15 +172,20 @@ class Catalogue:
 
     def _start(self, run: str, event: StageStarted) -> None:
         run_id = self._find_run(run)
+        parent = self._executions.open(event.tags)
+        nested = {PARENT: parent} if parent else {}
         if run_id is None:
             run_id = self._client.create_run(
                 self._experiment,
                 start_time=_milliseconds(event),
-                tags={KEY: run, **event.tags},
+                tags={KEY: run, **event.tags, **nested},
                 run_name=event.stage,
             ).info.run_id
         else:
             self._client.update_run(run_id, status="RUNNING")
+            for name, value in nested.items():
+                self._client.set_tag(run_id, name, value)
+        self._executions.resume(parent)
         self._runs[run] = run_id
         from mlflow.entities import Param
 
@@ -169,14 +205,32 @@ class Catalogue:
             self._client.log_batch(self._run(run), metrics=metrics[first : first + BATCH])
 
     def _facts(self, run: str, event: FactsCounted) -> None:
-        numbers: dict[str, float] = {
-            name: value for name, value in event.values.items() if not isinstance(value, str)
+        from mlflow.entities import Metric
+
+        run_id, now = self._run(run), _milliseconds(event)
+        numbers = {
+            metric_name(name): float(value)
+            for name, value in event.values.items()
+            if not isinstance(value, str)
         }
-        if numbers:
-            self._metrics(run, [MetricsLogged(time=event.time, step=0, values=numbers)])
+        model_id = self._known_model(event.model, event.model_statement)
+        metrics = [Metric(name, value, now, 0) for name, value in numbers.items()]
+        about = [Metric(name, value, now, 0, model_id=model_id) for name, value in numbers.items()]
+        parent = self._parent(run) if event.of_execution else ""
+        for first in range(0, len(metrics), BATCH):
+            part = slice(first, first + BATCH)
+            self._client.log_batch(run_id, metrics=(about if model_id else metrics)[part])
+            if parent:
+                self._client.log_batch(parent, metrics=metrics[part])
         for name, value in event.values.items():
             if isinstance(value, str):
-                self._client.set_tag(self._run(run), f"fact.{name}", value[:MAX_VALUE])
+                self._client.set_tag(run_id, f"fact.{name}", value[:MAX_VALUE])
+        if ROW_SOURCE in event.values:
+            self._client.set_tag(run_id, ROW_SOURCE, str(event.values[ROW_SOURCE])[:MAX_VALUE])
+
+    def _attach(self, run: str, event: FileAttached) -> None:
+        run_id = (self._parent(run) if event.to_execution else "") or self._run(run)
+        attach(self._client, run_id, event.uri, event.name)
 
     def _link(self, run: str, event: ArtifactLinked) -> None:
         from mlflow.entities import LoggedModelInput, LoggedModelOutput
@@ -197,12 +251,9 @@ class Catalogue:
 
     def _model(self, event: ArtifactLinked | ModelRegistered, run_id: str | None) -> "LoggedModel":
         """Find the model of this content and statement, or make it."""
-        found = self._client.search_logged_models(
-            [self._experiment], f"tags.{SHA256} = '{event.digest}'"
-        )
-        for model in found:
-            if model.tags.get("statement") == event.statement:
-                return model
+        found = self._find_model(event.digest, event.statement)
+        if found is not None:
+            return found
         parents = event.parents if isinstance(event, ArtifactLinked) else ()
         model = self._client.create_logged_model(
             self._experiment,
@@ -219,14 +270,23 @@ class Catalogue:
         )
         return self._client.finalize_logged_model(model.model_id, "READY")
 
+    def _find_model(self, digest: str, statement: str) -> "LoggedModel | None":
+        found = self._client.search_logged_models([self._experiment], f"tags.{SHA256} = '{digest}'")
+        return next((one for one in found if one.tags.get("statement") == statement), None)
+
+    def _known_model(self, digest: str, statement: str) -> str | None:
+        found = self._find_model(digest, statement) if digest else None
+        return found.model_id if found else None
+
     def _finish(self, run: str, event: StageFinished) -> None:
         run_id = self._run(run)
         for name, value in event.tags.items():
             self._client.set_tag(run_id, name, value)
         self._client.set_terminated(run_id, event.status, end_time=_milliseconds(event))
+        self._executions.settle(self._parent(run))
 
     def _register(self, run: str, event: ModelRegistered) -> None:
-        register_release(
+        version = register_release(
             self._client,
             name=event.name,
             model_id=self._model(event, self._run(run)).model_id,
@@ -237,9 +297,40 @@ class Catalogue:
                 "statement": event.statement,
                 **event.tags,
             },
-            released=event.released,
             description=event.description,
         )
+        released = event.released
+        if released:
+            new = Promotion(
+                version=version,
+                sha256=event.digest,
+                statement=event.statement,
+                key=run,
+                time=event.time,
+                by="release",
+            )
+            released = promote(self._client, event.name, new, event.replaces)
+            if not released:
+                logger.warning("%s is not released: another version was, meanwhile", run)
+        model = f"models:/{event.name}/{version}"
+        self._executions.show_model(self._parent(run), model, released=released)
+
+    def _restore(self, run: str, event: VersionRestored) -> None:
+        found = self._client.search_model_versions(
+            f"name = '{event.name}' and tags.statement = '{event.statement}'"
+        )
+        if not found:
+            raise DataError(f"MLflow has no version of {event.name} with {event.statement}")
+        version = max(found, key=lambda one: int(one.version))
+        new = Promotion(
+            version=str(version.version),
+            sha256=version.tags.get(SHA256, ""),
+            statement=event.statement,
+            key=run,
+            time=event.time,
+            by="rollback",
+        )
+        promote(self._client, event.name, new)
 
 
 def metric_name(name: str) -> str:

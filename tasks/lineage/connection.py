@@ -100,6 +100,20 @@ def sqlite_path(tracking_uri: str) -> Path | None:
     return Path(tracking_uri.removeprefix(_SQLITE)) if tracking_uri.startswith(_SQLITE) else None
 
 
+def require_sqlite(tracking_uri: str) -> None:
+    """Refuse a sqlite file that does not exist; `connect` would create it.
+
+    Raises:
+        SettingsError: the message names the command that rebuilds it.
+    """
+    path = sqlite_path(tracking_uri)
+    if path and not path.exists():
+        raise SettingsError(
+            f"there is no MLflow store at {path}. Correct --store; if MLflow was lost, rebuild "
+            f"it from the statements: {REPAIR} {path.parent}"
+        )
+
+
 @contextmanager
 def boundary() -> Iterator[None]:
     """Convert errors of MLflow: DataError if refused, EngineError if unavailable."""

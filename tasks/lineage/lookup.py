@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from tasks.errors import SettingsError
 from tasks.lineage.catalogue import CONTEXT, EXPERIMENT, SHA256, STATEMENT
-from tasks.lineage.connection import REPAIR, boundary, connect, sqlite_path
+from tasks.lineage.connection import REPAIR, boundary, connect, require_sqlite
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -96,12 +96,7 @@ class Lookup:
     """
 
     def __init__(self, tracking_uri: str) -> None:
-        path = sqlite_path(tracking_uri)
-        if path and not path.exists():
-            raise SettingsError(
-                f"there is no MLflow store at {path}. Correct --store; if MLflow was lost, rebuild "
-                f"it from the statements: {REPAIR} {path.parent}"
-            )
+        require_sqlite(tracking_uri)
         self._tracking_uri = tracking_uri
         self._models: dict[str, Model | None] = {}
 

@@ -15,25 +15,35 @@ from tempfile import TemporaryDirectory
 
 from pydantic import ValidationError
 
-from data_schemas.artifacts import CheckpointRef, DatasetRef, StoreRef
+from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, StoreRef
 from data_schemas.lineage_events import (
     ArtifactLinked,
     Event,
+    ExecutionStarted,
     FactsCounted,
+    FileAttached,
     ModelRegistered,
     StageFinished,
     StageStarted,
+    VersionRestored,
 )
 from data_schemas.statements import ExecutionRecord, Output, Statement
 from tasks.errors import DataError
-from tasks.lineage import origins
+from tasks.lineage import origins, registration
 from tasks.lineage.catalogue import STATEMENT, Catalogue
 from tasks.lineage.connection import find_fault, sqlite_path
+from tasks.lineage.descriptions import (
+    NOTE,
+    describe_stage,
+    run_tags,
+    tags_for_execution,
+)
 from tasks.lineage.order import producers_first
 from tasks.lineage.registry import CARD_FILE, MANIFEST_TAG, read_description
 from tasks.lineage.shipping import LEASE
 from tasks.lineage.spool import SHIPPED, read_spools
-from tasks.lineage.statements import flat_values, load_statement, run_key, run_tags
+from tasks.lineage.stage import MODEL, ROLLBACK
+from tasks.lineage.statements import flat_values, load_statement, run_key
 from tasks.store.files import write_bytes
 from tasks.store.interface import Store, store_at
 from tasks.store.lease import lease
@@ -73,13 +83,16 @@ def rebuild(store: StoreRef) -> Rebuilt:
         derived = {
             digest: (run, list(events)) for digest, run, events in _from_statements(store, recorded)
         }
+        told = {run for run, _ in spools.values()}
         spools |= derived
+        spools |= {run: (run, events) for run, events in _reports(store) if run not in told}
         catalogue = Catalogue(store.tracking_uri)
         for key in producers_first(spools):
             run, events = spools[key]
             logger.info("rebuilding %s", run)
             catalogue.apply(run, events)
-    return Rebuilt(len({run for run, _ in spools.values()}), len(derived), kept)
+    stages = {run for run, events in spools.values() if _is_stage(events)}
+    return Rebuilt(len(stages), len(derived), kept)
 
 
 def _set_aside(tracking_uri: str) -> str:
@@ -104,6 +117,10 @@ def _spools(store: StoreRef, folder: Path) -> Iterator[Path]:
         else:
             write_bytes(folder / Path(name).name, place.read_bytes(name))
             yield folder / Path(name).name
+
+
+def _is_stage(events: Sequence[Event]) -> bool:
+    return any(isinstance(event, StageStarted) for event in events)
 
 
 def _statement(events: Sequence[Event]) -> str:
@@ -145,18 +162,37 @@ def _records(place: Store) -> Iterator[ExecutionRecord]:
             logger.warning("left out: %s/%s: %.200s", place.uri, name, error)
 
 
+def _reports(store: StoreRef) -> Iterator[Events]:
+    """Yield the events of executions that have a report."""
+    records = _records(store_at(f"{store.uri}/executions"))
+    tags = {record.execution: record.tags for record in records}
+    for name in store_at(registration.reports_uri(store.uri)).list_files():
+        execution = name.removesuffix(".html")
+        if tags.get(execution):
+            uri = registration.report_uri(store.uri, execution)
+            yield (
+                execution,
+                [
+                    ExecutionStarted(tags=tags_for_execution(tags[execution])),
+                    FileAttached(uri=uri, name=registration.REPORT_FILE),
+                ],
+            )
+
+
 def _events(
     store: StoreRef, digest: str, statement: Statement, record: ExecutionRecord | None
 ) -> Iterator[Event]:
     """Derive what a stage told MLflow, but for its curves."""
     begin = record.started if record else 0.0
     end = begin + record.seconds if record else 0.0
-    execution = record.execution if record else UNKNOWN
+    execution = Execution(id=record.execution if record else UNKNOWN, started=begin)
+    tags = record.tags if record else {}
+    tags = tags or run_tags(execution, statement.stage, statement.code, store.id)
     yield StageStarted(
         time=begin,
         stage=statement.stage,
         params=flat_values(json.loads(statement.settings)),
-        tags=run_tags(execution, statement.stage, statement.code, store.id),
+        tags=tags,
     )
     for item in statement.inputs:
         kind = _kind(store.uri, item.uri, item.digest)
@@ -178,20 +214,56 @@ def _events(
             statement=digest,
             **output.model_dump(),
         )
-    yield FactsCounted(time=end, values=statement.facts)
-    if "manifest_sha256" in statement.facts:
-        (model,) = statement.outputs
-        yield ModelRegistered(
-            time=end,
-            name=str(json.loads(statement.settings)["name"]),
-            uri=model.uri,
-            digest=model.digest,
-            statement=digest,
-            released=bool(statement.facts["released"]),
-            tags={MANIFEST_TAG: str(statement.facts["manifest_sha256"])},
-            description=_card(store.uri, model),
-        )
-    yield StageFinished(time=end, status="FINISHED", tags={STATEMENT: digest})
+    is_release = "manifest_sha256" in statement.facts
+    if is_release:
+        yield from _registration(store, digest, statement, tags, end)
+    elif statement.stage == ROLLBACK:
+        settings, (restored,) = json.loads(statement.settings), statement.inputs
+        yield VersionRestored(time=end, name=settings["name"], statement=restored.statement)
+    model, made_by = _about(digest, statement)
+    yield FactsCounted(
+        time=end,
+        values=statement.facts,
+        model=model,
+        model_statement=made_by,
+        of_execution=is_release,
+    )
+    note = describe_stage(statement.stage, statement, digest)
+    yield StageFinished(time=end, status="FINISHED", tags={STATEMENT: digest, NOTE: note})
+
+
+def _about(digest: str, statement: Statement) -> tuple[str, str]:
+    """The checkpoint that the facts of a stage describe, one it made or else one it read.
+
+    Returns:
+        (its digest, that of the statement that made it); both '' if there is none.
+    """
+    for output in statement.outputs:
+        if output.role == MODEL:
+            return output.digest, digest
+    for item in statement.inputs:
+        if item.role == MODEL:
+            return item.digest, item.statement
+    return "", ""
+
+
+def _registration(
+    store: StoreRef, digest: str, statement: Statement, tags: dict[str, str], time: float
+) -> Iterator[Event]:
+    (model,) = statement.outputs
+    place = origins.object_uri(store.uri, model.uri, model.digest)
+    shown = registration.version_tags(store.uri, place, tags, statement.facts)
+    yield ModelRegistered(
+        time=time,
+        name=str(json.loads(statement.settings)["name"]),
+        uri=model.uri,
+        digest=model.digest,
+        statement=digest,
+        released=bool(statement.facts["released"]),
+        tags={**shown, MANIFEST_TAG: str(statement.facts["manifest_sha256"])},
+        description=_card(store.uri, model),
+    )
+    yield from registration.attachments(place)
 
 
 def _card(store: str, model: Output) -> str:

@@ -8,10 +8,13 @@ import os
 import tempfile
 from pathlib import Path
 
-from data_schemas.artifacts import StoreRef
-from tasks.errors import EngineError
+from data_schemas.artifacts import Execution, StoreRef
+from data_schemas.lineage_events import ExecutionStarted, FileAttached
+from tasks.errors import DataError, EngineError
 from tasks.lineage.catalogue import Catalogue
-from tasks.lineage.spool import SHIPPED, ship_left_over
+from tasks.lineage.descriptions import execution_tags
+from tasks.lineage.registration import REPORT_FILE
+from tasks.lineage.spool import SHIPPED, Spool, new_spool, ship_left_over
 from tasks.store.files import write_bytes
 from tasks.store.interface import store_at
 from tasks.store.lease import lease
@@ -38,6 +41,39 @@ def sync(store: StoreRef) -> bool:
     except EngineError as error:
         logger.warning("events for MLflow are kept for later: %s", error)
         return False
+
+
+def begin(store: StoreRef, execution: Execution) -> None:
+    """Make the run of an execution in MLflow, before stages that run side by side need it."""
+    _tell(store, execution)
+
+
+def attach_report(store: StoreRef, execution: Execution, uri: str) -> None:
+    """Make the report of an execution an artifact of its run in MLflow."""
+    _tell(store, execution, FileAttached(uri=uri, name=REPORT_FILE))
+
+
+def _tell(store: StoreRef, execution: Execution, *files: FileAttached) -> None:
+    spool = new_spool(workplace(store) / "spool", execution.id)
+    tags = execution_tags(execution, store.id)
+    for event in (ExecutionStarted(tags=tags), *files):
+        spool.append(event)
+    shipped = True
+    try:
+        spool.ship(Catalogue(store.tracking_uri))
+    except (EngineError, DataError) as error:
+        logger.warning("%s", error)
+        shipped = False
+    put_away(store, spool, shipped=shipped)
+
+
+def put_away(store: StoreRef, spool: Spool, *, shipped: bool) -> None:
+    """Close a spool; a remote store keeps a copy, as the local disk may be lost."""
+    place = store_at(f"{store.uri}/spool")
+    if place.local_path is None:
+        name = spool.path.name
+        place.write_bytes(spool.path.read_bytes(), f"{SHIPPED}/{name}" if shipped else name)
+    spool.close(shipped=shipped)
 
 
 def _sync(store: StoreRef, folder: Path) -> bool:

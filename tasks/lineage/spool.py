@@ -109,12 +109,9 @@ class Spool:
 
     @property
     def finished(self) -> bool:
-        """True if the stage ended, with or without an error."""
-        return any(
-            isinstance(event, StageFinished)
-            for _, events in _batches(self.path)
-            for event in events
-        )
+        """True if the stage ended, with or without an error, or if it holds none."""
+        kinds = {event.kind for _, events in _batches(self.path) for event in events}
+        return "finish" in kinds or kinds <= {"execution", "file"}
 
     def close(self, *, shipped: bool) -> None:
         """Close the file; a shipped one is moved to `shipped/`."""

@@ -30,22 +30,28 @@ from data_schemas.lineage_events import (
     ModelRegistered,
     StageFinished,
     StageStarted,
+    VersionRestored,
 )
 from data_schemas.statements import ExecutionRecord, Input, Output, Statement
 from tasks.errors import DataError, EngineError
-from tasks.lineage import builder, statements
+from tasks.lineage import builder, registration, statements
 from tasks.lineage.catalogue import STATEMENT, Catalogue
+from tasks.lineage.descriptions import NOTE, describe_stage, run_tags
 from tasks.lineage.model_signature import sign_model
 from tasks.lineage.origins import source_digest
-from tasks.lineage.shipping import sync, workplace
-from tasks.lineage.spool import SHIPPED, Spool, new_spool
+from tasks.lineage.row_sources import inherited, row_source_fact, sources_in
+from tasks.lineage.shipping import put_away, sync, workplace
+from tasks.lineage.spool import Spool, new_spool
 from tasks.store.files import canonical_json
-from tasks.store.interface import store_at
 from tasks.store.local import new_object
 from tasks.store.objects import localise, publish
 
 logger = logging.getLogger(__name__)
 
+MODEL = "model"
+"""Role of the checkpoint, read or made, that the facts of a stage are about."""
+ROLLBACK = "rollback"
+"""Stage that releases an earlier version again."""
 Ref = TypeVar("Ref", CheckpointRef, DatasetRef, ReportRef)
 
 _SHIP_EVERY_S = 10.0
@@ -56,13 +62,21 @@ class StageRecord:
     """The record of a running stage. Made by `stage`."""
 
     def __init__(
-        self, name: str, settings: BaseModel, store: StoreRef, code: tuple[str, ...], spool: Spool
+        self,
+        name: str,
+        settings: BaseModel,
+        store: StoreRef,
+        execution: Execution,
+        code: tuple[str, ...],
+        spool: Spool,
     ) -> None:
         self._name = name
         self._settings = settings
         self._store = store
+        self._execution = execution
         self._code = code
         self._spool = spool
+        self._tags = run_tags(execution, name, code, store.id)
         self._catalogue = Catalogue(store.tracking_uri)
         self._shipped = time.monotonic()
         self._sender: threading.Thread | None = None
@@ -71,6 +85,9 @@ class StageRecord:
         self._linked: set[str] = set()
         self._facts: dict[str, float | int | str] = {}
         self._rows = (0, 0)
+        self._row_sources: set[str] = set()
+        self._model: CheckpointRef | None = None
+        self._registered = False
         self._statement = ""
 
     def read(self, role: str, ref: CheckpointRef | DatasetRef | ReportRef) -> Path:
@@ -84,13 +101,18 @@ class StageRecord:
         path = localise(ref.uri, ref.digest, workplace(self._store))
         item = Input(role=role, uri=ref.uri, digest=ref.digest, statement=ref.statement)
         self._inputs.append(item)
-        if isinstance(ref, CheckpointRef) and ref.statement:
-            # The same model in MLflow, whether its producer or its reader arrives first.
+        producer = None
+        if ref.statement:
             producer = statements.load_statement(self._store.uri, ref.statement)
+            self._row_sources |= inherited(producer)
+        if isinstance(ref, CheckpointRef) and producer is not None:
+            # The same model in MLflow, whether its producer or its reader arrives first.
             parents = [parent.digest for parent in producer.inputs]
             self._append_link("input", "CheckpointRef", item, producer.stage, parents)
         else:
             self._append_link("input", type(ref).__name__, item, role)
+        if role == MODEL and isinstance(ref, CheckpointRef):
+            self._model = ref
         return path
 
     def source(self, role: str, path: Path, uri: str = "") -> Path:
@@ -122,6 +144,7 @@ class StageRecord:
         assert role not in self._outputs, f"{self._name} wrote the output {role!r} already"
         with new_object(workplace(self._store)) as (folder, committed):
             yield folder
+        self._row_sources |= sources_in(Path(committed.uri))
         uri = publish(Path(committed.uri), committed.digest, self._store.uri)
         self._outputs[role] = Output(role=role, uri=uri, digest=committed.digest)
 
@@ -158,7 +181,10 @@ class StageRecord:
         self._close()
         output = self._outputs[role]
         self._append_output(output, kind.__name__)
-        return kind(uri=output.uri, digest=output.digest, statement=self._statement)
+        ref = kind(uri=output.uri, digest=output.digest, statement=self._statement)
+        if role == MODEL and isinstance(ref, CheckpointRef):
+            self._model = ref
+        return ref
 
     def register(
         self,
@@ -168,6 +194,7 @@ class StageRecord:
         released: bool,
         tags: Mapping[str, str],
         description: str = "",
+        replaces: str = "",
     ) -> str:
         """Sign an output and make it a version of a registered model.
 
@@ -182,6 +209,7 @@ class StageRecord:
         """
         ref = self.ref(role, CheckpointRef)
         sign_model(self._store.uri, ref.digest)
+        shown = registration.version_tags(self._store.uri, ref.uri, self._tags, self._facts)
         self._spool.append(
             ModelRegistered(
                 name=name,
@@ -189,37 +217,56 @@ class StageRecord:
                 uri=ref.uri,
                 statement=ref.statement,
                 released=released,
-                tags=dict(tags),
+                replaces=replaces,
+                tags={**shown, **tags},
                 description=description,
             )
         )
-        self._wait_for_sender()
-        # What earlier stages could not send is part of the same chain.
-        sync(self._store)
-        self._deliver()
+        for file in registration.attachments(ref.uri):
+            self._spool.append(file)
+        self._registered = True
+        self._deliver_all()
         return self._catalogue.registered(self._spool.run, name)
 
-    def start(self, execution: Execution, *, reachable: bool) -> None:
+    def restore(self, name: str, statement: str) -> None:
+        """Make the version with a statement the released one again; closes the statement.
+
+        Raises:
+            EngineError, DataError: as `register`.
+        """
+        self._close()
+        self._spool.append(VersionRestored(name=name, statement=statement))
+        self._deliver_all()
+
+    def start(self, *, reachable: bool) -> None:
         """Start the run in MLflow, unless MLflow did not answer when the stage began."""
         self._spool.append(
             StageStarted(
                 stage=self._name,
                 params=statements.flat_settings(self._settings),
-                tags=statements.run_tags(execution.id, self._name, self._code, self._store.id),
+                tags=self._tags,
             )
         )
         if reachable:
             self._ship()
 
-    def finish(self, execution: Execution, started: float, seconds: float, cpu: float) -> None:
+    def finish(self, started: float, seconds: float, cpu: float) -> None:
         """Close the statement, file the execution record and end the MLflow run."""
-        self._close()
+        statement = self._close()
         for output in self._outputs.values():
             self._append_output(output, DatasetRef.__name__)
-        self._spool.append(FactsCounted(values=self._facts))
+        model = self._model
+        self._spool.append(
+            FactsCounted(
+                values=self._facts,
+                model=model.digest if model else "",
+                model_statement=model.statement if model else "",
+                of_execution=self._registered,
+            )
+        )
         reachable = self._ship()
         record = ExecutionRecord(
-            execution=execution.id,
+            execution=self._execution.id,
             stage=self._name,
             statement=self._statement,
             started=started,
@@ -228,18 +275,22 @@ class StageRecord:
             rows_in=self._rows[0],
             rows_out=self._rows[1],
             run_id=self._catalogue.run_id(self._spool.run) if reachable else "",
+            tags=self._tags,
         )
         statements.save_execution(self._store.uri, record)
-        self._end("FINISHED", {STATEMENT: self._statement}, reachable=reachable)
+        note = describe_stage(self._name, statement, self._statement)
+        self._end("FINISHED", {STATEMENT: self._statement, NOTE: note}, reachable=reachable)
 
     def fail(self, error: BaseException) -> None:
         """Mark the MLflow run as failed, with the reason."""
         if self._spool.open:
-            reason = f"{type(error).__name__}: {error}"
-            self._end("FAILED", {"eachprompt.error": reason[:500]}, reachable=True)
+            reason = f"{type(error).__name__}: {error}"[:500]
+            note = describe_stage(self._name, error=reason)
+            self._end("FAILED", {"eachprompt.error": reason, NOTE: note}, reachable=True)
 
     def _ship(self) -> bool:
-        self._wait_for_sender()
+        if self._sender is not None:
+            self._sender.join()
         return self._send()
 
     def _send(self) -> bool:
@@ -250,9 +301,12 @@ class StageRecord:
             return False
         return True
 
-    def _wait_for_sender(self) -> None:
+    def _deliver_all(self) -> None:
         if self._sender is not None:
             self._sender.join()
+        # What earlier stages could not send is part of the same chain.
+        sync(self._store)
+        self._deliver()
 
     def _deliver(self) -> None:
         try:
@@ -267,37 +321,30 @@ class StageRecord:
         """End the run and close the spool, which remains if MLflow did not answer."""
         self._spool.append(StageFinished(status=status, tags=dict(tags)))
         shipped = reachable and self._ship()
-        place = store_at(f"{self._store.uri}/spool")
-        if place.local_path is None:
-            # The local disk may be lost with the machine.
-            name = self._spool.path.name
-            place.write_bytes(
-                self._spool.path.read_bytes(), f"{SHIPPED}/{name}" if shipped else name
-            )
-        self._spool.close(shipped=shipped)
+        put_away(self._store, self._spool, shipped=shipped)
 
     def _refuse_if_closed(self, what: str) -> None:
         assert not self._statement, (
             f"{self._name} cannot {what} any more: ref() closed its statement"
         )
 
-    def _close(self) -> None:
-        if self._statement:
-            return
-        self._statement = statements.save_statement(
-            self._store.uri,
-            Statement(
-                stage=self._name,
-                settings=canonical_json(self._settings).decode(),
-                code=self._code,
-                environment=builder.environment_digest(),
-                lock=builder.lock_digest(),
-                container=builder.container_image(),
-                inputs=tuple(self._inputs),
-                outputs=tuple(self._outputs.values()),
-                facts=self._facts,
-            ),
+    def _close(self) -> Statement:
+        if not self._statement:
+            self._facts |= row_source_fact(self._row_sources)
+        statement = Statement(
+            stage=self._name,
+            settings=canonical_json(self._settings).decode(),
+            code=self._code,
+            environment=builder.environment_digest(),
+            lock=builder.lock_digest(),
+            container=builder.container_image(),
+            inputs=tuple(self._inputs),
+            outputs=tuple(self._outputs.values()),
+            facts=self._facts,
         )
+        if not self._statement:
+            self._statement = statements.save_statement(self._store.uri, statement)
+        return statement
 
     def _append_output(self, output: Output, kind: str) -> None:
         if output.role not in self._linked:
@@ -344,12 +391,12 @@ def stage(
     reachable = sync(store)
     digests = (code,) if isinstance(code, str) else tuple(code)
     spool = new_spool(workplace(store) / "spool", statements.run_key(execution.id, name))
-    record = StageRecord(name, settings, store, digests, spool)
+    record = StageRecord(name, settings, store, execution, digests, spool)
     started, clock, cpu = time.time(), time.monotonic(), _cpu_seconds()
     try:
-        record.start(execution, reachable=reachable)
+        record.start(reachable=reachable)
         yield record
-        record.finish(execution, started, time.monotonic() - clock, _cpu_seconds() - cpu)
+        record.finish(started, time.monotonic() - clock, _cpu_seconds() - cpu)
     except BaseException as error:
         record.fail(error)
         raise

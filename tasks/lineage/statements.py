@@ -9,7 +9,7 @@ not evidence.
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from pydantic import BaseModel, ValidationError
@@ -157,16 +157,6 @@ def load_executions(store: str, execution: str) -> list[ExecutionRecord]:
 def run_key(execution: str, stage: str) -> str:
     """Name the run of a stage in MLflow; all attempts at it in one execution share the name."""
     return f"{execution}.{stage.replace('/', '.')}"
-
-
-def run_tags(execution: str, stage: str, code: Sequence[str], store_id: str) -> dict[str, str]:
-    """Return the tags of a stage's run in MLflow."""
-    return {
-        "eachprompt.execution": execution,
-        "eachprompt.stage": stage,
-        "eachprompt.code": ",".join(code),
-        "eachprompt.store": store_id,
-    }
 
 
 def flat_settings(settings: BaseModel) -> dict[str, str]:

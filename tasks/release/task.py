@@ -11,10 +11,9 @@ from tasks.lineage.statements import chain
 from tasks.platform.cache_version import code_digest
 from tasks.platform.deck import deck_of_facts
 from tasks.platform.shell import shell
-from tasks.release import gate, mismatch, start
+from tasks.release import gate, mismatch
 from tasks.release import release as releasing
-from tasks.store.files import sha256_bytes
-from tasks.store.lease import lease
+from tasks.release.promotion import is_released, turn
 
 logger = logging.getLogger(__name__)
 
@@ -38,11 +37,8 @@ def release(
         execution: of the workflow.
         replaces: statement of the version that has to be the released one; '' = any or none.
     """
-    place = f"{store.uri}/leases/release-{sha256_bytes(settings.name.encode())[:16]}"
-    # Between the question which version is released and the answer of the registry, nobody else
-    # may release under this name.
     with (
-        lease(place, f"{execution.id}, release of {settings.name}") as held,
+        turn(settings.name, store, execution) as held,
         stage("release", settings, store, execution, code_digest("release")) as record,
     ):
         folder, compared = (
@@ -54,7 +50,7 @@ def release(
         gates = mismatch.gates_behind(chain(store.uri, [candidate.statement]), workplace(store))
         current = None
         if replaces:
-            current = start.is_released(settings.name, replaces, execution.id, store.tracking_uri)
+            current = is_released(settings.name, replaces, execution.id, store.tracking_uri)
         decision = gate.decide(
             settings,
             evaluations[-1],
@@ -80,6 +76,7 @@ def release(
             released=decision.released,
             tags=tags,
             description=read_description(card),
+            replaces=replaces,
         )
         logger.info("registered %s", version)
         return record.ref("model", CheckpointRef)

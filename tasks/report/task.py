@@ -8,6 +8,8 @@ from rich.console import Console
 
 from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, ReportRef, StoreRef
 from data_schemas.settings import PipelineSettings, RetrainSettings
+from tasks.lineage.registration import report_uri
+from tasks.lineage.shipping import attach_report
 from tasks.platform.deck import deck
 from tasks.platform.shell import shell
 from tasks.report.collect import collect
@@ -53,11 +55,12 @@ def retrain_summary(
 
 
 def _tell(inputs: RunInputs, store: StoreRef) -> str:
-    page = f"{store.uri}/reports/{inputs.execution.id}.html"
+    page = report_uri(store.uri, inputs.execution.id)
     inputs = replace(inputs, places={"report": page, **inputs.places})
     with TemporaryDirectory() as folder:
         html = write_report(inputs, Path(folder)).read_bytes()
     store_at(page).write_bytes(html)
+    attach_report(store, inputs.execution, page)
     deck(html.decode())
     show(inputs, Console())
     return page

@@ -1,8 +1,12 @@
 """Locations of the store and of MLflow, from the options of a run."""
 
+import json
+
 from data_schemas.addresses import has_credentials, has_password, redacted
-from tasks.errors import SettingsError
+from data_schemas.artifacts import StoreRef
+from tasks.errors import DataError, SettingsError
 from tasks.store.interface import store_at
+from tasks.store.local import STORE_MARK
 
 
 def absolute_store(store: str, option: str = "--store") -> str:
@@ -28,6 +32,25 @@ def existing_file(file: str, option: str) -> str:
     if path is not None and not path.is_file():
         raise SettingsError(f"{option} {file} is no file. Correct the path.")
     return uri
+
+
+def existing_store(store: str, environment: str) -> StoreRef:
+    """Find a store and its MLflow.
+
+    Args:
+        store: option of a command.
+        environment: value of MLFLOW_TRACKING_URI, '' if unset.
+
+    Raises:
+        SettingsError: there is no store.
+    """
+    uri = absolute_store(store)
+    try:
+        mark = json.loads(store_at(uri).read_bytes(STORE_MARK))
+        identity = str(mark["id"])
+    except (DataError, ValueError, KeyError, TypeError) as error:
+        raise SettingsError(f"--store {store} is no store: {error}. Correct it.") from error
+    return StoreRef(uri=uri, id=identity, tracking_uri=tracking_uri(uri, environment))
 
 
 def tracking_uri(store: str, environment: str) -> str:

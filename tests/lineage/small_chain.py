@@ -2,8 +2,10 @@
 
 from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, StoreRef
 from data_schemas.settings import MergeSettings, ReleaseSettings, SFTSettings
-from tasks.lineage.registry import MANIFEST_TAG
+from tasks.lineage.registry import CARD_FILE, MANIFEST_TAG
 from tasks.lineage.stage import stage
+
+ACCURACY = {"accuracy/all": 0.25, "accuracy/domain:maths": 0.75, "accuracy/source:gsm8k": 0.5}
 
 
 def make_raw(store: StoreRef, execution: Execution, payload: bytes = b"a,b\n") -> DatasetRef:
@@ -39,9 +41,11 @@ def release(
         with record.output("model") as out:
             (out / "model.safetensors").write_bytes((folder / "model.safetensors").read_bytes())
             (out / "config.json").write_text("{}")
-        record.facts({"released": int(released), "manifest_sha256": "m" * 64})
+            (out / CARD_FILE).write_text("# Tiny")
+        record.facts({"released": int(released), "manifest_sha256": "m" * 64, **ACCURACY})
         ref = record.ref("model", CheckpointRef)
-        record.register("model", settings.name, released=released, tags={MANIFEST_TAG: "m" * 64})
+        tags = {MANIFEST_TAG: "m" * 64}
+        record.register("model", settings.name, released=released, tags=tags, description="# Tiny")
         return ref
 
 

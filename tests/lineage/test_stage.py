@@ -22,7 +22,7 @@ from tests.lineage.small_chain import make_raw, train
 def runs(store: StoreRef) -> dict:
     client = connect(store.tracking_uri)
     experiment = client.get_experiment_by_name("eachprompt")
-    found = client.search_runs([experiment.experiment_id])
+    found = client.search_runs([experiment.experiment_id], "tags.`eachprompt.stage` LIKE '%'")
     return {run.info.run_name: client.get_run(run.info.run_id) for run in found}
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tasks.errors import SettingsError
-from tasks.store.location import absolute_store, tracking_uri
+from tasks.store.location import absolute_store, existing_store, tracking_uri
 
 
 def test_a_folder_becomes_absolute_and_a_bucket_stays_as_it_is():
@@ -57,3 +57,12 @@ def test_a_password_in_the_address_of_mlflow_is_refused_with_the_fix(uri, fix):
 def test_a_store_in_s3_needs_an_mlflow_server():
     with pytest.raises(SettingsError, match="set MLFLOW_TRACKING_URI"):
         tracking_uri("s3://bucket/runs", "")
+
+
+@pytest.mark.parametrize("content", [None, "", "[]", "{}"])
+def test_a_folder_that_is_no_store_is_refused(tmp_path, content):
+    if content is not None:
+        (tmp_path / "store.json").write_text(content)
+
+    with pytest.raises(SettingsError, match=f"--store {tmp_path} is no store: .*Correct it"):
+        existing_store(str(tmp_path), "")

@@ -41,7 +41,7 @@ def test_rl_without_mlflow_loses_no_row(store, phase, spooled, tmp_path):
 
     client = connect(tracking_uri)
     experiment = client.get_experiment_by_name("eachprompt").experiment_id
-    (run,) = client.search_runs([experiment])
+    (run,) = client.search_runs([experiment], "tags.`eachprompt.stage` LIKE '%'")
     history = client.get_metric_history(run.info.run_id, "reward/mean")
     assert [1, 2, 3] == [metric.step for metric in history]
     assert [] == spooled()

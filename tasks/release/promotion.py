@@ -1,8 +1,25 @@
-"""Whether the version that a candidate was trained from is still the released one."""
+"""One promotion at a time: nobody else may release under a name between question and answer.
 
+The question is which version is released, the answer that of the registry.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from data_schemas.artifacts import Execution, StoreRef
 from tasks.errors import SettingsError
 from tasks.lineage.lookup import Lookup
 from tasks.lineage.registry import KEY, RELEASED
+from tasks.store.files import sha256_bytes
+from tasks.store.lease import Lease, lease
+
+
+@contextmanager
+def turn(name: str, store: StoreRef, execution: Execution) -> Iterator[Lease]:
+    """Hold the lease of a registered model while the block runs; wait for another holder."""
+    place = f"{store.uri}/leases/release-{sha256_bytes(name.encode())[:16]}"
+    with lease(place, f"{execution.id}, release of {name}") as held:
+        yield held
 
 
 def is_released(name: str, statement: str, execution: str, tracking_uri: str) -> bool:
