@@ -263,7 +263,7 @@ _COMPASS_THINKER_RL = SINGLE_NODE.rl_one.model_copy(
 )
 COMPASS_THINKER = SINGLE_NODE.model_copy(
     update={
-        "sft": SINGLE_NODE.sft.model_copy(update={"engines": _DENSE_NODE}),
+        "sft": SINGLE_NODE.sft.model_copy(update={"epochs": 0, "engines": _DENSE_NODE}),
         "grading": SINGLE_NODE.grading.model_copy(update={"engines": _rollouts_only(_DENSE_NODE)}),
         "evaluation": SINGLE_NODE.evaluation.model_copy(
             update={"engines": _rollouts_only(_DENSE_NODE)}
@@ -275,5 +275,6 @@ COMPASS_THINKER = SINGLE_NODE.model_copy(
 )
 """Compass-Thinker-7B (2508.08909): no KL, clip-higher, dynamic sampling, staged difficulty.
 
-The paper gives neither bands nor upper clip; rounds of dynamic sampling are bounded here.
+RL starts from the base: without epochs of SFT there is nothing to merge either. The paper gives
+neither bands nor upper clip; rounds of dynamic sampling are bounded here.
 """

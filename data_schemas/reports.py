@@ -8,6 +8,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from data_schemas.mismatch import PhaseGates
 
+SKIPPED_FILE = "skipped.json"
+"""The only file in the report of a stage that passed its input on."""
 STEPS_FILE = "steps.jsonl"
 TIMING_FILE = "timing.jsonl"
 LEDGER_FILE = "ledger.parquet"

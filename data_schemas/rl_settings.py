@@ -266,7 +266,7 @@ class RLSettings(Settings):
     """Stages 4 and 5: one phase of RL. Phase one and two differ in settings only."""
 
     domains: dict[Domain, float] = Field(description="share of prompts per domain in this phase")
-    steps: int = Field(default=40, ge=1, description="of this phase")
+    steps: int = Field(default=40, ge=0, description="of this phase; 0 = no training")
     prompts_per_step: int = Field(default=24, ge=1, description="CompassMax profile: 512")
     group_size: int = Field(default=8, ge=2, le=1024, description="G; CompassMax profile: 8")
     max_new_tokens: int = Field(default=64, ge=1, description="CompassMax: 32768")

@@ -26,6 +26,9 @@ def scaled(recipe: PipelineSettings) -> PipelineSettings:
     """Scale a recipe down to the tiny model."""
     return CPU_SMOKE.model_copy(
         update={
+            "sft": CPU_SMOKE.sft.model_copy(
+                update={"epochs": min(CPU_SMOKE.sft.epochs, recipe.sft.epochs)}
+            ),
             "grading": CPU_SMOKE.grading.model_copy(
                 update={
                     "drop_at_or_above": recipe.grading.drop_at_or_above,

@@ -10,6 +10,7 @@ from typing import Self, cast
 
 from pydantic import BaseModel, Field, model_validator
 
+from data_schemas.demonstrations import MERGED, Parent
 from data_schemas.group import LOWEST_TEMPERATURE, Seed, Settings, are_shares
 from data_schemas.machine_settings import MachineSettings
 from data_schemas.prompts import Domain
@@ -32,7 +33,6 @@ class PretrainSettings(Settings):
     """Stage 0: the shipped base model, from the marketplace corpus."""
 
     steps: int = Field(default=6000, ge=1, description="optimizer updates")
-    batch_rows: int = Field(default=16, ge=1, description="packed rows per update")
     row_tokens: int = Field(default=128, ge=16, description="tokens per packed row")
     vocabulary: int = Field(default=768, ge=272, description="256 bytes, 7 added tokens, merges")
     seed: Seed = 0
@@ -102,7 +102,13 @@ class SFTSettings(Settings):
     """Stage 2: long-CoT supervised fine-tuning of one parent."""
 
     epochs: int = Field(
-        default=3, ge=1, description="Ring-lite: 3 in the settings, up to 9 in ablation"
+        default=3,
+        ge=0,
+        description="0 = the base itself; Ring-lite: 3 in the settings, up to 9 in ablation",
+    )
+    parents: dict[Parent, str] = Field(
+        default_factory=dict,
+        description="existing models merged in place of fine-tuned ones: folder per parent",
     )
     learning_rate: float = Field(
         default=1e-3, gt=0.0, le=1.0, description="peak, cosine; Ring-lite 3e-4"
@@ -120,6 +126,16 @@ class SFTSettings(Settings):
     )
     engines: MachineSettings = MachineSettings()
     seed: Seed = 0
+
+    @model_validator(mode="after")
+    def _parents_are_of_the_merge(self) -> Self:
+        for parent, path in self.parents.items():
+            if parent not in MERGED or not path:
+                raise ValueError(
+                    f"parents names {parent.value!r} with {path!r}; it takes the folder of an "
+                    f"existing model for {' or '.join(MERGED)}. Leave out what is to be fine-tuned"
+                )
+        return self
 
     @model_validator(mode="after")
     def _window_is_open(self) -> Self:
@@ -310,3 +326,9 @@ class RetrainSettings(Settings):
     @classmethod
     def _give_only_what_differs(cls, given: object) -> object:
         return _on_defaults(cls, given)
+
+    @model_validator(mode="after")
+    def _something_is_trained(self) -> Self:
+        if not self.rl.steps:
+            raise ValueError("rl.steps is 0, so nothing would be trained; set it to 1 or more")
+        return self

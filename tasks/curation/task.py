@@ -76,8 +76,9 @@ def fit_settings(
     folder = localise(curated.uri, curated.digest, workplace(store))
     problems = read_table(folder / PROBLEMS, Problem)
     rows = read_table(folder / DEMONSTRATIONS, Demonstration)
-    for parent in MERGED:
-        demonstrations_of(parent, rows)
+    for parent in MERGED if settings.sft.epochs else ():
+        if parent not in settings.sft.parents:
+            demonstrations_of(parent, rows)
     phases = {
         name: fit_phase(phase, problems, name)
         for name, phase in (("rl_one", settings.rl_one), ("rl_two", settings.rl_two))

@@ -34,6 +34,8 @@ _TOKENIZER_DOCUMENTS = 20_000
 _IGNORED = -100
 """Label that transformers excludes from the loss."""
 _LOG_EVERY = 100
+BATCH_ROWS = 16
+"""Packed rows per update."""
 PEAK_LEARNING_RATE = 2e-3
 WARMUP_SHARE = 0.03
 WEIGHT_DECAY = 0.1
@@ -76,7 +78,7 @@ def pretrain_as(
     tokenizer.save_pretrained(out)
     return {
         "parameters": num_parameters,
-        "tokens_seen": settings.steps * settings.batch_rows * settings.row_tokens,
+        "tokens_seen": settings.steps * BATCH_ROWS * settings.row_tokens,
         "final_loss_nats": sum(recent) / len(recent),
     }
 
@@ -103,7 +105,7 @@ def _train(
     for step in progress(range(settings.steps), "pretrain", settings.steps):
         for group in optimizer.param_groups:
             group["lr"] = PEAK_LEARNING_RATE * rate_share(step, settings)
-        tokens_NT = torch.tensor(list(islice(rows, settings.batch_rows)))
+        tokens_NT = torch.tensor(list(islice(rows, BATCH_ROWS)))
         labels_NT = tokens_NT.masked_fill(tokens_NT.eq(pad_id), _IGNORED)
         loss = model(
             input_ids=tokens_NT, labels=labels_NT, use_cache=False, output_router_logits=True

@@ -73,6 +73,8 @@ def require_router(settings: PipelineSettings) -> None:
         return
     for name, phase in (("rl_one", settings.rl_one), ("rl_two", settings.rl_two)):
         auxiliary = phase.loss.auxiliary
+        if not phase.steps:
+            continue
         for field, value, off in (
             ("router_replay", phase.router_replay.value, RouterReplay.OFF.value),
             ("loss.auxiliary.balance", auxiliary.balance, 0.0),
@@ -87,6 +89,8 @@ def require_router(settings: PipelineSettings) -> None:
 
 def _model_folders(settings: PipelineSettings) -> Iterator[tuple[str, str, bool]]:
     """Yield (name of the setting, folder, whether the embedded engine opens it)."""
+    for parent, path in settings.sft.parents.items():
+        yield f"sft.parents.{parent.value}", path, True
     grading = settings.grading
     if grading.screen_model:
         is_embedded = grading.engines.rollout is RolloutKind.HF

@@ -25,6 +25,8 @@ def fit_phase(settings: RLSettings, problems: Sequence[Problem], where: str) -> 
     Raises:
         SettingsError: no domain is left.
     """
+    if not settings.steps:
+        return settings
     present = {problem.domain for problem in problems}
     domains = {name: share for name, share in settings.domains.items() if name in present}
     if not domains:

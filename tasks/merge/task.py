@@ -18,11 +18,14 @@ def merge(
     store: StoreRef,
     execution: Execution,
 ) -> CheckpointRef:
-    """Merge two fine-tuned models onto their common base."""
+    """Merge two fine-tuned models onto their common base; two equal to it are not merged."""
     code = code_digest("merge")
     with stage("merge", settings, store, execution, code) as record:
         base_folder = record.read("base", base)
         parents = (record.read("reasoning", reasoning), record.read("commerce", commerce))
+        if base.digest == reasoning.digest == commerce.digest:
+            record.facts({"skipped": "both parents are the base, which is passed on"})
+            return base
         with record.output("model") as out:
             facts = checkpoint.merge(settings, base_folder, parents, out)
         record.facts(facts)

@@ -6,7 +6,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, ReportRef, StoreRef
-from data_schemas.reports import Comparison, GateDecision
+from data_schemas.reports import SKIPPED_FILE, Comparison, GateDecision
 from data_schemas.settings import PipelineSettings, RetrainSettings
 from tasks.errors import DataError, EngineError
 from tasks.interchange.progression import read_comparisons, read_progression
@@ -71,7 +71,11 @@ def _local(ref: Ref, store: StoreRef) -> Path:
 
 
 def _under(prefix: str, folders: dict[str, Path]) -> dict[str, Path]:
-    return {stage: folder for stage, folder in folders.items() if stage.startswith(prefix)}
+    return {
+        stage: folder
+        for stage, folder in folders.items()
+        if stage.startswith(prefix) and not (folder / SKIPPED_FILE).exists()
+    }
 
 
 def _gains(comparisons: Sequence[Comparison]) -> tuple[Comparison, ...]:

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, ReportRef, StoreRef
+from data_schemas.reports import SKIPPED_FILE
 from data_schemas.rl_settings import RLSettings
 from tasks.lineage.stage import stage, workplace
 from tasks.platform import resources
@@ -18,6 +19,7 @@ from tasks.rl import run
 from tasks.rl.durability import results
 from tasks.rl.durability.durable import keep_durable
 from tasks.rl.durability.preemption import listen_for_sigterm
+from tasks.store.files import canonical_json, write_bytes
 
 
 class Trained(NamedTuple):
@@ -54,6 +56,8 @@ def rl(
     for it and returns what it has committed.
     """
     digest = code_digest("rl")
+    if not settings.steps:
+        return _passed_on(settings, name, start, store, execution, digest)
     inputs = settings, start.digest, graded.digest, max_tokens
     folder = run.state_folder(Path(os.environ.get("EACHPROMPT_STATE") or workplace(store)), *inputs)
     # The disk may be lost with the machine; the store is durable.
@@ -92,3 +96,20 @@ def rl(
         results.record(uri, done)
         results.clear(folder, uri)
     return Trained(done.model, done.report)
+
+
+def _passed_on(
+    settings: RLSettings,
+    name: str,
+    start: CheckpointRef,
+    store: StoreRef,
+    execution: Execution,
+    digest: str,
+) -> Trained:
+    reason = "settings.steps is 0: the start model is passed on"
+    with stage(name, settings, store, execution, digest) as record:
+        record.read("start", start)
+        with record.output("report") as out:
+            write_bytes(out / SKIPPED_FILE, canonical_json({"reason": reason}))
+        record.facts({"skipped": reason})
+        return Trained(start, record.ref("report", ReportRef))

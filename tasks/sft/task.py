@@ -1,16 +1,20 @@
 """Flyte shell of stage 2: fine-tune one parent of the merge."""
 
+import shutil
 from typing import NamedTuple
 
 from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, ReportRef, StoreRef
 from data_schemas.demonstrations import Parent
+from data_schemas.reports import SKIPPED_FILE
 from data_schemas.settings import SFTSettings
-from tasks.lineage.stage import stage
+from tasks.interchange.model_folder import check_model_folder, local_folder
+from tasks.lineage.stage import StageRecord, stage
 from tasks.platform.cache_version import code_digest
 from tasks.platform.deck import deck_of_facts
 from tasks.platform.progress import progress
 from tasks.platform.shell import shell
 from tasks.sft import train
+from tasks.store.files import canonical_json, write_bytes
 
 
 class Tuned(NamedTuple):
@@ -29,9 +33,18 @@ def sft(
     store: StoreRef,
     execution: Execution,
 ) -> Tuned:
-    """Fine-tune the base on one parent's demonstrations and choose the checkpoint by entropy."""
+    """Fine-tune the base on one parent's demonstrations and choose the checkpoint by entropy.
+
+    An existing model in place of the parent is copied into the store, as a root of the lineage;
+    without epochs, the base is passed on.
+    """
     name = f"sft/{parent.value}"
     with stage(name, settings, store, execution, code_digest("sft")) as record:
+        if existing := settings.parents.get(parent):
+            return _existing(record, existing)
+        if not settings.epochs:
+            record.read("base", base)
+            return Tuned(base, _skipped(record, "settings.epochs is 0: the base is passed on"))
         rows, start = record.read("curated", curated), record.read("base", base)
         with record.output("model") as model, record.output("report") as report:
             epochs = train.fine_tune(settings, parent, rows, start, model, report)
@@ -42,3 +55,20 @@ def sft(
         record.rows(int(facts["demonstrations"]), int(facts["demonstrations"]))
         deck_of_facts(name, facts)
         return Tuned(record.ref("model", CheckpointRef), record.ref("report", ReportRef))
+
+
+def _existing(record: StageRecord, path: str) -> Tuned:
+    folder = local_folder(path)
+    check_model_folder(folder)
+    record.source("existing", folder)
+    with record.output("model") as out:
+        shutil.copytree(folder, out, dirs_exist_ok=True)
+    report = _skipped(record, f"existing model: {path}")
+    return Tuned(record.ref("model", CheckpointRef), report)
+
+
+def _skipped(record: StageRecord, reason: str) -> ReportRef:
+    with record.output("report") as out:
+        write_bytes(out / SKIPPED_FILE, canonical_json({"reason": reason}))
+    record.facts({"skipped": reason})
+    return record.ref("report", ReportRef)

@@ -3,6 +3,7 @@
 import pytest
 
 from data_schemas.settings import PretrainSettings
+from tasks.foundation import pretraining
 from tasks.foundation.pretraining import packed_rows, pretrain, rate_share
 from tasks.foundation.tokenizer import PAD, token_id, train_tokenizer
 from tasks.interchange.model_folder import check_model_folder
@@ -32,8 +33,9 @@ def test_the_learning_rate_rises_then_falls_to_a_tenth():
     assert 0.1 == pytest.approx(rate_share(200, settings))
 
 
-def test_a_short_run_repeats_bit_for_bit_and_learns(tmp_path):
-    settings = PretrainSettings(steps=12, batch_rows=4, row_tokens=64, vocabulary=300)
+def test_a_short_run_repeats_bit_for_bit_and_learns(tmp_path, monkeypatch):
+    monkeypatch.setattr(pretraining, "BATCH_ROWS", 4)
+    settings = PretrainSettings(steps=12, row_tokens=64, vocabulary=300)
     for name in ("first", "second"):
         (tmp_path / name).mkdir()
     first = pretrain(settings, tmp_path / "first")

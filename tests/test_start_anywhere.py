@@ -1,0 +1,178 @@
+"""Every stage of training can be skipped, and the parents of the merge can be existing models."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from data_schemas import presets
+from data_schemas.artifacts import DatasetRef, Execution, StoreRef
+from data_schemas.demonstrations import Parent
+from data_schemas.faults import explain
+from data_schemas.prompts import Domain
+from data_schemas.reports import SKIPPED_FILE
+from data_schemas.rl_settings import RLSettings
+from data_schemas.settings import (
+    MergeSettings,
+    PipelineSettings,
+    RetrainSettings,
+    SFTSettings,
+)
+from tasks.engines.embedded.trainer import TorchTrainer
+from tasks.errors import SettingsError
+from tasks.foundation.task import ingest_base
+from tasks.intake import options
+from tasks.interchange.readiness import fit_phase
+from tasks.interchange.weights import Weights
+from tasks.lineage.statements import load_statement
+from tasks.merge.task import merge
+from tasks.report.collect import _under
+from tasks.rl.task import rl
+from tasks.sft.task import sft
+from tasks.store.interface import store_at
+
+EXECUTION = Execution(id="exec-1", started=1000.0)
+UNREAD = DatasetRef(uri="/no/such/place", digest="0" * 64)
+
+
+@pytest.fixture
+def store(tmp_path, migrated) -> StoreRef:
+    folder = tmp_path / "store"
+    identity = store_at(str(folder)).open()
+    shutil.copy(migrated, folder / "mlflow.db")
+    uri = f"sqlite:///{folder / 'mlflow.db'}"
+    return StoreRef(uri=str(folder), id=identity, tracking_uri=uri)
+
+
+@pytest.fixture
+def base(store, tiny_moe):
+    return ingest_base(path=str(tiny_moe), name="base", store=store, execution=EXECUTION)
+
+
+def fine_tuned(store, base, **changes):
+    settings = SFTSettings(**changes)
+    return {
+        parent: sft(
+            settings=settings,
+            parent=parent,
+            curated=UNREAD,
+            base=base,
+            store=store,
+            execution=EXECUTION,
+        )
+        for parent in (Parent.REASONING, Parent.COMMERCE)
+    }
+
+
+def merged(store, base, tuned):
+    return merge(
+        settings=MergeSettings(),
+        base=base,
+        reasoning=tuned[Parent.REASONING].model,
+        commerce=tuned[Parent.COMMERCE].model,
+        store=store,
+        execution=EXECUTION,
+    )
+
+
+def skipped_because(store, ref) -> str:
+    """The reason in a report, which the statement of its stage repeats."""
+    (reason,) = json.loads(store_at(f"{ref.uri}/{SKIPPED_FILE}").read_bytes()).values()
+    assert reason == load_statement(store.uri, ref.statement).facts["skipped"]
+    return reason
+
+
+def test_without_epochs_rl_starts_from_the_base_and_nothing_is_merged(store, base):
+    tuned = fine_tuned(store, base, epochs=0)
+
+    assert base == merged(store, base, tuned)
+    for part in tuned.values():
+        assert base == part.model
+        assert "settings.epochs is 0: the base is passed on" == skipped_because(store, part.report)
+
+
+def test_an_existing_model_is_a_parent_with_its_lineage(store, base, tiny_moe, tmp_path):
+    trainer = TorchTrainer(tiny_moe)
+    for _, tensor in trainer.weights():
+        tensor.data.mul_(1.5)
+    shutil.copytree(tiny_moe, tmp_path / "v3")
+    trainer.export(tmp_path / "v3")
+    tuned = fine_tuned(store, base, epochs=0, parents={"commerce": str(tmp_path / "v3")})
+    commerce = tuned[Parent.COMMERCE]
+
+    (origin,) = load_statement(store.uri, commerce.model.statement).inputs
+    assert ("existing", (tmp_path / "v3").as_uri(), "") == (
+        origin.role,
+        origin.uri,
+        origin.statement,
+    )
+    assert skipped_because(store, commerce.report).endswith("v3")
+    folder = merged(store, base, tuned).uri
+    with Weights(tiny_moe) as before, Weights(Path(folder)) as after:
+        name = "model.norm.weight"
+        assert not before.read_finite(name).equal(after.read_finite(name))
+
+
+def test_a_phase_without_steps_passes_its_start_model_on(store, base):
+    phase = RLSettings(domains={Domain.MATHS: 1.0}, steps=0)
+    trained = rl(
+        settings=phase, name="rl/two", start=base, graded=UNREAD, store=store, execution=EXECUTION
+    )
+
+    assert base == trained.model
+    assert "settings.steps is 0: the start model is passed on" == skipped_because(
+        store, trained.report
+    )
+    assert phase == fit_phase(phase, [], "rl_two")
+
+
+def test_a_skipped_stage_has_no_curves_in_the_report(tmp_path):
+    folders = {name: tmp_path / name for name in ("sft/reasoning", "sft/commerce", "rl/one")}
+    for folder in folders.values():
+        folder.mkdir(parents=True)
+    (folders["sft/commerce"] / SKIPPED_FILE).touch()
+
+    assert ["sft/reasoning"] == list(_under("sft/", folders))
+
+
+@pytest.mark.parametrize(
+    ("parents", "message"),
+    [
+        ({"judge": "folder"}, "parents names 'judge' with 'folder'"),
+        ({"commerce": ""}, "an existing model for reasoning or commerce"),
+    ],
+)
+def test_a_parent_that_nothing_merges_is_refused(parents, message):
+    with pytest.raises(ValidationError) as refused:
+        PipelineSettings.model_validate({"sft": {"parents": parents}})
+
+    assert message in explain(refused.value, PipelineSettings)
+
+
+def test_an_existing_parent_that_is_missing_is_refused_before_anything_runs():
+    settings = PipelineSettings.model_validate({"sft": {"parents": {"commerce": "/no/model"}}})
+
+    with pytest.raises(SettingsError, match=r"^sft\.parents\.commerce: /no/model is not a folder"):
+        options.require_models(settings)
+
+
+def test_a_router_setting_of_a_skipped_phase_does_not_refuse_a_dense_base(tiny_dense):
+    settings = PipelineSettings.model_validate(
+        {"base_model": str(tiny_dense), "rl_one": {"steps": 0}, "rl_two": {"steps": 0}}
+    )
+
+    options.require_router(settings)
+
+
+def test_retraining_without_steps_is_refused():
+    with pytest.raises(ValidationError) as refused:
+        RetrainSettings.model_validate({"rl": {"steps": 0}})
+
+    assert "rl.steps is 0" in explain(refused.value, RetrainSettings)
+
+
+def test_compass_thinker_starts_rl_from_its_base():
+    assert 0 == presets.COMPASS_THINKER.sft.epochs
+    assert not presets.COMPASS_THINKER.sft.parents
