@@ -98,8 +98,8 @@ class ZeroVarianceSettings(Settings):
         default=1.0,
         gt=0.0,
         le=1.0,
-        description="skip a prompt whose record predicts a zero-variance group "
-        "with this probability; 1 = never",
+        description="skip a prompt if its record and its family's predict a zero-variance group "
+        "with more than this probability; 1 = never",
     )
     curriculum: tuple[tuple[float, float], ...] = Field(
         default=(),

@@ -15,9 +15,7 @@ from data_schemas.settings import PipelineSettings, RLSettings
 from tasks.errors import SettingsError
 
 SKIP_ABOVE = 0.4
-"""A prompt graded 0 of 4 exceeds it (probability 0.43). At 0.6 a prompt is skipped only after a
-zero-variance group of eight (0.69), so none is skipped in the first pass over the problems. See
-the scan in the README."""
+"""Skips a quarter of the prompts for three fifths of the zero-variance groups: see the README."""
 MAX_ABSTAINED = 0.25
 """Above the default: a phase that stops early would be missing from the table."""
 MAX_STEPS = 100_000

@@ -1,8 +1,12 @@
 """Advantages of zero-variance groups (RL-ZVP), and the rate of such groups.
 
-Source: RL-ZVP (arXiv 2509.21880); CompassMax A.4.
+Source: RL-ZVP (arXiv 2509.21880); CompassMax A.4. The paper skips prompts of certain outcome and
+gives no predictor: the prediction from records is ours [I].
 Letters: N sequences, T tokens.
 """
+
+import math
+from collections.abc import Sequence
 
 import torch
 
@@ -10,6 +14,39 @@ import torch
 def zero_variance_probability(pass_rate: float, group_size: int) -> float:
     """Probability that independent pass/fail samples have zero variance: p^N + (1-p)^N."""
     return pass_rate**group_size + (1.0 - pass_rate) ** group_size
+
+
+def zero_variance_expectation(solved: float, failed: float, group_size: int) -> float:
+    """Probability of zero variance if the pass rate is Beta(solved, failed) (beta-binomial).
+
+    It is above `zero_variance_probability` of the mean, because the rate itself is uncertain.
+
+    Args:
+        solved: responses that solved the prompt, those of the prior included; above 0.
+        failed: likewise.
+        group_size: N.
+    """
+    total = solved + failed
+    return sum(
+        math.prod((side + count) / (total + count) for count in range(group_size))
+        for side in (solved, failed)
+    )
+
+
+def shrunken_rate(counts: Sequence[tuple[float, float]], weight: float) -> float:
+    """Estimate the pass rate of the innermost of nested groups of prompts.
+
+    Every group's rate is drawn towards that of the group around it, the outermost one's to 1/2, by
+    the weight of `weight` responses. Without counts it is 1/2.
+
+    Args:
+        counts: responses that solved their prompt and responses with a verdict, outermost first.
+        weight: responses; above 0.
+    """
+    rate = 0.5
+    for solved, scored in counts:
+        rate = (solved + weight * rate) / (scored + weight)
+    return rate
 
 
 def rl_zvp_advantages(

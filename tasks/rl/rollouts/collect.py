@@ -8,6 +8,7 @@ curriculum, the prompts' records, and unfinished responses. All of it is plain d
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 from transformers import PreTrainedTokenizerBase
 
@@ -33,6 +34,7 @@ from tasks.rl.rollouts.curriculum import CurriculumPosition, after_step, in_band
 from tasks.rl.rollouts.draw import PromptStream
 from tasks.rl.rollouts.group_outcomes import CollectedGroup, check_abstentions, decide_outcome, fill
 from tasks.rl.rollouts.history import MAX_SKIPS, History
+from tasks.rl.rollouts.neighbours import Neighbours
 from tasks.rl.rollouts.schedule import Forecast, forecast, order_requests, schedule_metrics
 from tasks.rl.rollouts.segments import OpenGroup, requests_of, update_group
 from tasks.rl.rollouts.shaping import penalties
@@ -55,6 +57,7 @@ class Collector:
         self._engine = engine
         self._tokenizer = tokenizer
         self._scorer = scorer
+        self._problems = problems
         self._stream = PromptStream(problems, settings.domains, settings.seed, position)
         self._history = History(start.records) if start else History.graded(problems)
         self._stage = start.stage if start else CurriculumPosition()
@@ -100,7 +103,8 @@ class Collector:
         return replace(whole, groups=fill(whole.groups, places), metrics=metrics)
 
     def _draw(self, step: int, number: int, count: int) -> tuple[list[OpenGroup], list[Skipped]]:
-        drawn = self._stream.take(count, self._reason_to_pass)
+        neighbours = Neighbours(self._problems, self._history)
+        drawn = self._stream.take(count, partial(self._reason_to_pass, neighbours))
         known = self._history.predicted_tokens([problem for problem, _ in drawn.passed_over])
         size = self._settings.group_size
         skipped = []
@@ -115,15 +119,15 @@ class Collector:
         ]
         return fresh, skipped
 
-    def _reason_to_pass(self, problem: Problem) -> str:
+    def _reason_to_pass(self, neighbours: Neighbours, problem: Problem) -> str:
         """Elimination stage 1: skip a prompt before anything is generated."""
         chosen = self._settings.zero_variance
         if not in_band(problem, chosen.curriculum, self._stage):
             return GroupOutcome.SKIPPED_BAND
-        flat = self._history.zero_variance_probability(problem.id, self._settings.group_size)
-        if flat > chosen.skip_above and self._history.of(problem.id).skips < MAX_SKIPS:
-            return GroupOutcome.SKIPPED_ZERO_VARIANCE
-        return ""
+        if chosen.skip_above == 1.0 or self._history.of(problem.id).skips >= MAX_SKIPS:
+            return ""
+        flat = neighbours.zero_variance_probability(problem, self._settings.group_size)
+        return GroupOutcome.SKIPPED_ZERO_VARIANCE if flat > chosen.skip_above else ""
 
     def _round(self, step: int, groups: Sequence[OpenGroup]) -> Collected:
         """Roll out and score one draw."""

@@ -1,9 +1,9 @@
 """Records of prompts from earlier rollouts: pass rate and response lengths.
 
 Every group with verdicts updates the record; older groups decay, because the policy changes.
-Grading gives the first record. It predicts the probability that the next group has zero variance
-(stage 1 of zero-variance elimination, CompassMax A.4) and the response lengths (length-aware
-scheduling, A.9).
+Grading gives the first record. It predicts the response lengths (length-aware scheduling,
+CompassMax A.9) and, with the records of similar prompts (neighbours.py), whether the next group has
+zero variance.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,7 +12,6 @@ from pydantic import BaseModel, ConfigDict
 
 from data_schemas.graded import GradedProblem
 from data_schemas.prompts import Domain, Problem
-from tasks.algorithms.zero_variance import zero_variance_probability
 
 FADING = 0.5
 """Decay of an older record when a new group arrives."""
@@ -78,18 +77,6 @@ class History:
         """Count one more draw that was not rolled out."""
         old = self.of(problem_id)
         self._records[problem_id] = old.model_copy(update={"skips": old.skips + 1})
-
-    def pass_rate(self, problem_id: str) -> float | None:
-        """Pass rate smoothed by one pseudo-response at 0.5; None without a record."""
-        record = self.of(problem_id)
-        if record.scored == 0.0:
-            return None
-        return (record.solved + 0.5) / (record.scored + 1.0)
-
-    def zero_variance_probability(self, problem_id: str, group_size: int) -> float:
-        """Probability that the next group has zero reward variance; 0 without a record."""
-        rate = self.pass_rate(problem_id)
-        return 0.0 if rate is None else zero_variance_probability(rate, group_size)
 
     def predicted_tokens(self, problems: Sequence[Problem]) -> list[float | None]:
         """Expected mean length of a response, from the prompt's own record, else from its domain's.

@@ -95,8 +95,10 @@ def test_a_collector_goes_on_from_its_state(collector):
 def test_a_prompt_of_certain_zero_variance_is_not_rolled_out(collector, problems):
     rates = [1.0] * 6 + [0.5] * 6
     picky = ZeroVarianceSettings(skip_above=0.6, refill_rounds=0)
+    hard = [problem.model_copy(update={"level": 1}) for problem in problems[6:]]
+    rows = graded([*problems[:6], *hard], rates)
 
-    found = collector(rows=graded(problems, rates), zero_variance=picky).collect(1)
+    found = collector(rows=rows, zero_variance=picky).collect(1)
 
     easy = {problem.id for problem in problems[:6]}
     assert {GroupOutcome.SKIPPED_ZERO_VARIANCE} == {entry.outcome for entry in found.skipped}

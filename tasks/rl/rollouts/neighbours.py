@@ -1,0 +1,74 @@
+"""Predict zero-variance groups from a prompt's record and from those of similar prompts.
+
+A prompt's own record is short, and old by the time the prompt is drawn again. Prompts of the same
+family (domain, source, verifier, level) were rolled out since: their pass rates tell how the policy
+does on such prompts now, also where the prompt itself has no record.
+"""
+
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+from functools import cached_property
+
+from data_schemas.prompts import Domain, Problem
+from tasks.algorithms.zero_variance import shrunken_rate, zero_variance_expectation
+from tasks.rl.rollouts.history import History
+
+FAMILY_WEIGHT = 4.0
+"""Responses by which a family's pass rate is drawn towards that of its domain."""
+NEIGHBOUR_WEIGHT = 8.0
+"""Responses that the family counts for next to a prompt's own record [I]. Of 4, 6 and 8 it skips
+the fewest prompts for the groups that it avoids (tasks/ablation/README.md)."""
+Family = tuple[Domain, str, str, int]
+
+
+def family_of(problem: Problem) -> Family:
+    """Return what similar prompts have in common."""
+    return problem.domain, problem.source, problem.verifier, problem.level
+
+
+class Neighbours:
+    """Pass rates by family and domain at the beginning of a draw."""
+
+    def __init__(self, problems: Sequence[Problem], history: History) -> None:
+        self._problems = problems
+        self._history = history
+
+    @cached_property
+    def _totals(self) -> dict[Family | Domain, tuple[float, float]]:
+        """Responses that solved their prompt and responses with a verdict, by group of prompts."""
+        members: dict[Family | Domain, list[str]] = defaultdict(list)
+        for problem in self._problems:
+            members[problem.domain].append(problem.id)
+            members[family_of(problem)].append(problem.id)
+        # Exactly rounded sums do not depend on the order, so a resumed phase decides the same.
+        of = self._history.of
+        return {
+            group: (
+                math.fsum(of(name).solved for name in names),
+                math.fsum(of(name).scored for name in names),
+            )
+            for group, names in members.items()
+        }
+
+    def zero_variance_probability(self, problem: Problem, group_size: int) -> float:
+        """Probability that the prompt's next group has zero reward variance.
+
+        0 if neither the prompt nor another one of its domain has a record.
+        """
+        if self._totals[problem.domain][1] == 0.0:
+            return 0.0
+        own = self._history.of(problem.id)
+        others = [
+            (max(0.0, solved - own.solved), max(0.0, scored - own.scored))
+            for solved, scored in (
+                self._totals[problem.domain],
+                self._totals[family_of(problem)],
+            )
+        ]
+        rate = shrunken_rate(others, FAMILY_WEIGHT)
+        return zero_variance_expectation(
+            NEIGHBOUR_WEIGHT * rate + own.solved,
+            NEIGHBOUR_WEIGHT * (1.0 - rate) + own.scored - own.solved,
+            group_size,
+        )

@@ -1,0 +1,74 @@
+import pytest
+
+from data_schemas.prompts import Domain
+from tasks.rl.rollouts.history import History
+from tasks.rl.rollouts.neighbours import NEIGHBOUR_WEIGHT, Neighbours
+
+
+def remembered(problems, groups):
+    """Records of groups by the index of their problem: responses that solved it, of eight."""
+    history = History({})
+    for place, solved in groups.items():
+        history.remember(problems[place].id, solved=solved, scored=8, lengths=[10])
+    return history
+
+
+def predictor(problems, groups):
+    return Neighbours(problems, remembered(problems, groups))
+
+
+def test_nothing_is_predicted_where_the_domain_has_no_record(problems):
+    assert 0.0 == predictor(problems, {}).zero_variance_probability(problems[0], 8)
+
+
+def test_a_prompt_without_a_record_is_expected_to_be_like_its_family(problems):
+    chances = [
+        predictor(problems, dict.fromkeys(range(1, 12), solved)).zero_variance_probability(
+            problems[0], 8
+        )
+        for solved in (0, 4, 8)
+    ]
+
+    assert chances[0] == pytest.approx(chances[2])
+    assert chances[0] > 0.6
+    assert chances[1] < 0.2
+
+
+def test_a_family_is_not_predicted_from_another_one_of_its_domain(problems):
+    hard = [problem.model_copy(update={"level": 2}) for problem in problems[:6]]
+    rows = [*hard, *problems[6:]]
+    found = predictor(rows, dict.fromkeys(range(1, 6), 0) | dict.fromkeys(range(7, 12), 4))
+
+    assert found.zero_variance_probability(rows[0], 8) > 0.5
+    assert found.zero_variance_probability(rows[6], 8) < 0.1
+
+
+def test_the_own_record_counts_next_to_that_of_the_family(problems):
+    same = dict.fromkeys(range(1, 12), 4)
+    chances = [
+        predictor(problems, same | {0: solved}).zero_variance_probability(problems[0], 8)
+        for solved in (4, 8)
+    ]
+
+    assert chances[0] < chances[1]
+    # Half of 8 responses of its neighbours and all of 8 of its own: Beta(4 + 8, 4).
+    assert NEIGHBOUR_WEIGHT == 8.0
+    assert 0.154 == pytest.approx(chances[1], abs=1e-3)
+
+
+def test_the_order_of_the_problems_changes_no_bit(problems):
+    history = remembered(problems, {0: 3, 1: 5, 2: 1, 3: 7})
+    forwards = Neighbours(problems, history)
+    restored = History(dict(reversed(history.records().items())))
+    backwards = Neighbours(problems[::-1], restored)
+
+    assert [forwards.zero_variance_probability(problem, 8) for problem in problems] == [
+        backwards.zero_variance_probability(problem, 8) for problem in problems
+    ]
+
+
+def test_another_domain_says_nothing(problems):
+    other = problems[0].model_copy(update={"id": "other", "domain": Domain.CODE})
+    found = predictor([*problems, other], dict.fromkeys(range(12), 8))
+
+    assert 0.0 == found.zero_variance_probability(other, 8)
