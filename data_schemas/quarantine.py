@@ -28,7 +28,7 @@ class Quarantined(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    stage: str = Field(description="'read', 'quality', 'dedup', 'contamination', 'grade'")
+    stage: str = Field(description="'read', 'withdrawal', 'quality', 'dedup' ...")
     outcome: Outcome
     kind: ItemKind
     source: str = Field(description="adapter that read the row")

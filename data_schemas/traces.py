@@ -97,3 +97,37 @@ class ModelTrace(BaseModel):
     table: str = Field(description="all of them as CSV; '' if the store cannot be written")
     made_of: tuple[Made, ...]
     made_from: tuple[Made, ...]
+
+
+class Retraining(BaseModel):
+    """How to train a release anew without the withdrawn rows."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    release: str = Field(description="name of the registered model")
+    settings: str = Field(description="file for `post_training --settings`; '' = see `reason`")
+    reason: str = Field(default="", description="why there is no such file")
+
+
+class Forgotten(BaseModel):
+    """What has to go because of rows that are withdrawn."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    named: int = Field(description="rows that were named")
+    unknown: tuple[str, ...] = Field(description="of these, those that this store never read")
+    duplicates: tuple[str, ...] = Field(
+        description="other rows that say the same; one of each kind is kept, so all are withdrawn"
+    )
+    similar: tuple[str, ...] = Field(
+        description="near duplicates, which are not withdrawn: people decide"
+    )
+    exclusions: str = Field(description="file with the exclusion list")
+    rows: int = Field(description="on the list, with those of earlier lists")
+    trace: RowTrace
+    retrainings: tuple[Retraining, ...] = Field(description="of every affected released name")
+
+    @property
+    def releases(self) -> tuple[Made, ...]:
+        """Return the releases that must go."""
+        return tuple(made for made in self.trace.checkpoints if made.release)

@@ -161,6 +161,8 @@ OTHERS = [
     ("ledger", [], "there is no MLflow store"),
     ("audit", [], "there is no MLflow store"),
     ("lineage trace", [], "holds no statements. Correct it."),
+    ("lineage forget", [], "--rows is missing"),
+    ("lineage forget", ["--rows", "/nowhere"], "--rows /nowhere is no file"),
     ("lineage trace", ["--row", "a", "--file", "b"], "give one of --row, --file"),
     ("lineage trace", ["--format", "yaml"], "--format 'yaml' is neither text nor json"),
     ("lineage trace", ["--show", "-1"], "--show is -1"),

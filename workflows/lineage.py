@@ -1,10 +1,12 @@
-"""Which rows made a model, what a row touched.
+"""Which rows made a model, what a row touched, and what has to go if it is withdrawn.
 
 pyflyte run workflows/lineage.py trace --model models:/eachprompt-tiny@released
+pyflyte run workflows/lineage.py forget --rows withdrawn.txt
 """
 
 from data_schemas.group import Whole
 from tasks.platform.entry_point import entry_point
+from tasks.tracing.task import forget as withdraw
 from tasks.tracing.task import trace as follow
 
 
@@ -49,3 +51,23 @@ def trace(
         show=show,
         format=format,
     )
+
+
+@entry_point
+def forget(rows: str, store: str = "runs", show: Whole = 10, format: str = "text") -> str:
+    """Print which releases must go because rows are withdrawn, and how to train without them.
+
+    Writes the exclusion list and, for every release, the settings of a training on all its other
+    rows. The nights of retraining that follow such a release leave the rows out as well.
+
+    Args:
+        rows: file that names one row per line: by sha256, as it stands in its file, or by a part of
+            its prompt or response.
+        store: folder or s3:// prefix the artifacts lie in.
+        show: rows to print.
+        format: of what is printed: 'text', or 'json' for the answer as one line.
+
+    Returns:
+        The exclusion list.
+    """
+    return withdraw(rows=rows, store=store, show=show, format=format)

@@ -8,7 +8,7 @@ equals the number kept plus the number dropped plus the number quarantined.
 import json
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from pathlib import Path
 
 from data_schemas.arrow import read_table, write_columns, write_table
@@ -25,8 +25,10 @@ from tasks.curation.items import Item
 from tasks.curation.quality import cleanse
 from tasks.curation.sources import read_file
 from tasks.curation.split import hold_out
+from tasks.curation.withdrawal import REASON, withdraw, withdrawn_rows
 from tasks.engines.chat import load_tokenizer
 from tasks.errors import DataError
+from tasks.interchange.withdrawn import ADAPTER as WITHDRAWN
 from tasks.platform.progress import progress
 from tasks.rewards.table import VERIFIERS
 from tasks.store.files import write_bytes
@@ -41,6 +43,7 @@ _ADVICE = {
     "duplicate": "The source repeats itself; add more of its rows.",
     "near_duplicate": "Raise curation.near_duplicate_jaccard.",
     "contaminated": "Lower curation.held_out_per_suite or raise curation.contamination_ngram.",
+    REASON: "The exclusion list leaves nothing; add other rows.",
     "not_json": "Is the file JSON lines, and the adapter the right one?",
 }
 
@@ -69,26 +72,26 @@ def curate(
         base_model: its tokenizer measures lengths.
         out: empty folder.
         held_out_from: an earlier curated folder whose held-out suites are reused; no new
-            problem is held out then.
+            problem is held out then. What it left out as withdrawn is left out here too.
 
     Raises:
         TamperError: a raw file changed since it was ingested.
         DataError: no problem is left, or none could be held out; not with `held_out_from`.
     """
-    listed = check_raw_files(raw)
+    files = check_raw_files(raw)
+    listed = [file for file in files if file.adapter != WITHDRAWN]
     tokenizer = load_tokenizer(base_model)
     items, refused, rows = _read(raw, listed, out)
     read = Counter(item.record.source for item in items) + Counter(r.source for r in refused)
 
+    gone = withdrawn_rows(raw, files, held_out_from, out)
+    items, found = withdraw(items, gone)
+    refused += found
     items, found = cleanse(items, tokenizer, settings, VERIFIERS)
     refused += found
     items, found = deduplicate(items, settings.near_duplicate_jaccard)
     refused += found
-    if held_out_from is None:
-        held_out, items = hold_out(items, settings.held_out_per_suite, settings.seed)
-        suites = held_out
-    else:
-        held_out, suites = [], as_items(read_table(held_out_from / HELD_OUT, Problem))
+    held_out, suites, items = _hold_out(settings, items, held_out_from, gone)
     items, found = decontaminate(items, suites, settings.contamination_ngram)
     refused += found
 
@@ -167,6 +170,20 @@ def _facets(items: Sequence[Item]) -> Iterator[Facet]:
         for name, value in item.facets.items():
             if value and isinstance(item.record, Problem):
                 yield Facet(problem=item.record.id, name=name, value=value)
+
+
+def _hold_out(
+    settings: CurationSettings,
+    items: Sequence[Item],
+    held_out_from: Path | None,
+    withdrawn: Set[str],
+) -> tuple[list[Item], list[Item], list[Item]]:
+    """Return the newly held-out items, those of all suites, and the other items."""
+    if held_out_from is None:
+        held_out, others = hold_out(items, settings.held_out_per_suite, settings.seed)
+        return held_out, held_out, others
+    suites, _ = withdraw(as_items(read_table(held_out_from / HELD_OUT, Problem)), withdrawn)
+    return [], suites, list(items)
 
 
 def _count_source(

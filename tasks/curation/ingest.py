@@ -7,7 +7,7 @@ downstream cache key.
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -20,10 +20,12 @@ from tasks.curation.rows import SUFFIXES, check_readable
 from tasks.curation.sources import ADAPTERS, EVERY_FILE
 from tasks.errors import DataError, SettingsError, TamperError
 from tasks.interchange.mapping_file import mapping_of, shipped_mappings
+from tasks.interchange.withdrawn import ADAPTER as WITHDRAWN
+from tasks.interchange.withdrawn import read_list
 from tasks.platform.progress import progress
 from tasks.rewards.table import VERIFIERS
 from tasks.store.copies import copy_files
-from tasks.store.files import canonical_json, sha256_file, write_bytes
+from tasks.store.files import canonical_json, copy_file, sha256_file, write_bytes
 from tasks.store.interface import store_at
 
 RAW_FILES = "raw_files.json"
@@ -48,7 +50,7 @@ def ingest(sources: Sequence[Source], seed: int, out: Path) -> dict[str, float |
     Args:
         sources: in order of precedence: of two duplicate rows, that of the earlier source is kept.
         seed: of the sample world.
-        out: empty folder; receives raw_files.json and the generated files.
+        out: empty folder; receives raw_files.json, generated files and exclusion lists.
 
     Raises:
         SettingsError: a source has an unknown adapter or no readable file; raised before hashing.
@@ -61,6 +63,7 @@ def ingest(sources: Sequence[Source], seed: int, out: Path) -> dict[str, float |
         for position, files in enumerate(outside)
         for file in (_list_generated(position, sources[position], out) if files is None else files)
     ]
+    found = [_keep(file, out) if file.adapter == WITHDRAWN else file for file in found]
     entries = [
         RawFile(
             adapter=file.adapter,
@@ -130,6 +133,8 @@ def check_raw_files(raw: Path) -> list[RawFile]:
 def _find(position: int, source: Source, out: Path) -> list[_FoundFile] | None:
     """Return the files of a source; None if it is generated."""
     field = f"curation.sources[{position}]"
+    if source.adapter == WITHDRAWN:
+        return [_find_exclusions(position, source, field, out)]
     mapping = None if source.adapter in ADAPTERS else mapping_of(source.adapter)
     if mapping is not None:
         _check_mapping(mapping, f"{field}.adapter")
@@ -188,13 +193,36 @@ def _uri(file: Path, out: Path) -> str:
     return str(file.relative_to(out) if file.is_relative_to(out) else file)
 
 
+def _find_exclusions(position: int, source: Source, field: str, out: Path) -> _FoundFile:
+    """Return an exclusion list, whose every row is read, whatever the limit."""
+    path = _locate(field, source, out)
+    if not path.is_file():
+        raise SettingsError(
+            f"{field}.path: {path} is no file; an exclusion list is what "
+            "'pyflyte run workflows/lineage.py forget' writes"
+        )
+    try:
+        read_list(path)
+    except DataError as error:
+        raise SettingsError(f"{field}.path: {error}") from error
+    return _FoundFile(position, WITHDRAWN, 0, path, f"{WITHDRAWN}/{position}.jsonl")
+
+
+def _keep(file: _FoundFile, out: Path) -> _FoundFile:
+    """Copy an exclusion list: what was left out must be known as long as the set is."""
+    if file.path.is_relative_to(out):  # as it came from S3
+        return replace(file, uri=str(file.path.relative_to(out)))
+    copy_file(file.path, out / file.uri)
+    return replace(file, path=out / file.uri)
+
+
 def _check_mapping(mapping: ColumnMapping, where: str) -> None:
     """Refuse a mapping that could be mistaken for an adapter, or whose problems nobody verifies.
 
     Raises:
         SettingsError: names the key.
     """
-    if mapping.name in ADAPTERS:
+    if mapping.name in {*ADAPTERS, WITHDRAWN}:
         raise SettingsError(f"{where}: mapping name {mapping.name!r} is that of an adapter")
     if mapping.verifier and mapping.verifier not in VERIFIERS:
         raise SettingsError(
@@ -204,7 +232,7 @@ def _check_mapping(mapping: ColumnMapping, where: str) -> None:
 
 
 def _known() -> str:
-    return ", ".join(sorted([*ADAPTERS, *shipped_mappings()]))
+    return ", ".join(sorted([*ADAPTERS, *shipped_mappings(), WITHDRAWN]))
 
 
 def _list_generated(position: int, source: Source, out: Path) -> list[_FoundFile]:

@@ -47,7 +47,7 @@ def by_row(index: Index, store: str, text: str) -> Asked:
     Raises:
         SettingsError: nothing that was curated matches.
     """
-    if SHORTEST_PREFIX <= len(text) <= _SHA256 and _HEX.issuperset(text):
+    if len(text) >= SHORTEST_PREFIX and is_digest(text.ljust(_SHA256, "0")):
         digest = pc.field("source_row")
         found = _rows_where(index, (digest >= text) & (digest <= text + "f" * _SHA256))
         if len(found) > 1:
@@ -60,6 +60,11 @@ def by_row(index: Index, store: str, text: str) -> Asked:
             "raw file as it is, or a part of a prompt or response."
         )
     return _of_rows(index, f"row {text[:60]!r}" if len(found) > 1 else f"row {found[0]}", found)
+
+
+def is_digest(text: str) -> bool:
+    """True for a sha256 in hexadecimal."""
+    return len(text) == _SHA256 and _HEX.issuperset(text)
 
 
 def find_text(index: Index, store: str, text: str) -> pa.Array:

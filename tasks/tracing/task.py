@@ -4,6 +4,7 @@ import io
 import logging
 import os
 from collections.abc import Callable
+from pathlib import Path
 
 import pyarrow as pa
 from pyarrow import csv
@@ -17,9 +18,11 @@ from tasks.platform.shell import shell
 from tasks.store import location
 from tasks.store.interface import store_at
 from tasks.tracing import find
+from tasks.tracing.forget import forget as withdraw
+from tasks.tracing.forget import read_rows
 from tasks.tracing.index import Index, open_index
 from tasks.tracing.influence import trace_model, trace_rows
-from tasks.tracing.text import model_text, row_text
+from tasks.tracing.text import forget_text, model_text, row_text
 
 logger = logging.getLogger(__name__)
 
@@ -81,6 +84,33 @@ def trace(
     return ""
 
 
+@shell("forget")
+def forget(rows: str, store: str, show: int, format: str) -> str:
+    """Print which releases must go because of withdrawn rows, and write the exclusion list.
+
+    Args:
+        rows: file that names one row per line, by digest or text.
+        store: folder or s3:// prefix that holds the artifacts.
+        show: rows to print.
+        format: 'text', or 'json' for the answer as one line.
+
+    Returns:
+        The exclusion list.
+
+    Raises:
+        SettingsError: a line of the file means no row.
+    """
+    check_format(format)
+    uri = location.absolute_store(store)
+    file = store_at(location.existing_file(rows, "--rows")).local_path
+    if file is None:
+        raise SettingsError(f"--rows {rows} is remote. Copy it to this machine.")
+    index = open_store_index(uri)
+    found = withdraw(index, uri, _place(uri), read_rows(index, uri, file), show)
+    say(found, forget_text(found, uri), format)
+    return found.exclusions
+
+
 def check_format(format: str) -> None:
     """Check the format of what is printed.
 
@@ -93,8 +123,7 @@ def check_format(format: str) -> None:
 
 def open_store_index(store: str) -> Index:
     """Open the index of a store."""
-    # The index of a remote store lies where its objects are cached.
-    return open_index(store, workplace(StoreRef(uri=store, id="index", tracking_uri="")))
+    return open_index(store, _place(store))
 
 
 def find_statements(index: Index, store: str, model: str) -> list[str]:
@@ -124,6 +153,11 @@ def write_rows(store: str, name: str, table: pa.Table) -> str:
         logger.warning("the rows are not kept, %s cannot be written: %s", where, error)
         return ""
     return where
+
+
+def _place(store: str) -> Path:
+    """Return the local folder of a store, or that where objects of a remote one are cached."""
+    return workplace(StoreRef(uri=store, id="index", tracking_uri=""))
 
 
 def _trace_model(index: Index, store: str, model: str, show: int, format: str) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from rich.console import Group, RenderableType
 from rich.table import Table
 
-from data_schemas.traces import Made, ModelTrace, RowTrace, TrainedRow, UsedIn
+from data_schemas.traces import Forgotten, Made, ModelTrace, RowTrace, TrainedRow, UsedIn
 
 _SHORT = 12
 """Characters of a digest that are printed."""
@@ -44,6 +44,37 @@ def model_text(trace: ModelTrace) -> RenderableType:
         parts.append(made_table("Made from it", trace.made_from))
     if trace.table:
         parts.append(f"\nall rows  {trace.table}")
+    return Group(*parts)
+
+
+def forget_text(found: Forgotten, store: str) -> RenderableType:
+    """Print what has to go, and the commands of the retraining."""
+    parts: list[RenderableType] = [
+        f"{found.named:,} rows named, {len(found.unknown):,} of them never read by this store; "
+        f"{len(found.duplicates):,} duplicates of them are withdrawn too",
+        *([uses_table(found.trace.uses)] if found.trace.uses else ["Used in no training."]),
+    ]
+    if found.releases:
+        parts.append(made_table("Releases that must go", found.releases))
+        others = [made for made in found.trace.checkpoints if not made.release]
+        parts.append(made_table("Checkpoints that must go", others))
+    else:
+        parts.append("No release has to go.")
+    if found.trace.evaluations:
+        count = len(found.trace.evaluations)
+        parts.append(f"\n{count:,} evaluations were measured with them; these numbers change.")
+    if found.similar:
+        rows = ((row,) for row in found.similar)
+        parts.append(_table("Near duplicates, NOT withdrawn; add those you want", ("row",), rows))
+    parts.append(f"\nexclusion list  {found.exclusions} ({found.rows:,} rows)")
+    for one in found.retrainings:
+        command = "pyflyte run workflows/post_training.py post_training"
+        parts.append(
+            f"{one.release} without them:\n  {command} --settings {one.settings} --store {store}"
+            if one.settings
+            else f"{one.release}: no settings, {one.reason}. Add the list to the sources of what "
+            f"made it: withdrawn={found.exclusions}"
+        )
     return Group(*parts)
 
 
