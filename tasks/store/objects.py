@@ -81,6 +81,9 @@ def _fetch(uri: str, digest: str, folder: Path) -> bool:
     folder.parent.mkdir(parents=True, exist_ok=True)
     with _origin(folder).open("ab") as origin:
         fcntl.flock(origin, fcntl.LOCK_EX)  # the other processes of this machine wait
+        if origin.tell() == 0:  # written once, also for an object that was made here
+            origin.write(canonical_json({"uri": uri, "digest": digest}))
+            origin.flush()
         if folder.exists():
             return False
         place = store_at(uri)
@@ -95,8 +98,6 @@ def _fetch(uri: str, digest: str, folder: Path) -> bool:
                 if (found := sha256_file(target)) != recorded:
                     raise TamperError(f"{uri}/{name}: sha256 is {found}, recorded {recorded}")
             write_bytes(staged / MANIFEST, manifest)
-            origin.truncate(0)
-            origin.write(canonical_json({"uri": uri, "digest": digest}))
         return True
 
 

@@ -56,9 +56,10 @@ def test_a_second_use_of_an_object_in_s3_comes_from_the_cache(bucket, made, tmp_
     assert (localise(uri, made.digest, tmp_path / "cache") / "b.bin").exists()
 
 
-def test_every_machine_of_a_stage_fetches_an_object_once(bucket, made, tmp_path):
+@pytest.mark.parametrize("cache", ["node0", "here"], ids=["downloaded", "made here"])
+def test_every_machine_of_a_stage_fetches_an_object_once(bucket, made, tmp_path, cache):
     uri = publish(Path(made.uri), made.digest, "s3://bucket/store")
-    controllers = localise(uri, made.digest, tmp_path / "node0")
+    controllers = localise(uri, made.digest, tmp_path / cache)
     find = on_every_machine(controllers)
 
     # Another machine has the same path on a disk of its own.
