@@ -53,7 +53,7 @@ REAL := {"curation": {"max_prompt_tokens": 448, "max_response_tokens": 192, "sou
 	$(call source,mbpp,mbpp/train_1-10_511-974.jsonl,0), \
 	$(call source,bfcl,bfcl_v4/simple_python.jsonl,0), \
 	$(call source,ifeval,ifeval/input_data.jsonl,0)]}, \
-	"grading": {"samples": 2, "max_problems": 240}, \
+	"grading": {"samples": 2, "max_problems": 240}, "release": {"name": "eachprompt-real"}, \
 	"rl_one": {"steps": 6, "prompts_per_step": 12, "domains": {"maths": 1, "code": 1, "instruction": 1}}, \
 	"rl_two": {"steps": 6, "prompts_per_step": 12, "domains": {"choice": 1, "extraction": 1, "tool_use": 1}}}
 

@@ -95,6 +95,7 @@ def test_one_seed_reaches_every_stage_that_draws():
     assert seeds == dict.fromkeys(
         ["curation", "sft", "grading", "rl_one", "rl_two", "evaluation"], 7
     )
+    assert "eachprompt-tiny-seed-7" == seeded.release.name
 
 
 def test_a_local_store_keeps_mlflow_beside_the_artifacts(tmp_path):

@@ -6,8 +6,7 @@ from pathlib import Path
 from data_schemas.arrow import read_table
 from data_schemas.samples import SampleResult
 from data_schemas.settings import EvaluationSettings
-from tasks.evaluation.comparison import compare
-from tasks.evaluation.runner import SAMPLES_FILE
+from tasks.interchange.comparison import SAMPLES_FILE, compare
 from tasks.interchange.progression import read_evaluation, write_progression
 
 

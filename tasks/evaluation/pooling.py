@@ -6,7 +6,8 @@ from pathlib import Path
 from data_schemas.arrow import read_table, write_table
 from data_schemas.samples import SampleResult
 from data_schemas.settings import EvaluationSettings
-from tasks.evaluation.runner import REPORT_FILE, SAMPLES_FILE, summarise
+from tasks.evaluation.runner import REPORT_FILE, summarise
+from tasks.interchange.comparison import SAMPLES_FILE
 from tasks.interchange.progression import read_evaluation
 from tasks.store.files import canonical_json, write_bytes
 

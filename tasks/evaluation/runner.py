@@ -22,14 +22,14 @@ from data_schemas.settings import EvaluationSettings
 from tasks.engines.chat import render_prompts
 from tasks.engines.protocols import Request, RolloutEngine, Sampling
 from tasks.errors import DataError, EngineError, JudgeError
-from tasks.evaluation.suites import suite_scores
+from tasks.interchange.comparison import SAMPLES_FILE
+from tasks.interchange.suites import suite_scores
 from tasks.platform.progress import progress
 from tasks.rewards.protocol import Scorer
 from tasks.store.files import write_bytes
 
 logger = logging.getLogger(__name__)
 
-SAMPLES_FILE = "samples.parquet"
 REPORT_FILE = "report.json"
 
 

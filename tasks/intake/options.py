@@ -119,10 +119,15 @@ def _require_positions(settings: PipelineSettings, base: Path) -> None:
 
 
 def with_seed(settings: PipelineSettings, seed: int) -> PipelineSettings:
-    """Set the seed of every stage that has one."""
-    seeded = {
+    """Set the seed of every stage that has one, and name the model after it.
+
+    Every seed holds out other problems, so its model can replace that of no other seed.
+    """
+    seeded: dict[str, BaseModel] = {
         name: stage.model_copy(update={"seed": seed})
         for name, stage in settings
         if isinstance(stage, BaseModel) and "seed" in type(stage).model_fields
     }
-    return settings.model_copy(update=seeded)
+    named = {"name": f"{settings.release.name[:180]}-seed-{seed}"}
+    release = settings.release.model_copy(update=named)
+    return settings.model_copy(update={**seeded, "release": release})

@@ -46,6 +46,7 @@ _DESCRIPTION = (
 )
 _MAX_DESCRIPTION = 5000
 """Characters, of the column in an SQL registry."""
+_SHORTENED = f"\n\nThe whole card is {CARD_FILE}, among the artifacts of the source run."
 _TRACKING_URI = "MLFLOW_TRACKING_URI"
 
 
@@ -94,7 +95,7 @@ def register_release(
                 run_id=run_id,
                 model_id=model_id,
                 tags=tags,
-                description=description[:_MAX_DESCRIPTION],
+                description=shorten(description),
                 await_creation_for=0,
             )
         made.append(new)
@@ -170,6 +171,14 @@ def read_description(card: str) -> str:
     """Return a model card without its front matter, which MLflow would show as text."""
     _, fence, rest = card.partition("\n---\n")
     return (rest if card.startswith("---\n") and fence else card).strip()
+
+
+def shorten(card: str) -> str:
+    """Cut a description between two lines to the length that the registry takes, and say so."""
+    if len(card) <= _MAX_DESCRIPTION:
+        return card
+    kept = card[: _MAX_DESCRIPTION - len(_SHORTENED)]
+    return (kept.rpartition("\n")[0] or kept) + _SHORTENED
 
 
 def versions_of(client: "MlflowClient", name: str, key: str) -> list["ModelVersion"]:

@@ -8,7 +8,7 @@ import yaml
 
 from data_schemas.reports import EvaluationReport, ReleaseManifest, SuiteScore
 from data_schemas.statements import Statement
-from tasks.release.gate import ALL
+from tasks.release.gate import ALL, MERGED
 
 _METHODS = {
     "sft": "supervised-fine-tuning",
@@ -16,6 +16,7 @@ _METHODS = {
     "rl": "reinforcement-learning",
 }
 """First word of a stage's name -> tag of the card."""
+_BASE = "base"
 _SHOWN_FACTS = 6
 _SMALL = 100
 """With fewer held-out problems, the card warns about wide intervals."""
@@ -25,6 +26,7 @@ def model_card(
     manifest: ReleaseManifest,
     progression: Sequence[EvaluationReport],
     chain: Mapping[str, Statement],
+    license: str = "",
 ) -> str:
     """Write the card in Markdown with the front matter of the Hugging Face hub.
 
@@ -32,15 +34,20 @@ def model_card(
         manifest: of the release.
         progression: every evaluated model in training order, the candidate last.
         chain: statements by digest, producers first.
+        license: that the card of the base model names; '' = none.
     """
     front = yaml.safe_dump(
-        _front_matter(manifest, progression, chain), sort_keys=False, allow_unicode=True, width=100
+        _front_matter(manifest, progression, chain) | {"license": license or "unknown"},
+        sort_keys=False,
+        allow_unicode=True,
+        width=100,
     )
     parts = [
         f"---\n{front}---",
         f"# {manifest.name} {manifest.version}",
         _introduction(manifest),
         f"## Evaluation\n\n{_progression(progression)}\n\n{_progression_note(progression)}",
+        f"### Against the base and the released model\n\n{_differences(manifest)}",
         "## Why it was released\n\n" if manifest.gate.released else "## Why it was not released\n",
         "\n".join(f"- {reason}" for reason in manifest.gate.reasons),
         f"## Provenance\n\n{_made_of(chain)}",
@@ -87,8 +94,7 @@ def _front_matter(
     card: dict[str, Any] = {
         "library_name": "transformers",
         "pipeline_tag": "text-generation",
-        "base_model": [f"{progression[0].model}-{progression[0].checkpoint[:12]}"],
-        "base_model_relation": "finetune",
+        **_base_model(progression),
         "datasets": _datasets(manifest),
         "tags": ["reasoning", *(tag for stage, tag in _METHODS.items() if stage in stages)],
         "model-index": [{"name": manifest.name, "results": results}],
@@ -96,6 +102,56 @@ def _front_matter(
     if languages:
         card = {"language": languages, **card}
     return card
+
+
+def _base_model(progression: Sequence[EvaluationReport]) -> dict[str, Any]:
+    """Name the models that were merged or, without a merge, the model that was trained."""
+    merged = [report for report in progression if report.model.startswith("sft/")]
+    is_merge = bool(merged) and any(report.model == MERGED for report in progression)
+    parents = merged if is_merge else progression[:1]
+    return {
+        "base_model": [
+            f"{report.model.replace('/', '-')}-{report.checkpoint[:12]}" for report in parents
+        ],
+        "base_model_relation": "merge" if is_merge else "finetune",
+    }
+
+
+def eval_results(manifest: ReleaseManifest, candidate: EvaluationReport) -> bytes:
+    """Write the scores as the hub reads them in `.eval_results/*.yaml`."""
+    entries = [
+        {
+            "dataset": {
+                "id": f"{manifest.name}/held-out",
+                "task_id": suite.suite.replace(":", "-"),
+                "revision": manifest.version,
+            },
+            "value": round(100 * suite.accuracy, 2),
+            "notes": f"accuracy in percent, mean of {suite.samples} samples on {suite.problems} "
+            f"held-out problems, interval {100 * suite.low:.1f} to {100 * suite.high:.1f}",
+        }
+        for suite in candidate.suites
+        if suite.problems
+    ]
+    return yaml.safe_dump(entries, sort_keys=False, allow_unicode=True, width=100).encode()
+
+
+def _differences(manifest: ReleaseManifest) -> str:
+    """Paired differences per task family and language; the gate's rules say which of them count."""
+    names = {one.parent for one in manifest.gate.comparisons}
+    shown = [name for name in names if name == _BASE or name.startswith("models:/")]
+    shown += ["released"] if "released" in names else []
+    lines = [
+        "| against | suite | problems | points | interval |",
+        "| --- | --- | --- | --- | --- |",
+    ]
+    lines += [
+        f"| {one.parent} | {one.suite} | {one.problems} | {100 * one.difference:+.1f} "
+        f"| {100 * one.low:+.1f} to {100 * one.high:+.1f} |"
+        for one in manifest.gate.comparisons
+        if one.parent in shown
+    ]
+    return "\n".join(lines) if shown else "Neither was among the models compared."
 
 
 def _datasets(manifest: ReleaseManifest) -> list[str]:
@@ -193,7 +249,7 @@ def _limits(manifest: ReleaseManifest, progression: Sequence[EvaluationReport]) 
         f"Against {found.parent} it lost {-100 * found.difference:.1f} points on "
         f"{found.suite.removeprefix('domain:')}."
         for found in manifest.gate.comparisons
-        if found.difference < 0
+        if found.difference < 0 and not found.suite.startswith("language:")
     ]
     lines.append(
         "It was evaluated on the kinds of task it was trained on. Other tasks, other languages, "

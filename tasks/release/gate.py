@@ -1,19 +1,25 @@
 """The release gate: every rule reports its numbers and whether it passed.
 
 The candidate is measured against the merged model if that is among its parents (a full
-run), else against all of them (a retrained model against the released one). A rule that cannot
-be evaluated fails: a missing comparison, a suite without problems, a NaN.
+run), else against all of them (a retrained model against the released one), and against the
+released model, whatever it was trained from. Differences from the base are on the card; a merge
+trades families for one another, so they refuse nothing. A rule that cannot be evaluated fails: a
+missing comparison, a suite without problems, a NaN.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from data_schemas.mismatch import PhaseGates
 from data_schemas.reports import Comparison, EvaluationReport, GateDecision, SuiteScore
 from data_schemas.settings import ReleaseSettings
 from tasks.release import mismatch
+from tasks.release.champion import Champion
+from tasks.release.evidence import Contamination, Waste
 
 MERGED = "merged"
 ALL = "all"
+_SLICES = ("domain:", "language:")
 MAX_ABSTAINED_SHARE = 0.1
 """Share of abstentions above which an improvement cannot be shown."""
 
@@ -21,14 +27,29 @@ Rule = tuple[bool, str]
 """(passed, description of the comparison)"""
 
 
+@dataclass(frozen=True, slots=True)
+class Background:
+    """What is known about a candidate beside its evaluation."""
+
+    gates: tuple[PhaseGates, ...] = ()
+    """Of every RL phase that led to it; empty if none did."""
+    start_is_released: bool | None = None
+    """Whether the version it is to replace is still the released one; None if it replaces
+    whichever is."""
+    champion: Champion | None = None
+    """The released model; None if there is none."""
+    ancestors: frozenset[str] = frozenset()
+    """Statements that led to it."""
+    contamination: Contamination | None = None
+    waste: Waste | None = None
+
+
 def decide(
     settings: ReleaseSettings,
     candidate: EvaluationReport,
     parents: Mapping[str, EvaluationReport],
     comparisons: Sequence[Comparison],
-    gates: tuple[PhaseGates, ...] = (),
-    *,
-    start_is_released: bool | None = None,
+    background: Background | None = None,
 ) -> GateDecision:
     """Apply all rules; the model passes if every one of them does.
 
@@ -37,10 +58,9 @@ def decide(
         candidate: its held-out scores.
         parents: name in the checkpoint progression -> scores of its parents.
         comparisons: candidate minus parent on the same problems.
-        gates: of every RL phase that led to the candidate; empty if none did.
-        start_is_released: whether the version the candidate is to replace is still the released
-            one; None if it replaces whichever is.
+        background: what else is known.
     """
+    known = background or Background()
     references = [MERGED] if MERGED in parents else sorted(parents)
     found = {(comparison.parent, comparison.suite): comparison for comparison in comparisons}
     suites = {suite.suite: suite for suite in candidate.suites}
@@ -51,19 +71,22 @@ def decide(
         rules += _gain(settings, name, found.get((name, ALL)))
         rules += _domains(settings, name, suites, found)
     rules += _answers(settings, candidate, suites.get(ALL))
-    rules += mismatch.rules(gates)
-    if start_is_released is not None:
-        rules.append(
-            (
-                start_is_released,
-                "start: the version that the candidate was trained from must still be the released "
-                "one; replacing a newer one would lose what that one was trained on",
-            )
-        )
+    rules += mismatch.rules(known.gates)
+    compared = comparisons
+    if known.champion is not None:
+        names = [
+            name for name, one in parents.items() if one.checkpoint == known.champion.checkpoint
+        ]
+        against = [one for one in comparisons if one.parent in names[-1:]]
+        if not against:
+            against = list(known.champion.comparisons)
+            compared = (*comparisons, *against)
+        rules += _champion(settings, known.champion, candidate.checkpoint, against)
+    rules += _background(known)
     return GateDecision(
         released=all(passed for passed, _ in rules),
         reasons=tuple(f"{'passed' if passed else 'FAILED'}: {text}" for passed, text in rules),
-        comparisons=tuple(comparisons),
+        comparisons=tuple(compared),
     )
 
 
@@ -98,6 +121,71 @@ def _domains(
             f"{domain} against {name}: {100 * comparison.difference:+.1f} points on "
             f"{comparison.problems} problems; a drop of at most "
             f"{100 * settings.max_domain_drop:.1f} is allowed",
+        )
+
+
+def _champion(
+    settings: ReleaseSettings, champion: Champion, candidate: str, against: Sequence[Comparison]
+) -> Iterator[Rule]:
+    """Refuse what is clearly worse than the released model: the whole interval is below zero."""
+    if champion.checkpoint == candidate:
+        yield True, f"released model: the candidate is {champion.version}"
+        return
+    overall = next((one for one in against if one.suite == ALL), None)
+    if overall is None:
+        yield (
+            False,
+            f"released model: {champion.version} and the candidate have no held-out problem in "
+            "common; release the candidate under another name (release.name)",
+        )
+        return
+    yield (
+        overall.high >= 0.0,
+        f"released model {champion.version}: {_numbers(overall)}; its upper end must not be "
+        "below 0",
+    )
+    for one in against:
+        if one.suite.startswith(_SLICES):
+            yield (
+                one.high >= 0.0 or one.difference >= -settings.max_domain_drop,
+                f"{one.suite} against released model {champion.version}: {_numbers(one)}; with the "
+                f"interval below 0, at most {100 * settings.max_domain_drop:.1f} may be lost",
+            )
+
+
+def _numbers(comparison: Comparison) -> str:
+    return (
+        f"{100 * comparison.difference:+.1f} points on {comparison.problems} problems, interval "
+        f"{100 * comparison.low:+.1f} to {100 * comparison.high:+.1f}"
+    )
+
+
+def _background(known: Background) -> Iterator[Rule]:
+    champion, rows, tokens = known.champion, known.contamination, known.waste
+    if rows is not None:
+        yield (
+            not rows.repeated,
+            f"contamination: {len(rows.repeated)} of {rows.held_out} held-out problems are among "
+            f"{rows.training_rows} training rows, by raw row or prompt"
+            + (f", first {rows.repeated[0]!r}" if rows.repeated else ""),
+        )
+    if tokens is not None:
+        yield (
+            tokens.trained > 0,
+            f"waste: {tokens.trained_share:.1%} of the {tokens.generated} tokens that RL generated "
+            "had an advantage; some must",
+        )
+    if champion is not None and champion.audit and champion.statement in known.ancestors:
+        yield (
+            not champion.audit.startswith("BROKEN"),
+            f"audit: the last audit of {champion.version}, which the candidate was trained from, "
+            f"says: {champion.audit}",
+        )
+    if known.start_is_released is not None:
+        yield (
+            known.start_is_released,
+            "start: the version that the candidate was trained from must still be the released "
+            "one; replacing a newer one would lose what that one was trained on",
         )
 
 

@@ -1,21 +1,29 @@
 """Build the release folder: a loadable model with its manifest, gate decision and card."""
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+import yaml
 
 from data_schemas.artifacts import CheckpointRef
 from data_schemas.mismatch import PhaseGates
 from data_schemas.reports import EvaluationReport, GateDecision
 from data_schemas.settings import ReleaseSettings
+from data_schemas.statements import Statement
 from tasks.errors import DataError
+from tasks.lineage import origins
 from tasks.lineage.registry import CARD_FILE, GATE_FILE, MANIFEST_FILE
 from tasks.lineage.statements import chain
-from tasks.release.card import model_card
+from tasks.release.card import eval_results, model_card
 from tasks.release.manifest import release_manifest
 from tasks.store.files import canonical_json, sha256_bytes, write_bytes
+from tasks.store.interface import store_at
 from tasks.store.manifest import MANIFEST
+
+EVAL_RESULTS = ".eval_results/held_out.yaml"
+"""Scores in the form that the Hugging Face hub reads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +73,11 @@ def release(
     payload = canonical_json(manifest)
     write_bytes(out / MANIFEST_FILE, payload)
     write_bytes(out / GATE_FILE, canonical_json(candidate.decision))
-    card = model_card(manifest, candidate.progression, statements)
+    license = base_license(store, statements)
+    card = model_card(manifest, candidate.progression, statements, license)
     write_bytes(out / CARD_FILE, card.encode())
+    (out / EVAL_RESULTS).parent.mkdir(exist_ok=True)
+    write_bytes(out / EVAL_RESULTS, eval_results(manifest, candidate.progression[-1]))
     return {
         "released": int(candidate.decision.released),
         "manifest_sha256": sha256_bytes(payload),
@@ -76,6 +87,23 @@ def release(
         "raw_files": len(manifest.raw_files),
         **_accuracies(candidate.progression[-1]),
     }
+
+
+def base_license(store: str, statements: Mapping[str, Statement]) -> str:
+    """Read the license that the card of the base model names; '' without one."""
+    for statement in statements.values():
+        for output in statement.outputs if statement.stage.startswith("ingest/") else ():
+            place = store_at(origins.object_uri(store, output.uri, output.digest))
+            if CARD_FILE not in place.list_files():
+                continue
+            _, fence, rest = place.read_bytes(CARD_FILE).decode(errors="replace").partition("---\n")
+            try:
+                front = yaml.safe_load(rest.partition("\n---")[0]) if fence else None
+            except yaml.YAMLError:
+                continue
+            if isinstance(front, dict) and isinstance(front.get("license"), str):
+                return front["license"]
+    return ""
 
 
 def _accuracies(evaluation: EvaluationReport) -> dict[str, float]:

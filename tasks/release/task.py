@@ -11,8 +11,9 @@ from tasks.lineage.statements import chain
 from tasks.platform.cache_version import code_digest
 from tasks.platform.deck import deck_of_facts
 from tasks.platform.shell import shell
-from tasks.release import gate, mismatch
+from tasks.release import evidence, gate, mismatch
 from tasks.release import release as releasing
+from tasks.release.champion import find_champion
 from tasks.release.promotion import is_released, turn
 
 logger = logging.getLogger(__name__)
@@ -47,20 +48,24 @@ def release(
         )
         evaluations = read_progression(compared)
         parents = {evaluation.model: evaluation for evaluation in evaluations[:-1]}
-        gates = mismatch.gates_behind(chain(store.uri, [candidate.statement]), workplace(store))
+        made_by = chain(store.uri, [candidate.statement])
+        cache = workplace(store)
         current = None
         if replaces:
             current = is_released(settings.name, replaces, execution.id, store.tracking_uri)
-        decision = gate.decide(
-            settings,
-            evaluations[-1],
-            parents,
-            read_comparisons(compared),
-            gates,
+        background = gate.Background(
+            gates=mismatch.gates_behind(made_by, cache),
             start_is_released=current,
+            champion=find_champion(settings.name, candidate.digest, progression, store),
+            ancestors=frozenset(made_by),
+            contamination=evidence.contamination(made_by, cache),
+            waste=evidence.waste(made_by, cache),
+        )
+        decision = gate.decide(
+            settings, evaluations[-1], parents, read_comparisons(compared), background
         )
         known = releasing.Candidate(
-            candidate, folder, [progression.statement], evaluations, decision, gates
+            candidate, folder, [progression.statement], evaluations, decision, background.gates
         )
         with record.output("model") as out:
             facts = releasing.release(settings, known, store.uri, out)

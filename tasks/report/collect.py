@@ -79,10 +79,14 @@ def _under(prefix: str, folders: dict[str, Path]) -> dict[str, Path]:
 
 
 def _gains(comparisons: Sequence[Comparison]) -> tuple[Comparison, ...]:
-    """The candidate against the merged model or, if there is none, its first parent."""
+    """The candidate against the merged model or, if there is none, its first parent, by family."""
     parents = [comparison.parent for comparison in comparisons]
     parent = MERGED if MERGED in parents else parents[0] if parents else ""
-    return tuple(comparison for comparison in comparisons if comparison.parent == parent)
+    return tuple(
+        comparison
+        for comparison in comparisons
+        if comparison.parent == parent and not comparison.suite.startswith("language:")
+    )
 
 
 def _gate(release: Path) -> GateDecision:

@@ -4,7 +4,9 @@ import pytest
 
 from data_schemas.reports import Comparison, EvaluationReport, GateDecision, SuiteScore
 from data_schemas.settings import ReleaseSettings
-from tasks.release.gate import decide
+from tasks.release.champion import Champion
+from tasks.release.evidence import Contamination, Waste
+from tasks.release.gate import Background, decide
 
 
 def scores(name: str = "rl/two", *, truncated: float = 0.0, abstained: int = 0) -> EvaluationReport:
@@ -160,9 +162,111 @@ def test_without_any_parent_nothing_is_released():
 def test_a_candidate_whose_start_is_no_longer_released_is_refused(start_is_released, released):
     parents = {"base": scores(), "merged": scores()}
     decision = decide(
-        ReleaseSettings(), scores(), parents, better(), start_is_released=start_is_released
+        ReleaseSettings(),
+        scores(),
+        parents,
+        better(),
+        Background(start_is_released=start_is_released),
     )
 
     assert released == decision.released
     named = [reason for reason in decision.reasons if "start: the version" in reason]
     assert (start_is_released is not None) == bool(named)
+
+
+def with_background(background: Background) -> GateDecision:
+    parents = {"base": scores(), "merged": scores()}
+    return decide(ReleaseSettings(), scores(), parents, better(), background)
+
+
+def champion(*comparisons: Comparison, checkpoint: str = "other", audit: str = "") -> Champion:
+    return Champion("models:/tiny/3", "s3", checkpoint, audit, comparisons)
+
+
+def versus(suite: str, difference: float, high: float) -> Comparison:
+    low = difference - 0.05
+    return against("models:/tiny/3", suite, difference, low).model_copy(update={"high": high})
+
+
+@pytest.mark.parametrize(
+    ("comparisons", "released"),
+    [
+        ([versus("all", 0.01, 0.05)], True),
+        ([versus("all", -0.01, 0.0)], True),  # not certain
+        ([versus("all", -0.01, -0.001)], False),
+        ([versus("all", 0.1, 0.2), versus("domain:maths", -0.2, 0.01)], True),
+        ([versus("all", 0.1, 0.2), versus("domain:maths", -0.04, -0.01)], False),
+        ([versus("all", 0.1, 0.2), versus("language:th", -0.04, -0.01)], False),
+        ([versus("all", 0.1, 0.2), versus("language:th", -0.03, -0.01)], True),
+        ([versus("all", float("nan"), float("nan"))], False),
+        ([], False),
+    ],
+)
+def test_what_is_certainly_worse_than_the_released_model_is_refused(comparisons, released):
+    decision = with_background(Background(champion=champion(*comparisons)))
+
+    assert released == decision.released
+    assert set(comparisons) <= set(decision.comparisons) or not released
+
+
+def test_a_released_model_that_shares_no_problem_is_not_replaced():
+    (reason,) = failures(with_background(Background(champion=champion())))
+
+    assert "models:/tiny/3 and the candidate have no held-out problem in common" in reason
+
+
+def test_releasing_the_released_model_again_needs_no_comparison():
+    assert with_background(Background(champion=champion(checkpoint="c"))).released
+
+
+def test_a_champion_among_the_parents_is_compared_as_such():
+    parents = {"released": scores().model_copy(update={"checkpoint": "other"})}
+    languages = [against("released", "language:th", -0.2).model_copy(update={"high": -0.1})]
+    decision = decide(
+        ReleaseSettings(),
+        scores(),
+        parents,
+        [*better("released"), *languages],
+        Background(champion=champion()),
+    )
+
+    (reason,) = failures(decision)
+    assert reason.startswith("FAILED: language:th against released model models:/tiny/3: -20.0")
+
+
+@pytest.mark.parametrize(("repeated", "released"), [((), True), (("gsm8k/1",), False)])
+def test_a_held_out_problem_among_the_training_rows_stops_a_release(repeated, released):
+    found = Contamination(held_out=50, training_rows=900, repeated=repeated)
+    decision = with_background(Background(contamination=found))
+
+    assert released == decision.released
+    (reason,) = [one for one in decision.reasons if "contamination" in one]
+    assert f"{len(repeated)} of 50 held-out problems are among 900 training rows" in reason
+
+
+@pytest.mark.parametrize(
+    ("trained", "share", "released"), [(100, "25.0%", True), (0, "0.0%", False)]
+)
+def test_the_share_of_trained_tokens_is_shown_and_none_at_all_refused(trained, share, released):
+    decision = with_background(Background(waste=Waste(generated=400, trained=trained)))
+
+    assert released == decision.released
+    assert f"waste: {share} of the 400 tokens that RL generated" in str(decision.reasons)
+
+
+@pytest.mark.parametrize(
+    ("audit", "ancestors", "released"),
+    [
+        ("PROVED: all as recorded", {"s3"}, True),
+        ("BROKEN: 1 finding", {"s3"}, False),
+        ("BROKEN: 1 finding", {"s1"}, True),  # not what the candidate was made from
+        ("", {"s3"}, True),
+    ],
+)
+def test_a_candidate_trained_from_a_model_with_a_broken_audit_is_refused(
+    audit, ancestors, released
+):
+    released_model = champion(versus("all", 0.1, 0.2), audit=audit)
+    known = Background(champion=released_model, ancestors=frozenset(ancestors))
+
+    assert released == with_background(known).released

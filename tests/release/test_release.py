@@ -4,7 +4,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from huggingface_hub import ModelCard
+import yaml
+from huggingface_hub import ModelCard, parse_eval_result_entries
 from markdown_it import MarkdownIt
 
 from data_schemas.artifacts import CheckpointRef
@@ -117,9 +118,10 @@ def out(tmp_path) -> Path:
 def test_the_folder_is_the_checkpoint_with_manifest_gate_and_card(made, out):
     facts = release(ReleaseSettings(), made.candidate, str(made.store), out)
 
-    assert {"config.json", "model.safetensors", "manifest.json", "gate.json", "README.md"} == {
-        path.name for path in out.iterdir()
-    }
+    assert {
+        *("config.json", "model.safetensors", "manifest.json", "gate.json", "README.md"),
+        ".eval_results",
+    } == {path.name for path in out.iterdir()}
     assert b"weights" == (out / "model.safetensors").read_bytes()
     assert gate(released=True) == GateDecision.model_validate_json((out / "gate.json").read_bytes())
     assert {
@@ -186,6 +188,66 @@ def test_the_hub_reads_the_card(made, out):
     assert 0.6 == results["held-out, domain:maths", "accuracy"]
     assert 0.7 == results["held-out, domain:maths", "pass@k"]
     assert 4 == len(results)
+
+
+def test_the_base_models_of_a_merge_are_those_that_were_merged(made, out):
+    release(ReleaseSettings(), made.candidate, str(made.store), out)
+    data = ModelCard((out / "README.md").read_text()).data
+    assert ("finetune", "unknown") == (data.base_model_relation, data.license)
+
+    names = ("base", "sft/reasoning", "sft/commerce", "merged")
+    before = [evaluation(name, name[-1] * 64, 0.3) for name in names]
+    progression = [*before, made.candidate.progression[-1]]
+    release(
+        ReleaseSettings(), replace(made.candidate, progression=progression), str(made.store), out
+    )
+    data = ModelCard((out / "README.md").read_text()).data
+    assert [f"sft-reasoning-{'g' * 12}", f"sft-commerce-{'e' * 12}"] == data.base_model
+    assert "merge" == data.base_model_relation
+
+
+def test_the_license_is_that_of_the_card_of_the_base_model(made, out):
+    card = b"---\nlicense: apache-2.0\nlanguage: en\n---\n# Base\n"
+    base = made.commit({"config.json": b"{}", "README.md": card})
+    digest = made.state("ingest/base", [], base)
+    read = Input(role="base", uri=base.uri, digest=base.digest, statement=digest)
+    model = made.commit({"config.json": b"{}", "model.safetensors": b"others"})
+    ref = CheckpointRef(
+        uri=model.uri, digest=model.digest, statement=made.state("rl/two", [read], model)
+    )
+    progression = [evaluation("rl/two", model.digest, 0.5)]
+    candidate = replace(made.candidate, checkpoint=ref, progression=progression)
+    release(ReleaseSettings(), candidate, str(made.store), out)
+
+    assert "apache-2.0" == ModelCard((out / "README.md").read_text()).data.license
+
+
+def test_the_hub_reads_the_evaluation_results(made, out):
+    release(ReleaseSettings(name="tiny"), made.candidate, str(made.store), out)
+    text = (out / ".eval_results" / "held_out.yaml").read_text()
+    entries = parse_eval_result_entries(yaml.safe_load(text))
+
+    assert [
+        ("tiny/held-out", "all", 50.0),
+        ("tiny/held-out", "domain-maths", 60.0),
+        ("tiny/held-out", "language-th", 50.0),
+    ] == [(entry.dataset_id, entry.task_id, entry.value) for entry in entries]
+    assert "interval 46.0 to 56.0" in entries[0].notes
+
+
+def test_the_card_shows_the_differences_from_the_base_and_the_released_model(made, out):
+    compared = tuple(
+        Comparison(suite=suite, parent=name, difference=0.02, low=-0.1, high=0.1, problems=60)
+        for name in ("base", "merged", "models:/tiny/3")
+        for suite in ("all", "language:th")
+    )
+    decision = gate(released=True).model_copy(update={"comparisons": compared})
+    release(ReleaseSettings(), replace(made.candidate, decision=decision), str(made.store), out)
+    card = (out / "README.md").read_text()
+
+    assert "| base | language:th | 60 | +2.0 | -10.0 to +10.0 |" in card
+    assert "| models:/tiny/3 | all | 60 | +2.0 | -10.0 to +10.0 |" in card
+    assert "| merged | all | 60" not in card
 
 
 def test_the_card_shows_scores_origins_and_limits(made, out):

@@ -1,4 +1,4 @@
-"""Compare candidate and parent on the same problems, paired by problem id."""
+"""Compare two models on the same problems, paired by problem id."""
 
 import logging
 from collections.abc import Sequence
@@ -8,8 +8,10 @@ from data_schemas.samples import SampleResult
 from data_schemas.settings import EvaluationSettings
 from tasks.algorithms.estimators import CONFIDENCE, paired_difference
 from tasks.errors import DataError
-from tasks.evaluation.suites import ProblemScore, per_problem, suite_names
+from tasks.interchange.suites import ProblemScore, per_problem, suite_names
 
+SAMPLES_FILE = "samples.parquet"
+"""SampleResult rows of an evaluation."""
 logger = logging.getLogger(__name__)
 
 
@@ -19,7 +21,7 @@ def compare(
     parent_name: str,
     settings: EvaluationSettings,
 ) -> list[Comparison]:
-    """Return candidate minus parent for 'all' and for every domain.
+    """Return candidate minus parent for 'all', every domain and every language.
 
     Only problems with at least one verdict for both models are included. A suite without such
     problems is not compared, which fails the release gate.
@@ -36,7 +38,7 @@ def compare(
             f"side only, first {odd[0]!r}. Evaluate both on the same held-out table."
         )
     suites = suite_names(list(ours.values()))
-    wanted = [suite for suite in suites if suite == "all" or suite.startswith("domain:")]
+    wanted = [suite for suite in suites if suite.startswith(("all", "domain:", "language:"))]
     comparisons = []
     for suite in wanted:
         pairs = [(ours[id_], theirs[id_]) for id_ in ours if suite in ours[id_].suites]

@@ -7,7 +7,7 @@ import pytest
 from data_schemas.prompts import Domain
 from data_schemas.settings import EvaluationSettings
 from tasks.errors import DataError
-from tasks.evaluation.comparison import compare
+from tasks.interchange.comparison import compare
 
 SETTINGS = EvaluationSettings(samples=2, resamples=500)
 
@@ -16,7 +16,7 @@ def test_the_difference_is_paired_by_id_whatever_the_order(make_samples):
     candidate = make_samples("a", [1.0, 1.0]) + make_samples("b", [0.0, 1.0])
     parent = make_samples("b", [0.0, 0.0]) + make_samples("a", [0.0, 1.0])
 
-    overall, maths = compare(candidate, parent, "merged", SETTINGS)
+    overall, maths, _ = compare(candidate, parent, "merged", SETTINGS)
 
     # Both problems gained a half, so resampling them shows no spread at all.
     assert ("all", "merged", 2) == (overall.suite, overall.parent, overall.problems)
@@ -24,10 +24,10 @@ def test_the_difference_is_paired_by_id_whatever_the_order(make_samples):
     assert ("domain:maths", 0.5) == (maths.suite, maths.difference)
 
 
-def test_every_domain_is_compared_and_nothing_else(make_samples):
+def test_every_domain_and_language_is_compared_and_nothing_else(make_samples):
     samples = make_samples("a", [1.0], domain=Domain.CODE) + make_samples("b", [0.0], language="th")
 
-    assert ["all", "domain:maths", "domain:code"] == [
+    assert ["all", "domain:maths", "domain:code", "language:en", "language:th"] == [
         comparison.suite for comparison in compare(samples, samples, "merged", SETTINGS)
     ]
 
@@ -53,7 +53,7 @@ def test_problems_one_side_could_not_judge_are_left_out_and_counted(make_samples
 def test_a_domain_nobody_could_judge_has_no_comparison(make_samples):
     candidate = make_samples("a", [1.0]) + make_samples("b", [None], domain=Domain.CODE)
 
-    assert ["all", "domain:maths"] == [
+    assert ["all", "domain:maths", "language:en"] == [
         comparison.suite for comparison in compare(candidate, candidate, "merged", SETTINGS)
     ]
 

@@ -6,7 +6,7 @@ import pytest
 
 from data_schemas.prompts import Domain
 from data_schemas.settings import EvaluationSettings
-from tasks.evaluation.suites import per_problem, suite_scores
+from tasks.interchange.suites import per_problem, suite_scores
 
 SETTINGS = EvaluationSettings(samples=4, resamples=500)
 

@@ -1,0 +1,97 @@
+"""What a release knows about its data and its tokens, from the artifacts of its chain."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from data_schemas.arrow import read_table
+from data_schemas.demonstrations import Demonstration
+from data_schemas.ledger import LedgerRow
+from data_schemas.prompts import Problem
+from data_schemas.reports import LEDGER_FILE
+from data_schemas.statements import Statement
+from tasks.release.champion import HELD_OUT
+from tasks.store.objects import localise
+
+_TRAINED_ON = {"problems.parquet": Problem, "demonstrations.parquet": Demonstration}
+
+
+@dataclass(frozen=True, slots=True)
+class Contamination:
+    """Held-out problems that training rows repeat."""
+
+    held_out: int
+    training_rows: int
+    repeated: tuple[str, ...]
+    """Their ids."""
+
+
+@dataclass(frozen=True, slots=True)
+class Waste:
+    """Tokens that RL generated, and how many of them it trained on."""
+
+    generated: int
+    trained: int
+
+    @property
+    def trained_share(self) -> float:
+        """Of the generated tokens; 0 if there are none."""
+        return self.trained / max(1, self.generated)
+
+
+def contamination(statements: Mapping[str, Statement], cache: Path) -> Contamination | None:
+    """Look for held-out problems among all rows that any curation of a chain let through.
+
+    A row repeats a problem if it is the same raw row or has the same prompt. None without a
+    curation in the chain.
+    """
+    folders = [
+        localise(output.uri, output.digest, cache)
+        for statement in statements.values()
+        if statement.stage == "curate"
+        for output in statement.outputs
+    ]
+    if not folders:
+        return None
+    held_out = {
+        problem.id: problem
+        for folder in folders
+        if (folder / HELD_OUT).exists()
+        for problem in read_table(folder / HELD_OUT, Problem)
+    }
+    rows, prompts, num_rows = set[str](), set[str](), 0
+    for row in _training_rows(folders):
+        rows.add(row.source_row)
+        prompts.add(row.prompt_text)
+        num_rows += 1
+    repeated = [
+        id_
+        for id_, problem in held_out.items()
+        if problem.source_row in rows or problem.prompt_text in prompts
+    ]
+    return Contamination(len(held_out), num_rows, tuple(sorted(repeated)))
+
+
+def waste(statements: Mapping[str, Statement], cache: Path) -> Waste | None:
+    """Add up the ledgers of all phases of RL; None without a phase that has one."""
+    ledgers = [
+        localise(output.uri, output.digest, cache) / LEDGER_FILE
+        for statement in statements.values()
+        if statement.stage.startswith("rl/")
+        for output in statement.outputs
+        if output.role == "report"
+    ]
+    rows = [row for path in ledgers if path.exists() for row in read_table(path, LedgerRow)]
+    if not rows:
+        return None
+    return Waste(
+        generated=sum(row.generated_tokens for row in rows),
+        trained=sum(row.trained_tokens for row in rows),
+    )
+
+
+def _training_rows(folders: list[Path]) -> Iterator[Problem | Demonstration]:
+    for folder in folders:
+        for name, record in _TRAINED_ON.items():
+            if (folder / name).exists():
+                yield from read_table(folder / name, record)
