@@ -36,6 +36,7 @@ AUDIT_TAG = "audit"
 MANIFEST_FILE = "manifest.json"
 GATE_FILE = "gate.json"
 CARD_FILE = "README.md"
+BOM_FILE = "bom.cdx.json"
 """What a release folder holds beside the files of its checkpoint."""
 
 _PROMOTION = "promotion."

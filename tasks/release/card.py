@@ -53,7 +53,7 @@ def model_card(
         f"## Provenance\n\n{_made_of(chain)}",
         f"### Train-inference mismatch\n\n{_mismatch(manifest)}",
         f"### Raw files\n\n{_raw_files(manifest)}",
-        f"## Limits\n\n{_limits(manifest, progression)}",
+        f"## Limits\n\n{_listed(limits(manifest, progression))}",
         f"## Verification\n\n{_how_to_check(manifest)}",
     ]
     return "\n\n".join(part.rstrip("\n") for part in parts) + "\n"
@@ -227,7 +227,8 @@ def _raw_files(manifest: ReleaseManifest) -> str:
     return "\n".join(lines) if manifest.raw_files else "None."
 
 
-def _limits(manifest: ReleaseManifest, progression: Sequence[EvaluationReport]) -> str:
+def limits(manifest: ReleaseManifest, progression: Sequence[EvaluationReport]) -> list[str]:
+    """Say in sentences what the model cannot do, and what was not evaluated."""
     candidate = progression[-1]
     lines = []
     if not manifest.gate.released:
@@ -255,6 +256,10 @@ def _limits(manifest: ReleaseManifest, progression: Sequence[EvaluationReport]) 
         "It was evaluated on the kinds of task it was trained on. Other tasks, other languages, "
         "safety, bias and adversarial prompts were not evaluated."
     )
+    return lines
+
+
+def _listed(lines: Sequence[str]) -> str:
     return "\n".join(f"- {line}" for line in lines)
 
 
@@ -263,8 +268,9 @@ def _how_to_check(manifest: ReleaseManifest) -> str:
         "`manifest.json` lists every statement, object and raw file by sha256. "
         "`pyflyte run workflows/audit.py audit --model "
         f"models:/{manifest.name}@released` re-hashes all of them. "
-        "This proves that nothing was changed since it was recorded. The chain is not "
-        "signed: it proves neither who recorded it nor that the inputs were honest."
+        "This proves that nothing was changed since it was recorded, and with `--key` and a copy "
+        "of the public key also who recorded it. It does not prove that the inputs were honest. "
+        "`bom.cdx.json` says the same in CycloneDX."
     )
 
 

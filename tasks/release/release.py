@@ -1,4 +1,4 @@
-"""Build the release folder: a loadable model with its manifest, gate decision and card."""
+"""Build the release folder: a loadable model with manifest, gate decision, card and bill."""
 
 import shutil
 from collections.abc import Mapping, Sequence
@@ -14,9 +14,10 @@ from data_schemas.settings import ReleaseSettings
 from data_schemas.statements import Statement
 from tasks.errors import DataError
 from tasks.lineage import origins
-from tasks.lineage.registry import CARD_FILE, GATE_FILE, MANIFEST_FILE
+from tasks.lineage.registry import BOM_FILE, CARD_FILE, GATE_FILE, MANIFEST_FILE
 from tasks.lineage.statements import chain
-from tasks.release.card import eval_results, model_card
+from tasks.release.bom import bill_of_materials
+from tasks.release.card import eval_results, limits, model_card
 from tasks.release.manifest import release_manifest
 from tasks.store.files import canonical_json, sha256_bytes, write_bytes
 from tasks.store.interface import store_at
@@ -78,6 +79,15 @@ def release(
     write_bytes(out / CARD_FILE, card.encode())
     (out / EVAL_RESULTS).parent.mkdir(exist_ok=True)
     write_bytes(out / EVAL_RESULTS, eval_results(manifest, candidate.progression[-1]))
+    bill = bill_of_materials(
+        manifest,
+        candidate.progression[-1],
+        statements,
+        store,
+        candidate.folder,
+        limits(manifest, candidate.progression),
+    )
+    write_bytes(out / BOM_FILE, canonical_json(bill))
     return {
         "released": int(candidate.decision.released),
         "manifest_sha256": sha256_bytes(payload),
