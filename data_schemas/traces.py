@@ -131,3 +131,34 @@ class Forgotten(BaseModel):
     def releases(self) -> tuple[Made, ...]:
         """Return the releases that must go."""
         return tuple(made for made in self.trace.checkpoints if made.release)
+
+
+class Difference(BaseModel):
+    """One value that two releases do not have in common."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    stage: str = Field(description="'rl/one', or 'rl/retrain 2' for its second run; '' = of all")
+    name: str
+    before: str = Field(description="'' = it has none")
+    after: str
+
+
+class ReleaseComparison(BaseModel):
+    """What two checkpoints or releases differ in."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    before: Made
+    after: Made
+    rows_before: int
+    rows_after: int
+    added: int = Field(description="rows that trained the second only, per item")
+    removed: int
+    changed: int = Field(description="rows that trained both, to another extent")
+    table: str = Field(description="these rows as CSV; '' if the store cannot be written")
+    data: tuple[Difference, ...] = Field(description="raw files")
+    code: tuple[Difference, ...] = Field(description="stages, source digests and environments")
+    settings: tuple[Difference, ...] = Field(description="of the stages that both have")
+    rewards: tuple[Difference, ...] = Field(description="reward settings, and use per verifier")
+    evaluation: tuple[Difference, ...]

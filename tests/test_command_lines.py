@@ -162,6 +162,8 @@ OTHERS = [
     ("audit", [], "there is no MLflow store"),
     ("lineage trace", [], "holds no statements. Correct it."),
     ("lineage forget", [], "--rows is missing"),
+    ("lineage compare", ["--after", "x"], "--before is missing"),
+    ("lineage compare", ["--before", "x", "--after", "x", "--format", "y"], "--format 'y' is"),
     ("lineage forget", ["--rows", "/nowhere"], "--rows /nowhere is no file"),
     ("lineage trace", ["--row", "a", "--file", "b"], "give one of --row, --file"),
     ("lineage trace", ["--format", "yaml"], "--format 'yaml' is neither text nor json"),

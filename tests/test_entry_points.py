@@ -14,7 +14,7 @@ import workflows
 
 FOLDER = Path(workflows.__file__).parent
 FILES = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem != "__init__")
-SEVERAL = {"lineage": ["trace", "forget"]}
+SEVERAL = {"lineage": ["trace", "compare", "forget"]}
 """Files with commands of other names."""
 # launch_plans has one command per preset.
 COMMANDS = [

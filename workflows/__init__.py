@@ -5,7 +5,7 @@ judge           train a ternary judge on human comparisons, with a Bradley-Terry
 evaluate        score any checkpoint on the held-out suites
 retrain         learn from new rows, promote only through the gate
 audit           prove a released model, back to the raw files
-lineage         trace: which rows made a model, what a row touched; forget: withdraw rows
+lineage         trace: which rows made a model, what a row touched; and compare, forget
 ledger          what each prompt cost and contributed in the RL phases of a model
 pretrain        make the tiny base model
 replay          recompute a step of RL from its snapshot

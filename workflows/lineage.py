@@ -1,11 +1,13 @@
-"""Which rows made a model, what a row touched, and what has to go if it is withdrawn.
+"""Which rows made a model, what a row touched, what two models differ in, what has to be forgotten.
 
 pyflyte run workflows/lineage.py trace --model models:/eachprompt-tiny@released
+pyflyte run workflows/lineage.py compare --before models:/NAME/1 --after models:/NAME/2
 pyflyte run workflows/lineage.py forget --rows withdrawn.txt
 """
 
 from data_schemas.group import Whole
 from tasks.platform.entry_point import entry_point
+from tasks.tracing.task import compare_models
 from tasks.tracing.task import forget as withdraw
 from tasks.tracing.task import trace as follow
 
@@ -51,6 +53,22 @@ def trace(
         show=show,
         format=format,
     )
+
+
+@entry_point
+def compare(before: str, after: str, store: str = "runs", format: str = "text") -> str:
+    """Print what two models differ in: rows, raw files, code, settings, rewards, evaluation.
+
+    Args:
+        before: 'models:/NAME/VERSION', 'models:/NAME@previous', or a checkpoint's digest.
+        after: as before.
+        store: folder or s3:// prefix the artifacts lie in.
+        format: of what is printed: 'text', or 'json' for the answer as one line.
+
+    Returns:
+        CSV with all rows that were added, removed or used to another extent.
+    """
+    return compare_models(before=before, after=after, store=store, format=format)
 
 
 @entry_point

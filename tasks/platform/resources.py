@@ -111,6 +111,7 @@ STAGES = {
     "audit": Stage("audit", LARGE, "cpu", hours=12, retries=2, cached=False),
     "ledger": Stage("ledger", SMALL, "cpu", hours=2, retries=2, cached=False),
     "trace": Stage("tracing", LARGE, "cpu", hours=2, retries=2, cached=False),
+    "compare_models": Stage("tracing", LARGE, "cpu", hours=2, retries=2, cached=False),
     "forget": Stage("tracing", LARGE, "cpu", hours=2, retries=2, cached=False),
     "replay": Stage("replay", SMALL, "cpu", hours=1, retries=2, cached=False),
     "mismatch": Stage("mismatch", LARGE, "cpu", hours=2, retries=2, cached=False),

@@ -12,7 +12,7 @@ from tasks.tracing.index import Index
 from tasks.tracing.tables import IS_TRAINED, among
 
 _SUMS = [("times", "sum"), ("tokens", "sum"), ("advantage", "sum")]
-_HELD_OUT = "held out"
+HELD_OUT = "held out"
 
 
 def trace_rows(index: Index, asked: Asked, show: int) -> RowTrace:
@@ -25,7 +25,7 @@ def trace_rows(index: Index, asked: Asked, show: int) -> RowTrace:
     """
     where = pc.field("source_row").isin(asked.rows)
     fates = index.read("rows", where=where)
-    held_out = fates.filter(among("kind", [_HELD_OUT]))
+    held_out = fates.filter(among("kind", [HELD_OUT]))
     uses = summarise(index.graph, asked.uses)
     roots = [use.statement for use in uses if use.trained]
     return RowTrace(

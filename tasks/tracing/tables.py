@@ -179,7 +179,7 @@ def tables_of(store: str, digest: str, statement: Statement, known: Set[str]) ->
 
 def among(column: str, values: Iterable[str]) -> pc.Expression:
     """Select the rows with one of these values."""
-    return pc.field(column).cast(pa.string()).isin(list(values))
+    return pc.field(column).cast(pa.string()).isin(pa.array(list(values), pa.string()))
 
 
 def _rows(artifact: Object) -> Iterator[pa.Table]:

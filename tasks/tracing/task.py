@@ -18,11 +18,12 @@ from tasks.platform.shell import shell
 from tasks.store import location
 from tasks.store.interface import store_at
 from tasks.tracing import find
+from tasks.tracing.compare import compare
 from tasks.tracing.forget import forget as withdraw
 from tasks.tracing.forget import read_rows
 from tasks.tracing.index import Index, open_index
 from tasks.tracing.influence import trace_model, trace_rows
-from tasks.tracing.text import forget_text, model_text, row_text
+from tasks.tracing.text import comparison_text, forget_text, model_text, row_text
 
 logger = logging.getLogger(__name__)
 
@@ -82,6 +83,33 @@ def trace(
     answer = trace_rows(index, questions[name](), show)
     say(answer, row_text(answer), format)
     return ""
+
+
+@shell("compare_models")
+def compare_models(before: str, after: str, store: str, format: str) -> str:
+    """Print what two models differ in.
+
+    Args:
+        before: 'models:/NAME/3', or the digest of a checkpoint.
+        after: as before.
+        store: folder or s3:// prefix that holds the artifacts.
+        format: 'text', or 'json' for the answer as one line.
+
+    Returns:
+        CSV with all rows that differ; '' if nothing can be written.
+
+    Raises:
+        SettingsError: there is no such model.
+    """
+    check_format(format)
+    uri = location.absolute_store(store)
+    index = open_store_index(uri)
+    roots = [find_statements(index, uri, model)[0] for model in (before, after)]
+    found, rows = compare(index, *roots)
+    name = f"{found.before.checkpoint[:16]}-{found.after.checkpoint[:16]}"
+    found = found.model_copy(update={"table": write_rows(uri, name, rows)})
+    say(found, comparison_text(found), format)
+    return found.table
 
 
 @shell("forget")

@@ -5,7 +5,16 @@ from collections.abc import Iterable, Sequence
 from rich.console import Group, RenderableType
 from rich.table import Table
 
-from data_schemas.traces import Forgotten, Made, ModelTrace, RowTrace, TrainedRow, UsedIn
+from data_schemas.traces import (
+    Difference,
+    Forgotten,
+    Made,
+    ModelTrace,
+    ReleaseComparison,
+    RowTrace,
+    TrainedRow,
+    UsedIn,
+)
 
 _SHORT = 12
 """Characters of a digest that are printed."""
@@ -76,6 +85,32 @@ def forget_text(found: Forgotten, store: str) -> RenderableType:
             f"made it: withdrawn={found.exclusions}"
         )
     return Group(*parts)
+
+
+def comparison_text(found: ReleaseComparison) -> RenderableType:
+    """Print what two models differ in."""
+    parts: list[RenderableType] = [
+        f"{_name(found.before)} -> {_name(found.after)}",
+        f"rows that trained them: {found.rows_before:,} -> {found.rows_after:,}; {found.added:,} "
+        f"added, {found.removed:,} removed, {found.changed:,} used to another extent",
+    ]
+    for title, of in (
+        ("Raw files", found.data),
+        ("Code and environment", found.code),
+        ("Settings", found.settings),
+        ("Rewards", found.rewards),
+        ("Evaluation", found.evaluation),
+    ):
+        parts.append(_table(title, ("stage", "name", "before", "after"), map(_values, of)))
+        if not of:
+            parts.append(" no difference")
+    if found.table:
+        parts.append(f"\nrows  {found.table}")
+    return Group(*parts)
+
+
+def _values(one: Difference) -> Sequence[str]:
+    return one.stage, one.name, one.before or "-", one.after or "-"
 
 
 def uses_table(uses: Iterable[UsedIn]) -> Table:

@@ -29,6 +29,7 @@ def test_only_what_looks_outside_is_never_served_from_the_cache():
         "ledger",
         "replay",
         "trace",
+        "compare_models",
         "forget",
         "mismatch",
         "capacity",
