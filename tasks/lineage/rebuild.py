@@ -39,10 +39,10 @@ from tasks.lineage.descriptions import (
     tags_for_execution,
 )
 from tasks.lineage.order import producers_first
+from tasks.lineage.registration import MODEL, REPORT_FILE, ROLLBACK
 from tasks.lineage.registry import CARD_FILE, MANIFEST_TAG, read_description
 from tasks.lineage.shipping import LEASE
 from tasks.lineage.spool import SHIPPED, read_spools
-from tasks.lineage.stage import MODEL, ROLLBACK
 from tasks.lineage.statements import flat_values, load_statement, run_key
 from tasks.store.files import write_bytes
 from tasks.store.interface import Store, store_at
@@ -174,7 +174,7 @@ def _reports(store: StoreRef) -> Iterator[Events]:
                 execution,
                 [
                     ExecutionStarted(tags=tags_for_execution(tags[execution])),
-                    FileAttached(uri=uri, name=registration.REPORT_FILE),
+                    FileAttached(uri=uri, name=REPORT_FILE),
                 ],
             )
 

@@ -8,6 +8,10 @@ from tasks.lineage.descriptions import EXECUTION, FLYTE_EXECUTION
 from tasks.lineage.registry import CARD_FILE, GATE_FILE, MANIFEST_FILE
 from tasks.store.interface import store_at
 
+MODEL = "model"
+"""Role of the checkpoint, read or made, that the facts of a stage are about."""
+ROLLBACK = "rollback"
+"""Stage that releases an earlier version again."""
 REPORT_FILE = "report.html"
 _ACCURACY = "accuracy/"
 _SHOWN = ("all", "domain:", "language:")

@@ -39,6 +39,7 @@ from tasks.lineage.catalogue import STATEMENT, Catalogue
 from tasks.lineage.descriptions import NOTE, describe_stage, run_tags
 from tasks.lineage.model_signature import sign_model
 from tasks.lineage.origins import source_digest
+from tasks.lineage.registration import MODEL
 from tasks.lineage.row_sources import inherited, row_source_fact, sources_in
 from tasks.lineage.shipping import put_away, sync, workplace
 from tasks.lineage.spool import Spool, new_spool
@@ -48,10 +49,6 @@ from tasks.store.objects import localise, publish
 
 logger = logging.getLogger(__name__)
 
-MODEL = "model"
-"""Role of the checkpoint, read or made, that the facts of a stage are about."""
-ROLLBACK = "rollback"
-"""Stage that releases an earlier version again."""
 Ref = TypeVar("Ref", CheckpointRef, DatasetRef, ReportRef)
 
 _SHIP_EVERY_S = 10.0
@@ -229,11 +226,7 @@ class StageRecord:
         return self._catalogue.registered(self._spool.run, name)
 
     def restore(self, name: str, statement: str) -> None:
-        """Make the version with a statement the released one again; closes the statement.
-
-        Raises:
-            EngineError, DataError: as `register`.
-        """
+        """Make the version with a statement the released one again; errors as in `register`."""
         self._close()
         self._spool.append(VersionRestored(name=name, statement=statement))
         self._deliver_all()

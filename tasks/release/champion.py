@@ -18,8 +18,9 @@ from data_schemas.statements import Statement
 from tasks.errors import DataError, SettingsError
 from tasks.interchange.comparison import SAMPLES_FILE, compare
 from tasks.lineage.lookup import Lookup
+from tasks.lineage.registration import MODEL
 from tasks.lineage.registry import AUDIT_TAG, RELEASED
-from tasks.lineage.stage import MODEL, workplace
+from tasks.lineage.stage import workplace
 from tasks.lineage.statements import chain
 from tasks.store.objects import localise
 

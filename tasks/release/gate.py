@@ -129,8 +129,7 @@ def _champion(
 ) -> Iterator[Rule]:
     """Refuse what is clearly worse than the released model: the whole interval is below zero."""
     if champion.checkpoint == candidate:
-        yield True, f"released model: the candidate is {champion.version}"
-        return
+        return  # the same release again is the same folder
     overall = next((one for one in against if one.suite == ALL), None)
     if overall is None:
         yield (

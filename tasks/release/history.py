@@ -20,6 +20,9 @@ from tasks.store import location
 
 _COLUMNS = ("when (UTC)", "version", "by", "accuracy", "audit", "execution", "aliases")
 
+_WIDTH = 120
+"""Columns that the table needs; a narrower terminal wraps it."""
+
 
 def rows(candidates: Sequence[Candidate], promotions: Sequence[Promotion]) -> list[tuple[str, ...]]:
     """Return one row per promotion and per refused candidate, in the order of time."""
@@ -60,7 +63,9 @@ def main(arguments: Sequence[str]) -> None:
     table = Table(*_COLUMNS, box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     for row in rows(read_candidates(given.model, store.tracking_uri), promotions):
         table.add_row(*row)
-    Console(soft_wrap=True, highlight=False).print(table)
+    console = Console(highlight=False)
+    console.width = max(console.width, _WIDTH)
+    console.print(table)
 
 
 if __name__ == "__main__":

@@ -20,9 +20,10 @@ from data_schemas.artifacts import CheckpointRef, Execution, StoreRef
 from tasks.errors import SettingsError
 from tasks.lineage.history import read_history
 from tasks.lineage.lookup import Lookup, Version
+from tasks.lineage.registration import MODEL, ROLLBACK
 from tasks.lineage.registry import PREVIOUS, RELEASED
 from tasks.lineage.shipping import begin
-from tasks.lineage.stage import MODEL, ROLLBACK, stage
+from tasks.lineage.stage import stage
 from tasks.lineage.statements import load_statement
 from tasks.platform.cache_version import shell_digest
 from tasks.platform.command_line import positive, run

@@ -215,8 +215,10 @@ def test_a_released_model_that_shares_no_problem_is_not_replaced():
     assert "models:/tiny/3 and the candidate have no held-out problem in common" in reason
 
 
-def test_releasing_the_released_model_again_needs_no_comparison():
-    assert with_background(Background(champion=champion(checkpoint="c"))).released
+def test_releasing_the_released_model_again_gives_the_same_decision():
+    again = with_background(Background(champion=champion(checkpoint="c")))
+
+    assert with_background(Background()) == again
 
 
 def test_a_champion_among_the_parents_is_compared_as_such():
