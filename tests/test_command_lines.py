@@ -151,7 +151,7 @@ OTHERS = [
     ("retrain", ["--settings", '{"min_rows": -1}'], "min_rows is -1"),
     ("retrain", ["--settings", '{"min_unsolved_share": 2}'], "min_unsolved_share is 2"),
     ("retrain", ["--settings", '{"rl": {"stepps": 1}}'], "did you mean `steps`?"),
-    ("retrain", [], "there is no"),
+    ("retrain", [], "Nothing was released under that name"),
     ("replay", ["--loss", "gpso"], "--loss 'gpso' is none of: espo"),
     ("replay", ["--step", "-1"], "--step is -1; it must be greater"),
     ("replay", ["--step", "abc"], "'abc' is not a valid integer"),

@@ -161,5 +161,5 @@ def test_rows_of_a_refused_model_are_kept_for_the_next_new_file(released):
 
 
 def test_without_a_released_model_there_is_nothing_to_retrain(tmp_path):
-    with pytest.raises(SettingsError, match="no MLflow store at"):
+    with pytest.raises(SettingsError, match="Nothing was released under that name"):
         retrain(settings=settings(tmp_path), store=str(tmp_path / "runs"))
