@@ -97,6 +97,7 @@ VARIANTS = (
         "dynamic",
         "plain dynamic sampling: zero-variance groups are replaced in up to three draws",
         {"zero_variance": _DYNAMIC},
+        against="zv_3a_off",
     ),
     Variant("skip_0.6", "skipped from 0.6 on", {"zero_variance": {"skip_above": 0.6}}),
     Variant("skip_0.2", "skipped from 0.2 on", {"zero_variance": {"skip_above": 0.2}}),
