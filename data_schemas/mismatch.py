@@ -27,6 +27,9 @@ class GateRecord(BaseModel):
     mean_abs_logprob: float
     extreme_share: float = Field(description="tokens whose probability differs more than twofold")
     effective_share: float = Field(description="effective sample size over tokens")
+    overflow_tokens: int = Field(
+        default=0, ge=0, description="tokens without a finite log-probability in either engine"
+    )
     route_disagreement: float | None = Field(
         description="share of (token, layer) routes that differ; None under router replay"
     )

@@ -16,18 +16,22 @@ def mismatch_metrics(
 ) -> dict[str, float]:
     """Mean |D|, k3 KL, share beyond 2x, and effective sample size share of exp(D).
 
-    All are 0 (effective share 1) when the mask selects no token.
+    They are of the tokens whose D is finite; the others, whose logits overflowed in one of the
+    engines, are counted. All are 0 (effective share 1) without a finite token.
     """
-    if not mask_NT.any():
-        return {
+    gap = (train_NT[mask_NT] - rollout_NT[mask_NT]).double()
+    finite = gap[gap.isfinite()]
+    overflow = {"mismatch/overflow_tokens": float(len(gap) - len(finite))}
+    if not len(finite):
+        return overflow | {
             "mismatch/mean_abs_logprob": 0.0,
             "mismatch/k3": 0.0,
             "mismatch/extreme_share": 0.0,
             "mismatch/effective_share": 1.0,
         }
-    gap = (train_NT[mask_NT] - rollout_NT[mask_NT]).double()
+    gap = finite
     ratio = gap.exp()
-    return {
+    return overflow | {
         "mismatch/mean_abs_logprob": float(gap.abs().mean()),
         "mismatch/k3": float((torch.expm1(gap) - gap).mean()),
         "mismatch/extreme_share": float((gap.abs() > math.log(EXTREME_RATIO)).double().mean()),

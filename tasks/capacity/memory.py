@@ -164,7 +164,7 @@ class Budget:
 
 def element_bytes(precision: Precision) -> int:
     """Return the bytes of a weight; the scales of fp8 are not counted."""
-    return {Precision.FP32: 4, Precision.BF16: 2, Precision.FP8: 1}[precision]
+    return {Precision.FP32: 4, Precision.FP8: 1}.get(precision, 2)
 
 
 def state_bytes(

@@ -51,7 +51,10 @@ def real_engines(rollout: Precision, trainer: Precision) -> MachineSettings:
     )
 
 
-EMBEDDED = (MachineSettings(precision=Precision.BF16), MachineSettings(precision=Precision.FP32))
+EMBEDDED = tuple(
+    MachineSettings(precision=precision)
+    for precision in (Precision.BF16, Precision.FP16, Precision.FP32)
+)
 REAL = (
     real_engines(Precision.BF16, Precision.BF16),
     real_engines(Precision.BF16, Precision.FP32),

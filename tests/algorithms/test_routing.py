@@ -62,6 +62,21 @@ def test_mismatch_metrics_are_the_worked_numbers():
     assert vector["extreme_fraction_tau2"] == found["mismatch/extreme_share"]
 
 
+def test_tokens_whose_logits_overflow_are_counted_and_left_out_of_the_means():
+    train = torch.tensor([[-1.0, -2.0, -3.0, torch.nan, -0.5]])
+    rollout = torch.tensor([[-1.1, torch.nan, -torch.inf, -1.0, torch.nan]])
+    mask = torch.tensor([[True, True, True, True, False]])
+
+    found = mismatch_metrics(train, rollout, mask)
+    whole = mismatch_metrics(train[:, :1], rollout[:, :1], mask[:, :1])
+
+    assert whole | {"mismatch/overflow_tokens": 3.0} == found
+    assert (
+        1.0
+        == mismatch_metrics(train[:, 3:], rollout[:, 3:], mask[:, 3:])["mismatch/overflow_tokens"]
+    )
+
+
 def trace_of(rows):
     return RouterTrace(np.array(rows, dtype=np.uint8)[:, None, :])
 

@@ -380,9 +380,12 @@ def test_an_engine_that_rested_goes_on_as_before(engine, rollouts):
     assert by_key(rollouts) == by_key(engine.generate(prompts(5, 9, 2), SAMPLING))
 
 
+@pytest.mark.parametrize("precision", [Precision.BF16, Precision.FP16])
 @pytest.mark.parametrize("kind", KINDS[:2])
-def test_bf16_is_another_numeric_of_the_same_weights(kind, trainer, served_moe):
-    half = open_engine(kind, served_moe, Precision.BF16)
+def test_half_precision_is_another_numeric_of_the_same_weights(
+    kind, precision, trainer, served_moe
+):
+    half = open_engine(kind, served_moe, precision)
     tokens = [request.prompt_tokens for request in prompts(30)]
 
     assert weight_digest(trainer.weights()) == half.load_weights(trainer.weights(), 1)

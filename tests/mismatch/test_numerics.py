@@ -19,8 +19,9 @@ def test_bf16_shows_and_what_replays_the_trainers_own_routes_changes_nothing(tin
     found = {(row.engines.precision, row.replay): row for row in rows}
     bf16_off = found[Precision.BF16, RouterReplay.OFF]
 
-    assert 6 == len(found)
+    assert 9 == len(found)
     assert bf16_off.mean_abs > 10.0 * found[Precision.FP32, RouterReplay.OFF].mean_abs
+    assert bf16_off.mean_abs > 3.0 * found[Precision.FP16, RouterReplay.OFF].mean_abs > 0.0
     r2 = found[Precision.BF16, RouterReplay.R2].mean_abs
     assert pytest.approx(bf16_off.mean_abs, rel=1e-4) == r2
     assert bf16_off.route_share == found[Precision.BF16, RouterReplay.R2].route_share

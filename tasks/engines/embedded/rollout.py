@@ -38,7 +38,11 @@ REFILL_BELOW = 0.875
 """Live share of the slots under which waiting sequences are admitted."""
 PREFILL_TOKENS = 4096
 """Padded tokens per prefill pass."""
-DTYPES = {Precision.FP32: torch.float32, Precision.BF16: torch.bfloat16}
+DTYPES = {
+    Precision.FP32: torch.float32,
+    Precision.BF16: torch.bfloat16,
+    Precision.FP16: torch.float16,
+}
 
 
 class HFRolloutEngine:
@@ -55,7 +59,7 @@ class HFRolloutEngine:
         if precision not in DTYPES:
             raise SettingsError(
                 f"engines.precision '{precision}' needs engines.rollout 'vllm'; "
-                "the embedded engine computes in 'fp32' or 'bf16'"
+                "the embedded engine computes in 'fp32', 'bf16' or 'fp16'"
             )
         if slots < 1:
             raise SettingsError(f"a rollout engine needs at least one slot, not {slots}")

@@ -23,7 +23,12 @@ PREFILL_TOKENS = 8192
 """Per step; without chunks at least the longest sequence."""
 CPU_EXPERT_WIDTH = 32
 """vLLM's CPU kernel pads narrower experts, and padded experts cannot be updated."""
-DTYPES = {Precision.FP32: "float32", Precision.BF16: "bfloat16", Precision.FP8: "bfloat16"}
+DTYPES = {
+    Precision.FP32: "float32",
+    Precision.BF16: "bfloat16",
+    Precision.FP16: "float16",
+    Precision.FP8: "bfloat16",
+}
 FP8_IGNORED_LAYERS = ("lm_head", "re:.*embed_tokens", "re:.*\\.mlp\\.gate$")
 """Layers never quantised to fp8, in addition to norms: head, embeddings, routers."""
 

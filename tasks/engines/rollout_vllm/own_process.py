@@ -32,7 +32,7 @@ MAX_FRUITLESS_RESTARTS = 3
 """Consecutive restarts without a completion between them."""
 CANARY_TOKENS = np.arange(2, 34, dtype=np.int32)
 """Token ids that exist in every vocabulary."""
-CANARY_GAP = {"float32": 1e-4, "bfloat16": 2e-2}
+CANARY_GAP = {"float32": 1e-4, "bfloat16": 2e-2, "float16": 2e-3}
 """Largest mean |dlogp| in nats of the same weights after a restart."""
 LOOKS_PER_HANG = 4
 """Number of checks for progress within hang_s."""

@@ -26,7 +26,12 @@ from tasks.errors import EngineError
 
 Replicas = tuple[tuple[int, ...], ...]
 """Ranks of every replica, its representative first."""
-REPLICA_TOLERANCE = {Precision.FP32: 1e-4, Precision.BF16: 0.05, Precision.FP8: 0.1}
+REPLICA_TOLERANCE = {
+    Precision.FP32: 1e-4,
+    Precision.BF16: 0.05,
+    Precision.FP16: 0.01,
+    Precision.FP8: 0.1,
+}
 """Largest mean |dlogp| between replicas with the same weights, nats, from summation order."""
 
 

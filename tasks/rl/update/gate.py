@@ -21,7 +21,12 @@ from tasks.algorithms.packing import pad_rows
 from tasks.engines.protocols import RolloutEngine, TokenBatch, Trainer
 from tasks.errors import EngineError
 
-PROBE_TOLERANCE = {Precision.FP32: 1e-3, Precision.BF16: 0.1, Precision.FP8: 0.2}
+PROBE_TOLERANCE = {
+    Precision.FP32: 1e-3,
+    Precision.BF16: 0.1,
+    Precision.FP16: 0.02,
+    Precision.FP8: 0.2,
+}
 """Largest mean |dlogp| on canaries, nats: ten times the effect of rounding. Wrong weights
 that differ by less pass; the digest detects those."""
 
@@ -33,9 +38,12 @@ but those by up to 10 nats."""
 def decide(
     step: int, metrics: Mapping[str, float], check_weight_sync: float, settings: MismatchSettings
 ) -> GateRecord:
-    """Decide on a step by its k3."""
-    k3 = metrics["mismatch/k3"]
-    if not k3 <= settings.pause_above:  # NaN pauses as well
+    """Decide on a step by its k3, and by its tokens without a finite log-probability."""
+    k3, overflow = metrics["mismatch/k3"], int(metrics["mismatch/overflow_tokens"])
+    if overflow:
+        decision = Decision.PAUSE
+        reason = f"{overflow} tokens have no finite log-probability: the logits overflow"
+    elif not k3 <= settings.pause_above:  # NaN pauses as well
         decision = Decision.PAUSE
         reason = f"k3 {k3:.2e} is above mismatch.pause_above {settings.pause_above:.0e}"
     elif k3 > settings.correct_above:
@@ -53,6 +61,7 @@ def decide(
         mean_abs_logprob=metrics["mismatch/mean_abs_logprob"],
         extreme_share=metrics["mismatch/extreme_share"],
         effective_share=metrics["mismatch/effective_share"],
+        overflow_tokens=overflow,
         route_disagreement=metrics.get("mismatch/route_disagreement"),
         probe_logprob=check_weight_sync,
     )
@@ -67,7 +76,8 @@ def enforce(record: GateRecord) -> None:
     if record.decision is Decision.PAUSE:
         raise EngineError(
             f"step {record.step}: {record.reason}; the step was not trained. Turn on router replay "
-            "(r3), use the same precision in both engines, or raise the bound."
+            "(r3), use the same precision in both engines (bf16 where fp16 overflows), or raise "
+            "the bound."
         )
 
 
@@ -84,6 +94,12 @@ def check_weight_sync(
     """
     theirs = np.concatenate(engine.score_logprobs(canaries))
     ours = trainer_logprobs(trainer, canaries)
+    if overflow := int(np.sum(~np.isfinite(theirs - ours))):
+        raise EngineError(
+            f"weight sync: {overflow} of {len(theirs)} canary tokens have no finite "
+            f"log-probability: in {precision.value} weights or activations overflow. "
+            "Use engines.precision 'bf16'."
+        )
     gap = float(np.minimum(np.abs(theirs - ours), PROBE_TOKEN_CAP).mean())
     if not gap <= PROBE_TOLERANCE[precision]:
         raise EngineError(

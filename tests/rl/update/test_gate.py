@@ -22,8 +22,9 @@ from tasks.rl.update.gate import (
 SETTINGS = MismatchSettings(correct_above=1e-2, pause_above=1e-1)
 
 
-def metrics(k3):
+def metrics(k3, overflow=0):
     return {
+        "mismatch/overflow_tokens": float(overflow),
         "mismatch/k3": k3,
         "mismatch/mean_abs_logprob": 0.0,
         "mismatch/extreme_share": 0.0,
@@ -46,6 +47,14 @@ def test_the_decision_follows_from_k3(k3, decision):
     record = decide(7, metrics(k3), 0.0, SETTINGS)
 
     assert (7, decision) == (record.step, record.decision)
+
+
+def test_a_step_with_tokens_that_overflow_is_not_trained_however_small_its_k3():
+    record = decide(4, metrics(0.0, overflow=2), 0.0, SETTINGS)
+
+    assert (Decision.PAUSE, 2) == (record.decision, record.overflow_tokens)
+    with pytest.raises(EngineError, match=r"step 4: 2 tokens have no finite log-probability"):
+        enforce(record)
 
 
 def test_a_correction_that_is_always_on_is_reported():
@@ -78,14 +87,32 @@ def test_the_same_weights_agree_on_canaries(tiny_moe, canaries):
     assert gap < 0.1 * PROBE_TOLERANCE[Precision.FP32]
 
 
-@pytest.mark.parametrize("precision", [Precision.FP32, Precision.BF16])
+@pytest.mark.parametrize("precision", [Precision.FP32, Precision.BF16, Precision.FP16])
 def test_an_engine_that_computes_with_other_weights_is_caught(tiny_moe, canaries, precision):
-    engine, trainer = HFRolloutEngine(tiny_moe), TorchTrainer(tiny_moe)
+    engine, trainer = HFRolloutEngine(tiny_moe, precision=precision), TorchTrainer(tiny_moe)
     wrong = ((n, t.roll(1, 0) if "experts" in n else t) for n, t in trainer.weights())
     engine.load_weights(wrong, 1)
 
     with pytest.raises(EngineError, match="other weights than it was sent"):
         check_weight_sync(engine, trainer, canaries, precision)
+
+
+def test_an_overflow_in_fp16_is_counted_and_named_after_a_weight_sync(tiny_moe, canaries):
+    """The same weights are in the range of bf16."""
+    trainer = TorchTrainer(tiny_moe)
+    with torch.no_grad():
+        dict(trainer.weights())["model.norm.weight"].mul_(1e6)
+    engines = {
+        precision: HFRolloutEngine(tiny_moe, precision=precision)
+        for precision in (Precision.FP16, Precision.BF16)
+    }
+    for engine in engines.values():
+        engine.load_weights(trainer.weights(), 1)
+    num_tokens = sum(len(one) - 1 for one in canaries)
+
+    with pytest.raises(EngineError, match=rf"{num_tokens} of {num_tokens} canary tokens .* fp16"):
+        check_weight_sync(engines[Precision.FP16], trainer, canaries, Precision.FP16)
+    assert np.isfinite(np.concatenate(engines[Precision.BF16].score_logprobs(canaries))).all()
 
 
 def test_one_token_whose_route_was_flipped_is_no_sign_of_other_weights(tiny_moe):
