@@ -79,6 +79,10 @@ _MARK = re.compile(
     rf"(?:答案|คำตอบ)(?:{_COPULA}|[:：])",
     re.IGNORECASE | re.MULTILINE,
 )
+_HINT = re.compile(
+    r"####|a[ \t*_]{0,5}[:：]|answer|ans|jawa[bp]an|đáp|kết|trả|ตอบ|答|resp|réponse|antwort|정답"
+)
+"""Occurs in every mark, in lower case; a search for it takes a tenth of the time."""
 _OF_A_PART = re.compile(
     r"answer\s+to\s+(?:the\s+)?(?:part|first|second|third|step|sub|\([a-d]\))", re.IGNORECASE
 )
@@ -122,7 +126,8 @@ def lenient(text: str, language: str) -> list[Place]:
     boxed = _BOX.search(text)
     phrases: list[Place] = []
     denials: list[Place] = []
-    for place, mark in enumerate(_MARK.finditer(text)):
+    marks = _MARK.finditer(text) if _HINT.search(text.lower()) else ()
+    for place, mark in enumerate(marks):
         if place == MAX_MARKS:
             return []
         first_mark = min(first_mark, mark.start())

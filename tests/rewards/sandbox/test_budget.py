@@ -142,12 +142,10 @@ def test_a_program_the_machine_never_runs_has_no_verdict(sandbox, mode: str) -> 
 @pytest.mark.parametrize("mode", ["asserts", "stdio"])
 def test_a_nearly_idle_program_has_one_budget_for_all_its_tests(sandbox, mode: str) -> None:
     one = sandbox(cpu_s=2, idle_s=0.5, total_s=1.5)
-    started = time.monotonic()
     verdict = score_program(gold(mode, *[0.6] * 12), SLEEPS + READS, one)
-    held_s = time.monotonic() - started
 
-    assert (True, "timeout") == (0 < (verdict.score or 0) < 0.5, verdict.reason), verdict
-    assert held_s < 6.0
+    # Two tests of 0.6 s fit into 1.5 s, all twelve take 7.2 s.
+    assert (True, "timeout") == (0 < 12 * (verdict.score or 0) <= 3, verdict.reason), verdict
 
 
 INTERVALS_S = [0.005, 1000.0]

@@ -1,5 +1,10 @@
 """Checks of Python tests: the same verdict with and without executing them, and one process."""
 
+import os
+import signal
+import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -8,6 +13,7 @@ from tasks.rewards.sandbox.levels import Level, available
 from tasks.rewards.sandbox.limits import Limits
 from tasks.rewards.sandbox.runner import Sandbox
 from tasks.rewards.sandbox.toolchains import Language, build
+from tasks.rewards.sandbox.wire import WireError, receive, send
 
 
 @pytest.fixture(scope="module")
@@ -68,3 +74,49 @@ def test_one_checker_is_kept_until_it_is_killed_or_a_program_runs_by_itself() ->
     assert 1 == len(seen[0] - alone)
     assert 1 == len(seen[4] - alone)
     assert alone < seen[0]
+
+
+def test_a_kept_checker_has_the_cpu_time_of_one_program_for_each() -> None:
+    ours, theirs = socket.socketpair()
+    used_s = 1.2
+    code = (
+        "import socket, sys, time\n"
+        "from tasks.rewards.sandbox.checker import serve_many\n"
+        f"while time.process_time() < {used_s}: pass\n"
+        "serve_many(socket.socket(fileno=int(sys.argv[1])))\n"
+    )
+    arguments = [sys.executable, "-c", code, str(theirs.fileno())]
+    with ours, subprocess.Popen(arguments, pass_fds=[theirs.fileno()]) as checker:
+        theirs.close()
+        # Its time before this program does not count.
+        ended = checked(ours, "1")
+        # Numbers with equal hashes: a set of n of them takes n * n / 2 comparisons.
+        equal_hashes = [number * (2**61 - 1) for number in range(1, 50_000)]
+        with pytest.raises(WireError):
+            checked(ours, {"set": [{"int": hex(number)} for number in equal_hashes]})
+        returned = checker.wait(60)
+
+    assert {"passed": True, "why": ""}.items() <= ended.items()
+    assert -signal.SIGXCPU == returned
+
+
+def checked(control: socket.socket, value: object) -> dict[str, object]:
+    """Let a checker compare the value of `f()` with 1, within a CPU second; return its report."""
+    (parent, parent_there), (link, link_there) = socket.socketpair(), socket.socketpair()
+    with parent, link:
+        message = bytes([1]) + os.getpid().to_bytes(4, "big")
+        with parent_there, link_there:
+            handles = [parent_there.fileno(), link_there.fileno()]
+            socket.send_fds(control, [message], handles)
+        task = {"source": "", "setup": "", "tests": ["assert f() == '1'"], "literal": True}
+        send(parent, {**task, "fail_fast": False})
+        assert {"load": ""} == receive(link)
+        send(link, {})
+        assert {"lookup": "f"} == receive(link)
+        send(link, {"value": {"handle": [0, "function"]}})
+        assert receive(parent)["ready"]
+        assert 0 == receive(link)["call"]
+        send(link, {"value": value})
+        report = receive(parent)
+        receive(parent)
+        return report

@@ -3,7 +3,6 @@
 import os
 import shutil
 import tempfile
-import time
 from pathlib import Path
 
 import pytest
@@ -72,14 +71,16 @@ def test_a_right_program_passes_under_the_same_limits(sandbox: Sandbox, language
     assert "correct" == verdict.reason, verdict
 
 
-def test_afterwards_nothing_is_left_and_the_next_verdict_is_quick(sandbox: Sandbox) -> None:
+def test_afterwards_nothing_is_left_and_the_next_program_starts_no_process(
+    sandbox: Sandbox,
+) -> None:
     right = "def secret(x): return x**3 + x**2 + x + 5"
     score_program(gold("asserts", "python"), right, sandbox)
-    start = time.monotonic()
+    kept = processes() - OTHERS
     verdict = score_program(gold("asserts", "python"), right, sandbox)
 
     assert "correct" == verdict.reason
-    assert time.monotonic() - start < 2.0
+    assert kept == processes() - OTHERS
     # The zygote and the kept checker; under bubblewrap also bubblewrap and its first process.
     assert 1 <= len(processes() - OTHERS) <= 4
     assert [] == [path for work in work_folders() for path in work.iterdir()]
