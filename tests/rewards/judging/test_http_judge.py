@@ -173,35 +173,38 @@ def test_a_prompt_the_endpoint_refuses_costs_that_prompt_only():
 
 def test_a_silent_endpoint_is_left_after_the_deadline():
     release = threading.Event()
+    released = list[bool]()
 
     def behave(*_):
-        release.wait(5)
+        released.append(release.wait(60))
 
     with endpoint(behave) as address, judge_at(address, timeout_s=0.1) as judge:
         start = time.monotonic()
         assert [None] == judge.ask([prompt("a")])
         took = time.monotonic() - start
+        assert [] == released
         release.set()
 
-    assert 0.1 <= took < 1.0
+    assert took >= 0.1
 
 
 def test_an_endpoint_that_drips_does_not_hold_a_prompt():
     stop = threading.Event()
+    ended = list[str]()
 
     def behave(handler, *_):
         handler.send_response(200)
         handler.end_headers()
-        while not stop.wait(0.02):
+        for _drop in range(3000):  # a minute
+            if stop.wait(0.02):
+                return
             handler.wfile.write(b" ")
+        ended.append("by itself")
 
     with endpoint(behave) as address, judge_at(address, timeout_s=0.15) as judge:
-        start = time.monotonic()
         assert [None] == judge.ask([prompt("a")])
-        took = time.monotonic() - start
+        assert [] == ended
         stop.set()
-
-    assert took < 1.0
 
 
 def test_a_judge_that_is_down_is_not_waited_for_once_per_prompt(caplog):
