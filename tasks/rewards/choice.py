@@ -120,11 +120,11 @@ def _check(gold: Choice, answer: str) -> Verdict:
         if span not in named and not _inside(span, named)
     ]
     spans = [span for _, span in rivals]
+    until = _names_until(asserted, spans)
     right = [
         span
         for span in named
-        if not _inside(span, spans)
-        and (not _is_letter(asserted, span) or _only_names(asserted[: span[0]], spans))
+        if not _inside(span, spans) and (span[0] < until or not _is_letter(asserted, span))
     ]
     denied = _denied(asserted, [*spans, *right])
     for name, span in rivals:
@@ -163,7 +163,8 @@ def _mentions(aliases: Sequence[str], text: str, *, right: bool) -> list[_Span]:
         folded = fold(alias)
         if right and len(folded) == 1 and folded.isascii():
             names = (match.span("name") for match in _NAMING.finditer(text))
-            found += [span for span in names if text[slice(*span)] == folded]
+            named = (span for span in names if text[slice(*span)] == folded)
+            found += islice(named, MAX_MENTIONS + 1)
             continue
         found += [
             match.span() for match in islice(_pattern(alias).finditer(text), MAX_MENTIONS + 1)
@@ -175,15 +176,15 @@ def _is_letter(text: str, span: _Span) -> bool:
     return span[1] - span[0] == 1 and text[span[0]].isascii()
 
 
-def _only_names(before: str, others: Sequence[_Span]) -> bool:
-    """Say whether every clause before the last names another option."""
-    ends = list(re.finditer(rf"\||{_CONTRAST}", before))
-    starts = [0, *(match.end() for match in ends)]
-    return all(
-        any(start <= span[0] < match.start() for span in others)
-        for start, match in zip(starts, ends, strict=False)
-        if before[start : match.start()].strip(" |?")
-    )
+def _names_until(text: str, others: Sequence[_Span]) -> int:
+    """Return where the first clause ends that names no other option."""
+    start = 0
+    for end in re.finditer(rf"\||{_CONTRAST}", text):
+        says = text[start : end.start()].strip(" |?")
+        if says and not any(start <= span[0] < end.start() for span in others):
+            return end.start()
+        start = end.end()
+    return len(text)
 
 
 def _denied(text: str, spans: Sequence[_Span]) -> set[_Span]:

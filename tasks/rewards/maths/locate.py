@@ -18,6 +18,8 @@ from tasks.rewards.maths.words import ANY_OR, JOINT, TURN
 
 MAX_GAP = 40
 """Most characters between two boxes that state one list."""
+MAX_WORDS_BEFORE = 4
+"""Most words between "the answer is" and a number that is another answer than a box."""
 MAX_GAPS = 2
 """Most spaces in a sentence that consists of another answer; a longer one tells something."""
 MAX_LINE = 100
@@ -234,8 +236,15 @@ def _beside_box(phrase: str, how: str, language: str) -> list[Place]:
     own = _CLAUSE_END.split(working, maxsplit=1)[0]
     texts = (own,) if is_number(own, language) else ()
     if not box and not texts:
-        texts = stated(phrase, language, leading=True)
+        found = stated(phrase, language, leading=True)
+        texts = tuple(text for text in found if _is_near(phrase, text))
     return [Place(text, how) for text in texts if is_number(text, language)]
+
+
+def _is_near(phrase: str, text: str) -> bool:
+    """Say whether a value follows the words that announce it: not `the remainder by 1000`."""
+    before, found, _ = phrase.partition(text.strip("$ "))
+    return not found or len(before.split()) <= MAX_WORDS_BEFORE
 
 
 def _stated(sentence: str, how: str, language: str, *, leading: bool) -> list[Place]:
