@@ -102,8 +102,8 @@ def tags_for_execution(tags: Mapping[str, str]) -> dict[str, str]:
 
 
 def execution_name(tags: Mapping[str, str]) -> str:
-    """Name the run of an execution: 'post_training 20260131-235959-a1b2c3'."""
-    return f"{tags.get(WORKFLOW, '')} {tags[EXECUTION]}".strip()
+    """Name the run of an execution: '20260131-235959-a1b2c3 post_training'."""
+    return f"{tags[EXECUTION]} {tags.get(WORKFLOW, '')}".strip()
 
 
 def describe_execution(tags: Mapping[str, str], model: str = "", *, released: bool = False) -> str:

@@ -54,7 +54,7 @@ def test_stages_are_nested_in_one_run_per_execution(store, execution, client):
     make_raw(store, second, b"c,d\n")
 
     first = parent(client, execution)
-    assert "post_training exec-1" == first.info.run_name
+    assert "exec-1 post_training" == first.info.run_name
     assert ("FINISHED", 1_000_000) == (first.info.status, first.info.start_time)
     nested = find(client, f"tags.`mlflow.parentRunId` = '{first.info.run_id}'")
     assert {"ingest", "sft/reasoning", "release"} == {run.info.run_name for run in nested}
