@@ -154,6 +154,7 @@ def test_no_text_of_100_kb_takes_a_cpu_second(name: str, problem) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(7200)
 @pytest.mark.parametrize("name", SOURCES)
 def test_none_of_many_texts_takes_a_cpu_second(name: str, problem) -> None:
     check(name, problem, range(100, 200))
