@@ -70,7 +70,7 @@ $(error make $(OWN_SETTINGS) passes settings of its own (see make -n), and only 
 	read: put their groups into yours, and call pyflyte or make run without ENGINES=real)
 endif
 
-.PHONY: help run test test-engines test-tools lint seeds recipe real ablation bench-rewards bench-rl examine audit trace history rollback budget mismatch drift bench-engines data settings lock clean
+.PHONY: help run test test-engines test-tools lint seeds recipe real ablation bench-rewards bench-rl bench-lineage examine audit trace history rollback budget mismatch drift bench-engines data settings lock clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 22
@@ -118,6 +118,9 @@ CASES ?= 100000
 
 examine: $(STAMP) ## every verifier on answers known to be right or wrong; ARGS=--classes
 	$(BIN)/python -m tasks.benchmarks.examination.command $(DATA) --cases $(CASES) $(ARGS)
+
+bench-lineage: $(STAMP) ## row lineage on a million rows and a thousand runs, against a plain scan
+	$(BIN)/python -m tasks.benchmarks.lineage $(ARGS)
 
 bench-rl: $(STAMP) ## one RL step against TRL's GRPOTrainer, on the same model and prompts
 	$(BIN)/python -m tasks.benchmarks.rl_step $(ARGS)
