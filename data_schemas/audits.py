@@ -49,12 +49,12 @@ class Signer(BaseModel):
 
 
 class AuditReport(BaseModel):
-    """The audit result for one registered model."""
+    """The audit result for one model or other artifact."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    model: str = Field(description="the audited model, 'models:/NAME@released'")
-    version: str
+    model: str = Field(description="the audited model as it was named: 'models:/NAME@released'")
+    version: str = Field(description="of the registered model, '' for another artifact")
     nodes: tuple[AuditNode, ...] = Field(description="the model first, then back to the origins")
     findings: tuple[Finding, ...] = Field(description="all findings, including those of the nodes")
     statements: int
@@ -63,6 +63,7 @@ class AuditReport(BaseModel):
     rehashed_bytes: int
     signers: tuple[Signer, ...] = Field(description="whose signatures fit, most statements first")
     unsigned: int = Field(description="statements that nobody signed, or that are damaged")
+    has_catalogue: bool = Field(description="MLflow was compared with the statements")
     has_key: bool = Field(description="the auditor named the keys that have to vouch for it")
 
     @property

@@ -1,4 +1,4 @@
-"""Prove a released model, from its alias back to the raw files.
+"""Prove a model or any other artifact, back to the raw files.
 
 pyflyte run workflows/audit.py audit --model models:/eachprompt-tiny@released
 
@@ -22,7 +22,8 @@ def audit(
     """Re-hash everything a model rests on, print the chain and draw it; fail if anything differs.
 
     Args:
-        model: 'models:/NAME@released' or 'models:/NAME/VERSION'.
+        model: 'models:/NAME@released' or 'models:/NAME/VERSION'; digest of an artifact or a
+            statement (12 digits or more); or folder or s3:// prefix of an artifact, also of a copy.
         store: folder or s3:// prefix the artifacts lie in.
         format: of what is printed: 'text', or 'json' for the report as one line.
         key: file with public keys in PEM, one of which must have signed every statement.

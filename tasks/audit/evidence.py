@@ -4,12 +4,14 @@ MLflow is not used here. Every difference from the record becomes a finding on i
 walk continues, so that one damaged statement does not hide another.
 """
 
+import os
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 
 from data_schemas.audits import Finding
 from data_schemas.statements import Input, Statement
-from tasks.audit.reading import check_folder, read_record
+from tasks.audit.reading import Problem, check_folder, read_record
 from tasks.errors import DataError, TamperError
 from tasks.lineage import origins
 from tasks.lineage.signing import fingerprint
@@ -25,6 +27,9 @@ MODEL = "model"
 def origin_id(node: str) -> str:
     """Id of the node of the external files that a stage read."""
     return f"origin:{node}"
+
+
+_OBJECTS_AT_ONCE = max(4, os.cpu_count() or 1)
 
 
 class Evidence:
@@ -50,6 +55,9 @@ class Evidence:
         """Node id -> findings."""
         self.rehashed_bytes = 0
         self._objects: dict[str, bool] = {}
+        self._pool = ThreadPoolExecutor(_OBJECTS_AT_ONCE)
+        self._checks: dict[str, Future[tuple[list[Problem], int]]] = {}
+        """Object digest -> its problems and its size, begun as soon as a statement names it."""
 
     @property
     def objects(self) -> set[str]:
@@ -96,14 +104,18 @@ class Evidence:
     def check_object(self, node: str, uri: str, digest: str) -> bool:
         """Re-hash an object once; False if it differs from its manifest."""
         if digest not in self._objects:
-            uri = origins.object_uri(self.store, uri, digest)
-            problems = list(check_folder(uri, digest))
+            problems, size = self._begin(uri, digest).result()
             for where, what in problems:
                 self.add(node, where, what)
-            if not problems:
-                self.rehashed_bytes += sum(store_at(uri).list_files().values())
+            self.rehashed_bytes += size
             self._objects[digest] = not problems
         return self._objects[digest]
+
+    def _begin(self, uri: str, digest: str) -> Future[tuple[list[Problem], int]]:
+        if digest not in self._checks:
+            place = origins.object_uri(self.store, uri, digest)
+            self._checks[digest] = self._pool.submit(_check_object, place, digest)
+        return self._checks[digest]
 
     def listed_files(self, uri: str, digest: str) -> dict[str, str]:
         """Files and sha256 in an object's manifest; empty if it cannot be read."""
@@ -127,6 +139,10 @@ class Evidence:
             return None
         self.signers[digest] = attested.signers
         self.check_signers(digest, uri, attested.signers)
+        if store_at(self.store).local_path:  # clients of S3 are not made in several threads
+            read = [one for one in attested.statement.inputs if not origins.is_source(one)]
+            for item in (*read, *attested.statement.outputs):
+                self._begin(item.uri, item.digest)
         return attested.statement
 
     def check_signers(self, node: str, where: str, signers: Sequence[str]) -> None:
@@ -195,3 +211,9 @@ class Evidence:
                     found = f"unknown, it cannot be read ({error})"
             if found != raw.sha256:
                 self.add(origin_id(node), name, f"sha256 is {found}, recorded {raw.sha256}")
+
+
+def _check_object(uri: str, digest: str) -> tuple[list[Problem], int]:
+    """Return an object's problems and, if it has none, how many bytes were hashed."""
+    problems = list(check_folder(uri, digest))
+    return problems, 0 if problems else sum(store_at(uri).list_files().values())

@@ -22,8 +22,8 @@ def newest_release(name: str, evidence: Evidence) -> Version | None:
     found = dict(_releases(name, evidence))
     if not found:
         return None
-    started = _started(evidence.store)
-    digest = max(found, key=lambda one: (bool(found[one].facts["released"]), started.get(one, 0.0)))
+    times = started(evidence.store)
+    digest = max(found, key=lambda one: (bool(found[one].facts["released"]), times.get(one, 0.0)))
     release = found[digest]
     tags = {
         "statement": digest,
@@ -45,14 +45,14 @@ def _releases(name: str, evidence: Evidence) -> list[tuple[str, Statement]]:
     return releases
 
 
-def _started(store: str) -> dict[str, float]:
+def started(store: str) -> dict[str, float]:
     """When each statement was written, by the execution records that can be read."""
-    started: dict[str, float] = {}
+    times: dict[str, float] = {}
     folder = store_at(f"{store}/executions")
     for file in folder.list_files():
         try:
             record = ExecutionRecord.model_validate_json(read_record(f"{folder.uri}/{file}"))
         except (DataError, ValidationError):
             continue
-        started[record.statement] = max(record.started, started.get(record.statement, 0.0))
-    return started
+        times[record.statement] = max(record.started, times.get(record.statement, 0.0))
+    return times

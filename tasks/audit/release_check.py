@@ -8,8 +8,8 @@ from data_schemas.reports import ReleaseManifest
 from tasks.audit.bom_check import bom_problems
 from tasks.audit.evidence import MODEL, Evidence
 from tasks.audit.reading import Unreadable, read_record
+from tasks.audit.target import Target
 from tasks.errors import DataError, TamperError
-from tasks.lineage.lookup import Version
 from tasks.lineage.model_signature import signature_uri, signers_of
 from tasks.lineage.registry import (
     BOM_FILE,
@@ -25,19 +25,22 @@ _OWN_FILES = {MANIFEST_FILE, GATE_FILE, CARD_FILE, BOM_FILE}
 """What a release adds to the files of its checkpoint."""
 
 
-def check_release(version: Version, root: str, digest: str, evidence: Evidence) -> None:
-    """Check the release folder and its manifest, and follow it if the chain is broken."""
+def check_release(target: Target, evidence: Evidence) -> None:
+    """Check a release folder and its manifest, and follow it if the chain is broken.
 
+    Of another artifact, only what a registered model should have been is said.
+    """
+    version, root, digest = target.version, target.statement, target.digest
     uri = f"{evidence.store}/objects/{digest[:16]}"
     sound = evidence.check_object(root, uri, digest)
     listed = evidence.listed_files(uri, digest)
     where = f"{uri}/{MANIFEST_FILE}"
-    about = f"MLflow model version {version.name}/{version.number}"
     if MANIFEST_FILE not in listed:
-        if sound:
+        if sound and version:
             evidence.add(root, uri, f"holds no {MANIFEST_FILE}, so it is not a release")
         return
-    if version.tags.get(MANIFEST_TAG) != listed[MANIFEST_FILE]:
+    if version and version.tags.get(MANIFEST_TAG) != listed[MANIFEST_FILE]:
+        about = f"MLflow model version {version.name}/{version.number}"
         found = version.tags.get(MANIFEST_TAG, "missing")
         evidence.add(MODEL, about, f"{MANIFEST_TAG} is {found}, committed {listed[MANIFEST_FILE]}")
     _check_signature(root, digest, evidence)
@@ -56,7 +59,7 @@ def check_release(version: Version, root: str, digest: str, evidence: Evidence) 
         evidence.visit(statement)
     for name in manifest.objects:
         evidence.check_object(root, f"{evidence.store}/objects/{name[:16]}", name)
-    _check_manifest(version, root, manifest, reached, evidence)
+    _check_manifest(target, manifest, reached, evidence)
     _check_copy(root, uri, digest, manifest.checkpoint, evidence)
     if BOM_FILE in listed and not any(evidence.findings.values()):
         # With parts unreadable, claims about them have no evidence.
@@ -80,14 +83,11 @@ def _check_signature(root: str, digest: str, evidence: Evidence) -> None:
 
 
 def _check_manifest(
-    version: Version,
-    root: str,
-    manifest: ReleaseManifest,
-    reached: set[str],
-    evidence: Evidence,
+    target: Target, manifest: ReleaseManifest, reached: set[str], evidence: Evidence
 ) -> None:
-    where = f"{MANIFEST_FILE} of {version.name}/{version.number}"
-    if RELEASED in version.aliases and not manifest.gate.released:
+    version, root = target.version, target.statement
+    where = f"{MANIFEST_FILE} of {manifest.name}/{version.number if version else manifest.version}"
+    if version and RELEASED in version.aliases and not manifest.gate.released:
         about = f"MLflow model version {version.name}/{version.number}"
         evidence.add(MODEL, about, f"has the alias {RELEASED!r} although its gate refused it")
     for missing in sorted(reached - set(manifest.statements) - {root}):

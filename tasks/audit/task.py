@@ -9,6 +9,7 @@ from rich.console import Console
 
 from data_schemas.audits import AuditReport
 from tasks.audit.picture import picture_html
+from tasks.audit.target import store_of
 from tasks.audit.text import chain_text, verdict
 from tasks.audit.walk import audit as walk_back
 from tasks.errors import EngineError, SettingsError, TamperError
@@ -30,7 +31,8 @@ def audit(model: str, store: str, format: str = "text", key: str = "") -> str:
     """Re-hash everything a model was made from, print the chain, and draw it.
 
     Args:
-        model: 'models:/NAME@released' or 'models:/NAME/3'.
+        model: 'models:/NAME@released' or 'models:/NAME/3'; digest of an artifact or a statement; or
+            folder or s3:// prefix of an artifact.
         store: folder or s3:// prefix the artifacts lie in.
         format: 'text', or 'json' for the report as one line.
         key: file with the public keys that have to vouch for every statement; '' = nobody has to.
@@ -44,7 +46,7 @@ def audit(model: str, store: str, format: str = "text", key: str = "") -> str:
     """
     if format not in FORMATS:
         raise SettingsError(f"--format {format!r} is neither {' nor '.join(FORMATS)}")
-    uri = location.absolute_store(store)
+    uri = store_of(model, store)
     tracking = location.tracking_uri(uri, os.environ.get("MLFLOW_TRACKING_URI", ""))
     keys = read_public_keys(Path(key)) if key else None
     report = walk_back(model, tracking, uri, keys)

@@ -39,7 +39,8 @@ def verdict(report: AuditReport) -> str:
         f"files re-hashed ({report.rehashed_bytes / 2**20:.1f} MiB)"
     )
     if report.proved:
-        return f"PROVED: {checked}, all as recorded, and MLflow agrees. {vouchers(report)}"
+        catalogue = ", and MLflow agrees" if report.has_catalogue else "; MLflow was not asked"
+        return f"PROVED: {checked}, all as recorded{catalogue}. {vouchers(report)}"
     count = len(report.findings)
     return f"BROKEN: {count} finding{'s' * (count != 1)}; {checked}. {vouchers(report)}"
 

@@ -1,12 +1,14 @@
-"""From the alias in MLflow back to the raw files, re-hashing everything on the way.
+"""From a model back to the raw files, re-hashing everything on the way.
 
-    version -> its statement -> the statements that one names -> ... -> external files
+    version or artifact -> its statement -> the statements that one names -> ... -> external files
 
-The statement chain is the evidence; MLflow is the start of the walk and is cross-checked at
-the end. If MLflow was lost, the walk starts at the newest release in the store. The release
-manifest lists the whole chain, so a damaged statement does not hide its ancestors. The audit
-proves that nothing changed since it was recorded. Only the auditor's own copy of the public key
-proves who recorded it: with write access to store and MLflow, the whole chain can be replaced.
+The statement chain is the evidence. For a registered model, MLflow is the start of the walk and is
+cross-checked at the end; if it was lost, the walk starts at the newest release in the store. The
+release manifest lists the whole chain, so a damaged statement does not hide its ancestors.
+
+The audit proves that nothing changed since it was recorded. Only the auditor's own copy of the
+public key proves who recorded it: with write access to store and MLflow, the whole chain can be
+replaced.
 """
 
 from collections import Counter, defaultdict
@@ -16,46 +18,49 @@ from data_schemas.audits import AuditNode, AuditReport, Finding, NodeKind, Signe
 from data_schemas.statements import Statement
 from tasks.audit.catalogue_check import check_catalogue, check_version
 from tasks.audit.evidence import MODEL, Evidence, origin_id
-from tasks.audit.lost import newest_release
+from tasks.audit.reading import check_folder
 from tasks.audit.release_check import check_release
-from tasks.errors import DataError, SettingsError
-from tasks.lineage.lookup import Lookup, Version, parse_model_uri
+from tasks.audit.target import Target, find_target
 from tasks.lineage.signing import fingerprint
 
 
 def audit(
-    model_uri: str, tracking_uri: str, store: str, keys: Mapping[str, str] | None = None
+    model: str, tracking_uri: str, store: str, keys: Mapping[str, str] | None = None
 ) -> AuditReport:
-    """Verify a registered model, or report every difference from the record.
+    """Verify a model or any other artifact, or report every difference from the record.
 
     Args:
-        model_uri: 'models:/NAME@released' or 'models:/NAME/3'.
-        tracking_uri: of MLflow.
+        model: registered model, digest, or folder; see `tasks.audit.target`.
+        tracking_uri: of MLflow; it is asked for registered models only.
         store: folder or s3:// uri the artifacts lie in.
         keys: from `read_public_keys`; one of them has to vouch for every statement. None = nobody
             has to.
 
     Raises:
-        SettingsError: there is no such model.
+        SettingsError: there is no such model or artifact.
         EngineError: MLflow or the store does not answer.
     """
     evidence = Evidence(store, keys)
-    version, lookup, lost = _find(model_uri, tracking_uri, evidence)
-    root, digest = _entry(version, evidence)
-    evidence.visit(root)
-    check_release(version, root, digest, evidence)
-    if lost:
-        evidence.add(MODEL, "MLflow", lost)
-    elif lookup is not None:
+    target = find_target(model, tracking_uri, evidence)
+    evidence.visit(target.statement)
+    if target.copy:
+        for where, problem in check_folder(target.copy, target.digest):
+            evidence.add(MODEL, where, problem)
+    check_release(target, evidence)
+    if target.lost:
+        evidence.add(MODEL, "MLflow", target.lost)
+    if target.lookup is not None and target.version is not None:
         for node, finding in (
-            *check_version(lookup, MODEL, version, root, evidence.statements),
-            *check_catalogue(lookup, evidence.statements),
+            *check_version(
+                target.lookup, MODEL, target.version, target.statement, evidence.statements
+            ),
+            *check_catalogue(target.lookup, evidence.statements),
         ):
             evidence.findings[node].append(finding)
-    nodes = (_model_node(version, root, evidence), *_nodes(evidence))
+    nodes = (_model_node(model, target, evidence), *_nodes(evidence))
     return AuditReport(
-        model=model_uri,
-        version=version.number,
+        model=model,
+        version=target.version.number if target.version else "",
         nodes=nodes,
         findings=tuple(finding for node in nodes for finding in node.findings),
         statements=len(evidence.statements) + len(evidence.damaged),
@@ -65,6 +70,7 @@ def audit(
         signers=_signers(evidence),
         unsigned=len(evidence.damaged) + sum(not one for one in evidence.signers.values()),
         has_key=keys is not None,
+        has_catalogue=target.lookup is not None,
     )
 
 
@@ -76,56 +82,26 @@ def _signers(evidence: Evidence) -> tuple[Signer, ...]:
     )
 
 
-def _find(
-    model_uri: str, tracking_uri: str, evidence: Evidence
-) -> tuple[Version, Lookup | None, str]:
-    """Find the version in MLflow or, if MLflow lost all of this model, its newest release.
-
-    Returns:
-        The version, MLflow, and what is lost; one of the last two is empty.
-
-    Raises:
-        SettingsError: neither MLflow nor the store has such a model.
-        EngineError: MLflow does not answer.
-    """
-    name = parse_model_uri(model_uri)[0]
-    lookup = None
-    try:
-        lookup = Lookup(tracking_uri)
-        return lookup.version(model_uri), lookup, ""
-    except (SettingsError, DataError) as error:
-        if isinstance(error, SettingsError) and lookup is not None and lookup.has_versions(name):
-            raise
-        release = newest_release(name, evidence)
-        if release is None:
-            raise
-        lost = f"{error} The newest release of {name} in the store was audited instead."
-        return release, None, lost
-
-
-def _entry(version: Version, evidence: Evidence) -> tuple[str, str]:
-    """Choose the start: the version's own tags, or its model's if those are unusable."""
-    tags = [version.tags, *([version.model.tags] if version.model else [])]
-    named = [(tag.get("statement", ""), tag.get("sha256", "")) for tag in tags]
-    for statement, digest in named:
-        made = evidence.peek(statement)
-        if made and digest in {output.digest for output in made.outputs}:
-            return statement, digest
-    return named[0]
-
-
-def _model_node(version: Version, root: str, evidence: Evidence) -> AuditNode:
-    details = [
-        ("aliases", ", ".join(version.aliases) or "none"),
-        ("logged model", version.model.id if version.model else "gone"),
-        *sorted(version.tags.items()),
-    ]
+def _model_node(model: str, target: Target, evidence: Evidence) -> AuditNode:
+    version = target.version
+    statement = evidence.statements.get(target.statement)
+    if version is not None:
+        title = f"{version.name} version {version.number}"
+        details = [
+            ("aliases", ", ".join(version.aliases) or "none"),
+            ("logged model", version.model.id if version.model else "gone"),
+            *sorted(version.tags.items()),
+        ]
+    else:
+        made = f" of {statement.stage}" if statement else ""
+        title = f"artifact {target.digest[:12]}{made}"
+        details = [("asked for", model), ("artifact", target.digest)]
     return AuditNode(
         id=MODEL,
         kind=NodeKind.MODEL,
-        title=f"{version.name} version {version.number}",
+        title=title,
         details=tuple(details),
-        parents=(root,),
+        parents=(target.statement,),
         findings=tuple(evidence.findings[MODEL]),
     )
 

@@ -1,5 +1,7 @@
 """The audit of a store in S3 is the audit of the same store on disk."""
 
+from pathlib import Path
+
 import pytest
 
 from tasks.audit.walk import audit
@@ -12,7 +14,7 @@ RELEASED = "models:/tiny@released"
 @pytest.fixture
 def uploaded(chain, bucket):
     for kind in ("objects", "statements", "signatures"):
-        for path in (chain.store / kind).rglob("*.*"):
+        for path in filter(Path.is_file, (chain.store / kind).rglob("*")):
             key = f"store/{path.relative_to(chain.store).as_posix()}"
             bucket.put_object(Bucket="bucket", Key=key, Body=path.read_bytes())
     return chain
