@@ -41,6 +41,7 @@ SUITES = {
     "algorithms/test_trl_agreement.py": "losses against those of TRL",
     "audit/test_signatures.py": "every way to write a chain without the owner's key",
     "lineage/test_public_tools.py": "what other tools say about our signatures",
+    "release/test_loading.py": "a release folder in transformers and vLLM",
     "audit/test_remote_store.py": "an audit of a store in S3 against one on disk",
     "capacity/test_memory_of_engines.py": "the budget against what real engines hold",
     "curation/test_real_sources.py": "adapters on public files",
