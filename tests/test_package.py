@@ -25,6 +25,8 @@ from tasks.platform.literals import unpacked
 
 ROOT = Path(__file__).parents[1]
 ROLLOUT_IMAGE = "registry.example/rollout@sha256:" + 64 * "a"
+PLANTED = "planted-c0ffee"
+"""Value of every secret of the machine that registers."""
 ON_GPUS = {"pretrain", "sft", "measure_judge", "grade", "rl", "evaluate"}
 
 
@@ -40,6 +42,11 @@ def package(tmp_path_factory):
         "HOME": str(folder),
         "EACHPROMPT_IMAGE_ROLLOUT": ROLLOUT_IMAGE,
         "EACHPROMPT_NOTIFY": "people@shop.example",
+        "EACHPROMPT_POD_TEMPLATE_TRAINER": "h100-trainer",
+        "EACHPROMPT_SECRETS": "MLFLOW_TRACKING_PASSWORD=eachprompt/mlflow,"
+        "AWS_SECRET_ACCESS_KEY=eachprompt/s3",
+        "MLFLOW_TRACKING_PASSWORD": PLANTED,
+        "AWS_SECRET_ACCESS_KEY": PLANTED,
     }
     done = subprocess.run(
         command, cwd=folder, env=environment, capture_output=True, text=True, check=False
@@ -170,6 +177,38 @@ def test_images_are_pinned_and_start_the_right_function(tasks, name):
         "task-name",
         name,
     ]
+
+
+@pytest.mark.parametrize("name", resources.STAGES)
+def test_a_pod_gets_the_secrets_of_the_cluster_as_variables(tasks, name):
+    asked = {
+        secret.env_var: (secret.group, secret.key)
+        for secret in template(tasks, name).security_context.secrets
+    }
+
+    assert asked == {
+        "MLFLOW_TRACKING_PASSWORD": ("eachprompt", "mlflow"),
+        "AWS_SECRET_ACCESS_KEY": ("eachprompt", "s3"),
+    }
+
+
+def test_no_secret_of_the_machine_that_registers_is_in_what_is_registered(package):
+    holding = [path.name for path in package.iterdir() if PLANTED.encode() in path.read_bytes()]
+
+    assert not holding
+
+
+def test_stages_on_the_trainer_image_have_the_template_of_its_pods(tasks):
+    named = {
+        name: template(tasks, name).metadata.pod_template_name
+        for name in resources.STAGES
+        if template(tasks, name).metadata.pod_template_name
+    }
+
+    assert {"h100-trainer"} == set(named.values())
+    assert named.keys() == {
+        name for name, stage in resources.STAGES.items() if stage.image == "trainer"
+    }
 
 
 def test_an_image_is_named_by_the_environment_at_registration(tasks):

@@ -12,7 +12,7 @@ from data_schemas.settings import PipelineSettings
 from tasks.engines.select import require, require_fit
 from tasks.errors import SettingsError
 from tasks.intake import options
-from tasks.lineage.connection import check_tracking_uri
+from tasks.lineage.connection import check_tracking_uri, require_access
 from tasks.lineage.shipping import begin
 from tasks.lineage.signing import find_signer
 from tasks.platform import resources
@@ -97,6 +97,7 @@ def open_store(store: str, workflow: str) -> Opened:
     uri = location.absolute_store(store)
     tracking = location.tracking_uri(uri, os.environ.get("MLFLOW_TRACKING_URI", ""))
     check_tracking_uri(tracking)
+    require_access(tracking)
     find_signer(uri)  # a key that cannot sign is refused before any work
     # On a cluster, Flyte names the execution; locally there is no name.
     name = os.environ.get("FLYTE_INTERNAL_EXECUTION_ID") or time.strftime("%Y%m%d-%H%M%S")

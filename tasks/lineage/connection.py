@@ -46,6 +46,9 @@ _REFUSALS = {
 }
 
 
+_DENIED = {"UNAUTHENTICATED", "PERMISSION_DENIED"}
+
+
 def check_tracking_uri(uri: str) -> None:
     """Refuse a tracking URI that no MLflow store can have.
 
@@ -116,7 +119,10 @@ def require_sqlite(tracking_uri: str) -> None:
 
 @contextmanager
 def boundary() -> Iterator[None]:
-    """Convert errors of MLflow: DataError if refused, EngineError if unavailable."""
+    """Convert errors of MLflow: DataError if refused, EngineError if unavailable.
+
+    Wrong credentials are a refusal: nothing is lost, and trying again does not help.
+    """
     try:
         yield
     except PipelineError:
@@ -126,7 +132,31 @@ def boundary() -> Iterator[None]:
 
         if isinstance(error, MlflowException) and error.error_code in _REFUSALS:
             raise DataError(str(error)) from error
+        if isinstance(error, MlflowException) and error.error_code in _DENIED:
+            raise DataError(
+                f"MLflow refuses these credentials: {error}. Correct MLFLOW_TRACKING_USERNAME and "
+                "MLFLOW_TRACKING_PASSWORD, or MLFLOW_TRACKING_TOKEN; a retry alone does not help."
+            ) from error
         raise EngineError(f"{type(error).__name__}: {error}") from error
+
+
+def require_access(tracking_uri: str) -> None:
+    """Refuse credentials that an MLflow server does not take, before any stage.
+
+    A server that does not answer stops nothing: events wait on the spool.
+
+    Raises:
+        SettingsError: it answers, and refuses.
+    """
+    if urlsplit(tracking_uri).scheme not in _SERVERS:
+        return
+    try:
+        with boundary():
+            connect(tracking_uri).search_experiments(max_results=1)
+    except DataError as error:
+        raise SettingsError(str(error)) from error
+    except EngineError as error:
+        logger.warning("%s: %s", tracking_uri, error)
 
 
 @contextmanager

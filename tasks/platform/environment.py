@@ -1,11 +1,16 @@
 """Environment variables that are read as a module is imported."""
 
 import os
+import re
 import sys
 from collections.abc import Callable
 from typing import TypeVar
 
 Value = TypeVar("Value")
+_SECRET = re.compile(
+    r"(?P<variable>[A-Z_][A-Z0-9_]*)=(?P<group>[A-Za-z0-9._-]+)/(?P<key>[A-Za-z0-9._-]+)"
+)
+_NAME = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?")
 WRONG_INPUT = 2
 """Exit code of everything that was typed wrong; also what click and argparse exit with."""
 
@@ -22,7 +27,8 @@ def read(variable: str, default: str, parse: Callable[[str], Value]) -> Value:
     try:
         return parse(text)
     except ValueError as error:
-        sys.stderr.write(f"SettingsError: {variable} is {text!r}; {error}\n")
+        shown = "not readable" if parse is secrets else repr(text)
+        sys.stderr.write(f"SettingsError: {variable} is {shown}; {error}\n")
         sys.exit(WRONG_INPUT)
 
 
@@ -57,6 +63,33 @@ def switch(text: str) -> bool:
     if text not in ("0", "1"):
         raise ValueError("give 1 or 0")
     return text == "1"
+
+
+def secrets(text: str) -> dict[str, tuple[str, str]]:
+    """Read VARIABLE=group/key, separated by commas: which secret of the cluster fills a variable.
+
+    Raises:
+        ValueError: an entry does not have that form.
+    """
+    found: dict[str, tuple[str, str]] = {}
+    for entry in (part.strip() for part in text.split(",") if part.strip()):
+        match = _SECRET.fullmatch(entry)
+        if match is None:
+            # The entry itself may be a password that was pasted here.
+            raise ValueError("give VARIABLE=group/key, separated by commas")
+        found[match["variable"]] = match["group"], match["key"]
+    return found
+
+
+def name(text: str) -> str:
+    """Read the name of an object of Kubernetes; '' is none.
+
+    Raises:
+        ValueError: it is no such name.
+    """
+    if text and not _NAME.fullmatch(text):
+        raise ValueError("give a name of lower-case letters, digits and dashes")
+    return text
 
 
 def addresses(text: str) -> tuple[str, ...]:

@@ -19,6 +19,13 @@ IMAGES = {
     for kind in ("cpu", "rollout", "trainer")
 }
 """One image per kind of machine (see containers/). Set the variables when registering."""
+POD_TEMPLATES = {
+    kind: environment.read(f"EACHPROMPT_POD_TEMPLATE_{kind.upper()}", "", environment.name)
+    for kind in IMAGES
+}
+"""PodTemplates of the cluster, per image: tolerations, volumes, variables such as NCCL's."""
+SECRETS = environment.read("EACHPROMPT_SECRETS", "", environment.secrets)
+"""Which secrets of the cluster become variables of every pod: VARIABLE=group/key,..."""
 NODES = environment.read("EACHPROMPT_NODES", "1", environment.positive)
 """Nodes of every stage that may have several; more than one needs Kubeflow's training operator."""
 PROCESSES = environment.read("EACHPROMPT_PROCESSES", "1", environment.positive)

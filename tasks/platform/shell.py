@@ -12,7 +12,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any, ParamSpec, TypeVar, cast
 
-from flytekit import Cache, PodTemplate, Resources, conditional, task, workflow
+from flytekit import Cache, PodTemplate, Resources, Secret, conditional, task, workflow
 from flytekit.core.condition import Condition
 from flytekit.core.promise import Promise
 from flytekit.extras.accelerators import H100
@@ -21,7 +21,15 @@ from kubernetes.client import V1Container, V1PodSpec
 from tasks.errors import SettingsError
 from tasks.platform import literals, temporary
 from tasks.platform.cache_version import code_digest
-from tasks.platform.resources import IMAGES, NODES, PROCESSES, STAGES, Stage
+from tasks.platform.resources import (
+    IMAGES,
+    NODES,
+    POD_TEMPLATES,
+    PROCESSES,
+    SECRETS,
+    STAGES,
+    Stage,
+)
 from tasks.platform.retries import recoverable
 
 Args = ParamSpec("Args")
@@ -111,6 +119,8 @@ def task_arguments(name: str) -> dict[str, Any]:
         "timeout": timedelta(hours=stage.hours),
         "interruptible": stage.interruptible,
         "pod_template": _pod(stage.grace_s) if stage.grace_s else None,
+        "pod_template_name": POD_TEMPLATES[stage.image] or None,
+        "secret_requests": _secrets() or None,
         "cache": _cache(name) if stage.cached else False,
         "environment": _processes(),
         "enable_deck": True,
@@ -121,6 +131,15 @@ def task_arguments(name: str) -> dict[str, Any]:
 def _cache(name: str) -> Cache:
     # The execution does not change the result, so it is not part of the cache key.
     return Cache(version=code_digest(name)[:32], serialize=True, ignored_inputs=("execution",))
+
+
+def _secrets() -> list[Secret]:
+    """Ask for secrets as variables: their values are in the pod only, not in what is registered."""
+    as_variable = Secret.MountType.ENV_VAR
+    return [
+        Secret(group=group, key=key, env_var=variable, mount_requirement=as_variable)
+        for variable, (group, key) in SECRETS.items()
+    ]
 
 
 def in_pod() -> bool:

@@ -39,6 +39,33 @@ def test_addresses_are_addresses(text):
         environment.addresses(text)
 
 
+def test_secrets_are_named_by_group_and_key():
+    given = "MLFLOW_TRACKING_PASSWORD=shop/mlflow, AWS_SECRET_ACCESS_KEY=shop.s3/key_1,"
+
+    assert {
+        "MLFLOW_TRACKING_PASSWORD": ("shop", "mlflow"),
+        "AWS_SECRET_ACCESS_KEY": ("shop.s3", "key_1"),
+    } == environment.secrets(given)
+
+
+@pytest.mark.parametrize("text", ["planted-c0ffee", "A=planted-c0ffee", "a=g/k", "A=g/k/l", "A=/k"])
+def test_a_secret_that_was_pasted_instead_of_named_is_not_repeated(text, monkeypatch, capsys):
+    with pytest.raises(ValueError, match="give VARIABLE=group/key") as caught:
+        environment.secrets(text)
+    assert "planted" not in str(caught.value)
+    monkeypatch.setenv("EACHPROMPT_SECRETS", text)
+    with pytest.raises(SystemExit):
+        environment.read("EACHPROMPT_SECRETS", "", environment.secrets)
+    assert "planted" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("text", ["Trainer", "a b", "-a", "a_"])
+def test_a_pod_template_has_a_name_of_kubernetes(text):
+    assert "h100-trainer" == environment.name("h100-trainer")
+    with pytest.raises(ValueError, match="lower-case letters"):
+        environment.name(text)
+
+
 def test_an_unset_variable_has_its_default(monkeypatch):
     monkeypatch.delenv("EACHPROMPT_NODES", raising=False)
 

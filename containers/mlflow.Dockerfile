@@ -1,0 +1,15 @@
+# The MLflow server of containers/compose.yaml: passwords, metadata in PostgreSQL, artifacts in S3.
+#   docker build -f containers/mlflow.Dockerfile -t REGISTRY/mlflow:0.1.0 .
+FROM python:3.11.9-slim-bookworm
+
+RUN pip install --no-cache-dir uv==0.13.8
+WORKDIR /root
+COPY lock_cpu.txt lock_stack.txt ./
+RUN uv pip install --system --no-cache --no-deps -r lock_cpu.txt \
+    && uv pip install --system --no-cache --no-deps --require-hashes -r lock_stack.txt
+COPY containers/mlflow_server.sh ./
+
+ENV PYTHONPATH=/root HOME=/tmp PYTHONUNBUFFERED=1 MLFLOW_DISABLE_TELEMETRY=true
+CMD ["sh", "/root/mlflow_server.sh"]
+RUN useradd --uid 1000 --home-dir /tmp --no-create-home mlflow
+USER 1000

@@ -1,0 +1,265 @@
+"""The chain on PostgreSQL, an MLflow server with a password and S3, while they fail.
+
+What a stage acknowledged is never lost, and each error says whether another attempt helps: an
+EngineError is tried again by Flyte, a SettingsError or DataError is not.
+
+    make test-stack
+"""
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from containers.stack import Stack
+from data_schemas.artifacts import CheckpointRef, Execution, StoreRef
+from tasks.errors import DataError, DiskFullError, EngineError, SettingsError
+from tasks.lineage.connection import require_access
+from tasks.lineage.lookup import Lookup
+from tasks.lineage.shipping import workplace
+from tasks.lineage.statements import chain
+from tasks.store.interface import store_at
+from tasks.store.objects import object_problems
+from tests.lineage.small_chain import make_raw, release, run_all, train
+from tests.test_pipeline import SETTINGS
+from tests.tracked import content
+
+pytestmark = [pytest.mark.stack, pytest.mark.timeout(3600)]
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="module")
+def stack() -> Iterator[Stack]:
+    """The stack of EACHPROMPT_STACK, or one of its own that ends with the tests."""
+    given = os.environ.get("EACHPROMPT_STACK")
+    # Not below pytest's folder, which PostgreSQL's user may not enter.
+    made = Stack(Path(given or tempfile.mkdtemp(prefix="eachprompt-stack-")))
+    made.up()
+    yield made
+    if not given:
+        made.down()
+        shutil.rmtree(made.folder, ignore_errors=True)
+
+
+@pytest.fixture
+def store(stack, monkeypatch, tmp_path) -> Iterator[StoreRef]:
+    """An empty store on the stack, on a machine without any files of it."""
+    stack.up()
+    for name, text in stack.access.variables().items():
+        monkeypatch.setenv(name, text)
+    monkeypatch.setenv("AWS_MAX_ATTEMPTS", "2")
+    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_TIMEOUT", "120")  # a loaded machine is no outage
+    monkeypatch.setenv("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")
+    uri = f"s3://eachprompt/{tmp_path.name}"
+    made = StoreRef(uri=uri, id=store_at(uri).open(), tracking_uri=stack.access.mlflow)
+    yield made
+    stack.up()
+    shutil.rmtree(workplace(made), ignore_errors=True)
+
+
+def execution(store: StoreRef) -> Execution:
+    """An execution that no other test has."""
+    return Execution(id=f"{store.id[:8]}", started=1000.0)
+
+
+def runs_of(store: StoreRef) -> dict[str, str]:
+    """Status by key of the runs that MLflow has of a store."""
+    runs = [dict(run["tags"]) | {"": run["status"]} for run in content(store.tracking_uri)["runs"]]
+    return {
+        tags["eachprompt.key"]: tags[""]
+        for tags in runs
+        if tags.get("eachprompt.store") == store.id and "eachprompt.stage" in tags
+    }
+
+
+def assert_whole(store: StoreRef, ref: CheckpointRef) -> None:
+    """Three finished runs, a registered version of this content, and every byte as committed."""
+    assert ["FINISHED"] * 3 == list(runs_of(store).values())
+    version = Lookup(store.tracking_uri).registered("eachprompt-tiny", ref.statement)
+    assert version is not None
+    assert ref.digest == version.tags["sha256"]
+    for statement in chain(store.uri, [ref.statement]).values():
+        for output in statement.outputs:
+            assert [] == list(object_problems(output.uri, output.digest))
+
+
+def test_a_release_on_the_stack_is_registered_and_whole(store):
+    ref = run_all(store, execution(store))
+
+    assert ref.uri.startswith("s3://eachprompt/")
+    assert_whole(store, ref)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL], ids=["stopped", "killed"])
+@pytest.mark.parametrize("service", ["mlflow", "postgres"])
+def test_training_goes_on_without_mlflow_and_everything_arrives_later(
+    stack, store, monkeypatch, service, number
+):
+    when = execution(store)
+    raw = make_raw(store, when)
+    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_TIMEOUT", "5")
+    stack.stop(service, number)
+
+    model = train(store, when, raw)
+    with pytest.raises(EngineError):  # Flyte tries again
+        release(store, when, model)
+
+    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_TIMEOUT", "120")
+    stack.up()
+    assert_whole(store, release(store, when, model))
+
+
+def test_s3_that_refuses_connections_is_tried_again_and_keeps_what_it_took(stack, store):
+    when = execution(store)
+    raw = make_raw(store, when)
+    stack.stop("s3", signal.SIGKILL)
+
+    with pytest.raises(EngineError):
+        train(store, when, raw)
+    with pytest.raises(EngineError):
+        store_at(store.uri).open()
+
+    stack.up()
+    shutil.rmtree(workplace(store))  # the next attempt is on another machine
+    assert_whole(store, release(store, when, train(store, when, raw)))
+
+
+def test_slow_s3_is_waited_for(stack, store, monkeypatch):
+    with SlowProxy(stack.access.s3_port) as port:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{port}")
+
+        ref = run_all(store, execution(store))
+
+    monkeypatch.setenv("AWS_ENDPOINT_URL", stack.access.s3)
+    assert_whole(store, ref)
+
+
+def test_wrong_credentials_of_s3_are_the_users_mistake(store, monkeypatch):
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "planted-wrong-key")
+
+    with pytest.raises(SettingsError, match="Check the credentials") as caught:
+        store_at(store.uri).open()
+    assert "planted-wrong-key" not in str(caught.value)
+
+
+def test_wrong_credentials_of_mlflow_are_the_users_mistake_and_lose_nothing(store, monkeypatch):
+    when = execution(store)
+    password = os.environ["MLFLOW_TRACKING_PASSWORD"]
+    monkeypatch.setenv("MLFLOW_TRACKING_PASSWORD", "planted-wrong-key")
+
+    with pytest.raises(SettingsError, match="MLFLOW_TRACKING_PASSWORD") as caught:
+        require_access(store.tracking_uri)
+    assert "planted-wrong-key" not in str(caught.value)
+    # A password that is changed during a long run does not end it.
+    model = train(store, when, make_raw(store, when))
+    with pytest.raises(DataError, match="a retry alone does not help"):
+        release(store, when, model)
+
+    monkeypatch.setenv("MLFLOW_TRACKING_PASSWORD", password)
+    assert_whole(store, release(store, when, model))
+
+
+def test_a_full_disk_is_named_and_tried_again_elsewhere(store, tmp_path, monkeypatch):
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", disk], capture_output=True, check=False
+    )
+    if mounted.returncode != 0:
+        pytest.skip("only root may mount a small disk")
+    when = execution(store)
+    raw = make_raw(store, when, b"x" * 400_000)
+    shutil.rmtree(workplace(store))
+    monkeypatch.setattr("tempfile.tempdir", str(disk))
+    try:
+        with pytest.raises(DiskFullError, match=r"the disk of .* is full"):
+            train(store, when, raw)
+    finally:
+        monkeypatch.undo()
+        subprocess.run(["umount", "-l", disk], check=True)
+
+
+def test_pipeline_and_audit_run_from_the_command_line_while_mlflow_restarts(stack, store, tmp_path):
+    command = [Path(sys.executable).with_name("pyflyte"), "run"]
+    options = ["--store", f"{store.uri}-pipeline"]
+    environment = os.environ | stack.access.variables()
+    environment |= {"HOME": str(tmp_path), "PYTHONPATH": str(ROOT)}
+
+    def run(workflow: str, *more: str) -> subprocess.Popen[str]:
+        line = [*command, f"workflows/{workflow}.py", workflow, *options, *more]
+        return subprocess.Popen(
+            line,
+            cwd=ROOT,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+
+    def finish(process: subprocess.Popen[str]) -> str:
+        output, _ = process.communicate()
+        assert process.returncode == 0, output
+        for secret in (stack.access.mlflow_password, stack.access.s3_secret_key):
+            assert secret not in output
+        return output
+
+    pipeline = run("post_training", "--settings", json.dumps(SETTINGS))
+    records = store_at(f"{store.uri}-pipeline/executions")
+    while not any(name.endswith("curate.json") for name in records.list_files()):
+        assert pipeline.poll() is None, pipeline.communicate()[0]
+        time.sleep(1)
+    stack.stop("mlflow", signal.SIGKILL)
+    stack.stop("postgres", signal.SIGKILL)
+    stack.up()
+
+    assert "Released" in finish(pipeline)
+    assert "PROVED" in finish(run("audit"))
+    inbox = tmp_path / "inbox"
+    inbox.mkdir()
+    assert "Not retrained" in finish(run("retrain", "--inbox", str(inbox)))
+
+
+class SlowProxy:
+    """Pass connections on to a port, each block of bytes a moment later."""
+
+    def __init__(self, port: int) -> None:
+        self._port = port
+        self._server = socket.create_server(("127.0.0.1", 0))
+
+    def __enter__(self) -> int:
+        threading.Thread(target=self._accept, daemon=True).start()
+        return self._server.getsockname()[1]
+
+    def __exit__(self, *_: object) -> None:
+        self._server.close()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                client, _ = self._server.accept()
+            except OSError:
+                return
+            server = socket.create_connection(("127.0.0.1", self._port))
+            for source, target in ((client, server), (server, client)):
+                threading.Thread(target=self._pass_on, args=(source, target), daemon=True).start()
+
+    @staticmethod
+    def _pass_on(source: socket.socket, target: socket.socket) -> None:
+        try:
+            while block := source.recv(4096):
+                time.sleep(0.05)
+                target.sendall(block)
+            target.shutdown(socket.SHUT_WR)
+        except OSError:
+            pass
