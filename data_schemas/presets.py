@@ -200,8 +200,13 @@ COMPASSMAX = FULL_SCALE.model_copy(
 FULL_SCALE with zero-variance elimination as published, without dynamic sampling.
 """
 
+_RING_LITE_NODES = _NODE.model_copy(
+    update={"layout": _NODE.layout.model_copy(update={"micro_batch_tokens": 1024 + 32_768})}
+)
+"""The layout of a node holds a model of 16.8B; the layout of the cluster is for 245B."""
 _RING_LITE_RL = FULL_SCALE.rl_one.model_copy(
     update={
+        "engines": EngineSettings(**dict(_RING_LITE_NODES)),
         "group_size": 16,
         "num_mini_batches": 1,  # 2 prompts a rank, of 512 on 256: all of a step's [I]
         "learning_rate": 3e-6,
@@ -221,9 +226,17 @@ _RING_LITE_RL = FULL_SCALE.rl_one.model_copy(
 )
 RING_LITE = FULL_SCALE.model_copy(
     update={
+        "sft": FULL_SCALE.sft.model_copy(update={"engines": _RING_LITE_NODES}),
         # Drop what is always solved and what is never solved.
         "grading": FULL_SCALE.grading.model_copy(
-            update={"drop_at_or_above": 1.0, "drop_at_or_below": 0.0}
+            update={
+                "drop_at_or_above": 1.0,
+                "drop_at_or_below": 0.0,
+                "engines": _rollouts_only(_RING_LITE_NODES),
+            }
+        ),
+        "evaluation": FULL_SCALE.evaluation.model_copy(
+            update={"engines": _rollouts_only(_RING_LITE_NODES)}
         ),
         "rl_one": _RING_LITE_RL.model_copy(
             update={"domains": {Domain.MATHS: 1.0}, "max_new_tokens": 24_576}

@@ -30,6 +30,8 @@ IMBALANCE = 2.0
 """Assumed: rows of the busiest expert rank divided by an equal share."""
 HEAD_COPIES = 3
 """Copies of a chunk of fp32 logits in memory: log-softmax, values derived from it, gradient."""
+SYNC_PIECE_BYTES = 256 * 2**20
+"""Experts are gathered in pieces of this size (trainer_megatron/convert.py)."""
 BATCHED_TOKENS = 8192
 """Tokens of one forward pass of a rollout engine (vLLM's default for chunked prefill)."""
 
@@ -89,7 +91,7 @@ class TrainerMemory:
     logits: int
     """One chunk of logits, and its hidden states with gradient."""
     weight_sync: int
-    """Send and receive buffer of the largest tensor."""
+    """The largest tensor or piece of a sync, gathered, and the copy that is sent."""
     reference: int = 0
     """Weights of a reference model."""
 
@@ -114,6 +116,8 @@ class RolloutMemory:
     """Cache size of one token."""
     host_routes: int
     """Host memory: recorded experts of every token in the cache."""
+    receiving: int
+    """Tensors of a layer on arrival: vLLM installs a layer when all of it is there."""
 
     @property
     def cache(self) -> int:
@@ -143,12 +147,16 @@ class Budget:
     @property
     def phases(self) -> dict[str, int]:
         """Bytes in use during rollout, weight sync and update."""
-        trainer, claim = self.trainer, self.rollout.claim
-        resident = 0 if self.dedicated else trainer.state
-        weights = 0 if self.dedicated else claim
+        trainer, rollout = self.trainer, self.rollout
+        sync = trainer.state + trainer.weight_sync
+        if self.dedicated:  # the cache stays where it is while weights arrive
+            collect = rollout.claim + rollout.receiving
+        else:  # the cache sleeps until they are installed
+            collect = trainer.state + rollout.claim
+            sync += rollout.weights + rollout.receiving
         return {
-            "rollout": FIXED_BYTES + resident + claim,
-            "weight sync": FIXED_BYTES + trainer.state + trainer.weight_sync + weights,
+            "rollout": FIXED_BYTES + collect,
+            "weight sync": FIXED_BYTES + sync,
             "update": FIXED_BYTES + trainer.state + trainer.activations + trainer.logits,
         }
 
@@ -266,17 +274,30 @@ def trainer_memory(
         chunk = min(CHUNK_LOGITS, tokens * model.vocabulary // layout.tensor)
         gathered = tokens // layout.context * model.hidden
         logits = HEAD_COPIES * 4 * chunk + 2 * element_bytes(layout.precision) * gathered
-    table = model.vocabulary * model.hidden
-    largest = max(table, 2 * model.hidden * model.width)
     return TrainerMemory(
         weights=weights,
         gradients=gradients,
         optimizer=optimizer,
         activations=activation_bytes(model, layout, tokens, stage, kernels),
         logits=logits,
-        weight_sync=2 * element_bytes(layout.precision) * largest,
+        weight_sync=sync_bytes(model, layout),
         reference=weights if work.reference else 0,
     )
+
+
+def sync_bytes(model: ModelShape, layout: LayoutSettings) -> int:
+    """Return the peak of a weight sync on one trainer rank: twice what is gathered.
+
+    That is a piece of the experts of one rank, and the largest other tensor: the vocabulary;
+    queries, keys and values, which are split into copies; or a matrix that is divided along its
+    second axis, whose shards are in memory beside their join. Twice: a copy is sent.
+    """
+    projections = model.query_size + 2 * model.key_value_size
+    joined = max(model.query_size, 0 if model.experts else model.width)
+    rows = max(model.vocabulary, projections, joined * (2 if layout.tensor > 1 else 1))
+    expert = 2 * model.hidden * model.width * element_bytes(layout.precision)
+    experts = min(max(1, SYNC_PIECE_BYTES // expert), model.experts // layout.expert)
+    return 2 * (element_bytes(layout.precision) * model.hidden * rows + experts * expert)
 
 
 def cache_token_bytes(model: ModelShape, tensor: int, precision: Precision) -> int:
@@ -336,6 +357,8 @@ def rollout_memory(
         working=working,
         token_bytes=token,
         host_routes=cached * model.layers * model.chosen * wide,
+        receiving=element_bytes(layout.precision)
+        * max(model.experts * model.expert_parameters, model.vocabulary * model.hidden),
     )
 
 

@@ -108,6 +108,22 @@ QWEN3_15B_A2B = ModelShape(
     chosen=8,
 )
 """The default of transformers' Qwen3MoeConfig."""
+LING_LITE = ModelShape(
+    layers=28,
+    hidden=2048,
+    heads=16,
+    key_value_heads=4,
+    head_size=128,
+    vocabulary=126_464,
+    width=1408,
+    experts=64,
+    chosen=8,
+    head_norms=False,
+)
+"""The base of Ring-lite, 16.8B: 64 experts and top-6; its two shared experts are among the chosen.
+
+Its architecture is not one that the engines load; the shape is for the budget of the recipe.
+"""
 QWEN2_5_7B = ModelShape(
     layers=28,
     hidden=3584,

@@ -22,6 +22,8 @@ from tasks.errors import SettingsError
 
 PRESETS: dict[str, tuple[PipelineSettings, ModelShape, int]] = {
     "full_scale": (presets.FULL_SCALE, model_shape.COMPASSMAX, 256),
+    "compassmax": (presets.COMPASSMAX, model_shape.COMPASSMAX, 256),
+    "ring_lite": (presets.RING_LITE, model_shape.LING_LITE, 256),
     "single_node": (presets.SINGLE_NODE, model_shape.QWEN3_15B_A2B, 8),
     "compass_thinker": (presets.COMPASS_THINKER, model_shape.QWEN2_5_7B, 8),
 }

@@ -65,7 +65,11 @@ def budget_table(title: str, found: Budget) -> Table:
         ("trainer: reference", trainer.reference, "weights of the reference model, for KL"),
         ("trainer: activations", trainer.activations, "micro-batches in flight"),
         ("trainer: logits", trainer.logits, "one micro-batch, fp32"),
-        ("trainer: weight sync", trainer.weight_sync, "largest tensor, sent and received"),
+        (
+            "trainer: weight sync",
+            trainer.weight_sync,
+            "largest tensor, or piece, and its copy",
+        ),
         ("rollout: weights", rollout.weights, "one GPU of an engine"),
         (
             "rollout: working set",
@@ -77,6 +81,7 @@ def budget_table(title: str, found: Budget) -> Table:
             rollout.cache,
             f"{rollout.cached_tokens:,} tokens per engine, {longest} sequences of full length",
         ),
+        ("rollout: weight sync", rollout.receiving, "experts of a layer, until all are there"),
         ("fixed", FIXED_BYTES, "assumed: contexts, communication, workspaces"),
         *((f"while: {name}", size, "") for name, size in found.phases.items()),
         ("GPU", found.gpu, describe_fit(found)),

@@ -1,14 +1,60 @@
-"""The trainer's side of a weight sync: hash tensors while they are sent."""
+"""Both sides of a weight sync hash every tensor: threads do it while tensors are sent."""
 
+import os
+from collections import deque
 from collections.abc import Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 
 import torch
 
 from tasks.algorithms.digests import joint_digest, tensor_digest
 
+WAITING_BYTES = 2**30
+"""Tensors that wait to be hashed stay in memory, up to this size."""
+
+
+class Hasher:
+    """Hashes tensors in threads: one core hashes about 1 GB per second, a sync sends 10 and more.
+
+    A tensor may not change before `digest`. Tensors on a GPU are copied; others are kept alive.
+
+    Args:
+        threads: None = a core each, of those that this process may use.
+    """
+
+    def __init__(self, threads: int | None = None) -> None:
+        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+        self._pool = ThreadPoolExecutor(threads or cores, thread_name_prefix="hash")
+        self._waiting: deque[tuple[str, int, Future[str]]] = deque()
+        self._bytes = 0
+        self._digests: dict[str, str] = {}
+
+    def add(self, name: str, tensor: torch.Tensor) -> None:
+        """Start to hash a tensor, after earlier ones if too many wait."""
+        flat = tensor.detach().to("cpu")
+        while self._waiting and self._bytes + flat.nbytes > WAITING_BYTES:
+            self._settle()
+        self._waiting.append((name, flat.nbytes, self._pool.submit(tensor_digest, flat)))
+        self._bytes += flat.nbytes
+
+    def digests(self) -> Mapping[str, str]:
+        """Wait for all tensors; return the digest of each."""
+        while self._waiting:
+            self._settle()
+        return self._digests
+
+    def close(self) -> None:
+        """End the threads."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+    def _settle(self) -> None:
+        name, size, digest = self._waiting.popleft()
+        self._digests[name] = digest.result()
+        self._bytes -= size
+
 
 class Outgoing(Iterator[tuple[str, torch.Tensor]]):
-    """Iterates over named tensors and hashes each: one pass, one tensor at a time.
+    """Iterates over named tensors and hashes each: one pass.
 
     Args:
         source: the trainer's weights.
@@ -16,22 +62,24 @@ class Outgoing(Iterator[tuple[str, torch.Tensor]]):
 
     def __init__(self, source: Iterator[tuple[str, torch.Tensor]]) -> None:
         self.source = source
-        self._digests: dict[str, str] = {}
+        self._hasher = Hasher()
+        self._elsewhere: dict[str, str] = {}
 
     def __next__(self) -> tuple[str, torch.Tensor]:
         name, tensor = next(self.source)
-        self._digests[name] = tensor_digest(tensor)
+        self._hasher.add(name, tensor)
         return name, tensor
 
-    @property
     def tensor_digests(self) -> Mapping[str, str]:
         """Digest of every tensor sent so far."""
-        return self._digests
+        return {**self._hasher.digests(), **self._elsewhere}
 
     def add_digests(self, tensor_digests: Mapping[str, str]) -> None:
         """Add digests of tensors that each process sent directly to its own engine."""
-        self._digests.update(tensor_digests)
+        self._elsewhere.update(tensor_digests)
 
     def digest(self) -> str:
-        """Digest of all tensors sent so far."""
-        return joint_digest(self._digests)
+        """Digest of all tensors; ends the hashing."""
+        found = joint_digest(self.tensor_digests())
+        self._hasher.close()
+        return found

@@ -1,9 +1,13 @@
 """What a rank of a Megatron trainer really holds: run by trainer_megatron/gloo_world.py."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 import torch
+from torch.multiprocessing.reductions import StorageWeakRef
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 from data_schemas.machine_settings import LayoutSettings
 from tasks.engines.trainer_megatron import convert, model, optimizer, parallel
@@ -51,6 +55,41 @@ def hold(folder: Path, layout: LayoutSettings) -> Held:
         ),
         masters=0 if is_fp32 else 4 * owned,
     )
+
+
+class PeakMemory(TorchDispatchMode):
+    """Bytes of the storages that are alive at once, without those of a model's weights."""
+
+    def __init__(self, weights: Iterable[torch.Tensor]) -> None:
+        super().__init__()
+        self._weights = {weight.untyped_storage().data_ptr() for weight in weights}
+        self._alive: list[tuple[StorageWeakRef, int]] = []
+        self.peak = 0
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        found = func(*args, **(kwargs or {}))
+        seen = {ref.cdata for ref, _ in self._alive}
+        for tensor in tree_leaves(found):
+            if isinstance(tensor, torch.Tensor):
+                storage = tensor.untyped_storage()
+                ref = StorageWeakRef(storage)
+                if storage.data_ptr() not in self._weights and ref.cdata not in seen:
+                    self._alive.append((ref, storage.nbytes()))
+                    seen.add(ref.cdata)
+        self._alive = [(ref, size) for ref, size in self._alive if not ref.expired()]
+        self.peak = max(self.peak, sum(size for _, size in self._alive))
+        return found
+
+
+def sync_peak(folder: Path, layout: LayoutSettings) -> int:
+    """Bytes of an export whose tensors are copied one by one, on top of the weights."""
+    ranks, geometry = parallel.initialise(layout), read_geometry(folder)
+    gpt = model.build(geometry, layout, ranks, trainable=False)[0]
+    convert.load(gpt, folder, geometry, ranks)
+    with PeakMemory(gpt.parameters()) as memory:
+        for _, tensor in convert.export(gpt, geometry, ranks):
+            tensor.clone()
+    return memory.peak
 
 
 def saved_by_a_layer(folders: tuple[Path, Path], layout: LayoutSettings, tokens: int) -> int:

@@ -14,7 +14,7 @@ from tasks.capacity import memory
 from tasks.capacity.model_shape import rank_tensors
 from tasks.capacity.table import read_shape
 from tasks.engines.select import open_rollout
-from tests.capacity.sizes_of_world import hold, saved_by_a_layer
+from tests.capacity.sizes_of_world import hold, saved_by_a_layer, sync_peak
 from tests.engines.trainer_megatron.gloo_world import run_world
 from tests.engines.trainer_megatron.small_models import EXPERTS, SIZES, write_model
 
@@ -96,6 +96,21 @@ def test_a_layer_keeps_for_backward_what_the_formula_says(sizes, recompute, tiny
     else:
         computed = memory.layer_bytes(shape, layout, 96, LOCAL)
         assert saved == pytest.approx(computed, rel=0.05)
+
+
+@pytest.mark.parametrize("name", ["alone", "tensor 2", "pipeline 2", "expert 2, bf16"])
+@pytest.mark.parametrize(
+    "sizes",
+    [{}, {"moe_intermediate_size": 512}, {"num_attention_heads": 32}],
+    ids=["vocabulary", "wide experts", "many heads"],
+)
+def test_a_weight_sync_takes_no_more_than_the_formula_says(name, sizes, tiny_moe, tmp_path):
+    layout, world = LAYOUTS[name]
+    folder = write_model(Qwen3MoeConfig(**(MOE | sizes)), tiny_moe, tmp_path / "model")
+
+    peak = max(run_world(sync_peak, world, folder, layout))
+
+    assert 0.25 <= peak / memory.sync_bytes(read_shape(folder), layout) <= 1.0
 
 
 @pytest.mark.parametrize("precision", [Precision.FP32, Precision.BF16])

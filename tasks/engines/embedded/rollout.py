@@ -28,6 +28,7 @@ from tasks.engines.embedded.draw import draw
 from tasks.engines.embedded.hf_model import load_model
 from tasks.engines.embedded.rollout_forward import DecoderForward, Prefilled
 from tasks.engines.embedded.slots import Seat, Slots
+from tasks.engines.expert_names import named_tensors
 from tasks.engines.protocols import EngineCounters, Request, Sampling
 from tasks.engines.stop_strings import StopStrings
 from tasks.errors import DataError, EngineError, SettingsError
@@ -97,7 +98,7 @@ class HFRolloutEngine:
         The digest is of the tensors as received, so that it equals the trainer's in any precision;
         that the model then holds these tensors, cast to its dtype, is checked one by one.
         """
-        own = dict(self._model.named_parameters())
+        own = dict(named_tensors(self._model))
         incoming = dict(weights)
         wrong = sorted(own.keys() ^ incoming.keys()) or [
             name for name, tensor in own.items() if tensor.shape != incoming[name].shape

@@ -32,6 +32,7 @@ from tasks.engines.embedded.hf_model import load_model
 from tasks.engines.embedded.packed_attention import Layout, layout, use_packed_attention
 from tasks.engines.embedded.router_replay import recording, replaying
 from tasks.engines.embedded.router_terms import RouterTerms
+from tasks.engines.expert_names import named_tensors
 from tasks.engines.protocols import NO_AUXILIARY, LossFn, TokenBatch, TokenScores
 from tasks.errors import DataError, EngineError
 
@@ -138,8 +139,7 @@ class TorchTrainer:
 
     def weights(self) -> Iterator[tuple[str, torch.Tensor]]:
         """The policy's tensors under Hugging Face names."""
-        for name, parameter in self._model.named_parameters():
-            yield name, parameter.detach()
+        yield from named_tensors(self._model)
 
     def save(self, folder: Path) -> None:
         """Write weights and optimizer state."""

@@ -26,6 +26,8 @@ from tasks.errors import EngineError, SettingsError
 
 SLEEP_LEVEL = 1
 """Sleep level 1: weights are offloaded to host memory, the KV cache is discarded."""
+WEIGHTS, CACHE = "weights", "kv_cache"
+"""vLLM's tags of the memory that sleeps."""
 
 
 class InProcess:
@@ -51,7 +53,7 @@ class InProcess:
             torch.set_num_threads = set_threads
         self._expected = expected
         self._whole = True
-        self._sleeping = False
+        self._asleep: set[str] = set()
         self._made = 0
 
     def run(self, calls: Sequence[Call]) -> Generator[tuple[int, RequestOutput]]:
@@ -62,7 +64,8 @@ class InProcess:
         """
         if not self._whole:
             raise EngineError("the last weight sync was interrupted; send complete weights")
-        engine = self._awake()
+        self._wake(WEIGHTS, CACHE)
+        engine = self._engine
         pending: dict[str, int] = {}
         try:
             for call in calls:
@@ -91,11 +94,12 @@ class InProcess:
         Raises:
             EngineError: rollouts are being generated, the tensors do not fit, or vLLM failed.
         """
-        engine = self._awake()
+        engine = self._engine
         if engine.has_unfinished_requests():
             raise EngineError(
                 "weights were sent while rollouts were being generated; finish those first"
             )
+        self._wake(WEIGHTS)  # the cache sleeps on: its memory holds the tensors on their way
         self._whole = False
         try:
             engine.collective_rpc("start_weight_update")
@@ -105,6 +109,7 @@ class InProcess:
             (digest,) = engine.collective_rpc("received_digest")
         except (RuntimeError, ValueError, KeyError, AssertionError) as error:
             raise EngineError(f"the update of vLLM's weights was interrupted: {error}") from error
+        self._wake(CACHE)
         if not engine.reset_prefix_cache():
             raise EngineError("vLLM kept prefixes computed with the previous weights")
         self._whole = True
@@ -112,9 +117,9 @@ class InProcess:
 
     def sleep(self) -> None:
         """Sleep; without a GPU, do nothing."""
-        if torch.cuda.is_available() and not self._sleeping:
+        if torch.cuda.is_available() and not self._asleep:
             self._engine.sleep(SLEEP_LEVEL)
-            self._sleeping = True
+            self._asleep = {WEIGHTS, CACHE}
 
     def close(self) -> None:
         """Free weights and cache.
@@ -135,11 +140,12 @@ class InProcess:
         if torch.cuda.is_available():
             torch.cuda.empty_cache()
 
-    def _awake(self) -> LLMEngine:
-        if self._sleeping:
-            self._engine.wake_up()
-            self._sleeping = False
-        return self._engine
+    def _wake(self, *parts: str) -> None:
+        """Make these parts of the engine's memory resident, if they sleep."""
+        for part in parts:
+            if part in self._asleep:
+                self._engine.wake_up([part])
+                self._asleep.remove(part)
 
 
 def _refuse_groups(size: int, tensor: int) -> None:

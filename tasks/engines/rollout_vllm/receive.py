@@ -34,8 +34,9 @@ from vllm.model_executor.model_loader.reload import (
 )
 from vllm.platforms import current_platform
 
-from tasks.algorithms.digests import joint_digest, tensor_digest
+from tasks.algorithms.digests import joint_digest, weight_digest
 from tasks.engines.rollout_vllm.broadcast import Entry, Rendezvous, receive_packet
+from tasks.engines.weight_sync import Hasher
 from tasks.errors import EngineError
 
 BACKEND = "eachprompt"
@@ -74,7 +75,7 @@ class TensorTransfer(WeightTransferEngine[RendezvousInfo, Update]):
 
     def start_weight_update(self) -> None:
         """Restore every layer to its loadable form."""
-        self.digests: dict[str, str] = {}
+        self.hasher = Hasher()
         # The scales of quantised layers are parameters without weights in the sync.
         whole = self.model_config.quantization is None
         names = [name for name, _ in self.model.named_parameters()] if whole else []
@@ -122,7 +123,7 @@ class TensorTransfer(WeightTransferEngine[RendezvousInfo, Update]):
         self, weights: Iterator[tuple[str, torch.Tensor]]
     ) -> Iterator[tuple[str, torch.Tensor]]:
         for name, tensor in weights:
-            self.digests[name] = tensor_digest(tensor)
+            self.hasher.add(name, tensor)
             yield name, tensor
 
 
@@ -133,17 +134,15 @@ class TransferExtension:
 
     def received_digest(self) -> str:
         """Digest of the tensors of the last update, as received."""
-        return joint_digest(self.weight_transfer_engine.digests)
+        hasher = self.weight_transfer_engine.hasher
+        digest = joint_digest(hasher.digests())
+        hasher.close()
+        return digest
 
     def folder_digest(self, folder: str) -> str:
         """Digest of the model directory that this worker was opened on."""
-        return joint_digest(
-            {
-                name: tensor_digest(tensor)
-                for path in sorted(Path(folder).glob("*.safetensors"))
-                for name, tensor in tensors_of(path)
-            }
-        )
+        files = sorted(Path(folder).glob("*.safetensors"))
+        return weight_digest(named for path in files for named in tensors_of(path))
 
 
 def _copy_tensors(

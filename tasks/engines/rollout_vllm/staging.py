@@ -16,6 +16,7 @@ import torch
 from safetensors import safe_open
 from safetensors.torch import save_file
 
+from tasks.engines.expert_names import split_experts
 from tasks.engines.rollout_vllm.broadcast import PacketSender
 from tasks.errors import EngineError, SettingsError
 
@@ -23,7 +24,6 @@ CHUNK_BYTES = 256 * 2**20
 """Size of a file, and so the memory of a weight sync."""
 MEMORY_FOLDER = Path("/dev/shm")
 WEIGHT_FILES = (".safetensors", ".safetensors.index.json", ".bin", ".bin.index.json", ".pt")
-GATE_UP, DOWN = ".experts.gate_up_proj", ".experts.down_proj"
 
 Shape = tuple[int, ...]
 
@@ -38,7 +38,9 @@ def expected_shapes(folder: Path) -> dict[str, Shape]:
     for path in sorted(folder.glob("*.safetensors")):
         with safe_open(path, framework="pt") as file:
             for name in file.keys():  # noqa: SIM118, it is not a dictionary
-                shapes |= single(name, tuple(file.get_slice(name).get_shape()))
+                whole = torch.empty(file.get_slice(name).get_shape(), device="meta")
+                parts = split_experts(name, whole)  # a file may hold a layer's experts together
+                shapes |= {part: tuple(tensor.shape) for part, tensor in parts}
     if not shapes:
         raise SettingsError(
             f"{folder} holds no *.safetensors, the only format that vLLM is opened on"
@@ -46,25 +48,6 @@ def expected_shapes(folder: Path) -> dict[str, Shape]:
     if json.loads((folder / "config.json").read_text()).get("tie_word_embeddings"):
         shapes.pop("lm_head.weight", None)
     return shapes
-
-
-def single(name: str, shape: Shape) -> dict[str, Shape]:
-    """Split an entry that holds all experts of a layer; return any other unchanged.
-
-    transformers holds experts as [experts, ...] and writes them one by one; both names occur.
-    """
-    if len(shape) == 3 and name.endswith(GATE_UP):
-        stem, half = name.removesuffix("gate_up_proj"), (shape[1] // 2, shape[2])
-        parts = {"gate_proj": half, "up_proj": half}
-    elif len(shape) == 3 and name.endswith(DOWN):
-        stem, parts = name.removesuffix("down_proj"), {"down_proj": shape[1:]}
-    else:
-        return {name: shape}
-    return {
-        f"{stem}{expert}.{part}.weight": one
-        for expert in range(shape[0])
-        for part, one in parts.items()
-    }
 
 
 def check_tensors(
@@ -77,13 +60,12 @@ def check_tensors(
     """
     left = dict(expected)
     for name, tensor in weights:
-        for part, shape in single(name, tuple(tensor.shape)).items():
-            wanted = left.pop(part, None)
-            if wanted is None:
-                known = "came twice" if part in expected else "is unknown"
-                raise EngineError(f"weight sync: {part} {known} to the rollout model")
-            if wanted != shape:
-                raise EngineError(f"weight sync: {part} is {shape}, expected {wanted}")
+        wanted = left.pop(name, None)
+        if wanted is None:
+            known = "came twice" if name in expected else "is unknown"
+            raise EngineError(f"weight sync: {name} {known} to the rollout model")
+        if wanted != (shape := tuple(tensor.shape)):
+            raise EngineError(f"weight sync: {name} is {shape}, expected {wanted}")
         yield name, tensor
     if left:
         raise EngineError(f"weight sync: {len(left)} tensors are missing: {sorted(left)[:3]}")

@@ -1,13 +1,14 @@
 """Weights between a Hugging Face directory and Megatron's ranks, bit for bit.
 
 Every rank reads only its own shards. `export` is a collective call that yields all tensors on all
-ranks, one at a time (the experts of a layer together). Tensors have the training dtype: with
+ranks, one at a time (experts in pieces of a bounded size). Tensors have the training dtype: with
 precision fp32 they are the master weights; with bf16 they are Megatron's compute weights, whose
 fp32 copies belong to the optimizer.
 
 Letters: E experts, F inner size of an expert, H hidden.
 """
 
+import itertools
 import json
 import shutil
 from collections.abc import Iterator
@@ -22,7 +23,6 @@ from torch import distributed
 from tasks.engines.chat import load_tokenizer
 from tasks.engines.trainer_megatron.geometry import Geometry
 from tasks.engines.trainer_megatron.names import (
-    Naming,
     Part,
     Slot,
     all_parts,
@@ -41,6 +41,8 @@ from tasks.errors import EngineError, SettingsError
 
 INDEX = "model.safetensors.index.json"
 SHARD_BYTES = 5 * 10**9
+PIECE_BYTES = 256 * 2**20
+"""Size of the pieces in which experts are gathered: memory of a weight sync on every rank."""
 
 
 @torch.no_grad()
@@ -62,12 +64,15 @@ def load(model: torch.nn.Module, folder: Path, geometry: Geometry, ranks: Ranks)
 
 
 def export(
-    model: torch.nn.Module, geometry: Geometry, ranks: Ranks, *, naming: Naming = Naming.FUSED
+    model: torch.nn.Module, geometry: Geometry, ranks: Ranks, *, piece_bytes: int = PIECE_BYTES
 ) -> Iterator[tuple[str, torch.Tensor]]:
     """Yield the whole model under Hugging Face names, on every rank.
 
     A collective call: every rank takes every tensor. Some tensors are views of live weights;
     use or copy each before the next update.
+
+    Args:
+        piece_bytes: experts are gathered in pieces of this size; at least one at a time.
     """
     own = _parameters(model)
     first, last = 0, ranks.pipeline - 1
@@ -78,7 +83,7 @@ def export(
         for slot in layer_slots(geometry, layer, place):
             yield from _export_slot(own, slot, geometry, ranks, stage)
         if geometry.experts:
-            yield from _export_experts(own, geometry, ranks, layer, naming)
+            yield from _export_experts(own, geometry, ranks, layer, piece_bytes)
     yield from _export_slot(own, final_norm_slot(geometry), geometry, ranks, last)
     if not geometry.tied:
         yield from _export_slot(own, head_slot(geometry), geometry, ranks, last)
@@ -105,7 +110,7 @@ def save(
     names = _shard_names(geometry, dtype, shard_bytes)
     shard: dict[str, torch.Tensor] = {}
     open_file = ""
-    for name, tensor in export(model, geometry, ranks, naming=Naming.PER_EXPERT):
+    for name, tensor in export(model, geometry, ranks):
         if ranks.rank != 0:
             continue
         if names[name] != open_file:
@@ -153,7 +158,7 @@ class _Files:
         for path in sorted(folder.glob("*.safetensors")):
             opened = stack.enter_context(safe_open(path, framework="pt"))
             self._at |= dict.fromkeys(opened.keys(), opened)
-        expected = {part.name for part in all_parts(geometry, Naming.PER_EXPERT)}
+        expected = {part.name for part in all_parts(geometry)}
         given = set(self._at) - ({"lm_head.weight"} if geometry.tied else set())
         if wrong := sorted(expected ^ given):
             raise SettingsError(
@@ -192,68 +197,77 @@ def _export_slot(
         if shard is not None and slot.divided is not None and ranks.tensor > 1:
             gathered = _gather(shard, ranks.tensor_group, slot.divided)
             whole = gathered.narrow(slot.divided, 0, part.shape[slot.divided])
-        yield part.name, _from_stage(whole, part.shape, own, ranks, stage)
+        yield part.name, _broadcast(whole, part.shape, own, ranks.pipeline_group, stage)
 
 
 def _export_experts(
-    own: dict[str, torch.Tensor], geometry: Geometry, ranks: Ranks, layer: int, naming: Naming
+    own: dict[str, torch.Tensor], geometry: Geometry, ranks: Ranks, layer: int, piece_bytes: int
 ) -> Iterator[tuple[str, torch.Tensor]]:
-    """Gather a layer's experts: all gates and ups as one tensor, then all downs."""
+    """Send a layer's experts in order, some of one rank at a time: gates and ups, then downs."""
     stage, place = divmod(layer, geometry.layers // ranks.pipeline)
     per_rank = geometry.experts // ranks.expert
-    fused = [part.shape for (part,) in expert_parts(geometry, layer, Naming.FUSED)]
-    named = expert_parts(geometry, layer, naming)
-    for matrix, (shape, parts) in enumerate(zip(fused, named, strict=True)):
-        whole = None
-        if ranks.pipeline_rank == stage:
-            names = [
-                expert_slots(geometry, layer, place, 0, seat)[matrix].parameter
-                for seat in range(per_rank)
-            ]
-            local = torch.stack([own[name] for name in names])
-            whole = _gather(local, ranks.expert_group, 0) if ranks.expert > 1 else local
-        whole_EFH = _from_stage(whole, shape, own, ranks, stage)
-        if naming is Naming.FUSED:
-            yield parts[0].name, whole_EFH
-            continue
-        flat = whole_EFH.flatten(0, 1).split([part.shape[0] for part in parts])
-        for part, tensor in zip(parts, flat, strict=True):
-            yield part.name, tensor
+    for matrix, parts in enumerate(expert_parts(geometry, layer)):
+        of_one = parts[: len(parts) // geometry.experts]
+        shape = (sum(part.shape[0] for part in of_one), of_one[0].shape[1])
+        bytes_of_one = shape[0] * shape[1] * _like(own).dtype.itemsize
+        seats = torch.arange(per_rank).split(max(1, piece_bytes // bytes_of_one))
+        left = iter(parts)
+        for owner, piece in itertools.product(range(ranks.expert), seats):
+            held = None
+            if (ranks.pipeline_rank, ranks.expert_rank) == (stage, owner):
+                slots = [expert_slots(geometry, layer, place, 0, int(seat)) for seat in piece]
+                held = torch.stack([own[slot[matrix].parameter] for slot in slots])
+            whole = (len(piece), *shape)
+            if ranks.pipeline_rank == stage:
+                held = _broadcast(held, whole, own, ranks.expert_group, owner)
+            flat = _broadcast(held, whole, own, ranks.pipeline_group, stage).flatten(0, 1)
+            named = list(itertools.islice(left, len(piece) * len(of_one)))
+            tensors = flat.split([part.shape[0] for part in named])
+            yield from zip((part.name for part in named), tensors, strict=True)
+            del held, flat, tensors  # before the next piece is received
 
 
 def _gather(shard: torch.Tensor, group: distributed.ProcessGroup, axis: int) -> torch.Tensor:
     """All shards of a group's ranks, joined."""
     shard = shard.contiguous()
-    shards = [torch.empty_like(shard) for _ in range(distributed.get_world_size(group))]
+    size = distributed.get_world_size(group)
+    if axis == 0:  # in place: a vocabulary is the largest tensor of a sync
+        whole = shard.new_empty(size * shard.shape[0], *shard.shape[1:])
+        distributed.all_gather_single(whole, shard, group=group)
+        return whole
+    shards = [torch.empty_like(shard) for _ in range(size)]
     distributed.all_gather(shards, shard, group=group)
     return torch.cat(shards, dim=axis)
 
 
-def _from_stage(
+def _broadcast(
     tensor: torch.Tensor | None,
     shape: tuple[int, ...],
     own: dict[str, torch.Tensor],
-    ranks: Ranks,
-    stage: int,
+    group: distributed.ProcessGroup,
+    source: int,
 ) -> torch.Tensor:
-    """A stage's tensor on the ranks of all stages."""
-    if ranks.pipeline == 1:
+    """The tensor of one rank of a group, on all of its ranks."""
+    if distributed.get_world_size(group) == 1:
         assert tensor is not None
         return tensor
     if tensor is None:
-        like = next(iter(own.values()))
-        tensor = torch.empty(shape, dtype=like.dtype, device=like.device)
+        tensor = torch.empty(shape, dtype=_like(own).dtype, device=_like(own).device)
     tensor = tensor.contiguous()
-    source = distributed.get_global_rank(ranks.pipeline_group, stage)
-    distributed.broadcast(tensor, source, group=ranks.pipeline_group)
+    distributed.broadcast(tensor, distributed.get_global_rank(group, source), group=group)
     return tensor
+
+
+def _like(own: dict[str, torch.Tensor]) -> torch.Tensor:
+    """Any parameter: all have one dtype and device."""
+    return next(iter(own.values()))
 
 
 def _shard_names(geometry: Geometry, dtype: torch.dtype, shard_bytes: int) -> dict[str, str]:
     """File of every tensor, cut in the order of export."""
     shards: list[list[str]] = [[]]
     filled = 0
-    for part in all_parts(geometry, Naming.PER_EXPERT):
+    for part in all_parts(geometry):
         size = torch.Size(part.shape).numel() * dtype.itemsize
         if shards[-1] and filled + size > shard_bytes:
             shards.append([])
@@ -280,7 +294,7 @@ def _write_index(
     """List which file holds what, if there are several."""
     if len(set(names.values())) == 1:
         return
-    numbers = sum(torch.Size(part.shape).numel() for part in all_parts(geometry, Naming.PER_EXPERT))
+    numbers = sum(torch.Size(part.shape).numel() for part in all_parts(geometry))
     total = {"total_parameters": numbers, "total_size": numbers * dtype.itemsize}
     index = {"metadata": total, "weight_map": dict(sorted(names.items()))}
     (folder / INDEX).write_text(json.dumps(index, indent=2, sort_keys=True) + "\n")

@@ -32,16 +32,6 @@ _ENGINE_NAMES = (
 )
 
 
-class Naming(StrEnum):
-    """How the experts of an MoE are named in Hugging Face checkpoints."""
-
-    PER_EXPERT = "per_expert"
-    """`experts.3.up_proj.weight`, as in files."""
-    FUSED = "fused"
-    """`experts.gate_up_proj` [E, 2F, H] and `experts.down_proj` [E, H, F], as transformers
-    holds them in memory."""
-
-
 class Fusion(StrEnum):
     """How a slot's tensors are fused into one parameter."""
 
@@ -177,15 +167,8 @@ def expert_slots(
     )
 
 
-def expert_parts(geometry: Geometry, layer: int, naming: Naming) -> tuple[list[Part], list[Part]]:
-    """Outside names of a layer's experts: those of all gates and ups, those of all downs."""
-    if naming is Naming.FUSED:
-        experts, inner, hidden = geometry.experts, geometry.expert_size, geometry.hidden
-        theirs = f"model.layers.{layer}.mlp.experts."
-        return (
-            [Part(f"{theirs}gate_up_proj", (experts, 2 * inner, hidden))],
-            [Part(f"{theirs}down_proj", (experts, hidden, inner))],
-        )
+def expert_parts(geometry: Geometry, layer: int) -> tuple[list[Part], list[Part]]:
+    """Hugging Face names of a layer's experts: those of all gates and ups, those of all downs."""
     pairs = [expert_slots(geometry, layer, 0, expert, 0) for expert in range(geometry.experts)]
     return (
         [part for first, _ in pairs for part in first.parts],
@@ -193,14 +176,14 @@ def expert_parts(geometry: Geometry, layer: int, naming: Naming) -> tuple[list[P
     )
 
 
-def all_parts(geometry: Geometry, naming: Naming) -> Iterator[Part]:
+def all_parts(geometry: Geometry) -> Iterator[Part]:
     """Every tensor of the model under Hugging Face names, in the order of export."""
     yield from embedding_slot(geometry).parts
     for layer in range(geometry.layers):
         for slot in layer_slots(geometry, layer, 0):
             yield from slot.parts
         if geometry.experts:
-            for parts in expert_parts(geometry, layer, naming):
+            for parts in expert_parts(geometry, layer):
                 yield from parts
     yield from final_norm_slot(geometry).parts
     if not geometry.tied:

@@ -10,8 +10,9 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from tasks.algorithms.digests import weight_digest
 from tasks.engines.embedded.trainer import TorchTrainer
+from tasks.engines.expert_names import named_tensors
 from tasks.engines.rollout_vllm.broadcast import PacketSender
-from tasks.engines.rollout_vllm.staging import Staging, expected_shapes, files_of, single
+from tasks.engines.rollout_vllm.staging import Staging, expected_shapes, files_of
 from tasks.errors import EngineError, SettingsError
 
 BASE_MODEL = Path("tasks/foundation/base_model")
@@ -29,22 +30,11 @@ def weights(served_moe):
     return {name: tensor + 1.0 for name, tensor in TorchTrainer(served_moe).weights()}
 
 
-def test_experts_of_a_layer_are_one_entry_or_many():
-    assert {
-        "m.experts.0.gate_proj.weight": (3, 5),
-        "m.experts.0.up_proj.weight": (3, 5),
-        "m.experts.1.gate_proj.weight": (3, 5),
-        "m.experts.1.up_proj.weight": (3, 5),
-    } == single("m.experts.gate_up_proj", (2, 6, 5))
-    assert {"m.experts.0.down_proj.weight": (5, 3)} == single("m.experts.down_proj", (1, 5, 3))
-    assert {"m.mlp.gate_up_proj": (6, 5)} == single("m.mlp.gate_up_proj", (6, 5))
-
-
 def test_a_folder_is_a_model_directory_of_the_synced_weights(staging, weights):
     folder = staging.write(iter(weights.items()))
     model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
 
-    assert weight_digest(weights.items()) == weight_digest(model.named_parameters())
+    assert weight_digest(weights.items()) == weight_digest(named_tensors(model))
     assert AutoTokenizer.from_pretrained(folder).eos_token == "<|im_end|>"
     assert len(files_of(folder)) > 2
     index = json.loads((folder / "model.safetensors.index.json").read_text())["weight_map"]
@@ -88,16 +78,14 @@ def test_no_more_than_one_file_of_tensors_is_held(staging, served_moe):
             r"model\.norm\.weight is \(3,\), expected \(32,\)",
         ),
         (
-            lambda one: one.update(
-                {"model.layers.0.mlp.experts.down_proj": torch.zeros(7, 32, 32)}
-            ),
+            lambda one: one.pop("model.layers.0.mlp.experts.7.down_proj.weight"),
             r"missing: .*experts\.7\.down_proj",
         ),
         (
             lambda one: one.update(
-                {"model.layers.0.mlp.experts.3.down_proj.weight": torch.zeros(32, 32)}
+                {"model.layers.0.mlp.experts.down_proj": torch.zeros(8, 32, 32)}
             ),
-            r"experts\.3\.down_proj\.weight came twice",
+            r"experts\.down_proj is unknown",
         ),
     ],
 )
@@ -109,6 +97,12 @@ def test_tensors_that_do_not_fit_are_named_and_leave_nothing(staging, weights, s
     with pytest.raises(EngineError, match=message):
         staging.write(iter(spoiled.items()))
     assert [kept] == list(kept.parent.iterdir())
+
+
+def test_a_tensor_that_comes_twice_is_named(staging, weights):
+    name = "model.layers.0.mlp.experts.3.down_proj.weight"
+    with pytest.raises(EngineError, match=f"{name} came twice"):
+        staging.write(iter([*weights.items(), (name, weights[name])]))
 
 
 def test_only_the_current_version_is_kept(staging, weights):

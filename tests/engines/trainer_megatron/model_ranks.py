@@ -15,7 +15,6 @@ from data_schemas.machine_settings import LayoutSettings
 from tasks.algorithms.digests import weight_digest
 from tasks.engines.trainer_megatron import context, convert, model, parallel
 from tasks.engines.trainer_megatron.geometry import Geometry, read_geometry
-from tasks.engines.trainer_megatron.names import Naming
 from tasks.errors import SettingsError
 from tests.engines.trainer_megatron.small_models import LENGTHS, packed_tokens, row_loss
 
@@ -26,9 +25,10 @@ class Findings:
 
     logits_MV: torch.Tensor | None
     """Of the whole vocabulary; None on ranks that hold no head."""
-    fused: str
-    """Digest of the export under transformers' names in memory."""
-    per_expert: str
+    exported: str
+    """Digest of the export."""
+    in_pieces: str
+    """The same, one expert at a time."""
     held: int
     """Numbers in this rank's parameters."""
 
@@ -44,10 +44,8 @@ def find(folders: dict[str, Path], layout: LayoutSettings, out: Path) -> dict[st
         convert.save(chunk, geometry, ranks, source=folder, folder=out / name)
         found[name] = Findings(
             logits_MV=_logits(chunk, geometry, ranks),
-            fused=weight_digest(convert.export(chunk, geometry, ranks)),
-            per_expert=weight_digest(
-                convert.export(chunk, geometry, ranks, naming=Naming.PER_EXPERT)
-            ),
+            exported=weight_digest(convert.export(chunk, geometry, ranks)),
+            in_pieces=weight_digest(convert.export(chunk, geometry, ranks, piece_bytes=1)),
             held=sum(parameter.numel() for parameter in chunk.parameters()),
         )
     return found

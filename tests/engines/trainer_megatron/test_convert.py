@@ -26,10 +26,9 @@ def test_every_rank_exports_what_was_read(world, layout):
     found = world(layout)
 
     for name, folder in found.sources.items():
-        fused = weight_digest(open_model(folder).named_parameters())
-        per_expert = weight_digest(load_file(folder / "model.safetensors").items())
-        assert [fused] * len(found.ranks) == [rank[name].fused for rank in found.ranks]
-        assert [per_expert] * len(found.ranks) == [rank[name].per_expert for rank in found.ranks]
+        read = weight_digest(load_file(folder / "model.safetensors").items())
+        assert [read] * len(found.ranks) == [rank[name].exported for rank in found.ranks]
+        assert [read] * len(found.ranks) == [rank[name].in_pieces for rank in found.ranks]
 
 
 @pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS.keys())
@@ -51,7 +50,7 @@ def test_the_torch_trainer_exports_and_reads_the_same(world):
 
     for name in ("moe", "moe_tied", "moe_odd_vocabulary"):
         for folder in (found.sources[name], found.saved / name):
-            assert found.ranks[0][name].fused == weight_digest(TorchTrainer(folder).weights())
+            assert found.ranks[0][name].exported == weight_digest(TorchTrainer(folder).weights())
 
 
 def test_large_models_are_cut_into_files_that_load_again(small_models, tmp_path):

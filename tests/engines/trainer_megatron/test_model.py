@@ -8,6 +8,7 @@ import torch
 pytest.importorskip("megatron.core.models.gpt.gpt_layer_specs")
 
 from data_schemas.machine_settings import LayoutSettings, Precision
+from tasks.engines.expert_names import split_experts
 from tests.engines.trainer_megatron.gloo_world import run_world
 from tests.engines.trainer_megatron.layouts import LAYOUTS, processes
 from tests.engines.trainer_megatron.model_ranks import find, gradients
@@ -47,7 +48,8 @@ def test_the_shipped_base_model_is_the_same_model(tmp_path):
     expected_MV = expected_logits(BASE_MODEL).log_softmax(dim=1)
 
     logprobs_MV = rank["base"].logits_MV.log_softmax(dim=1)
-    torch.testing.assert_close(expected_MV, logprobs_MV, atol=1e-5, rtol=0.0)
+    # Some are 20 nats: 1e-5 is five roundings of such a number.
+    torch.testing.assert_close(expected_MV, logprobs_MV, atol=2e-5, rtol=0.0)
 
 
 @pytest.mark.parametrize(
@@ -61,7 +63,11 @@ def test_gradients_are_those_of_transformers(small_models, layout):
         model = open_model(small_models[name])
         packed_loss(model).backward()
 
-        wanted = {name: parameter.grad for name, parameter in model.named_parameters()}
+        wanted = {
+            part: gradient
+            for name, parameter in model.named_parameters()
+            for part, gradient in split_experts(name, parameter.grad)
+        }
         assert wanted.keys() == found.keys()
         for tensor, gradient in wanted.items():
             assert gradient.abs().max() > 1e-5, tensor

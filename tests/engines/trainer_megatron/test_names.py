@@ -10,7 +10,6 @@ from safetensors import safe_open
 from tasks.engines.trainer_megatron.geometry import read_geometry
 from tasks.engines.trainer_megatron.names import (
     Fusion,
-    Naming,
     all_parts,
     canonical,
     expert_slots,
@@ -75,23 +74,13 @@ def test_transformer_engine_s_names_are_those_of_the_local_spec(engine, local):
 
 def test_every_tensor_of_the_file_is_named_once_and_shaped_right():
     geometry = read_geometry(BASE_MODEL)
-    parts = list(all_parts(geometry, Naming.PER_EXPERT))
+    parts = list(all_parts(geometry))
     with safe_open(BASE_MODEL / "model.safetensors", "pt") as opened:
         names = list(opened.keys())
         expected = {name: tuple(opened.get_slice(name).get_shape()) for name in names}
 
     assert len(expected) == len(parts)
     assert expected == {part.name: part.shape for part in parts}
-
-
-def test_both_namings_hold_the_same_numbers():
-    geometry = read_geometry(BASE_MODEL)
-    counts = {
-        naming: sum(torch.Size(part.shape).numel() for part in all_parts(geometry, naming))
-        for naming in Naming
-    }
-
-    assert counts[Naming.FUSED] == counts[Naming.PER_EXPERT]
 
 
 def test_a_seat_on_a_rank_holds_an_expert_of_the_layer():
