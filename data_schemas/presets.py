@@ -236,7 +236,7 @@ RING_LITE = FULL_SCALE.model_copy(
             }
         ),
         "evaluation": FULL_SCALE.evaluation.model_copy(
-            update={"engines": _rollouts_only(_RING_LITE_NODES)}
+            update={"engines": _rollouts_only(_RING_LITE_NODES), "top_p": 0.95}
         ),
         "rl_one": _RING_LITE_RL.model_copy(
             update={"domains": {Domain.MATHS: 1.0}, "max_new_tokens": 24_576}
@@ -244,7 +244,6 @@ RING_LITE = FULL_SCALE.model_copy(
         "rl_two": _RING_LITE_RL.model_copy(
             update={"domains": {Domain.CODE: 1.0, Domain.MATHS: 1.0}, "max_new_tokens": 32_768}
         ),
-        "evaluation": FULL_SCALE.evaluation.model_copy(update={"top_p": 0.95}),
         "release": ReleaseSettings(name="eachprompt-ring-lite"),
     }
 )

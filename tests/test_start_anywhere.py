@@ -103,7 +103,7 @@ def test_an_existing_model_is_a_parent_with_its_lineage(store, base, tiny_moe, t
     commerce = tuned[Parent.COMMERCE]
 
     (origin,) = load_statement(store.uri, commerce.model.statement).inputs
-    assert ("existing", (tmp_path / "v3").as_uri(), "") == (
+    assert ("origin", (tmp_path / "v3").as_uri(), "") == (
         origin.role,
         origin.uri,
         origin.statement,

@@ -149,10 +149,8 @@ class Budget:
         """Bytes in use during rollout, weight sync and update."""
         trainer, rollout = self.trainer, self.rollout
         sync = trainer.state + trainer.weight_sync
-        if self.dedicated:  # the cache stays where it is while weights arrive
-            collect = rollout.claim + rollout.receiving
-        else:  # the cache sleeps until they are installed
-            collect = trainer.state + rollout.claim
+        collect = rollout.claim + (rollout.receiving if self.dedicated else trainer.state)
+        if not self.dedicated:  # the cache sleeps until new weights are installed
             sync += rollout.weights + rollout.receiving
         return {
             "rollout": FIXED_BYTES + collect,
@@ -288,9 +286,8 @@ def trainer_memory(
 def sync_bytes(model: ModelShape, layout: LayoutSettings) -> int:
     """Return the peak of a weight sync on one trainer rank: twice what is gathered.
 
-    That is a piece of the experts of one rank, and the largest other tensor: the vocabulary;
-    queries, keys and values, which are split into copies; or a matrix that is divided along its
-    second axis, whose shards are in memory beside their join. Twice: a copy is sent.
+    That is a piece of a rank's experts, and the largest other tensor: the vocabulary, queries, keys
+    and values, or a matrix whose shards are in memory beside their join. Twice: a copy is sent.
     """
     projections = model.query_size + 2 * model.key_value_size
     joined = max(model.query_size, 0 if model.experts else model.width)

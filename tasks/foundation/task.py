@@ -7,8 +7,8 @@ from pydantic import BaseModel, ConfigDict
 from data_schemas.artifacts import CheckpointRef, Execution, StoreRef
 from data_schemas.settings import PretrainSettings
 from tasks.foundation import base, pretraining
-from tasks.foundation.origin import find_base
 from tasks.interchange.model_folder import check_model_folder
+from tasks.lineage.base_model import find_base
 from tasks.lineage.stage import stage
 from tasks.platform.cache_version import code_digest
 from tasks.platform.deck import deck_of_facts

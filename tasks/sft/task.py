@@ -3,11 +3,13 @@
 import shutil
 from typing import NamedTuple
 
+from data_schemas.addresses import redacted
 from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, ReportRef, StoreRef
 from data_schemas.demonstrations import Parent
 from data_schemas.reports import SKIPPED_FILE
 from data_schemas.settings import SFTSettings
-from tasks.interchange.model_folder import check_model_folder, local_folder
+from tasks.interchange.model_folder import check_model_folder
+from tasks.lineage.base_model import find_base
 from tasks.lineage.stage import StageRecord, stage
 from tasks.platform.cache_version import code_digest
 from tasks.platform.deck import deck_of_facts
@@ -41,7 +43,7 @@ def sft(
     name = f"sft/{parent.value}"
     with stage(name, settings, store, execution, code_digest("sft")) as record:
         if existing := settings.parents.get(parent):
-            return _existing(record, existing)
+            return _existing(record, existing, store)
         if not settings.epochs:
             record.read("base", base)
             return Tuned(base, _skipped(record, "settings.epochs is 0: the base is passed on"))
@@ -57,13 +59,16 @@ def sft(
         return Tuned(record.ref("model", CheckpointRef), record.ref("report", ReportRef))
 
 
-def _existing(record: StageRecord, path: str) -> Tuned:
-    folder = local_folder(path)
-    check_model_folder(folder)
-    record.source("existing", folder)
+def _existing(record: StageRecord, path: str, store: StoreRef) -> Tuned:
+    origin = find_base(path, store)
+    check_model_folder(origin.folder)
+    origin.record(record)
+    reason = f"existing model: {redacted(path)}"
+    if origin.ref is not None:
+        return Tuned(origin.ref, _skipped(record, reason))
     with record.output("model") as out:
-        shutil.copytree(folder, out, dirs_exist_ok=True)
-    report = _skipped(record, f"existing model: {path}")
+        shutil.copytree(origin.folder, out, dirs_exist_ok=True)
+    report = _skipped(record, reason)
     return Tuned(record.ref("model", CheckpointRef), report)
 
 

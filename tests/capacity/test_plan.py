@@ -61,7 +61,7 @@ def test_a_model_directory_is_measured_by_its_config(tiny_moe):
         ({"layout": '{"tensor": 0}'}, "--layout: tensor is 0; it must be greater than or equal"),
         ({"layout": "{"}, r"--layout \{ is not JSON"),
         ({"layout": "[]"}, r"--layout \[\] is not a JSON object"),
-        ({"precision": "fp64"}, "--precision 'fp64' is not one of fp32, bf16, fp8"),
+        ({"precision": "fp64"}, "--precision 'fp64' is not one of fp32, bf16, fp16, fp8"),
     ],
     ids=lambda value: str(value),
 )

@@ -9,8 +9,8 @@ import pytest
 from data_schemas.artifacts import CheckpointRef, Execution, StoreRef
 from data_schemas.settings import ReleaseSettings
 from tasks.errors import SettingsError, TamperError
-from tasks.foundation.origin import find_base
 from tasks.foundation.task import BaseModelSource
+from tasks.lineage.base_model import find_base
 from tasks.lineage.origins import is_source, present_digest
 from tasks.lineage.stage import stage
 from tasks.lineage.statements import load_statement
