@@ -1,11 +1,11 @@
 """Select the part of a response that is the program.
 
-Fences are parsed as CommonMark (markdown-it-py). Two deviations that models write are parsed only
-if CommonMark yields no program: a fence at the end of a line, and a list item whose code is not
-indented with it. The last block that defines the requested names is selected, or, where a whole
-program is requested, the last block that is one. A block marked as another language is selected
-only if there is no other. Without such a block the last block is selected, and without any block
-the whole answer.
+Fences are parsed as CommonMark (markdown-it-py). Three forms that models write are parsed only if
+fences yield no program: a fence at the end of a line, a list item whose code is not indented with
+it, and a block that is indented without a fence. The last block that defines the requested names is
+selected, or, where a whole program is requested, the last block that is one. A block marked as
+another language is selected only if there is no other. Without such a block the last block is
+selected, and without any block the whole answer.
 
 The result is a text for every response, in time linear in its length.
 """
@@ -30,6 +30,7 @@ _MARKDOWN = ("markdown", "md")
 _MAX_DEPTH = 3
 _NESTED = MarkdownIt("zero").enable(["fence", "list", "blockquote"])
 _FLAT = MarkdownIt("zero").enable(["fence"])
+_INDENTED = MarkdownIt("zero").enable(["code"])
 _LABEL = re.compile(r"[\w+#]+")
 _BARE = re.compile(r"[\w+#.-]*")
 _UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
@@ -66,8 +67,10 @@ def find_program(answer: str, wanted: Wanted) -> str:
     if wanted.language is Language.PYTHON and _fit(text, wanted):
         return text  # any fences in it are inside string literals
     blocks = _blocks(text, _NESTED, wanted.language)
-    chosen = _choose(blocks, wanted) or _choose(
-        _blocks(_on_own_lines(text), _FLAT, wanted.language), wanted
+    chosen = (
+        _choose(blocks, wanted)
+        or _choose(_blocks(_on_own_lines(text), _FLAT, wanted.language), wanted)
+        or _choose(_indented(text), wanted)
     )
     if chosen is not None:
         return chosen.text
@@ -98,6 +101,12 @@ def _blocks(text: str, reader: MarkdownIt, language: Language, depth: int = 0) -
         is_foreign = bool(word) and _LABELS.get(word) is not language
         found += nested or [_Block(token.content, is_foreign)]
     return found
+
+
+def _indented(text: str) -> list[_Block]:
+    tokens: list[Token] = []
+    _INDENTED.block.parse(text, _INDENTED, {}, tokens)
+    return [_Block(token.content, False) for token in tokens if token.type == "code_block"]
 
 
 def _on_own_lines(text: str) -> str:
