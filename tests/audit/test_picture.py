@@ -3,7 +3,7 @@
 import json
 import re
 
-from data_schemas.audits import AuditNode, AuditReport, Finding, NodeKind
+from data_schemas.audits import AuditNode, AuditReport, Finding, NodeKind, Signer
 from tasks.audit.picture import picture_html
 from tasks.audit.text import chain_text, verdict
 from tasks.audit.walk import audit
@@ -56,6 +56,10 @@ def report(*findings: Finding) -> AuditReport:
         objects=4,
         raw_files=1,
         rehashed_bytes=3 * 2**20,
+        signers=(Signer(fingerprint="8" * 64, statements=4, known=True),),
+        unsigned=0,
+        has_catalogue=True,
+        has_key=True,
     )
 
 
@@ -69,7 +73,7 @@ def test_the_text_is_a_tree_from_the_model_to_the_raw_files():
    └─ t [tttttttttttt] -> model dddddddddddd, also from b
 
 PROVED: 4 statements, 4 objects and 1 raw files re-hashed (3.0 MiB), all as recorded, \
-and MLflow agrees."""
+and MLflow agrees. Statements: 4 signed by key 8888888888888888 of --key."""
 
     assert expected == chain_text(report())
 

@@ -26,6 +26,7 @@ from data_schemas.machine_settings import MachineSettings, Precision
 from tasks.algorithms.digests import weight_digest
 from tasks.engines.embedded.hf_model import load_model
 from tasks.engines.embedded.rollout import HFRolloutEngine
+from tasks.engines.expert_names import named_tensors
 from tasks.engines.loss_calls import ROW, RecordingLoss
 from tasks.engines.protocols import Request, Sampling, TokenBatch, TokenScores
 from tasks.engines.select import open_rollout, open_trainer
@@ -71,9 +72,9 @@ class HalfTrainer:
         return {"loss": float(found)}
 
     def weights(self) -> Iterator[tuple[str, torch.Tensor]]:
-        for name, parameter in self.model.named_parameters():
+        for name, tensor in named_tensors(self.model):
             dist.barrier()
-            yield name, parameter.detach() + self.wrong
+            yield name, tensor + self.wrong
 
     def save(self, folder: Path) -> None:
         (folder / f"part-{read_rank_info().rank}").write_text("saved")
