@@ -19,6 +19,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import boto3
 import pytest
 
 from containers.stack import Stack
@@ -60,7 +61,7 @@ def store(stack, monkeypatch, tmp_path) -> Iterator[StoreRef]:
         monkeypatch.setenv(name, text)
     monkeypatch.setenv("AWS_MAX_ATTEMPTS", "2")
     monkeypatch.setenv("MLFLOW_HTTP_REQUEST_TIMEOUT", "120")  # a loaded machine is no outage
-    monkeypatch.setenv("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")
+    boto3.setup_default_session()  # a session reads the variables once
     uri = f"s3://eachprompt/{tmp_path.name}"
     made = StoreRef(uri=uri, id=store_at(uri).open(), tracking_uri=stack.access.mlflow)
     yield made
@@ -147,10 +148,13 @@ def test_slow_s3_is_waited_for(stack, store, monkeypatch):
 
 def test_wrong_credentials_of_s3_are_the_users_mistake(store, monkeypatch):
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "planted-wrong-key")
+    boto3.setup_default_session()  # a session reads the variables once
 
     with pytest.raises(SettingsError, match="Check the credentials") as caught:
         store_at(store.uri).open()
     assert "planted-wrong-key" not in str(caught.value)
+    monkeypatch.undo()
+    boto3.setup_default_session()
 
 
 def test_wrong_credentials_of_mlflow_are_the_users_mistake_and_lose_nothing(store, monkeypatch):
