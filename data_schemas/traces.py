@@ -26,7 +26,7 @@ class Place(BaseModel):
     number: int = Field(description="of the row in its file, from 1")
 
 
-class Fate(BaseModel):
+class RowOutcome(BaseModel):
     """What curation or grading made of a raw row."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -79,7 +79,7 @@ class RowTrace(BaseModel):
     asked: str
     rows: int = Field(description="distinct raw rows")
     places: tuple[Place, ...] = Field(description="the first of them")
-    fates: tuple[Fate, ...] = Field(description="the first of them")
+    outcomes: tuple[RowOutcome, ...] = Field(description="the first of them")
     uses: tuple[UsedIn, ...]
     evaluations: tuple[str, ...] = Field(description="statements that were measured with them")
     checkpoints: tuple[Made, ...] = Field(description="whose weights they changed, in order")

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from data_schemas.traces import Fate, ModelTrace, Place, RowTrace, TrainedRow, UsedIn
+from data_schemas.traces import ModelTrace, Place, RowOutcome, RowTrace, TrainedRow, UsedIn
 from tasks.tracing.find import Asked
 from tasks.tracing.graph import Graph, checkpoint_of
 from tasks.tracing.index import Index
@@ -24,17 +24,17 @@ def trace_rows(index: Index, asked: Asked, show: int) -> RowTrace:
         show: places and items to list.
     """
     where = pc.field("source_row").isin(asked.rows)
-    fates = index.read("rows", where=where)
-    held_out = fates.filter(among("kind", [HELD_OUT]))
+    outcomes = index.read("rows", where=where)
+    held_out = outcomes.filter(among("kind", [HELD_OUT]))
     uses = summarise(index.graph, asked.uses)
     roots = [use.statement for use in uses if use.trained]
     return RowTrace(
         asked=asked.title,
         rows=len(asked.rows),
         places=_places(index, where, show),
-        fates=tuple(
-            Fate(**{name: row[name] for name in Fate.model_fields})
-            for row in fates.slice(0, show).to_pylist()
+        outcomes=tuple(
+            RowOutcome(**{name: row[name] for name in RowOutcome.model_fields})
+            for row in outcomes.slice(0, show).to_pylist()
         ),
         uses=uses,
         evaluations=_evaluations(index.graph, held_out["artifact"].unique().to_pylist()),

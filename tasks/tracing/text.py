@@ -25,7 +25,7 @@ def row_text(trace: RowTrace) -> RenderableType:
     parts: list[RenderableType] = [f"{trace.asked}: {trace.rows:,} raw rows"]
     if trace.places:
         parts.append(_table("Raw rows", ("file", "row", "sha256 of the file"), _places(trace)))
-    if trace.fates:
+    if trace.outcomes:
         parts.append(_table("Curated as", ("set", "kind", "item", "left out"), _fates(trace)))
     parts += [uses_table(trace.uses)] if trace.uses else ["It was used in no training."]
     if trace.evaluations:
@@ -157,7 +157,7 @@ def _places(trace: RowTrace) -> Iterable[Sequence[str]]:
 
 
 def _fates(trace: RowTrace) -> Iterable[Sequence[str]]:
-    for one in trace.fates:
+    for one in trace.outcomes:
         yield one.artifact[:_SHORT], one.kind, one.item, f"{one.reason} {one.detail}".strip()
 
 

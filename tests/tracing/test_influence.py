@@ -47,7 +47,7 @@ def test_a_poisoned_row_is_followed_to_its_step_checkpoint_and_releases(original
     (place,) = trace.places
     assert (str(original.outside / "old.jsonl"), OLD.index(POISON) + 1) == (place.uri, place.number)
     assert {("problem", ""), ("demonstration", "")} == {
-        (one.kind, one.reason) for one in trace.fates
+        (one.kind, one.reason) for one in trace.outcomes
     }
     assert [
         ("sft/reasoning", "demonstration", (), EPOCHS, 0.0, True),
