@@ -22,7 +22,7 @@ from data_schemas.settings import (
 )
 from tasks.engines.embedded.trainer import TorchTrainer
 from tasks.errors import SettingsError
-from tasks.foundation.task import ingest_base
+from tasks.foundation.task import ingest_base, ingest_parents
 from tasks.intake import options
 from tasks.interchange.readiness import fit_phase
 from tasks.interchange.weights import Weights
@@ -53,16 +53,20 @@ def base(store, tiny_moe):
 
 def fine_tuned(store, base, **changes):
     settings = SFTSettings(**changes)
+    starts = ingest_parents(settings=settings, base=base, store=store, execution=EXECUTION)
     return {
         parent: sft(
             settings=settings,
             parent=parent,
             curated=UNREAD,
-            base=base,
+            base=start,
             store=store,
             execution=EXECUTION,
         )
-        for parent in (Parent.REASONING, Parent.COMMERCE)
+        for parent, start in (
+            (Parent.REASONING, starts.reasoning),
+            (Parent.COMMERCE, starts.commerce),
+        )
     }
 
 
@@ -109,6 +113,11 @@ def test_an_existing_model_is_a_parent_with_its_lineage(store, base, tiny_moe, t
         origin.statement,
     )
     assert skipped_because(store, commerce.report).endswith("v3")
+    for _, tensor in trainer.weights():
+        tensor.data.mul_(1.5)
+    trainer.export(tmp_path / "v3")  # the content of the folder decides, not its name
+    again = fine_tuned(store, base, epochs=0, parents={"commerce": str(tmp_path / "v3")})
+    assert commerce.model.digest != again[Parent.COMMERCE].model.digest
     folder = merged(store, base, tuned).uri
     with Weights(tiny_moe) as before, Weights(Path(folder)) as after:
         name = "model.norm.weight"

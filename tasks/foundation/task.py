@@ -1,11 +1,13 @@
 """Flyte tasks of stage 0: copy a base model into the store, or pretrain one."""
 
 import shutil
+from typing import NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
 from data_schemas.artifacts import CheckpointRef, Execution, StoreRef
-from data_schemas.settings import PretrainSettings
+from data_schemas.demonstrations import Parent
+from data_schemas.settings import PretrainSettings, SFTSettings
 from tasks.foundation import base, pretraining
 from tasks.interchange.model_folder import check_model_folder
 from tasks.lineage.base_model import find_base
@@ -34,6 +36,40 @@ def ingest_base(path: str, name: str, store: StoreRef, execution: Execution) -> 
         store: of the run.
         execution: of the workflow.
     """
+    return _ingest(path, name, store, execution)
+
+
+class Starts(NamedTuple):
+    """What each fine-tuning begins with."""
+
+    reasoning: CheckpointRef
+    commerce: CheckpointRef
+
+
+@shell("ingest_parents")
+def ingest_parents(
+    settings: SFTSettings, base: CheckpointRef, store: StoreRef, execution: Execution
+) -> Starts:
+    """Check and copy the existing models among the parents of the merge; others start at the base.
+
+    Not part of the fine-tuning, whose result is cached: a folder or an alias may have new content.
+
+    Args:
+        settings: `parents`.
+        base: of the parents that are fine-tuned.
+        store: of the run.
+        execution: of the workflow.
+    """
+    existing = {
+        parent: _ingest(path, parent.value, store, execution)
+        for parent, path in settings.parents.items()
+    }
+    return Starts(
+        reasoning=existing.get(Parent.REASONING, base), commerce=existing.get(Parent.COMMERCE, base)
+    )
+
+
+def _ingest(path: str, name: str, store: StoreRef, execution: Execution) -> CheckpointRef:
     origin = find_base(path, store)
     check_model_folder(origin.folder)
     base.check_finite(origin.folder)

@@ -1,6 +1,5 @@
 """Flyte shell of stage 2: fine-tune one parent of the merge."""
 
-import shutil
 from typing import NamedTuple
 
 from data_schemas.addresses import redacted
@@ -8,8 +7,6 @@ from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, ReportR
 from data_schemas.demonstrations import Parent
 from data_schemas.reports import SKIPPED_FILE
 from data_schemas.settings import SFTSettings
-from tasks.interchange.model_folder import check_model_folder
-from tasks.lineage.base_model import find_base
 from tasks.lineage.stage import StageRecord, stage
 from tasks.platform.cache_version import code_digest
 from tasks.platform.deck import deck_of_facts
@@ -37,13 +34,21 @@ def sft(
 ) -> Tuned:
     """Fine-tune the base on one parent's demonstrations and choose the checkpoint by entropy.
 
-    An existing model in place of the parent is copied into the store, as a root of the lineage;
-    without epochs, the base is passed on.
+    A parent that is an existing model is passed on; without epochs, so is the base.
+
+    Args:
+        settings: of both parents.
+        parent: which one.
+        curated: its demonstrations.
+        base: model to start from, or the existing model of this parent.
+        store: of the run.
+        execution: of the workflow.
     """
     name = f"sft/{parent.value}"
     with stage(name, settings, store, execution, code_digest("sft")) as record:
         if existing := settings.parents.get(parent):
-            return _existing(record, existing, store)
+            record.read("existing", base)
+            return Tuned(base, _skipped(record, f"existing model: {redacted(existing)}"))
         if not settings.epochs:
             record.read("base", base)
             return Tuned(base, _skipped(record, "settings.epochs is 0: the base is passed on"))
@@ -57,19 +62,6 @@ def sft(
         record.rows(int(facts["demonstrations"]), int(facts["demonstrations"]))
         deck_of_facts(name, facts)
         return Tuned(record.ref("model", CheckpointRef), record.ref("report", ReportRef))
-
-
-def _existing(record: StageRecord, path: str, store: StoreRef) -> Tuned:
-    origin = find_base(path, store)
-    check_model_folder(origin.folder)
-    origin.record(record)
-    reason = f"existing model: {redacted(path)}"
-    if origin.ref is not None:
-        return Tuned(origin.ref, _skipped(record, reason))
-    with record.output("model") as out:
-        shutil.copytree(origin.folder, out, dirs_exist_ok=True)
-    report = _skipped(record, reason)
-    return Tuned(record.ref("model", CheckpointRef), report)
 
 
 def _skipped(record: StageRecord, reason: str) -> ReportRef:

@@ -20,6 +20,7 @@ def test_only_what_looks_outside_is_never_served_from_the_cache():
         "open_store",
         "ingest",
         "ingest_base",
+        "ingest_parents",
         "agreement",
         "tabulate",
         "collect_comparisons",

@@ -5,6 +5,7 @@ from typing import NamedTuple
 from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, ReportRef, StoreRef
 from data_schemas.demonstrations import Parent
 from data_schemas.settings import MergeSettings, SFTSettings
+from tasks.foundation.task import ingest_parents
 from tasks.merge.task import merge
 from tasks.platform.shell import subworkflow
 from tasks.sft.task import sft
@@ -39,11 +40,12 @@ def fine_tuning(
         store: of the run.
         execution: of the workflow.
     """
+    starts = ingest_parents(settings=settings, base=base, store=store, execution=execution)
     reasoning = sft(
         settings=settings,
         parent=Parent.REASONING,
         curated=curated,
-        base=base,
+        base=starts.reasoning,
         store=store,
         execution=execution,
     )
@@ -51,7 +53,7 @@ def fine_tuning(
         settings=settings,
         parent=Parent.COMMERCE,
         curated=curated,
-        base=base,
+        base=starts.commerce,
         store=store,
         execution=execution,
     )
