@@ -55,7 +55,6 @@ class CurationSettings(Settings):
         le=1.0,
         description="MinHash similarity of word 3-grams; 1 = exact only",
     )
-    contamination_ngram: int = Field(default=13, ge=4, description="words; 13 after GPT-3")
     held_out_per_suite: int = Field(
         default=60, ge=1, description="problems per domain kept for evaluation"
     )
@@ -206,9 +205,6 @@ class EvaluationSettings(Settings):
         default=(), description="strings that end a response, which keeps them"
     )
     max_new_tokens: int = Field(default=64, ge=1, description="of a response")
-    resamples: int = Field(
-        default=2000, ge=100, le=1_000_000, description="bootstrap resamples over problems"
-    )
     judge: JudgeSettings = JudgeSettings()
     engines: MachineSettings = MachineSettings()
     seed: Seed = 0

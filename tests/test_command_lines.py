@@ -101,7 +101,6 @@ PIPELINE = [
     ({"rl_one": {"domains": {"maths": 1e308, "code": 1e308}}}, "with a positive share"),
     ({"rl_one": {"group_size": 10**9}}, "rl_one.group_size is 1000000000; it must be less"),
     ({"evaluation": {"samples": 10**9}}, "evaluation.samples is 1000000000; it must be less"),
-    ({"evaluation": {"resamples": 10**9}}, "evaluation.resamples is 1000000000; it must be"),
     ({"grading": {"max_new_tokens": 500}}, "grading.max_new_tokens 500 behind a prompt of"),
     ({"rl_one": {"max_new_tokens": 500}}, "96 exceeds the 512 positions of"),
     ({"rl_two": {"max_new_tokens": 10**9}}, "rl_two.max_new_tokens 1000000000 behind a prompt"),

@@ -7,7 +7,6 @@ sign for every seed.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +15,13 @@ from pydantic import BaseModel, ConfigDict, Field
 from data_schemas.settings import EvaluationSettings
 from tasks.ablation.measures import Cell
 from tasks.ablation.variants import Variant
-from tasks.algorithms.estimators import CONFIDENCE, Interval, bootstrap_mean, paired_difference
+from tasks.algorithms.estimators import (
+    CONFIDENCE,
+    RESAMPLES,
+    Interval,
+    bootstrap_mean,
+    paired_difference,
+)
 from tasks.errors import DataError
 
 NOTHING_OFF, ALL_OFF = "full", "zv_off"
@@ -113,7 +118,7 @@ def report_of(
     """Build the report.
 
     Args:
-        settings: settings of the held-out evaluations, whose resamples and seed the bootstrap uses.
+        settings: settings of the held-out evaluations, whose seed the bootstrap uses.
         variants: in the order of the table, each with the variant it is compared with.
         cells: one per variant and seed.
         start: held-out accuracy by problem of the model that every phase starts from.
@@ -140,7 +145,7 @@ def report_of(
         samples=settings.samples,
         start=bootstrap_mean(
             [value for value in start.values() if value is not None],
-            **_draw(settings),
+            seed=settings.seed,
         ),
         lines=tuple(
             _line(settings, item, by_name[item.name], by_name[item.against], start)
@@ -156,10 +161,6 @@ def report_of(
     )
 
 
-def _draw(settings: EvaluationSettings) -> dict[str, Any]:
-    return {"resamples": settings.resamples, "confidence": CONFIDENCE, "seed": settings.seed}
-
-
 def _line(
     settings: EvaluationSettings,
     variant: Variant,
@@ -168,7 +169,6 @@ def _line(
     start: Mapping[str, float | None],
 ) -> Line:
     ours_P, theirs_P = _pair_accuracies(mine, other)
-    draw = _draw(settings)
     tokens = [_mean(cells, lambda cell: cell.generated_tokens) for cells in (mine, other)]
     gains_2P = _gains(mine, other, start)
     gain = 100.0 * float(gains_2P[0].mean())
@@ -178,8 +178,8 @@ def _line(
         against=variant.against,
         steps=_mean(mine, lambda cell: cell.steps),
         reward=_mean(mine, lambda cell: cell.reward),
-        accuracy=bootstrap_mean(list(_over_seeds(mine).values()), **draw),
-        difference=paired_difference(ours_P, theirs_P, **draw),
+        accuracy=bootstrap_mean(list(_over_seeds(mine).values()), seed=settings.seed),
+        difference=paired_difference(ours_P, theirs_P, seed=settings.seed),
         tokens_per_point=tokens[0] / gain if gain > 0.0 else None,
         saving=token_saving(gains_2P, tokens[0] / tokens[1], settings),
         seed_differences=tuple(
@@ -245,7 +245,7 @@ def token_saving(
     """
     draws = np.random.default_rng(settings.seed)
     num_problems = gains_2P.shape[1]
-    chosen_BP = draws.integers(0, num_problems, (settings.resamples, num_problems))
+    chosen_BP = draws.integers(0, num_problems, (RESAMPLES, num_problems))
 
     def saved(ours: NDArray[np.float64], theirs: NDArray[np.float64]) -> NDArray[np.float64]:
         return 1.0 - token_ratio * np.maximum(theirs, SMALLEST_GAIN) / np.maximum(
@@ -286,8 +286,8 @@ def relative_fall(
     """Compute 1 - mean(after) / mean(before), with an interval from resampling the steps."""
     draws = np.random.default_rng(settings.seed)
     old, new = np.asarray(before), np.asarray(after)
-    old_B = old[draws.integers(0, old.size, (settings.resamples, old.size))].mean(axis=1)
-    new_B = new[draws.integers(0, new.size, (settings.resamples, new.size))].mean(axis=1)
+    old_B = old[draws.integers(0, old.size, (RESAMPLES, old.size))].mean(axis=1)
+    new_B = new[draws.integers(0, new.size, (RESAMPLES, new.size))].mean(axis=1)
     tail = (1.0 - CONFIDENCE) / 2.0
     low, high = np.quantile(1.0 - new_B / np.maximum(old_B, 1e-12), [tail, 1.0 - tail])
     fall = 1.0 - new.mean() / max(float(old.mean()), 1e-12)

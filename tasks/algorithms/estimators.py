@@ -23,6 +23,8 @@ from tasks.errors import DataError
 
 CONFIDENCE = 0.95
 """Confidence level of the intervals in reports."""
+RESAMPLES = 2000
+"""Bootstrap resamples of an interval: about 50 lie beyond each of its ends."""
 _CHUNK_CELLS = 2**20
 """Resampled values in memory at once: 8 MiB of indices and 8 MiB of values."""
 
@@ -68,7 +70,11 @@ def pass_at_k(solved_P: ArrayLike, judged_P: ArrayLike, k: ArrayLike) -> NDArray
 
 
 def bootstrap_mean(
-    values_P: ArrayLike, *, resamples: int, confidence: float, seed: int
+    values_P: ArrayLike,
+    *,
+    seed: int,
+    resamples: int = RESAMPLES,
+    confidence: float = CONFIDENCE,
 ) -> Interval:
     """Compute the mean of one value per problem with its percentile bootstrap interval.
 
@@ -99,7 +105,12 @@ def bootstrap_mean(
 
 
 def paired_difference(
-    candidate_P: ArrayLike, parent_P: ArrayLike, *, resamples: int, confidence: float, seed: int
+    candidate_P: ArrayLike,
+    parent_P: ArrayLike,
+    *,
+    seed: int,
+    resamples: int = RESAMPLES,
+    confidence: float = CONFIDENCE,
 ) -> Interval:
     """Compute the mean of candidate minus parent, both measured on the same problems.
 
@@ -116,4 +127,4 @@ def paired_difference(
             f"a paired difference needs the same problems on both sides, "
             f"got {candidate.size} and {parent.size}"
         )
-    return bootstrap_mean(candidate - parent, resamples=resamples, confidence=confidence, seed=seed)
+    return bootstrap_mean(candidate - parent, seed=seed, resamples=resamples, confidence=confidence)

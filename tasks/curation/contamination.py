@@ -18,6 +18,8 @@ from tasks.curation.scripts import SPACELESS, primary
 from tasks.curation.wording import normalise, shingles, words
 
 STAGE = "contamination"
+NGRAM = 13
+"""Consecutive equal words that count as overlap (GPT-3, appendix C)."""
 COMMON = 10
 """A run that occurs in more different training texts than this is a common phrase."""
 CHARACTERS_PER_WORD = 3
@@ -26,7 +28,7 @@ _KEPT_SIGNS = frozenset("+-*/%^<=>()[]{}")
 Run = tuple[str, ...]
 
 
-def decontaminate(training: Sequence[Item], held_out: Sequence[Item], ngram: int) -> Sieved:
+def decontaminate(training: Sequence[Item], held_out: Sequence[Item], ngram: int = NGRAM) -> Sieved:
     """Drop every training item that overlaps with a held-out problem, and name that problem.
 
     Args:

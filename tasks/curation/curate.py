@@ -42,7 +42,7 @@ _ADVICE = {
     "response_too_long": "Raise curation.max_response_tokens.",
     "duplicate": "The source repeats itself; add more of its rows.",
     "near_duplicate": "Raise curation.near_duplicate_jaccard.",
-    "contaminated": "Lower curation.held_out_per_suite or raise curation.contamination_ngram.",
+    "contaminated": "Lower curation.held_out_per_suite or add other rows.",
     REASON: "The exclusion list leaves nothing; add other rows.",
     "not_json": "Is the file JSON lines, and the adapter the right one?",
 }
@@ -92,7 +92,7 @@ def curate(
     items, found = deduplicate(items, settings.near_duplicate_jaccard)
     refused += found
     held_out, suites, items = _hold_out(settings, items, held_out_from, gone)
-    items, found = decontaminate(items, suites, settings.contamination_ngram)
+    items, found = decontaminate(items, suites)
     refused += found
 
     report = {

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from data_schemas.reports import Comparison
 from data_schemas.samples import SampleResult
 from data_schemas.settings import EvaluationSettings
-from tasks.algorithms.estimators import CONFIDENCE, paired_difference
+from tasks.algorithms.estimators import paired_difference
 from tasks.errors import DataError
 from tasks.interchange.suites import ProblemScore, per_problem, suite_names
 
@@ -65,8 +65,6 @@ def _compare_suite(
     interval = paired_difference(
         [ours.accuracy for ours, _ in pairs],
         [theirs.accuracy for _, theirs in pairs],
-        resamples=settings.resamples,
-        confidence=CONFIDENCE,
         seed=settings.seed,
     )
     return Comparison(

@@ -17,7 +17,7 @@ from data_schemas.prompts import Domain
 from data_schemas.reports import SuiteScore
 from data_schemas.samples import SampleResult
 from data_schemas.settings import EvaluationSettings
-from tasks.algorithms.estimators import CONFIDENCE, bootstrap_mean, pass_at_k
+from tasks.algorithms.estimators import bootstrap_mean, pass_at_k
 
 logger = logging.getLogger(__name__)
 
@@ -107,8 +107,6 @@ def _suite_score(
         )
     interval = bootstrap_mean(
         [problem.accuracy for problem in decided],
-        resamples=settings.resamples,
-        confidence=CONFIDENCE,
         seed=settings.seed,
     )
     solved_P = [problem.solved for problem in decided]

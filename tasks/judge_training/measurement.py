@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from data_schemas.settings import SFTSettings
 from tasks.algorithms.bradley_terry import tie_margin, verdicts
-from tasks.algorithms.estimators import CONFIDENCE, Interval, bootstrap_mean, paired_difference
+from tasks.algorithms.estimators import Interval, bootstrap_mean, paired_difference
 from tasks.algorithms.preferences import advantage_inversion
 from tasks.judge_training import measures
 from tasks.judge_training.groups import Group, judge_rewards, ranked_groups, share_of_ordered_ties
@@ -30,7 +30,6 @@ from tasks.store.files import canonical_json, write_bytes
 
 REPORT_FILE = "report.json"
 PICTURE_FILE = "judge.png"
-RESAMPLES = 2000
 SIGNS = {Label.A: 1, Label.B: -1, Label.TIE: 0}
 
 
@@ -177,16 +176,14 @@ def _task_means(
 
 def _measure(name: str, ours: Sequence[float], theirs: Sequence[float], seed: int) -> Measure:
     def interval(values: Sequence[float]) -> Interval:
-        return bootstrap_mean(values, resamples=RESAMPLES, confidence=CONFIDENCE, seed=seed)
+        return bootstrap_mean(values, seed=seed)
 
     return Measure(
         name=name,
         tasks=len(ours),
         judge=interval(ours),
         scalar=interval(theirs),
-        difference=paired_difference(
-            ours, theirs, resamples=RESAMPLES, confidence=CONFIDENCE, seed=seed
-        ),
+        difference=paired_difference(ours, theirs, seed=seed),
     )
 
 

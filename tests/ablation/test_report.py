@@ -9,7 +9,7 @@ from tasks.ablation.variants import select_variants
 from tasks.errors import DataError
 from tests.ablation.conftest import accuracy_of
 
-SETTINGS = EvaluationSettings(samples=2, resamples=400)
+SETTINGS = EvaluationSettings(samples=2)
 ALL, HALF, NONE = (1, 1), (1, 0), (0, 0)
 START = accuracy_of((NONE, NONE))
 

@@ -12,7 +12,7 @@ from tasks.evaluation.runner import REPORT_FILE, SAMPLES_FILE, summarise
 from tasks.interchange import progression
 from tasks.store.files import canonical_json, write_bytes
 
-SETTINGS = EvaluationSettings(samples=2, resamples=200)
+SETTINGS = EvaluationSettings(samples=2)
 
 
 @pytest.fixture

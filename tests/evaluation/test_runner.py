@@ -17,7 +17,7 @@ from tasks.errors import DataError, EngineError, JudgeError
 from tasks.evaluation.runner import Candidate, evaluate, summarise
 from tasks.rewards.table import score_batch
 
-SETTINGS = EvaluationSettings(samples=2, resamples=200, max_new_tokens=24)
+SETTINGS = EvaluationSettings(samples=2, max_new_tokens=24)
 
 
 class _Serial:

@@ -9,7 +9,7 @@ from data_schemas.settings import EvaluationSettings
 from tasks.errors import DataError
 from tasks.interchange.comparison import compare
 
-SETTINGS = EvaluationSettings(samples=2, resamples=500)
+SETTINGS = EvaluationSettings(samples=2)
 
 
 def test_the_difference_is_paired_by_id_whatever_the_order(make_samples):

@@ -8,7 +8,7 @@ from data_schemas.prompts import Domain
 from data_schemas.settings import EvaluationSettings
 from tasks.interchange.suites import per_problem, suite_scores
 
-SETTINGS = EvaluationSettings(samples=4, resamples=500)
+SETTINGS = EvaluationSettings(samples=4)
 
 
 def _scores(samples):

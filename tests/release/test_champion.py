@@ -11,7 +11,7 @@ from tasks.lineage.history import record_audit
 from tasks.lineage.stage import stage
 from tasks.release.champion import Champion, find_champion
 
-SETTINGS = EvaluationSettings(samples=2, resamples=200)
+SETTINGS = EvaluationSettings(samples=2)
 
 
 def problem(name: str, text: str = "") -> Problem:
