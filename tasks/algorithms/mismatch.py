@@ -1,14 +1,20 @@
 """Difference between the log-probabilities of the trainer and the rollout engine.
 
 Source: R3 (arXiv 2510.11370) section on train-inference mismatch.
-Convention: D = log p_train - log p_rollout of the sampled tokens.
+Convention: D = log p_train - log p_rollout of the sampled tokens; k3 = exp(D) - 1 - D.
 """
 
 import math
 
+import numpy as np
 import torch
 
 EXTREME_RATIO = 2.0
+QUARTERS = 4
+TAIL_SHARE = 0.01
+"""Share of the tokens that the tail index is estimated from."""
+SMALLEST_TAIL = 10
+"""Tokens; with fewer, Hill's estimate varies by more than a third (its error is 1 / sqrt(k))."""
 
 
 def mismatch_metrics(
@@ -30,12 +36,73 @@ def mismatch_metrics(
             "mismatch/effective_share": 1.0,
         }
     gap = finite
-    ratio = gap.exp()
     return overflow | {
         "mismatch/mean_abs_logprob": float(gap.abs().mean()),
         "mismatch/k3": float((torch.expm1(gap) - gap).mean()),
         "mismatch/extreme_share": float((gap.abs() > math.log(EXTREME_RATIO)).double().mean()),
-        "mismatch/effective_share": float(
-            ratio.sum().square() / (len(ratio) * ratio.square().sum())
-        ),
+        "mismatch/effective_share": _effective_share(gap),
     }
+
+
+def mismatch_anatomy(
+    train_NT: torch.Tensor, rollout_NT: torch.Tensor, mask_NT: torch.Tensor
+) -> dict[str, float]:
+    """Where the mismatch lies: in which tokens, at which position, and in which sequences.
+
+    Tokens whose D is not finite are left out (`mismatch_metrics` counts them).
+
+    Returns:
+        Nothing without a finite token, else
+        `abs_logprob_p99`, `_p999`, `_max`: quantiles of |D| over tokens, nats.
+        `tail_index`: Hill's estimate from the largest 1 % of |D|: P(|D| > x) falls as x to the
+            power of minus this; below 2 the variance is infinite. Absent if 1 % is fewer than 10
+            tokens, or if those differ from the next one by nothing.
+        `k3_quarter_1` to `_4`: mean k3 of the tokens of each quarter of a response; absent
+            for a quarter without tokens.
+        `sequence_log_ratio`, `_max`: mean and largest |sum of D over a response|, nats.
+        `sequence_effective_share`: effective sample size of exp(sum of D) over sequences.
+    """
+    gap_NT = (train_NT - rollout_NT).double()
+    kept_NT = mask_NT & gap_NT.isfinite()
+    if not kept_NT.any():
+        return {}
+    gap_NT = gap_NT.masked_fill(~kept_NT, 0.0)
+    gap = gap_NT[kept_NT]
+    p99, p999, largest = np.quantile(gap.abs().numpy(force=True), [0.99, 0.999, 1.0])
+    sums = gap_NT.sum(dim=1)[kept_NT.any(dim=1)]
+    found = {
+        "abs_logprob_p99": float(p99),
+        "abs_logprob_p999": float(p999),
+        "abs_logprob_max": float(largest),
+        "sequence_log_ratio": float(sums.abs().mean()),
+        "sequence_log_ratio_max": float(sums.abs().max()),
+        "sequence_effective_share": _effective_share(sums),
+    }
+    tail = _tail_index(gap.abs())
+    if tail is not None:
+        found["tail_index"] = tail
+    place_NT = mask_NT.cumsum(dim=1) - 1
+    quarter = (QUARTERS * place_NT // mask_NT.sum(dim=1, keepdim=True).clamp(min=1))[kept_NT]
+    k3 = torch.expm1(gap) - gap
+    for index in range(QUARTERS):
+        if (quarter == index).any():
+            found[f"k3_quarter_{index + 1}"] = float(k3[quarter == index].mean())
+    return {f"mismatch/{name}": value for name, value in found.items()}
+
+
+def _effective_share(log_weights: torch.Tensor) -> float:
+    """Effective sample size over samples; weights are scaled by the largest, so none overflows."""
+    weights = (log_weights - log_weights.max()).exp()
+    return float(weights.sum().square() / (len(weights) * weights.square().sum()))
+
+
+def _tail_index(sizes: torch.Tensor) -> float | None:
+    """Hill's estimate; see `mismatch_anatomy`."""
+    count = int(len(sizes) * TAIL_SHARE)
+    if count < SMALLEST_TAIL:
+        return None
+    largest = sizes.topk(count + 1).values
+    if largest[-1] <= 0.0:
+        return None
+    excess = float((largest[:-1] / largest[-1]).log().mean())
+    return 1.0 / excess if excess > 0.0 else None

@@ -4,7 +4,9 @@
 
 One phase per replay mode, from the same model, problems and seed: the responses of the first step
 are the same, later ones come from policies that were trained differently. The plot shows the values
-that the gate recorded before the update of each step. A run that was stopped is continued.
+that the gate recorded before the update of each step. A run that was stopped is continued. A second
+table says when each measured quantity left its usual range, and how long before the reward
+collapsed: --learning-rate 0.001 makes it collapse.
 """
 
 import argparse
@@ -26,8 +28,9 @@ from data_schemas.prompts import Domain, Problem
 from data_schemas.rl_settings import EngineSettings, RewardSettings, RLSettings, RouterReplay
 from tasks.foundation.base import shipped_base
 from tasks.interchange.model_folder import check_model_folder
+from tasks.mismatch.alarms import alarms_table
 from tasks.mismatch.numerics import EMBEDDED, real_engines, sample_problems
-from tasks.platform.command_line import positive, run
+from tasks.platform.command_line import positive, positive_number, run
 from tasks.platform.progress import progress
 from tasks.rewards.scoring.service import ScoringService
 from tasks.rl.durability import state
@@ -40,6 +43,7 @@ MAX_ABSTAINED = 0.5
 """Above the default: a phase that stops early would be missing in the figure."""
 NO_CANARIES = 1_000_000
 """Steps between two checks of all verifiers, including those not used here."""
+DEFAULT_LEARNING_RATE: float = RLSettings.model_fields["learning_rate"].default
 NUM_PROBLEMS = 400
 COLOURS = {RouterReplay.OFF: "#b3372f", RouterReplay.R2: "#d08a1d", RouterReplay.R3: "#3f7fb5"}
 SCREEN_WIDTH = 100
@@ -50,7 +54,13 @@ Course = Mapping[RouterReplay, Sequence[GateRecord]]
 
 
 def settings_of(
-    engines: MachineSettings, replay: RouterReplay, *, steps: int, prompts: int, tokens: int
+    engines: MachineSettings,
+    replay: RouterReplay,
+    *,
+    steps: int,
+    prompts: int,
+    tokens: int,
+    learning_rate: float = DEFAULT_LEARNING_RATE,
 ) -> RLSettings:
     """The embedded defaults of a phase on other engines."""
     return RLSettings(
@@ -58,6 +68,7 @@ def settings_of(
         steps=steps,
         prompts_per_step=prompts,
         max_new_tokens=tokens,
+        learning_rate=learning_rate,
         rewards=RewardSettings(max_abstained_share=MAX_ABSTAINED, canary_every=NO_CANARIES),
         router_replay=replay,
         engines=EngineSettings.model_validate(engines.model_dump()),
@@ -67,8 +78,8 @@ def settings_of(
 
 def records(
     model: Path, settings: RLSettings, problems: Sequence[Problem], folder: Path
-) -> list[GateRecord]:
-    """Train a phase, or continue it, and return the records of the gate.
+) -> list[state.StepRecord]:
+    """Train a phase, or continue it, and return the records of its steps.
 
     The trained policy is written to `folder`/model, for a mismatch table.
     """
@@ -79,7 +90,7 @@ def records(
         for _ in progress(course, settings.router_replay.value, settings.steps):
             pass
     finish(phase, folder / MODEL, folder / "report")
-    return [record.gate for record in state.read_steps(phase.state, settings.steps)]
+    return list(state.read_steps(phase.state, settings.steps))
 
 
 def drift_table(course: Course) -> Table:
@@ -133,6 +144,13 @@ def _parse_modes(text: str) -> list[RouterReplay]:
         raise argparse.ArgumentTypeError(str(error)) from error
 
 
+def _parse_rate(text: str) -> float:
+    rate = positive_number(text)
+    if rate > 1.0:
+        raise argparse.ArgumentTypeError(f"{text!r} must be at most 1")
+    return rate
+
+
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     """Read a command line."""
     parser = argparse.ArgumentParser(
@@ -151,6 +169,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--steps", type=positive, default=50)
     parser.add_argument("--prompts", type=positive, default=12, help="of a step, 8 answers each")
     parser.add_argument("--tokens", type=positive, default=64, help="of an answer")
+    parser.add_argument("--learning-rate", type=_parse_rate, default=DEFAULT_LEARNING_RATE)
     parser.add_argument(
         "--out",
         default="drift",
@@ -167,7 +186,7 @@ def main(arguments: Sequence[str]) -> None:
     engines = EMBEDDED[0].model_copy(update={"precision": rollout})
     if options.engines == "real":
         engines = real_engines(rollout, trainer)
-    out, course = Path(options.out), {}
+    out, runs = Path(options.out), {}
     model = Path(options.model) if options.model else shipped_base()
     check_model_folder(model)
     problems = sample_problems(0, NUM_PROBLEMS)
@@ -178,11 +197,17 @@ def main(arguments: Sequence[str]) -> None:
             steps=options.steps,
             prompts=options.prompts,
             tokens=options.tokens,
+            learning_rate=options.learning_rate,
         )
         folder = out / "-".join((options.engines, rollout, trainer, replay))
-        course[replay] = records(model, settings, problems, folder)
+        runs[replay] = records(model, settings, problems, folder)
+    course = {replay: [step.gate for step in steps] for replay, steps in runs.items()}
+    watched = {
+        replay.value: [step.report.metrics for step in steps] for replay, steps in runs.items()
+    }
     # On a narrow terminal lines wrap; a narrower table would cut numbers.
-    Console(highlight=False, width=max(console.width, SCREEN_WIDTH)).print(drift_table(course))
+    wide = Console(highlight=False, width=max(console.width, SCREEN_WIDTH))
+    wide.print(drift_table(course), alarms_table(watched), sep="\n\n")
     title = f"{options.engines} engines, rollouts {rollout.value}, trainer {trainer.value}"
     write_bytes(out / PICTURE_FILE, picture(course, title))
     kept = {

@@ -8,7 +8,7 @@ Letters: N sequences, T tokens, L MoE layers, K experts per token.
 """
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -28,7 +28,7 @@ from data_schemas.rl_settings import RouterReplay
 from data_schemas.rollouts import MISSING_ROUTE, Rollout, ScoredRollout
 from data_schemas.verdicts import abstain
 from tasks.algorithms.estimators import bootstrap_mean
-from tasks.algorithms.mismatch import mismatch_metrics
+from tasks.algorithms.mismatch import mismatch_anatomy, mismatch_metrics
 from tasks.curation import sample_world, sources
 from tasks.engines.chat import load_tokenizer, render_prompts
 from tasks.engines.protocols import Request, Sampling, TokenBatch, TokenScores, Trainer
@@ -88,6 +88,8 @@ class Gap:
     """Share of (token, layer) pairs with other experts."""
     token_share: float
     """Share of tokens with such a pair in any layer; both are 0 under R3."""
+    anatomy: Mapping[str, float]
+    """Where the difference lies, by the names of `mismatch_anatomy`."""
 
     @property
     def rollout(self) -> str:
@@ -205,7 +207,7 @@ def measure(
     ):
         by_prompt.setdefault(rollout.problem_id, []).append(gap / tokens)
     means = [sum(values) / len(values) for values in by_prompt.values()]
-    interval = bootstrap_mean(means, resamples=2000, confidence=0.95, seed=0)
+    interval = bootstrap_mean(means, seed=0)
     tokens = int(mask_NT.sum())
     return Gap(
         engines=engines,
@@ -221,6 +223,7 @@ def measure(
         effective_share=metrics["mismatch/effective_share"],
         route_share=int(differing_NTL.sum()) / max(1, tokens * differing_NTL.shape[2]),
         token_share=int(differing_NTL.any(dim=2).sum()) / max(1, tokens),
+        anatomy=mismatch_anatomy(scores.logprobs_NT, theirs_NT, mask_NT),
     )
 
 

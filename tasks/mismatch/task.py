@@ -8,7 +8,7 @@ from tasks.errors import SettingsError
 from tasks.foundation.base import shipped_base
 from tasks.interchange.model_folder import check_model_folder
 from tasks.mismatch import numerics
-from tasks.mismatch.text import gaps_json, gaps_markdown, gaps_table
+from tasks.mismatch.text import gaps_json, gaps_markdown, gaps_tables
 from tasks.platform.deck import deck_of_facts
 from tasks.platform.shell import shell
 from tasks.store.files import write_bytes
@@ -46,7 +46,7 @@ def mismatch(
     problems = numerics.sample_problems(0, prompts)
     pairs = numerics.PAIRS[engines]
     rows = numerics.gaps(folder, problems, max_new_tokens, seeds, pairs)
-    Console(highlight=False).print(gaps_table(rows, len(problems)))
+    Console(highlight=False).print(*gaps_tables(rows, len(problems)))
     if out:
         write_bytes(Path(out) / "mismatch.md", gaps_markdown(rows).encode())
         write_bytes(Path(out) / "mismatch.json", gaps_json(rows))

@@ -32,6 +32,18 @@ PHASE_PLOTS: tuple[tuple[str, str, str, float], ...] = (
         1.0,
     ),
     ("mismatch/k3", "Mismatch, k3", "estimate of their KL divergence, nats", 1.0),
+    (
+        "mismatch/abs_logprob_p999",
+        "Mismatch, largest tokens",
+        "|\N{GREEK CAPITAL LETTER DELTA} log p| that one token in a thousand exceeds",
+        1.0,
+    ),
+    (
+        "mismatch/sequence_log_ratio",
+        "Mismatch of a response",
+        "|\N{GREEK CAPITAL LETTER DELTA} log p| of a whole response, mean, nats",
+        1.0,
+    ),
     ("mismatch/route_disagreement", "Expert choices that differ", "% of routed tokens", 100.0),
     ("policy/clip_share", "Clipped", "% of tokens outside the clip range", 100.0),
     ("policy/grad_norm", "Gradient norm", "before clipping, mean over the updates of a step", 1.0),

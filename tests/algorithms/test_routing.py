@@ -6,7 +6,6 @@ import pytest
 import torch
 
 from data_schemas.rollouts import MISSING_ROUTE, RouterTrace
-from tasks.algorithms.mismatch import mismatch_metrics
 from tasks.algorithms.routing import (
     check_trace,
     disagreement,
@@ -49,32 +48,6 @@ def test_a_missing_row_keeps_the_native_experts():
     recorded = torch.tensor([[MISSING_ROUTE, MISSING_ROUTE], [5, 4]])
 
     assert [[0, 1], [5, 4]] == replayed_choice(native, recorded).tolist()
-
-
-def test_mismatch_metrics_are_the_worked_numbers():
-    vector = VECTORS["mismatch_metrics"]
-    train, rollout = torch.tensor([vector["logp_train"]]), torch.tensor([vector["logp_rollout"]])
-
-    found = mismatch_metrics(train, rollout, torch.ones(1, 4, dtype=torch.bool))
-
-    assert vector["k3_kl"] == pytest.approx(found["mismatch/k3"], abs=1e-6)
-    assert vector["mean_abs"] == pytest.approx(found["mismatch/mean_abs_logprob"], abs=1e-6)
-    assert vector["extreme_fraction_tau2"] == found["mismatch/extreme_share"]
-
-
-def test_tokens_whose_logits_overflow_are_counted_and_left_out_of_the_means():
-    train = torch.tensor([[-1.0, -2.0, -3.0, torch.nan, -0.5]])
-    rollout = torch.tensor([[-1.1, torch.nan, -torch.inf, -1.0, torch.nan]])
-    mask = torch.tensor([[True, True, True, True, False]])
-
-    found = mismatch_metrics(train, rollout, mask)
-    whole = mismatch_metrics(train[:, :1], rollout[:, :1], mask[:, :1])
-
-    assert whole | {"mismatch/overflow_tokens": 3.0} == found
-    assert (
-        1.0
-        == mismatch_metrics(train[:, 3:], rollout[:, 3:], mask[:, 3:])["mismatch/overflow_tokens"]
-    )
 
 
 def trace_of(rows):

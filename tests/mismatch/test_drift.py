@@ -63,6 +63,7 @@ def test_a_short_run_is_trained_drawn_and_taken_up_again(tmp_path, capsys):
     command = ["--steps", "1", "--prompts", "2", "--tokens", "8", "--out", str(tmp_path / "out")]
 
     drift.main(command)
+    assert "off: no collapse" in capsys.readouterr().out
     kept = json.loads((tmp_path / "out" / "drift.json").read_text())
     drift.main(command)
 
@@ -71,6 +72,14 @@ def test_a_short_run_is_trained_drawn_and_taken_up_again(tmp_path, capsys):
     assert json.loads((tmp_path / "out" / "drift.json").read_text()) == kept
     assert (tmp_path / "out" / "drift.png").stat().st_size > 1000
     assert (tmp_path / "out" / "embedded-bf16-fp32-r3" / "model" / "config.json").is_file()
+
+
+@pytest.mark.parametrize("rate", ["0", "-1", "nan", "2", "fast"])
+def test_a_learning_rate_outside_of_its_range_is_refused_by_name(rate, capsys):
+    with pytest.raises(SystemExit):
+        drift.main(["--learning-rate", rate])
+
+    assert "--learning-rate" in capsys.readouterr().err
 
 
 def test_a_model_that_is_not_there_is_named(tmp_path):

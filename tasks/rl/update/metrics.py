@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from data_schemas.ledger import GroupOutcome
 from data_schemas.rollouts import StopReason
-from tasks.algorithms.mismatch import mismatch_metrics
+from tasks.algorithms.mismatch import mismatch_anatomy, mismatch_metrics
 from tasks.algorithms.routing import disagreement, missing_rows
 from tasks.engines.protocols import TokenScores
 from tasks.rl.rollouts.collected import Collected
@@ -86,9 +86,8 @@ def policy_metrics(
 def mismatch_of(batch: StepBatch, old: TokenScores) -> dict[str, float]:
     """Trainer against rollout engine, before any update of the step."""
     tokens = batch.tokens
-    metrics = mismatch_metrics(
-        old.logprobs_NT, tokens.columns["rollout_logprobs"], tokens.response_NT
-    )
+    compared = old.logprobs_NT, tokens.columns["rollout_logprobs"], tokens.response_NT
+    metrics = mismatch_metrics(*compared) | mismatch_anatomy(*compared)
     if tokens.experts_NTLK is not None:
         metrics["mismatch/missing_routes"] = float(
             missing_rows(tokens.experts_NTLK, tokens.lengths_N)
