@@ -83,7 +83,8 @@ def prdect_id(row: RawRow) -> list[Item]:
         source_row=row.source_row,
     )
     facets = {"category": category, "price": str(row.fields.get("Price", ""))}
-    return [Item(problem, name, facets=facets), Item(_imitate(problem, category), name)]
+    shown = Item(_imitate(problem, category), name, answers=problem)
+    return [Item(problem, name, facets=facets), shown]
 
 
 def _attributes(source: str, row: RawRow) -> list[Item]:
@@ -107,10 +108,8 @@ def _attributes(source: str, row: RawRow) -> list[Item]:
         "category": str(row.fields.get("category", "")),
         "brand": fields.get("Brand Name", ""),
     }
-    return [
-        Item(problem, title, facets=facets),
-        Item(_imitate(problem, json.dumps(fields, ensure_ascii=False)), title),
-    ]
+    shown = _imitate(problem, json.dumps(fields, ensure_ascii=False))
+    return [Item(problem, title, facets=facets), Item(shown, title, answers=problem)]
 
 
 def _gold_fields(row: RawRow) -> dict[str, str]:

@@ -81,6 +81,7 @@ def prompt_jsonl(row: RawRow) -> list[Item]:
         "source_row": row.source_row,
     }
     items: list[Item] = []
+    problem: Problem | None = None
     shown = {name: fields.pop(name) for name in _SHOWN if name in fields}
     if not shown or "verifier" in fields or "answer" in fields:
         answer = fields.get("answer")
@@ -91,7 +92,7 @@ def prompt_jsonl(row: RawRow) -> list[Item]:
     if shown:
         asked = {name: value for name, value in fields.items() if name not in _VERIFIED}
         demonstration = Demonstration.model_validate(asked | _response(shown, fields.get("domain")))
-        items.append(Item(demonstration, demonstration.prompt_text))
+        items.append(Item(demonstration, demonstration.prompt_text, answers=problem))
     return items
 
 
@@ -110,13 +111,14 @@ def _response(shown: dict[str, object], domain: object) -> dict[str, object]:
 
 def sample(row: RawRow) -> list[Item]:
     """Read a row of the generated marketplace: a demonstration if it has a response."""
-    read = (
-        sample_world.demonstration_from_row
-        if "response" in row.fields
-        else sample_world.problem_from_row
-    )
+    fields, shown = row.fields, "response" in row.fields
     try:
-        record = read(row.fields, row.source_row)
+        record = (
+            sample_world.demonstration_from_row(fields, row.source_row)
+            if shown
+            else sample_world.problem_from_row(fields, row.source_row)
+        )
+        answers = sample_world.problem_from_row(fields, row.source_row) if shown else None
     except ValueError as error:
         raise BadRow("bad_field", str(error)) from error
-    return [Item(record, record.prompt_text)]
+    return [Item(record, record.prompt_text, answers=answers)]

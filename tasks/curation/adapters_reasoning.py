@@ -35,7 +35,7 @@ def gsm8k(row: RawRow) -> list[Item]:
         source=problem.source,
         source_row=row.source_row,
     )
-    return [Item(problem, question), Item(demonstration, question)]
+    return [Item(problem, question), Item(demonstration, question, answers=problem)]
 
 
 def math_train(row: RawRow) -> list[Item]:

@@ -85,7 +85,7 @@ def toolrl_rlla(row: RawRow) -> list[Item]:
         source=demonstration.source,
         source_row=demonstration.source_row,
     )
-    return [Item(problem, content), Item(demonstration, content)]
+    return [Item(problem, content), Item(demonstration, content, answers=problem)]
 
 
 def _dialogue(turn: object) -> tuple[list[str], tuple[Message, ...]]:

@@ -1,8 +1,8 @@
 """Stage 1: turn raw rows into problems, demonstrations and held-out suites.
 
-The steps are: read, cleanse, remove duplicates, draw the held-out suites, and remove
-overlapping items from training. No item is lost: for every source, the number of items read
-equals the number kept plus the number dropped plus the number quarantined.
+The steps are: read, cleanse, verify demonstrations, remove duplicates, draw the held-out suites,
+and remove overlapping items from training. No item is lost: for every source, the number of items
+read equals the number kept plus the number dropped plus the number quarantined.
 """
 
 import json
@@ -25,12 +25,13 @@ from tasks.curation.items import Item
 from tasks.curation.quality import cleanse
 from tasks.curation.sources import read_file
 from tasks.curation.split import hold_out
+from tasks.curation.verification import WRONG, Score, verify
 from tasks.curation.withdrawal import REASON, withdraw, withdrawn_rows
 from tasks.engines.chat import load_tokenizer
 from tasks.errors import DataError
 from tasks.interchange.withdrawn import ADAPTER as WITHDRAWN
 from tasks.platform.progress import progress
-from tasks.rewards.table import VERIFIERS
+from tasks.rewards.table import VERIFIERS, score_batch
 from tasks.store.files import write_bytes
 
 _LOG = logging.getLogger(__name__)
@@ -44,6 +45,7 @@ _ADVICE = {
     "near_duplicate": "Raise curation.near_duplicate_jaccard.",
     "contaminated": "Lower curation.held_out_per_suite or add other rows.",
     REASON: "The exclusion list leaves nothing; add other rows.",
+    WRONG: "Do the responses end with the answer in the form that the verifier reads?",
     "not_json": "Is the file JSON lines, and the adapter the right one?",
 }
 
@@ -61,6 +63,7 @@ def curate(
     base_model: Path,
     out: Path,
     held_out_from: Path | None = None,
+    score: Score = score_batch,
 ) -> dict[str, float | int | str]:
     """Write problems, demonstrations, held-out suites, refusals and the report to `out`.
 
@@ -73,6 +76,7 @@ def curate(
         out: empty folder.
         held_out_from: an earlier curated folder whose held-out suites are reused; no new
             problem is held out then. What it left out as withdrawn is left out here too.
+        score: scores the responses of demonstrations.
 
     Raises:
         TamperError: a raw file changed since it was ingested.
@@ -89,6 +93,8 @@ def curate(
     refused += found
     items, found = cleanse(items, tokenizer, settings, VERIFIERS)
     refused += found
+    items, found = verify(items, score)
+    refused += found
     items, found = deduplicate(items, settings.near_duplicate_jaccard)
     refused += found
     held_out, suites, items = _hold_out(settings, items, held_out_from, gone)
@@ -100,25 +106,11 @@ def curate(
         for source in sorted({file.adapter for file in listed})
     }
     problems = [item.record for item in items if isinstance(item.record, Problem)]
-    demonstrations = [item.record for item in items if isinstance(item.record, Demonstration)]
     held_out_problems = [item.record for item in suites if isinstance(item.record, Problem)]
     if held_out_from is None:  # new rows of a model that exists may all be known or broken
         _check_enough(problems, held_out_problems, refused, sum(read.values()))
-    write_table(out / PROBLEMS, Problem, problems)
-    write_table(out / DEMONSTRATIONS, Demonstration, demonstrations)
-    write_table(out / HELD_OUT, Problem, held_out_problems)
-    write_table(out / QUARANTINE, Quarantined, refused)
-    if facets := list(_facets([*items, *suites])):
-        write_table(out / FACETS, Facet, facets)
-    totals = {
-        "rows": sum(rows.values()),
-        "items": sum(read.values()),
-        "problems": len(problems),
-        "demonstrations": len(demonstrations),
-        "held_out": len(held_out_problems),
-        "dropped": sum(r.outcome is Outcome.DROPPED for r in refused),
-        "quarantined": sum(r.outcome is Outcome.QUARANTINED for r in refused),
-    }
+    totals = {"rows": sum(rows.values()), "items": sum(read.values())}
+    totals |= _write_tables(out, items, suites, refused)
     full_report = {
         "totals": totals,
         "sources": report,
@@ -127,10 +119,33 @@ def curate(
     write_bytes(out / REPORT, json.dumps(full_report, indent=2, sort_keys=True).encode())
     _LOG.info(
         "curated %d problems, %d demonstrations, %d held out; %d dropped, %d quarantined",
-        *(len(problems), len(demonstrations), len(held_out_problems)),
+        *(totals["problems"], totals["demonstrations"], totals["held_out"]),
         *(totals["dropped"], totals["quarantined"]),
     )
     return dict(totals)
+
+
+def _write_tables(
+    out: Path, items: Sequence[Item], suites: Sequence[Item], refused: Sequence[Quarantined]
+) -> Counts:
+    """Write what is kept and what is not, and count it."""
+    problems = [item.record for item in items if isinstance(item.record, Problem)]
+    demonstrations = [item.record for item in items if isinstance(item.record, Demonstration)]
+    held_out = [item.record for item in suites if isinstance(item.record, Problem)]
+    write_table(out / PROBLEMS, Problem, problems)
+    write_table(out / DEMONSTRATIONS, Demonstration, demonstrations)
+    write_table(out / HELD_OUT, Problem, held_out)
+    write_table(out / QUARANTINE, Quarantined, refused)
+    if facets := list(_facets([*items, *suites])):
+        write_table(out / FACETS, Facet, facets)
+    return {
+        "problems": len(problems),
+        "demonstrations": len(demonstrations),
+        "verified_demonstrations": sum(item.answers is not None for item in items),
+        "held_out": len(held_out),
+        "dropped": sum(r.outcome is Outcome.DROPPED for r in refused),
+        "quarantined": sum(r.outcome is Outcome.QUARANTINED for r in refused),
+    }
 
 
 def _read(

@@ -12,7 +12,7 @@ solve). Differs: the thresholds are ours; the papers state none.
 import json
 import logging
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,6 +28,7 @@ from data_schemas.settings import GradingSettings
 from data_schemas.verdicts import Verdict
 from tasks.curation.items import Item, refuse
 from tasks.curation.mixture import draw
+from tasks.curation.verification import Score
 from tasks.engines.chat import render_prompts, response_text
 from tasks.engines.protocols import Request, RolloutEngine, Sampling
 from tasks.errors import DataError, EngineError
@@ -50,10 +51,6 @@ class Screen:
 
     engine: RolloutEngine
     tokenizer: PreTrainedTokenizerBase
-
-
-Score = Callable[[Sequence[Problem], Sequence[str]], Sequence[Verdict]]
-"""Score responses[i] as an answer to problems[i]."""
 
 
 def grade(

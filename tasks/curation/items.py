@@ -26,6 +26,8 @@ class Item:
     """Position of its source in the settings: of two duplicates, the earlier source is kept."""
     facets: Mapping[str, str] = field(default_factory=dict, hash=False)
     """What a mapping file names besides, such as brand and price; only drift is measured on it."""
+    answers: Problem | None = None
+    """What the response of a demonstration answers; None = there is nothing to verify it with."""
 
     @property
     def kind(self) -> ItemKind:
@@ -33,6 +35,11 @@ class Item:
         if isinstance(self.record, Problem):
             return ItemKind.PROBLEM
         return ItemKind.DEMONSTRATION
+
+    @property
+    def response(self) -> str:
+        """Return the response of a demonstration; '' for a problem."""
+        return self.record.response if isinstance(self.record, Demonstration) else ""
 
     @property
     def answer_key(self) -> str:

@@ -37,6 +37,7 @@ def read_mapped(mapping: ColumnMapping, row: RawRow) -> list[Item]:
     content = "\n".join(_text(cells[column]) for column in placeholders(mapping.prompt))
     facets = {name: _fill(text, cells) for name, text in mapping.facets.items()}
     items: list[Item] = []
+    problem: Problem | None = None
     if mapping.verifier:
         answer = canonical_json(_answer(mapping, cells)).decode()
         problem = Problem.model_validate(shared | {"verifier": mapping.verifier, "answer": answer})
@@ -44,7 +45,8 @@ def read_mapped(mapping: ColumnMapping, row: RawRow) -> list[Item]:
     if mapping.response:
         response = as_response(_fill(mapping.response, cells))
         shown = {"parent": mapping.parent, "response": response}
-        items.append(Item(Demonstration.model_validate(shared | shown), content, facets=facets))
+        demonstration = Demonstration.model_validate(shared | shown)
+        items.append(Item(demonstration, content, facets=facets, answers=problem))
     return items
 
 

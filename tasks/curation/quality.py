@@ -105,7 +105,8 @@ def _form_fault(item: Item, verifiers: Mapping[str, Verifier]) -> Fault | None:
     """Check the gold answer of a problem, or the form of a response."""
     if isinstance(item.record, Problem):
         return _problem_fault(item.record, verifiers)
-    return _response_fault(item.record)
+    fault = _response_fault(item.record)
+    return fault or (_problem_fault(item.answers, verifiers) if item.answers else None)
 
 
 def _problem_fault(problem: Problem, verifiers: Mapping[str, Verifier]) -> Fault | None:

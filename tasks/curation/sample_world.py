@@ -1,10 +1,9 @@
 """The sample world: generated raw rows like those of a small marketplace company.
 
 `problems.jsonl` contains questions with an answer to check against; `demonstrations.jsonl`
-contains responses of three teachers: a careful one (explicit steps), a terse one (right,
-hardly a step) and a hasty one (often wrong). Wrong rows are not marked: demonstrations have
-no answer to check against. Fine-tuning therefore imitates all three teachers, and
-reinforcement learning, which has verdicts, can prefer the right ones.
+contains, beside that answer, the response of one of three teachers: a careful one (explicit
+steps), a terse one (right, hardly a step) and a hasty one (often wrong). Wrong rows are not
+marked: curation verifies every response.
 
 The rows have the usual defects for curation to remove (counts per world):
 
@@ -93,6 +92,9 @@ def generate(seed: int, folder: Path) -> None:
             "language": row["language"],
             "skill": "reasoning",
             "teacher": "careful",
+            "level": row["level"],
+            "check": row["check"],
+            "answer": row["answer"],
         }
         for row in rng.sample(problems, NUM_CONTAMINATED)
     ]
@@ -195,6 +197,9 @@ def _demonstration_row(rng: random.Random, item: Item, parent: Parent) -> dict[s
         "question": item.prompt,
         "response": response,
         "teacher": teacher,
+        "level": item.level,
+        "check": item.verifier,
+        "answer": item.answer,
     }
 
 

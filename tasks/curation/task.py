@@ -59,8 +59,9 @@ def curate(
     with stage("curate", settings, store, execution, code_digest("curate")) as record:
         raw_folder, base_folder = record.read("raw", raw), record.read("base", base)
         held_out = record.read("held_out_evaluation", held_out_from) if held_out_from else None
-        with record.output("curated") as out:
-            facts = curation.curate(settings, raw_folder, base_folder, out, held_out)
+        with record.output("curated") as out, ScoringService(None, RewardSettings()) as scorer:
+            scorer.check_canaries()
+            facts = curation.curate(settings, raw_folder, base_folder, out, held_out, scorer.score)
         record.facts(facts)
         kept = ("problems", "demonstrations", "held_out")
         record.rows(int(facts["rows"]), sum(int(facts[name]) for name in kept))

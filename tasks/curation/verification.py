@@ -1,0 +1,55 @@
+"""Score demonstrations by the verifier of their problem: what is wrong is not imitated.
+
+A response has to get full marks, as a solved problem of RL does. Without a problem, or if the
+verifier abstains, a response cannot be verified; it is kept and counted as unverified: dialogues
+and advice have no answer to check against.
+Source: the rejection sampling of Ring-lite and DeepSeek-R1, whose long-CoT responses are kept if
+their final answer is right.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from data_schemas.prompts import Problem
+from data_schemas.quarantine import Outcome, Quarantined
+from data_schemas.verdicts import Verdict
+from tasks.curation.items import Item, Sieved, refuse
+from tasks.rewards.protocol import JUDGED
+
+STAGE = "verification"
+WRONG = "wrong_demonstration"
+
+Score = Callable[[Sequence[Problem], Sequence[str]], Sequence[Verdict]]
+"""Score responses[i] as an answer to problems[i]."""
+
+
+def verify(items: Sequence[Item], score: Score) -> Sieved:
+    """Quarantine the demonstrations whose response is wrong.
+
+    Args:
+        items: problems pass through.
+        score: scores responses. Verifiers that need a judge are not asked: their scores compare
+            responses, and do not say which is right.
+
+    Returns:
+        The other items in order, those that could not be verified without `answers`; the refusals.
+    """
+    asked = [
+        (place, item.answers, item.response)
+        for place, item in enumerate(items)
+        if item.answers is not None and item.answers.verifier not in JUDGED
+    ]
+    verdicts = score([problem for _, problem, _ in asked], [response for *_, response in asked])
+    found = {place: verdict for (place, *_), verdict in zip(asked, verdicts, strict=True)}
+    kept: list[Item] = []
+    refused: list[Quarantined] = []
+    for place, item in enumerate(items):
+        verdict = found.get(place)
+        if verdict is None or verdict.abstained:
+            kept.append(replace(item, answers=None))
+        elif verdict.solved:
+            kept.append(item)
+        else:
+            detail = f"{verdict.reason}: {verdict.detail}" if verdict.detail else verdict.reason
+            refused.append(refuse(item, STAGE, Outcome.QUARANTINED, WRONG, detail))
+    return kept, refused
