@@ -84,8 +84,11 @@ run: $(CHOSEN_STAMP) ## the whole pipeline, from raw rows to a released model; E
 	$(if $(REAL_ENGINES),EACHPROMPT_PROCESSES=2 PYTHONWARNINGS=ignore) $(CHOSEN_BIN)/pyflyte run workflows/post_training.py post_training \
 		$(if $(REAL_ENGINES),--settings '$(ON_TWO)') $(ARGS)
 
-test: lint ## style, types, import contracts and the test suite
-	$(BIN)/python -m pytest
+# Processes that share the suite. A file stays whole, so that what its tests share is made once.
+WORKERS ?= 2
+
+test: lint ## style, types, import contracts and the test suite, in WORKERS=2 processes
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(ARGS)
 
 test-engines: $(ENGINES_STAMP) ## what needs vLLM and Megatron-core, in a separate environment
 	$(ENGINES_VENV)/bin/python -m pytest -m engines $(ARGS)

@@ -76,6 +76,12 @@ def build_tiny_moe(folder: Path, seed: int = 0) -> Path:
     return folder
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Start with the longest file, so that no worker is left alone with it at the end."""
+    if hasattr(config, "workerinput"):
+        items.sort(key=lambda item: item.path.name != "test_pipeline.py")
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _own_tracking() -> None:
     """Keep runs of tests out of whatever MLflow the caller uses."""

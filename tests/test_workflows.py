@@ -3,13 +3,9 @@
 The pipeline as a whole is run by test_pipeline.
 """
 
-import json
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
+from click.testing import CliRunner
+from flytekit.clis.sdk_in_container.pyflyte import main
 from pydantic import ValidationError
 
 from data_schemas import presets
@@ -20,21 +16,11 @@ from tasks.intake import options
 from tasks.store import location
 from workflows.post_training import post_training
 
-ROOT = Path(__file__).parents[1]
 NAMED = {
     name: value
     for name, value in vars(presets).items()
     if name.isupper() and not name.startswith("_")
 }
-
-
-def pyflyte(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Type a command in a shell of its own, with a home of its own."""
-    command = [Path(sys.executable).with_name("pyflyte"), "run", *arguments]
-    environment = os.environ | {"HOME": str(folder), "COLUMNS": "200"}
-    return subprocess.run(
-        command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False
-    )
 
 
 @pytest.mark.parametrize("name", NAMED)
@@ -111,34 +97,15 @@ def test_a_remote_store_needs_an_mlflow_server():
         location.tracking_uri(location.absolute_store("s3://bucket/runs/"), "")
 
 
-def test_the_help_says_what_can_be_set(tmp_path):
-    done = pyflyte(tmp_path, "workflows/post_training.py", "post_training", "--help")
+def test_the_help_says_what_can_be_set():
+    runner = CliRunner(env={"COLUMNS": "200", "TERMINAL_WIDTH": "200"})
+    done = runner.invoke(main, ["run", "workflows/post_training.py", "post_training", "--help"])
 
-    assert done.returncode == 0, done.stderr
-    said = " ".join(done.stdout.replace("│", " ").split())
+    assert 0 == done.exit_code, done.output
+    said = " ".join(done.output.replace("│", " ").split())
     for words in ("released reasoning model", "adapter=path,adapter=path", "rl_two Stages 4 and 5"):
         assert words in said
     assert "$defs" not in said
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"sft": {"epoch": 3}}, "sft.epoch is not a setting; did you mean `epochs`?"),
-        ({"base_model": "/nowhere"}, "SettingsError: base model /nowhere is not a folder"),
-    ],
-    ids=["unknown key", "not a model"],
-)
-def test_a_mistake_on_the_command_line_is_named(tmp_path, settings, message):
-    done = pyflyte(
-        tmp_path,
-        *("workflows/post_training.py", "post_training"),
-        *("--store", str(tmp_path / "runs"), "--settings", json.dumps(settings)),
-    )
-
-    assert done.returncode == 2
-    said = " ".join((done.stdout + done.stderr).replace("│", " ").split())
-    assert message in said
 
 
 @pytest.mark.parametrize(

@@ -37,8 +37,21 @@ def tracking_server(folder: Path, migrated: Path) -> Iterator[TrackingServer]:
     """Start `mlflow server` on loopback and end it, with its workers, afterwards."""
     database = folder / "server.db"
     copy_database(migrated, database)
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    with reserved_port() as port, _server_on(port, folder, database) as uri:
+        yield TrackingServer(uri, database)
+
+
+@contextmanager
+def reserved_port() -> Iterator[int]:
+    """Yield a port that no other process is given, and that one server here may listen on."""
+    with socket.socket() as held:
+        held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        held.bind(("127.0.0.1", 0))
+        yield held.getsockname()[1]
+
+
+@contextmanager
+def _server_on(port: int, folder: Path, database: Path) -> Iterator[str]:
     command = [Path(sys.executable).with_name("mlflow"), "server", "--workers", "1"]
     command += ["--backend-store-uri", f"sqlite:///{database}", "--serve-artifacts"]
     command += ["--artifacts-destination", folder / "artifacts"]
@@ -57,7 +70,7 @@ def tracking_server(folder: Path, migrated: Path) -> Iterator[TrackingServer]:
         while not _answers(uri):
             assert server.poll() is None, log.read_text()[-3000:]
             time.sleep(0.2)
-        yield TrackingServer(uri, database)
+        yield uri
     finally:
         os.killpg(server.pid, signal.SIGKILL)
         server.wait()

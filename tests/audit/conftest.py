@@ -1,5 +1,6 @@
 """A small released chain of every kind of thing, made once and copied for every test."""
 
+import functools
 import json
 import shutil
 from collections.abc import Callable
@@ -173,22 +174,38 @@ def outside(tmp_path_factory) -> Path:
     return folder
 
 
-@pytest.fixture(scope="session", params=["sqlite", "server"])
-def original(request, tmp_path_factory, outside, migrated) -> Chain:
-    """The chain with the database of its MLflow, in which a server may have written it."""
-    folder = tmp_path_factory.mktemp("chain") / "store"
-    identity = store_at(str(folder)).open()
-    database = folder / "mlflow.db"
-    tracking_uri = f"sqlite:///{database}"
-    if request.param == "server":
-        server = request.getfixturevalue("mlflow_server")
-        server.load(migrated)
-        tracking_uri = server.uri
-    maker = Maker(StoreRef(uri=str(folder), id=identity, tracking_uri=tracking_uri), outside)
-    maker.run()
-    if request.param == "server":
-        copy_database(server.database, folder / "of_server.db")
-    return Chain(folder, tracking_uri, maker.refs, outside, lambda: None, database)
+@pytest.fixture(scope="session")
+def make_original(request, tmp_path_factory, outside, migrated) -> Callable[[str], Chain]:
+    """Make the chain once of each kind, with the database in which its MLflow was written.
+
+    A parametrised session fixture would be made again in every file.
+    """
+
+    @functools.cache
+    def make(kind: str) -> Chain:
+        folder = tmp_path_factory.mktemp("chain") / "store"
+        identity = store_at(str(folder)).open()
+        database = folder / "mlflow.db"
+        tracking_uri = f"sqlite:///{database}"
+        if kind == "sqlite":
+            copy_database(migrated, database)
+        else:
+            server = request.getfixturevalue("mlflow_server")
+            server.load(migrated)
+            tracking_uri = server.uri
+        maker = Maker(StoreRef(uri=str(folder), id=identity, tracking_uri=tracking_uri), outside)
+        maker.run()
+        if kind == "server":
+            copy_database(server.database, folder / "of_server.db")
+        return Chain(folder, tracking_uri, maker.refs, outside, lambda: None, database)
+
+    return make
+
+
+@pytest.fixture(params=["sqlite", "server"])
+def original(request, make_original) -> Chain:
+    """The chain; read only."""
+    return make_original(request.param)
 
 
 @pytest.fixture

@@ -1,8 +1,8 @@
 """Run work in processes that are forked from one that has MLflow loaded, and may be killed.
 
-python tests/lineage/forked.py kill DATABASE    four first users of a database, killed on the way
-python tests/lineage/forked.py create DATABASE  three first users of a database at once
-python tests/lineage/forked.py sync STORE       four syncs of one store at once
+python tests/lineage/forked.py create FOLDER  killed/mlflow.db by a first user who comes after two
+                                              that were killed, once/mlflow.db by three at once
+python tests/lineage/forked.py sync STORE     four syncs of one store at once
 """
 
 import os
@@ -61,13 +61,12 @@ def main(what: str, where: str) -> int:
     """Do what the command line says; the number of processes that failed."""
     import mlflow  # noqa: F401 - before the fork, so that every child has it
 
-    if what == "kill":
-        for size in (1, 50_000, 200_000, 400_000):
-            kill_at(Path(where), size)
-        use(Path(where))
-        return 0
     if what == "create":
-        children = [fork(lambda: use(Path(where))) for _ in range(3)]
+        killed, once = (Path(where) / name / "mlflow.db" for name in ("killed", "once"))
+        for size in (1, 400_000):  # at the beginning, and when most tables are there
+            kill_at(killed, size)
+        use(killed)
+        children = [fork(lambda: use(once)) for _ in range(3)]
     else:
         store = StoreRef.model_validate_json(where)
         children = [fork(lambda: sync(store)) for _ in range(4)]

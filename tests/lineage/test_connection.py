@@ -86,14 +86,18 @@ def test_a_database_with_half_of_its_tables_is_named(tmp_path):
         connect(f"sqlite:///{path}")
 
 
-def test_a_first_user_that_is_killed_leaves_nothing_that_the_next_one_cannot_use(tmp_path):
-    forked("kill", str(tmp_path / "mlflow.db"))
+@pytest.fixture(scope="module")
+def created(tmp_path_factory):
+    """Databases of first users: after some that were killed, and of several at once."""
+    folder = tmp_path_factory.mktemp("created")
+    forked("create", str(folder))
+    return folder
 
-    assert [] == list(tmp_path.glob(".*.new*"))
-    assert "" == find_fault(tmp_path / "mlflow.db")
+
+def test_a_first_user_that_is_killed_leaves_nothing_that_the_next_one_cannot_use(created):
+    assert [] == list((created / "killed").glob(".*.new*"))
+    assert "" == find_fault(created / "killed" / "mlflow.db")
 
 
-def test_three_first_users_at_once_make_one_database(tmp_path):
-    forked("create", str(tmp_path / "mlflow.db"))
-
-    assert "" == find_fault(tmp_path / "mlflow.db")
+def test_three_first_users_at_once_make_one_database(created):
+    assert "" == find_fault(created / "once" / "mlflow.db")

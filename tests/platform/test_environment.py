@@ -1,6 +1,7 @@
 """A wrong environment variable is one line with exit code 2, whatever imports the module."""
 
 import os
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -77,13 +78,6 @@ def test_an_unset_variable_has_its_default(monkeypatch):
     [
         ([sys.executable, "-c", "import tasks.platform.resources"], "EACHPROMPT_NODES", "x", COUNT),
         ([*PYFLYTE, "workflows/audit.py", "audit"], "EACHPROMPT_PROCESSES", "0", COUNT),
-        ([*PYFLYTE, "workflows/ablation.py", "ablation"], "EACHPROMPT_SEEDS", "abc", COUNT),
-        (
-            [*PYFLYTE, "workflows/ablation.py", "ablation"],
-            "EACHPROMPT_VARIANTS",
-            "gpso",
-            "there is no variant 'gpso'; choose from",
-        ),
     ],
     ids=lambda value: value if isinstance(value, str) else value[-1],
 )
@@ -101,3 +95,23 @@ def test_a_wrong_variable_ends_a_command_with_one_line(tmp_path, command, variab
     lines = [line for line in done.stderr.splitlines() if "Warning" not in line and line.strip()]
     assert 1 == len(lines), lines
     assert lines[0].startswith(f"SettingsError: {variable} is {value!r}; {allowed}")
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "allowed"),
+    [
+        ("EACHPROMPT_SEEDS", "abc", COUNT),
+        ("EACHPROMPT_VARIANTS", "gpso", "there is no variant 'gpso'; choose from"),
+    ],
+)
+def test_a_wrong_variable_of_a_study_ends_it_before_its_graph_is_made(
+    monkeypatch, capsys, variable, value, allowed
+):
+    monkeypatch.setenv(variable, value)
+
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_path(str(ROOT / "workflows" / "ablation.py"))
+
+    assert 2 == ended.value.code
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"SettingsError: {variable} is {value!r}; {allowed}")

@@ -1,37 +1,38 @@
 """Arguments of tasks, and stages of several processes; test_package has what is registered."""
 
-import os
-import subprocess
 import sys
-from pathlib import Path
 
+import pytest
+from flytekit.core.python_function_task import PythonFunctionTask
+
+from tasks.errors import SettingsError
+from tasks.platform import shell
 from tasks.platform.shell import task_arguments
+
+
+def evaluate(name: str) -> str:
+    return name
+
+
+@pytest.fixture
+def without_plugin(monkeypatch):
+    """Stages of two processes in an installation without the Elastic plugin."""
+    monkeypatch.setattr(shell, "PROCESSES", 2)
+    monkeypatch.setitem(sys.modules, "flytekitplugins", None)
 
 
 def test_the_cache_forgets_which_execution_asked():
     assert ("execution",) == task_arguments("merge")["cache"].ignored_inputs
 
 
-def imported(**environment: str) -> subprocess.CompletedProcess:
-    """Import a file with stages of both kinds in an installation without the Elastic plugin."""
-    hide = "import sys; sys.modules['flytekitplugins'] = None\n"
-    hide += "import importlib.util as found, functools\nplain = found.find_spec\n"
-    hide += "found.find_spec = lambda name: None if name == 'flytekitplugins' else plain(name)\n"
-    return subprocess.run(
-        [sys.executable, "-c", hide + "import tasks.evaluation.task"],
-        cwd=Path(__file__).parents[2],
-        env=os.environ | {"EACHPROMPT_PROCESSES": "2"} | environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-
+@pytest.mark.usefixtures("without_plugin")
 def test_several_processes_need_what_starts_them():
-    words = " ".join(imported().stderr.split())
+    with pytest.raises(SettingsError, match="need the package flytekitplugins-kfpytorch"):
+        shell.shell("evaluate")(evaluate)
 
-    assert "need the package flytekitplugins-kfpytorch" in words
 
+@pytest.mark.usefixtures("without_plugin")
+def test_a_pod_of_another_stage_does_without(monkeypatch):
+    monkeypatch.setenv("FLYTE_INTERNAL_EXECUTION_ID", "run")
 
-def test_a_pod_of_another_stage_does_without():
-    assert 0 == imported(FLYTE_INTERNAL_EXECUTION_ID="run").returncode
+    assert PythonFunctionTask is type(shell.shell("evaluate")(evaluate))
