@@ -9,6 +9,7 @@ database_uri = $MLFLOW_BACKEND_STORE_URI
 admin_username = admin
 admin_password = $MLFLOW_ADMIN_PASSWORD
 authorization_function = mlflow.server.auth:authenticate_request_basic_auth
+auth_cache_ttl_seconds = 60
 END
 export MLFLOW_AUTH_CONFIG_PATH=/tmp/auth.ini
 python - <<END

@@ -19,9 +19,9 @@ import socket
 import subprocess
 import sys
 import time
-import urllib.error
 import urllib.request
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -29,6 +29,9 @@ ROOT = Path(__file__).resolve().parents[1]
 HOST = "127.0.0.1"
 START_S = 600.0
 """Patience for a service on a busy machine; MLflow creates its tables on the first start."""
+AUTH_CACHE_S = 60
+"""How long MLflow trusts a password that it has checked; it forgets one that is changed at once."""
+PROGRAMS = ("initdb", "postgres", "pg_ctl", "pg_isready", "createdb", "psql")
 BUCKETS = ("eachprompt", "mlflow")
 
 
@@ -112,10 +115,13 @@ class Stack:
             initialise = [programs / "initdb", "-D", data, "-U", "eachprompt", "-E", "UTF8"]
             _run([*initialise, "--auth=trust", "--locale=C"], user=user)
             settings = f"listen_addresses='{HOST}'\nunix_socket_directories='{data}'\n"
-            _append(data / "postgresql.conf", settings)
+            with (data / "postgresql.conf").open("a") as config:
+                config.write(settings)
         port = self.access.postgres_port
         server = [programs / "postgres", "-D", data, "-p", str(port)]
-        self._start("postgres", server, {}, lambda: _listens(port), user=user)
+        # After a crash it listens, and refuses, until it has recovered.
+        ready = [programs / "pg_isready", "--quiet", "-h", HOST, "-p", str(port)]
+        self._start("postgres", server, {}, lambda: _succeeds(ready), user=user)
         self._secure_postgres(programs, data, user)
 
     def _secure_postgres(self, programs: Path, data: Path, user: str) -> None:
@@ -136,8 +142,7 @@ class Stack:
         access, data = self.access, self.folder / "s3"
         data.mkdir(exist_ok=True)
         key = {"accessKey": access.s3_access_key, "secretKey": access.s3_secret_key}
-        actions = ["Admin", "Read", "Write", "List", "Tagging"]
-        identity = {"name": "eachprompt", "credentials": [key], "actions": actions}
+        identity = {"name": "eachprompt", "credentials": [key], "actions": ["Admin"]}
         config = self._secret("s3.json", json.dumps({"identities": [identity]}))
         master, volume, filer = (str(port) for port in access.weed_ports)
         command = [self._program("weed"), "server", f"-dir={data}", f"-ip={HOST}"]
@@ -158,6 +163,8 @@ class Stack:
         settings = "[mlflow]\ndefault_permission = NO_PERMISSIONS\nadmin_username = admin\n"
         settings += f"database_uri = {database}\nadmin_password = {access.mlflow_password}\n"
         settings += "authorization_function = mlflow.server.auth:authenticate_request_basic_auth\n"
+        # Without it every request hashes the password, which takes 80 ms of CPU.
+        settings += f"auth_cache_ttl_seconds = {AUTH_CACHE_S}\n"
         secret = self._secret("flask.key", secrets.token_urlsafe(32), keep=True)
         variables = access.variables() | {
             "PYTHONPATH": str(self.folder / "packages"),
@@ -178,24 +185,28 @@ class Stack:
         pid = self.pid(name)
         if pid is None:
             return
+        children = _children(pid)
         if name == "postgres" and number == signal.SIGTERM:
             os.kill(pid, signal.SIGINT)  # its fast shutdown
         else:
             os.killpg(pid, number)
         _until(lambda: self.pid(name) is None)
+        # PostgreSQL's own ones end after it, and a new server refuses to start before.
+        _until(lambda: not any(Path(f"/proc/{child}").exists() for child in children))
 
     def pid(self, name: str) -> int | None:
         """Return the process of a service, None if it does not run."""
         try:
             pid = int((self.folder / f"{name}.pid").read_text())
+            with suppress(ChildProcessError):  # started by another process
+                os.waitpid(pid, os.WNOHANG)  # PostgreSQL takes a zombie for a running server
             status = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
             command = Path(f"/proc/{pid}/environ").read_bytes()
         except (OSError, ValueError):
             return None
         # A number may have been given to another process since.
-        return (
-            pid if status != "Z" and f"EACHPROMPT_STACK={self.folder}".encode() in command else None
-        )
+        ours = f"EACHPROMPT_STACK={self.folder}".encode() in command
+        return pid if ours and status != "Z" else None
 
     def _start(
         self,
@@ -269,8 +280,7 @@ class Stack:
 
     def _secret(self, name: str, text: str, *, keep: bool = False) -> Path:
         """Write a file that only its owner reads."""
-        path = self.folder / name
-        if not (keep and path.exists()):
+        if not ((path := self.folder / name).exists() and keep):
             path.touch(mode=0o600)
             path.write_text(text)
         return path
@@ -289,34 +299,37 @@ class Stack:
 
     def _program(self, name: str) -> Path:
         found = sorted((self.folder / "packages").rglob(name))
-        programs = [path for path in found if path.is_file() and os.access(path, os.X_OK)]
-        if not programs:
-            raise StackError(f"{name} is not in {self.folder}/packages; remove that folder")
-        return programs[0]
+        for path in found:
+            if path.is_file() and os.access(path, os.X_OK):
+                return path
+        raise StackError(f"{name} is not in {self.folder}/packages; remove that folder")
 
 
 def _postgres_programs() -> Path:
     places = [Path(place) for place in os.environ.get("PATH", "").split(os.pathsep)]
     places += sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
     for place in places:
-        if all((place / name).exists() for name in ("initdb", "postgres", "pg_ctl", "createdb")):
+        if all((place / name).exists() for name in PROGRAMS):
             return place
     raise StackError("PostgreSQL is not installed: apt-get install postgresql, or brew install it")
 
 
 def _unprivileged_user() -> str:
     """Return the user that PostgreSQL runs as: it refuses to run as root."""
-    if os.geteuid() != 0:
-        return ""
     known = {entry.pw_name for entry in pwd.getpwall()}
-    return "postgres" if "postgres" in known else "nobody"
+    return "" if os.geteuid() != 0 else "postgres" if "postgres" in known else "nobody"
+
+
+def _children(pid: int) -> list[int]:
+    listed = Path(f"/proc/{pid}/task/{pid}/children")
+    return [int(child) for child in listed.read_text().split()] if listed.exists() else []
 
 
 def _free_ports(count: int) -> list[int]:
     """Return ports that are free now, as are those 10,000 above them."""
     found: list[int] = []
     while len(found) < count:
-        port = secrets.randbelow(20_000) + 20_000
+        port = secrets.randbelow(10_000) + 20_000
         if port not in found and not _listens(port) and not _listens(port + 10_000):
             found.append(port)
     return found
@@ -332,7 +345,7 @@ def _answers(url: str) -> bool:
     try:
         with urllib.request.urlopen(url, timeout=30) as answer:
             return answer.status == 200
-    except (OSError, urllib.error.URLError):
+    except OSError:
         return False
 
 
@@ -357,17 +370,11 @@ def _succeeds(command: Sequence[str | Path], user: str = "") -> bool:
     return done.returncode == 0
 
 
-def _append(path: Path, text: str) -> None:
-    with path.open("a") as stream:
-        stream.write(text)
-
-
 def main(arguments: Sequence[str]) -> int:
     """Run a command."""
     stack = Stack(Path(os.environ.get("EACHPROMPT_STACK", ".stack")))
-    exports = "\n".join(
-        f"export {name}='{text}'" for name, text in stack.access.variables().items()
-    )
+    variables = stack.access.variables()
+    exports = "\n".join(f"export {name}='{text}'" for name, text in variables.items())
     try:
         match list(arguments):
             case ["up"]:

@@ -6,11 +6,13 @@ EngineError is tried again by Flyte, a SettingsError or DataError is not.
     make test-stack
 """
 
+import contextlib
 import json
 import os
 import shutil
 import signal
 import socket
+import socketserver
 import subprocess
 import sys
 import tempfile
@@ -25,7 +27,7 @@ import pytest
 from containers.stack import Stack
 from data_schemas.artifacts import CheckpointRef, Execution, StoreRef
 from tasks.errors import DataError, DiskFullError, EngineError, SettingsError
-from tasks.lineage.connection import require_access
+from tasks.lineage.connection import connect, require_access
 from tasks.lineage.lookup import Lookup
 from tasks.lineage.shipping import workplace
 from tasks.lineage.statements import chain
@@ -33,7 +35,6 @@ from tasks.store.interface import store_at
 from tasks.store.objects import object_problems
 from tests.lineage.small_chain import make_raw, release, run_all, train
 from tests.test_pipeline import SETTINGS
-from tests.tracked import content
 
 pytestmark = [pytest.mark.stack, pytest.mark.timeout(3600)]
 
@@ -76,11 +77,13 @@ def execution(store: StoreRef) -> Execution:
 
 def runs_of(store: StoreRef) -> dict[str, str]:
     """Status by key of the runs that MLflow has of a store."""
-    runs = [dict(run["tags"]) | {"": run["status"]} for run in content(store.tracking_uri)["runs"]]
+    client = connect(store.tracking_uri)
+    experiment = client.get_experiment_by_name("eachprompt")
+    runs = client.search_runs([experiment.experiment_id], f"tags.`eachprompt.store` = '{store.id}'")
     return {
-        tags["eachprompt.key"]: tags[""]
-        for tags in runs
-        if tags.get("eachprompt.store") == store.id and "eachprompt.stage" in tags
+        run.data.tags["eachprompt.key"]: run.info.status
+        for run in runs
+        if "eachprompt.stage" in run.data.tags
     }
 
 
@@ -102,8 +105,11 @@ def test_a_release_on_the_stack_is_registered_and_whole(store):
     assert_whole(store, ref)
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL], ids=["stopped", "killed"])
-@pytest.mark.parametrize("service", ["mlflow", "postgres"])
+@pytest.mark.parametrize(
+    ("service", "number"),
+    [("mlflow", signal.SIGKILL), ("postgres", signal.SIGTERM), ("postgres", signal.SIGKILL)],
+    ids=["mlflow killed", "postgres stopped", "postgres killed"],
+)
 def test_training_goes_on_without_mlflow_and_everything_arrives_later(
     stack, store, monkeypatch, service, number
 ):
@@ -234,36 +240,38 @@ def test_pipeline_and_audit_run_from_the_command_line_while_mlflow_restarts(stac
     assert "Not retrained" in finish(run("retrain", "--inbox", str(inbox)))
 
 
-class SlowProxy:
-    """Pass connections on to a port, each block of bytes a moment later."""
+class SlowProxy(socketserver.ThreadingTCPServer):
+    """Pass connections on to a port of this machine, each block of bytes a moment later."""
+
+    daemon_threads = True  # clients keep connections open
 
     def __init__(self, port: int) -> None:
-        self._port = port
-        self._server = socket.create_server(("127.0.0.1", 0))
+        super().__init__(("127.0.0.1", 0), _Passing)
+        self.target = ("127.0.0.1", port)
 
     def __enter__(self) -> int:
-        threading.Thread(target=self._accept, daemon=True).start()
-        return self._server.getsockname()[1]
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+        return self.server_address[1]
 
     def __exit__(self, *_: object) -> None:
-        self._server.close()
+        self.shutdown()
+        self.server_close()
 
-    def _accept(self) -> None:
-        while True:
-            try:
-                client, _ = self._server.accept()
-            except OSError:
-                return
-            server = socket.create_connection(("127.0.0.1", self._port))
-            for source, target in ((client, server), (server, client)):
-                threading.Thread(target=self._pass_on, args=(source, target), daemon=True).start()
 
-    @staticmethod
-    def _pass_on(source: socket.socket, target: socket.socket) -> None:
-        try:
-            while block := source.recv(4096):
-                time.sleep(0.05)
-                target.sendall(block)
-            target.shutdown(socket.SHUT_WR)
-        except OSError:
-            pass
+class _Passing(socketserver.BaseRequestHandler):
+    server: SlowProxy
+
+    def handle(self) -> None:
+        with socket.create_connection(self.server.target) as service:
+            back = threading.Thread(target=_pass_on, args=(service, self.request))
+            back.start()
+            _pass_on(self.request, service)
+            back.join()
+
+
+def _pass_on(source: socket.socket, target: socket.socket) -> None:
+    with contextlib.suppress(OSError):
+        while block := source.recv(4096):
+            time.sleep(0.05)
+            target.sendall(block)
+        target.shutdown(socket.SHUT_WR)

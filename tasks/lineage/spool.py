@@ -93,7 +93,7 @@ class Spool:
                 receiver.apply(self.run, events)
             except EngineError as error:
                 raise EngineError(
-                    f"MLflow does not answer; {self.path} is kept for later: {str(error)[:200]}"
+                    f"MLflow does not answer; {self.path} is kept for later: {str(error)[:500]}"
                 ) from error
             except DataError as error:
                 raise DataError(

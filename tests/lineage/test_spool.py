@@ -38,10 +38,11 @@ class Inbox:
         self.requests: list[int] = []
         self.away_after: int | None = None
         self.refuses = ""
+        self.reason = "connection refused"
 
     def apply(self, run: str, events: Sequence[Event]) -> None:
         if self.away_after is not None and len(self.requests) >= self.away_after:
-            raise EngineError("connection refused")
+            raise EngineError(self.reason)
         if events[0].kind == self.refuses:
             raise DataError("bad value")
         self.requests.append(len(events))
@@ -119,6 +120,22 @@ def test_an_outage_keeps_the_rest_and_the_next_try_sends_it_once(make, tmp_path,
     inbox.away_after = None
     spool.ship(inbox)
     assert ["start", "metrics", "facts"] == [event.kind for _, event in inbox.got]
+
+
+def test_an_outage_is_reported_with_the_reason_that_ends_a_message_of_mlflow(make):
+    inbox, spool = Inbox(), make("e1.rl")
+    spool.append(START)
+    path = "/api/2.0/mlflow/experiments/get-by-name"
+    inbox.reason = (
+        f"MlflowException: API request to http://127.0.0.1:20706{path} failed with exception "
+        "HTTPConnectionPool(host='127.0.0.1', port=20706): Max retries exceeded with url: "
+        f"{path}?experiment_name=eachprompt (Caused by ResponseError('too many 503 error "
+        "responses'))"
+    )
+    inbox.away_after = 0
+
+    with pytest.raises(EngineError, match="too many 503 error responses"):
+        spool.ship(inbox)
 
 
 def test_a_refused_event_stays_in_its_spool_with_what_follows(make, tmp_path):
