@@ -18,7 +18,7 @@ from data_schemas.settings import SFTSettings
 from tasks.engines.chat import load_tokenizer, render_prompts
 from tasks.judge_training.pairs import ComparisonPair, read_pairs, split_by_task, task_key
 from tasks.judge_training.sample_comparisons import sample_comparisons
-from tasks.rewards.judging.form import comparison_prompt, completion, swap_label
+from tasks.rewards.judging.form import Label, comparison_prompt, completion, swap_label
 from tasks.rewards.judging.model_judge import REPLY_SHARE
 from tasks.store.files import canonical_json, sha256_bytes, write_bytes
 
@@ -30,6 +30,7 @@ TRAINING = "training.parquet"
 HELD_OUT = "held_out.parquet"
 LEFT_OUT = "left_out.json"
 _ANY_ENTROPY = (0.0, 1e3)
+COMPARISONS = {Label.A: "A is better", Label.B: "B is better", Label.TIE: "equal"}
 UNDETERMINED = "und"
 """BCP 47 tag of an unspecified language."""
 
@@ -78,8 +79,12 @@ def collect(
 
 
 def both_orders(pair: ComparisonPair) -> tuple[Demonstration, Demonstration]:
-    """Write a pair as two demonstrations, one per order of its answers."""
-    a, b = pair.answer_a, pair.answer_b
+    """Write a pair as two demonstrations, one per order of its answers.
+
+    The analyses of a pair come before its label. Human files have none: from them a judge
+    learns labels only.
+    """
+    a, b = (pair.answer_a, pair.analysis_a), (pair.answer_b, pair.analysis_b)
     orders = ((a, b, pair.label), (b, a, swap_label(pair.label)))
     row = sha256_bytes(canonical_json(pair))
     first, second = (
@@ -88,12 +93,20 @@ def both_orders(pair: ComparisonPair) -> tuple[Demonstration, Demonstration]:
             parent=Parent.JUDGE,
             domain=Domain.OPEN_TEXT,
             language=UNDETERMINED,
-            messages=comparison_prompt(pair.task, *answers),
-            response=completion(label),
+            messages=comparison_prompt(pair.task, shown_a, shown_b),
+            response=completion(
+                label,
+                requirements=pair.requirements,
+                analysis_a=analysis_a,
+                analysis_b=analysis_b,
+                comparison=COMPARISONS[label] if pair.requirements else "",
+            ),
             source="comparisons",
             source_row=row,
         )
-        for place, (*answers, label) in enumerate(orders, start=1)
+        for place, ((shown_a, analysis_a), (shown_b, analysis_b), label) in enumerate(
+            orders, start=1
+        )
     )
     return first, second
 

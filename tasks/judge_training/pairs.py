@@ -40,6 +40,9 @@ class ComparisonPair(BaseModel):
     annotators: tuple[Label, ...] = Field(
         description="individual votes; empty if only the agreed label exists"
     )
+    requirements: str = Field(default="", description="what the task asks for")
+    analysis_a: str = Field(default="", description="what answer A does of it; '' in human files")
+    analysis_b: str = Field(default="", description="what answer B does of it")
 
 
 class _PandaLM(BaseModel):

@@ -17,6 +17,9 @@ TASKS = 180
 ANSWERS = 4
 """Answers per task; all their pairs are compared."""
 QUALITIES = (0, 1, 2)
+REQUIREMENTS = "title, no slogans"
+ANALYSES = ("slogans, no title", "title, slogans", "title, no slogans")
+"""What an answer of each quality does: from two of these the label follows."""
 
 
 def sample_comparisons(seed: int) -> list[ComparisonPair]:
@@ -34,6 +37,9 @@ def sample_comparisons(seed: int) -> list[ComparisonPair]:
             answer_b=second,
             label=_label(answers[first], answers[second]),
             annotators=(),
+            requirements=REQUIREMENTS,
+            analysis_a=ANALYSES[answers[first]],
+            analysis_b=ANALYSES[answers[second]],
         )
         for place, (task, answers) in enumerate(tasks.items())
         for number, (first, second) in enumerate(itertools.combinations(answers, 2))

@@ -45,6 +45,33 @@ def test_both_orders_teach_the_same_verdict():
     assert (Label.A, Label.B) == tuple(parse_label(row.response) for row in (first, second))
 
 
+def test_an_analysis_comes_before_the_verdict_and_follows_its_answer():
+    pair = ComparisonPair(
+        id="p",
+        task="t",
+        answer_a="x",
+        answer_b="y",
+        label=Label.A,
+        annotators=(),
+        requirements="a title",
+        analysis_a="has one",
+        analysis_b="has none",
+    )
+
+    first, second = (json.loads(row.response) for row in both_orders(pair))
+
+    assert {
+        "requirements": "a title",
+        "analysis_a": "has one",
+        "analysis_b": "has none",
+        "comparison": "A is better",
+        "label": "A",
+    } == first
+    assert list(first)[-1] == "label"
+    assert ("has none", "has one") == (second["analysis_a"], second["analysis_b"])
+    assert ("B is better", "B") == (second["comparison"], second["label"])
+
+
 def test_a_tie_stays_a_tie_in_the_other_order():
     pair = ComparisonPair(
         id="p", task="t", answer_a="x", answer_b="y", label=Label.TIE, annotators=()
