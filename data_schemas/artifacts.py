@@ -6,7 +6,11 @@ the sha256 of that manifest. References carry the digest, so Flyte's cache key i
 the content and not the path.
 """
 
+import re
+
 from pydantic import BaseModel, ConfigDict, Field
+
+_ADDRESS = re.compile(r".+#[0-9a-f]{64}", re.DOTALL)
 
 
 class CheckpointRef(BaseModel):
@@ -19,6 +23,16 @@ class CheckpointRef(BaseModel):
     statement: str = Field(
         default="", repr=False, description="digest of the producer's statement; '' = root"
     )
+
+    @property
+    def address(self) -> str:
+        """Return the text by which a setting names this model, content included."""
+        return f"{self.uri}#{self.statement}"
+
+
+def is_address(text: str) -> bool:
+    """Return whether a setting names an artifact and its statement, not a folder."""
+    return _ADDRESS.fullmatch(text) is not None
 
 
 class DatasetRef(BaseModel):

@@ -10,7 +10,7 @@ from data_schemas.artifacts import ReportRef
 from data_schemas.settings import PipelineSettings
 from tasks.evaluation.task import compare
 from tasks.evaluation.task import evaluate as score
-from tasks.foundation.task import ingest_base
+from tasks.foundation.task import ingest_base, ingest_models
 from tasks.intake.task import check_settings, open_store
 from tasks.platform.entry_point import entry_point
 from tasks.report.task import summary
@@ -46,9 +46,10 @@ def evaluate(
     checked = check_settings(settings=settings, sources=sources)
     run, execution = open_store(store=store, workflow="evaluate")
     candidate = ingest_base(path=model, name="candidate", store=run, execution=execution)
-    rows = preparation(settings=checked, store=run, execution=execution)
+    named = ingest_models(settings=checked, store=run, execution=execution)
+    rows = preparation(settings=named, store=run, execution=execution)
     before = score(
-        settings=checked.evaluation,
+        settings=named.evaluation,
         name="base",
         model=rows.base,
         curated=rows.curated,
@@ -56,7 +57,7 @@ def evaluate(
         execution=execution,
     )
     scores = score(
-        settings=checked.evaluation,
+        settings=named.evaluation,
         name="candidate",
         model=candidate,
         curated=rows.curated,
@@ -64,14 +65,14 @@ def evaluate(
         execution=execution,
     )
     progression = compare(
-        settings=checked.evaluation,
+        settings=named.evaluation,
         candidate=scores,
         parents=[before],
         store=run,
         execution=execution,
     )
     page = summary(
-        settings=checked,
+        settings=named,
         curated=rows.curated,
         reports=[progression],
         releases=[],

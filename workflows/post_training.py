@@ -11,6 +11,7 @@ from data_schemas import presets
 from data_schemas.artifacts import CheckpointRef, DatasetRef, ReportRef
 from data_schemas.settings import PipelineSettings
 from tasks.curation.task import fit_settings, grade
+from tasks.foundation.task import ingest_models
 from tasks.intake.task import check_settings, open_store
 from tasks.platform.entry_point import entry_point
 from tasks.platform.shell import subworkflow
@@ -43,8 +44,9 @@ def pipeline(settings: PipelineSettings, store: str, sources: str) -> Pipeline:
     """Curate, fine-tune, merge, reinforce in two phases, evaluate, release."""
     checked = check_settings(settings=settings, sources=sources)
     run, execution = open_store(store=store, workflow="post_training")
-    rows = preparation(settings=checked, store=run, execution=execution)
-    fitted = fit_settings(settings=checked, curated=rows.curated, store=run)
+    named = ingest_models(settings=checked, store=run, execution=execution)
+    rows = preparation(settings=named, store=run, execution=execution)
+    fitted = fit_settings(settings=named, curated=rows.curated, store=run)
     tuned = fine_tuning(
         settings=fitted.sft,
         merging=fitted.merge,

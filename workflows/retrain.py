@@ -15,6 +15,7 @@ from data_schemas.intake import Decision, InboxFile, Lesson
 from data_schemas.settings import RetrainSettings
 from tasks.curation.task import curate, grade
 from tasks.evaluation.task import evaluate
+from tasks.foundation.task import ingest_retrain_models
 from tasks.intake.task import open_store
 from tasks.platform.entry_point import entry_point
 from tasks.platform.shell import either, subworkflow
@@ -155,13 +156,14 @@ def retrain(
     """
     run, execution = open_store(store=store, workflow="retrain")
     start = find_start(settings=settings, from_inbox=inbox, model=model, store=run)
-    news = scan_inbox(settings=start.settings, store=run, execution=execution)
+    named = ingest_retrain_models(settings=start.settings, store=run, execution=execution)
+    news = scan_inbox(settings=named, store=run, execution=execution)
     # In sequence, not nested: flytekit executes both sides of a nested conditional.
     found = either(
         "worth_reading",
         news.is_enough,
         lambda: examine(
-            settings=start.settings,
+            settings=named,
             files=news.decision,
             raw=news.raw,
             start=start.model,
@@ -176,7 +178,7 @@ def retrain(
         "worth_grading",
         found.is_enough,
         lambda: study(
-            settings=start.settings,
+            settings=named,
             rows=found.examination.decision,
             # This branch runs only if there is one.
             curated=cast("DatasetRef", found.examination.curated),
@@ -190,7 +192,7 @@ def retrain(
         "worth_learning",
         assessed.is_worth,
         lambda: promote(
-            settings=start.settings,
+            settings=named,
             # As above.
             lesson=cast("Lesson", assessed.assessment.lesson),
             decision=assessed.assessment.decision,
@@ -201,7 +203,7 @@ def retrain(
             execution=execution,
         ),
         lambda: record_skip(
-            settings=start.settings,
+            settings=named,
             decision=assessed.assessment.decision,
             files=news.files,
             store=run,

@@ -16,7 +16,7 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -81,7 +81,7 @@ class InlineScorer:
             for item, text in zip(items, texts, strict=True)
         }
 
-    def check_canaries(self) -> None:
+    def check_canaries(self, verifiers: Collection[str]) -> None:
         """There are none."""
 
 

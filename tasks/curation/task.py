@@ -1,7 +1,6 @@
 """Flyte tasks of stage 1: list raw files, curate them, grade the remaining problems."""
 
 from contextlib import ExitStack, closing
-from pathlib import Path
 
 from data_schemas.arrow import read_table
 from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, StoreRef
@@ -16,10 +15,12 @@ from tasks.curation import ingest as ingestion
 from tasks.engines.chat import load_tokenizer
 from tasks.engines.select import open_rollout
 from tasks.interchange.readiness import demonstrations_of, fit_phase
+from tasks.lineage.base_model import read_judge, read_model
 from tasks.lineage.stage import stage, workplace
 from tasks.platform.cache_version import code_digest
 from tasks.platform.deck import deck_of_facts
 from tasks.platform.shell import shell
+from tasks.rewards.protocol import verifiers_of
 from tasks.rewards.scoring.service import ScoringService
 from tasks.store.objects import localise
 
@@ -99,16 +100,14 @@ def grade(
     with stage("grade", settings, store, execution, code_digest("grade")) as record:
         rows = record.read("curated", curated) / PROBLEMS
         problems, folder = read_table(rows, Problem), record.read("start", start)
+        judge = read_judge(settings.judge, record, store)
         screen, small = None, None
         if settings.screen_model:
-            small = Path(settings.screen_model).expanduser().resolve()
-            record.source("screen", small)
+            small = read_model("screen", settings.screen_model, record, store)
         with ExitStack() as opened, record.output("graded") as out:
             engine = opened.enter_context(closing(open_rollout(settings.engines, folder)))
-            scorer = opened.enter_context(
-                ScoringService(None, RewardSettings(judge=settings.judge))
-            )
-            scorer.check_canaries()
+            scorer = opened.enter_context(ScoringService(None, RewardSettings(judge=judge)))
+            scorer.check_canaries(verifiers_of(problems))
             if small:
                 screener = opened.enter_context(closing(open_rollout(settings.engines, small)))
                 screen = grading.Screen(screener, load_tokenizer(small))

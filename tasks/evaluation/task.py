@@ -22,10 +22,12 @@ from tasks.evaluation.agreement import (
     select_disputed,
     to_csv,
 )
+from tasks.lineage.base_model import read_judge
 from tasks.lineage.stage import stage
 from tasks.platform.cache_version import code_digest
 from tasks.platform.deck import deck_of_facts
 from tasks.platform.shell import shell
+from tasks.rewards.protocol import verifiers_of
 from tasks.rewards.scoring.service import ScoringService
 from tasks.store import location
 from tasks.store.interface import store_at
@@ -47,14 +49,14 @@ def evaluate(
     with stage(f"evaluate/{name}", settings, store, execution, code) as record:
         folder = record.read("model", model)
         problems = read_table(record.read("curated", curated) / HELD_OUT, Problem)
-        rewards = RewardSettings(judge=settings.judge)
+        rewards = RewardSettings(judge=read_judge(settings.judge, record, store))
         with (
             closing(open_rollout(settings.engines, folder)) as engine,
             ScoringService(folder, rewards) as scorer,
             record.output("report") as out,
         ):
             candidate = runner.Candidate(name, model.digest, engine, load_tokenizer(folder))
-            scorer.check_canaries()
+            scorer.check_canaries(verifiers_of(problems))
             report = runner.evaluate(settings, candidate, problems, scorer, out)
         facts = {f"accuracy/{score.suite}": score.accuracy for score in report.suites}
         record.facts(facts)

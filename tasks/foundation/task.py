@@ -1,15 +1,25 @@
 """Flyte tasks of stage 0: copy a base model into the store, or pretrain one."""
 
 import shutil
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
 from typing import NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
-from data_schemas.artifacts import CheckpointRef, Execution, StoreRef
+from data_schemas.artifacts import CheckpointRef, Execution, StoreRef, is_address
 from data_schemas.demonstrations import Parent
-from data_schemas.settings import PretrainSettings, SFTSettings
+from data_schemas.settings import (
+    PipelineSettings,
+    PretrainSettings,
+    RetrainSettings,
+    SFTSettings,
+)
 from tasks.foundation import base, pretraining
+from tasks.foundation.named_models import SCREEN, replace_models
 from tasks.interchange.model_folder import check_model_folder
+from tasks.interchange.weights import check_tensors
 from tasks.lineage.base_model import find_base
 from tasks.lineage.stage import stage
 from tasks.platform.cache_version import code_digest
@@ -69,9 +79,50 @@ def ingest_parents(
     )
 
 
-def _ingest(path: str, name: str, store: StoreRef, execution: Execution) -> CheckpointRef:
+@shell("ingest_models")
+def ingest_models(
+    settings: PipelineSettings, store: StoreRef, execution: Execution
+) -> PipelineSettings:
+    """Copy judges and screening model into the store; the settings then name the copies.
+
+    Not part of the stages that use them, whose results are cached: a folder may have new content.
+
+    Args:
+        settings: judges of kind 'model' and `grading.screen_model`.
+        store: of the run.
+        execution: of the workflow.
+    """
+    return replace_models(settings, _ingest_into(store, execution))
+
+
+@shell("ingest_retrain_models")
+def ingest_retrain_models(
+    settings: RetrainSettings, store: StoreRef, execution: Execution
+) -> RetrainSettings:
+    """Do the same as `ingest_models` for the settings of a retraining."""
+    return replace_models(settings, _ingest_into(store, execution))
+
+
+def _ingest_into(store: StoreRef, execution: Execution) -> Callable[[str, str], str]:
+    @cache  # several stages may name the same judge
+    def ingest(role: str, address: str) -> str:
+        if is_address(address):
+            return address
+        check = check_tensors if role == SCREEN else check_model_folder
+        return _ingest(address, role, store, execution, check).address
+
+    return ingest
+
+
+def _ingest(
+    path: str,
+    name: str,
+    store: StoreRef,
+    execution: Execution,
+    check: Callable[[Path], None] = check_model_folder,
+) -> CheckpointRef:
     origin = find_base(path, store)
-    check_model_folder(origin.folder)
+    check(origin.folder)
     base.check_finite(origin.folder)
     source = BaseModelSource(path=path)
     code = code_digest("ingest_base")

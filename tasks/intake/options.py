@@ -5,6 +5,7 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
+from data_schemas.artifacts import is_address
 from data_schemas.machine_settings import RolloutKind
 from data_schemas.rl_settings import JudgeKind, RouterReplay
 from data_schemas.settings import PipelineSettings, Source
@@ -47,7 +48,9 @@ def require_models(settings: PipelineSettings) -> None:
         SettingsError: names the setting.
     """
     for name, path, is_embedded in _model_folders(settings):
-        folder = Path(path).expanduser()
+        folder = None if is_address(path) else local_folder(path)
+        if folder is None:
+            continue  # checked as it is ingested
         if not folder.is_dir():
             raise SettingsError(f"{name}: {path} is not a folder. Set it to a model directory.")
         try:

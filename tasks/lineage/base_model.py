@@ -1,9 +1,15 @@
-"""Where a base model comes from: the shipped one, a folder, S3, or a registered model."""
+"""Where a model comes from: the shipped one, a folder, S3, a registered model, or the store.
+
+A setting that names a folder says nothing about its content. Judges and the screening model are
+therefore copied into the store before the cached stages, whose settings then name the artifact and
+its statement: `runs/objects/3f2a9c01d4e55b70#<digest of the statement>`.
+"""
 
 from dataclasses import dataclass
 from pathlib import Path
 
-from data_schemas.artifacts import CheckpointRef, StoreRef
+from data_schemas.artifacts import CheckpointRef, StoreRef, is_address
+from data_schemas.rl_settings import JudgeKind, JudgeSettings
 from tasks.errors import DataError, SettingsError, TamperError
 from tasks.interchange.model_folder import local_folder
 from tasks.lineage.lookup import Lookup
@@ -59,6 +65,28 @@ def find_base(path: str, store: StoreRef) -> Origin:
         raise SettingsError(f"base model {path}: {error}") from error
 
 
+def read_model(role: str, address: str, record: StageRecord, store: StoreRef) -> Path:
+    """Return the local folder of a model that a setting names, and record it as an input.
+
+    Args:
+        role: of the input.
+        address: of an artifact of the store; or a folder, which is recorded by content.
+        record: of the stage.
+        store: of the run.
+    """
+    if is_address(address):
+        return record.read(role, _model_of(store.uri, address.rpartition("#")[2]))
+    return record.source(role, Path(address).expanduser().resolve())
+
+
+def read_judge(judge: JudgeSettings, record: StageRecord, store: StoreRef) -> JudgeSettings:
+    """Record a judge of kind 'model' as an input; return settings that name its local folder."""
+    if judge.kind is not JudgeKind.MODEL:
+        return judge
+    folder = read_model("judge", judge.address, record, store)
+    return judge.model_copy(update={"address": str(folder)})
+
+
 def _registered(path: str, store: StoreRef) -> Origin:
     """Follow a version of a registered model to the object that its statement names.
 
@@ -70,11 +98,21 @@ def _registered(path: str, store: StoreRef) -> Origin:
     if not root or model is None:
         raise DataError("it names no statement, so that nothing proves its content")
     home, _, _ = model.tags["uri"].rpartition("/objects/")
-    outputs = [item for item in load_statement(home, root).outputs if item.role == "model"]
-    if not outputs:
-        raise DataError(f"statement {root} names no model")
-    uri, digest = object_uri(home, outputs[0].uri, outputs[0].digest), outputs[0].digest
-    folder = localise(uri, digest, workplace(store))
+    ref = _model_of(home, root)
+    folder = localise(ref.uri, ref.digest, workplace(store))
     if home == store.uri:
-        return Origin(folder, ref=CheckpointRef(uri=uri, digest=digest, statement=root))
-    return Origin(folder, uri if uri.startswith(S3) else "")
+        return Origin(folder, ref=ref)
+    return Origin(folder, ref.uri if ref.uri.startswith(S3) else "")
+
+
+def _model_of(home: str, statement: str) -> CheckpointRef:
+    """Return the model that a statement of the store at `home` names.
+
+    Raises:
+        DataError: it names none, or is gone.
+    """
+    outputs = [item for item in load_statement(home, statement).outputs if item.role == "model"]
+    if not outputs:
+        raise DataError(f"statement {statement} names no model")
+    uri, digest = object_uri(home, outputs[0].uri, outputs[0].digest), outputs[0].digest
+    return CheckpointRef(uri=uri, digest=digest, statement=statement)

@@ -89,6 +89,8 @@ STAGES = {
     "ingest": Stage("curation", LARGE, "cpu", hours=12, retries=2, cached=False),
     "ingest_base": Stage("foundation", LARGE, "cpu", hours=12, retries=2, cached=False),
     "ingest_parents": Stage("foundation", LARGE, "cpu", hours=12, retries=2, cached=False),
+    "ingest_models": Stage("foundation", LARGE, "cpu", hours=12, retries=2, cached=False),
+    "ingest_retrain_models": Stage("foundation", LARGE, "cpu", hours=12, retries=2, cached=False),
     "pretrain": Stage("foundation", H100_NODE, "trainer", hours=24, retries=2),
     "curate": Stage("curation", LARGE, "cpu", hours=24, retries=2),
     "fit_settings": Stage("curation", SMALL, "cpu", hours=1, retries=2, cached=False),

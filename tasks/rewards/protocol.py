@@ -5,7 +5,7 @@ that the response is wrong or made its own verification impossible (`response_fa
 our side is an abstention, not a score of 0.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
@@ -53,6 +53,11 @@ class GroupVerifier(Protocol):
     def __call__(self, problem: Problem, responses: Sequence[str]) -> list[Verdict]: ...
 
 
+def verifiers_of(problems: Iterable[Problem]) -> frozenset[str]:
+    """Name the verifiers of some problems."""
+    return frozenset(problem.verifier for problem in problems)
+
+
 class Scorer(Protocol):
     """Scores responses as they finish; `rewards.scoring.service.ScoringService` in production."""
 
@@ -64,8 +69,8 @@ class Scorer(Protocol):
         """Wait for everything submitted and return it by (group, sample)."""
         ...
 
-    def check_canaries(self) -> None:
-        """Score answers with known verdicts; an unexpected verdict raises EngineError."""
+    def check_canaries(self, verifiers: Collection[str]) -> None:
+        """Let these verifiers score answers with known verdicts; EngineError if one is wrong."""
         ...
 
 

@@ -14,13 +14,20 @@ from data_schemas.ledger import LedgerRow, PromptCost
 from data_schemas.mismatch import Decision
 from data_schemas.prompts import Problem
 from data_schemas.reports import COSTS_FILE, GATES_FILE, LEDGER_FILE, STEPS_FILE, TIMING_FILE
-from data_schemas.rl_settings import EngineSettings, RLSettings, RouterReplay, without_effect
+from data_schemas.rl_settings import (
+    EngineSettings,
+    JudgeKind,
+    RLSettings,
+    RouterReplay,
+    without_effect,
+)
 from tasks.algorithms import group_size
 from tasks.engines.chat import load_tokenizer, render_prompt
 from tasks.engines.protocols import RolloutEngine, Trainer
 from tasks.engines.select import open_rollout, open_trainer
 from tasks.errors import EngineError, Preempted, SettingsError
-from tasks.rewards.protocol import Scorer
+from tasks.rewards.judging import generative_judge
+from tasks.rewards.protocol import Scorer, verifiers_of
 from tasks.rl import loop
 from tasks.rl.durability import inflight, state, step_snapshot
 from tasks.rl.durability.preemption import GRACE_S, Termination, listen_for_sigterm
@@ -76,9 +83,18 @@ def all_code(folder: Path, code: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*state.past_code(folder), code)))
 
 
-def read_problems(graded: Path) -> tuple[Problem, ...]:
-    """Read the graded problems to train on."""
-    return tuple(read_table(graded / PROBLEMS_FILE, GradedProblem))
+def read_problems(graded: Path, judge: JudgeKind = JudgeKind.NONE) -> tuple[Problem, ...]:
+    """Read the graded problems to train on; a judge compares open text with its reference."""
+    problems = read_table(graded / PROBLEMS_FILE, GradedProblem)
+    if judge is JudgeKind.NONE:
+        return tuple(problems)
+    return tuple(map(generative_judge.judged, problems))
+
+
+def verifiers_in_use(phase: Phase) -> frozenset[str]:
+    """Name the verifiers that the prompts of a phase are scored by."""
+    domains = phase.settings.domains
+    return verifiers_of(problem for problem in phase.problems if problem.domain in domains)
 
 
 def train(
@@ -183,7 +199,7 @@ def _run_steps(
             if stop.requested.is_set() and _is_committed(phase, step) and step < settings.steps:
                 raise Preempted(f"stopped by SIGTERM after committed step {step}")
             if step % settings.rewards.canary_every == 0:
-                scorer.check_canaries()
+                scorer.check_canaries(verifiers_in_use(phase))
             generated += _generated_tokens(record)
             if 0 < phase.max_tokens <= generated and _is_committed(phase, step):
                 return

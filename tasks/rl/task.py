@@ -7,6 +7,7 @@ from typing import NamedTuple
 from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, ReportRef, StoreRef
 from data_schemas.reports import SKIPPED_FILE
 from data_schemas.rl_settings import RLSettings
+from tasks.lineage.base_model import read_judge
 from tasks.lineage.stage import stage, workplace
 from tasks.platform import resources
 from tasks.platform.cache_version import code_digest
@@ -73,10 +74,12 @@ def rl(
             code = run.all_code(folder, digest)
             with stage(name, settings, store, execution, code) as record:
                 model, problems = record.read("start", start), record.read("graded", graded)
-                rows = run.read_problems(problems)
+                judge = read_judge(settings.rewards.judge, record, store)
+                rows = run.read_problems(problems, judge.kind)
                 course = run.Phase(settings, model, rows, folder, digest, max_tokens)
-                with ScoringService(model, settings.rewards) as scorer:
-                    scorer.check_canaries()
+                rewards = settings.rewards.model_copy(update={"judge": judge})
+                with ScoringService(model, rewards) as scorer:
+                    scorer.check_canaries(run.verifiers_in_use(course))
                     for step in progress(run.train(course, scorer, stop), name, settings.steps):
                         check_lease()
                         record.metrics(step.report.step, step.report.metrics)

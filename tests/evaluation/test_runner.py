@@ -37,7 +37,7 @@ class _Serial:
             for item, text, verdict in zip(self._items, texts, verdicts, strict=True)
         }
 
-    def check_canaries(self):
+    def check_canaries(self, verifiers):
         pass
 
 

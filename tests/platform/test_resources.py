@@ -21,6 +21,8 @@ def test_only_what_looks_outside_is_never_served_from_the_cache():
         "ingest",
         "ingest_base",
         "ingest_parents",
+        "ingest_models",
+        "ingest_retrain_models",
         "agreement",
         "tabulate",
         "collect_comparisons",

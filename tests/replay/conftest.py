@@ -33,7 +33,7 @@ class EvenScorer:
             found[item.group, item.sample] = Scored(text, verdict, 0.0, 0)
         return found
 
-    def check_canaries(self) -> None:
+    def check_canaries(self, verifiers) -> None:
         """There are no canaries."""
 
 

@@ -46,7 +46,7 @@ class RuleScorer:
             for item, text in zip(items, texts, strict=True)
         }
 
-    def check_canaries(self) -> None:
+    def check_canaries(self, verifiers) -> None:
         self.canaries += 1
 
 

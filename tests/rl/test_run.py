@@ -7,15 +7,17 @@ import signal
 
 import pytest
 
-from data_schemas.arrow import read_table
+from data_schemas.arrow import read_table, write_table
 from data_schemas.graded import Band, GradedProblem
 from data_schemas.ledger import LedgerRow, PromptCost
 from data_schemas.machine_settings import Precision
 from data_schemas.mismatch import Decision, GateRecord
+from data_schemas.prompts import Domain
 from data_schemas.reports import COSTS_FILE, GATES_FILE, TIMING_FILE
 from data_schemas.rl_settings import (
     AuxiliarySettings,
     EngineSettings,
+    JudgeKind,
     LossSettings,
     MismatchSettings,
     PolicyLoss,
@@ -27,8 +29,16 @@ from tasks.engines.embedded.rollout import HFRolloutEngine
 from tasks.engines.select import open_rollout
 from tasks.errors import EngineError, Preempted, SettingsError
 from tasks.rl.durability import state
-from tasks.rl.run import finish, train, with_group_size
+from tasks.rl.run import (
+    PROBLEMS_FILE,
+    finish,
+    read_problems,
+    train,
+    verifiers_in_use,
+    with_group_size,
+)
 from tasks.store.manifest import folder_manifest
+from tests.rl.conftest import problem
 
 
 @pytest.fixture
@@ -46,6 +56,35 @@ def results(scorer):
         return folder_manifest(model), folder_manifest(report)
 
     return run
+
+
+@pytest.mark.parametrize(
+    ("judge", "verifier"), [("none", "reference_text"), ("model", "generative_judge")]
+)
+def test_a_judge_takes_the_place_of_its_substitute(tmp_path, judge, verifier):
+    rows = [
+        GradedProblem(
+            **dict(problem(number)) | {"verifier": verifier},
+            pass_rate=0.5,
+            mean_tokens=1.0,
+            band=Band.MEDIUM,
+        )
+        for number, verifier in enumerate(("final_answer", "reference_text"))
+    ]
+    write_table(tmp_path / PROBLEMS_FILE, GradedProblem, rows)
+
+    found = read_problems(tmp_path, JudgeKind(judge))
+
+    assert ["final_answer", verifier] == [row.verifier for row in found]
+
+
+def test_only_verifiers_in_use_are_checked(phase_in, tmp_path):
+    phase = phase_in(tmp_path)
+    unused = problem(99, Domain.OPEN_TEXT).model_copy(update={"verifier": "rubric"})
+
+    found = verifiers_in_use(dataclasses.replace(phase, problems=(*phase.problems, unused)))
+
+    assert {"final_answer"} == found
 
 
 def test_a_phase_trains_a_dense_model(phase_in, tmp_path, results, scorer, tiny_dense):

@@ -1,6 +1,6 @@
 """Comparison of open text by a generative reward model (CompassMax A.7).
 
-Gold: {"mode": "reference", "reference": "..."} compares every answer with a reference: win 1, tie
+Gold: {"reference": "..."} (mode "reference") compares every answer with a reference: win 1, tie
 0.5, loss 0, averaged over both presentation orders. {"mode": "round_robin"} compares every answer
 with every other of its group. {"mode": "anchor"} compares with the first response of the group that
 has an answer. In the last two modes a reference, if given, is shown to the judge in addition.
@@ -41,7 +41,7 @@ class Mode(StrEnum):
 class Comparison(Gold):
     """How answers are compared."""
 
-    mode: Mode = Field(strict=False)
+    mode: Mode = Field(default=Mode.REFERENCE, strict=False)
     reference: str = ""
 
     @model_validator(mode="after")
@@ -49,6 +49,13 @@ class Comparison(Gold):
         if self.mode is Mode.REFERENCE and not self.reference.strip():
             raise ValueError("mode reference needs a reference that is not blank")
         return self
+
+
+def judged(problem: Problem) -> Problem:
+    """Let the judge compare open text with its reference, not the substitute for a judge."""
+    if problem.verifier != "reference_text":
+        return problem
+    return problem.model_copy(update={"verifier": "generative_judge"})
 
 
 def verifier(judge: Judge) -> Verifier:

@@ -85,10 +85,10 @@ CANARIES = (
     ),
     Canary(
         "generative_judge",
-        {"mode": "reference", "reference": "RED!!! shoes shoes"},
+        {"mode": "reference", "reference": "SALE! SALE!"},
         "Red shoes for kids",
-        "I don't know",
-        prompt="Tidy up this product title: shoes RED!!! kids RED",
+        "SALE! SALE! SALE!",
+        prompt="Tidy up this product title: shoes RED! kids RED",
     ),
     Canary(
         "rubric",

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from data_schemas.prompts import Domain, Message, Problem, Role
 from tasks.algorithms.advantages import group_advantages
 from tasks.rewards.judging.form import Label, completion, sections
-from tasks.rewards.judging.generative_judge import group_verifier, verifier
+from tasks.rewards.judging.generative_judge import group_verifier, judged, verifier
 from tasks.rewards.judging.scripted import ScriptedJudge, preferring
 from tasks.store.files import canonical_json
 
@@ -225,6 +225,16 @@ def test_an_answer_without_its_group_has_no_verdict(gold):
     assert ["needs_group"] * 2 == [alone.reason, group_of_one[0].reason]
     assert alone.abstained
     assert group_of_one[0].abstained
+
+
+def test_open_text_with_a_reference_is_compared_where_there_is_a_judge():
+    substituted = build({"reference": "four"}).model_copy(update={"verifier": "reference_text"})
+
+    for problem in (judged(substituted), judged(build(REFERENCE))):
+        assert "generative_judge" == problem.verifier
+        assert 1.0 == verifier(longer_wins())(problem, "longer").score
+    chosen = build(ROUND).model_copy(update={"verifier": "choice"})
+    assert chosen == judged(chosen)
 
 
 @pytest.mark.parametrize(

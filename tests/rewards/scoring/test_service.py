@@ -328,6 +328,12 @@ def test_a_canary_that_is_judged_wrong_stops_the_run(service) -> None:
         service.check_canaries()
 
 
+def test_only_the_verifiers_in_use_are_checked(service) -> None:
+    service.check_canaries({"honest", "choice"})  # 'extraction' is wrong here
+
+    assert 0 == service.counters()["verdicts"]
+
+
 def test_the_product_judges_its_canaries_right() -> None:
     with ScoringService(BASE_MODEL, RewardSettings(), num_workers=1) as service:
         service.check_canaries()

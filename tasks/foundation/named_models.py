@@ -1,0 +1,32 @@
+"""The models that settings name by folder: judges and the screening model of grading."""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from data_schemas.group import Settings
+from data_schemas.rl_settings import JudgeKind, JudgeSettings
+
+JUDGE, SCREEN = "judge", "screen"
+SettingsT = TypeVar("SettingsT", bound=Settings)
+
+
+def replace_models(settings: SettingsT, ingest: Callable[[str, str], str]) -> SettingsT:
+    """Return the settings with another address for every model that they name.
+
+    Args:
+        settings: of a workflow or a stage.
+        ingest: (role, address) -> new address.
+    """
+    changes: dict[str, object] = {}
+    for name, value in settings:
+        match value:
+            case JudgeSettings() if value.kind is JudgeKind.MODEL:
+                address = ingest(JUDGE, value.address)
+                changes[name] = value.model_copy(update={"address": address})
+            case Settings():
+                changes[name] = replace_models(value, ingest)
+            case str() if value and name == "screen_model":
+                changes[name] = ingest(SCREEN, value)
+            case _:
+                pass
+    return settings.model_copy(update=changes)
