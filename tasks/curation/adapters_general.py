@@ -65,16 +65,17 @@ def prompt_jsonl(row: RawRow) -> list[Item]:
     """Read a row that has the fields of Problem, of Demonstration, or of both.
 
     `prompt` may stand for `messages` with one turn of the user, `answer` may be a JSON object, and
-    `reasoning` is the thought in front of `response`. `parent` may be left out. Cells of a CSV
-    file are text: an empty one counts as missing, and `messages` is JSON. `source` and `source_row`
-    are always overwritten: a row cannot declare its own origin.
+    `reasoning` is the thought in front of `response`. A last turn of the assistant is the response;
+    `conversations` with `from` and `value` (ShareGPT) are messages. `parent` may be left out. With
+    an answer, the response is verified. Cells of a CSV file are text: an empty one counts as
+    missing, and `messages` is JSON. `source` and `source_row` are always overwritten: a row cannot
+    declare its own origin.
     """
     fields = {name: value for name, value in row.fields.items() if value not in ("", None)}
     key = fields.get("id", row.key)
     if "prompt" in fields and "messages" not in fields:
         fields["messages"] = [{"role": "user", "content": fields.pop("prompt")}]
-    if isinstance(fields.get("messages"), str):
-        fields["messages"] = json.loads(str(fields["messages"]))
+    _split_chat(fields)
     fields |= {
         "id": key if str(key).startswith("prompt_jsonl/") else f"prompt_jsonl/{key}",
         "source": "prompt_jsonl",
@@ -96,6 +97,32 @@ def prompt_jsonl(row: RawRow) -> list[Item]:
     return items
 
 
+def _split_chat(fields: dict[str, object]) -> None:
+    """Read the turns of a chat in place; a last turn of the assistant becomes the response."""
+    turns = fields.pop("conversations", None) or fields.get("messages")
+    if isinstance(turns, str):
+        turns = json.loads(turns)
+    if not isinstance(turns, list):
+        return
+    messages = [_turn(turn) for turn in turns]
+    if len(messages) > 1 and messages[-1].get("role") == Role.ASSISTANT:
+        last = messages.pop()
+        fields.setdefault("response", last.get("content"))
+        if "reasoning_content" in last:
+            fields.setdefault("reasoning", last["reasoning_content"])
+    fields["messages"] = messages
+
+
+def _turn(turn: object) -> dict[str, object]:
+    if not isinstance(turn, dict):
+        raise BadRow("bad_messages", f"a turn is {type(turn).__name__}, not an object")
+    if "from" not in turn:
+        return turn
+    return {"role": _SPEAKERS.get(turn["from"], turn["from"]), "content": turn.get("value")}
+
+
+_SPEAKERS = {"human": Role.USER, "gpt": Role.ASSISTANT}
+"""Names in ShareGPT's layout; it uses ours too."""
 _SHOWN = ("response", "reasoning", "parent")
 _VERIFIED = ("verifier", "answer", "level")
 

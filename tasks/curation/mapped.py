@@ -65,12 +65,15 @@ def _cell(mapping: ColumnMapping, row: RawRow, column: str) -> JsonValue:
 
 
 def _look_up(fields: Mapping[str, object], column: str) -> JsonValue:
-    """Find a column by its name, or by a dotted path into objects."""
+    """Find a column by its name, or by a dotted path into objects and lists."""
     found: object = fields
     for part in [column] if column in fields else column.split("."):
-        if not isinstance(found, Mapping) or part not in found:
+        if isinstance(found, list) and part.isdecimal() and int(part) < len(found):
+            found = cast("list[object]", found)[int(part)]
+        elif isinstance(found, Mapping) and part in found:
+            found = found[part]
+        else:
             raise BadRow("missing_column", f"{column!r} is not among {', '.join(sorted(fields))}")
-        found = found[part]
     # Cells come from JSON, CSV or parquet, and the adapter's rows are canonical JSON.
     return cast("JsonValue", found)
 

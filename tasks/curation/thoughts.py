@@ -5,22 +5,31 @@ import re
 from tasks.curation.rows import tidy
 from tasks.rewards.protocol import THINK_CLOSE, THINK_OPEN
 
-_THOUGHT = re.compile(
-    r"\s*<(?:thought|thinking|reasoning)>(?P<thought>.*?)</(?:thought|thinking|reasoning)>"
-    r"\s*(?:<(?P<tag>output|answer|response)>(?P<answer>.*?)</(?P=tag)>|(?P<rest>.*))\s*",
-    re.DOTALL | re.IGNORECASE,
+_LAYOUTS = (
+    re.compile(
+        r"\s*<(?:thought|thinking|reasoning)>(?P<thought>.*?)</(?:thought|thinking|reasoning)>"
+        r"\s*(?:<(?P<tag>output|answer|response)>(?P<answer>.*?)</(?P=tag)>|(?P<rest>.*))\s*",
+        re.DOTALL | re.IGNORECASE,
+    ),
+    re.compile(
+        r"\s*<\|begin_of_thought\|>(?P<thought>.*?)<\|end_of_thought\|>\s*"
+        r"(?:<\|begin_of_solution\|>(?P<answer>.*?)(?:<\|end_of_solution\|>)?|(?P<rest>.*))\s*",
+        re.DOTALL,
+    ),
 )
+"""Marco-o1 and its relatives; OpenThoughts, whose last tag may be missing."""
 
 
 def as_response(text: str) -> str:
     """Write a response as `<think>...</think>answer`; without a thought, the thought is empty.
 
-    `<Thought>...</Thought><Output>...</Output>` (Marco-o1) and its relatives are rewritten. What
-    has a `<think>` or `</think>` is left as it is: curation checks its form.
+    `<Thought>...</Thought><Output>...</Output>` (Marco-o1) and its relatives are rewritten, and
+    `<|begin_of_thought|>...<|end_of_thought|>` (OpenThoughts). What has a `<think>` or `</think>`
+    is left as it is: curation checks its form.
     """
     if THINK_OPEN in text or THINK_CLOSE in text:
         return tidy(text)
-    found = _THOUGHT.fullmatch(text)
+    found = next((found for layout in _LAYOUTS if (found := layout.fullmatch(text))), None)
     if found is None:
         return f"{THINK_OPEN}{THINK_CLOSE}{tidy(text)}"
     answer = found["rest"] if found["answer"] is None else found["answer"]

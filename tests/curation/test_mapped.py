@@ -20,6 +20,7 @@ from tasks.curation.ingest import ingest, raw_files
 from tasks.curation.mapped import read_mapped
 from tasks.curation.rows import BadRow, RawRow
 from tasks.curation.sources import read_file
+from tasks.curation.verification import verify
 from tasks.errors import SettingsError
 from tasks.interchange.mapping_file import parse_mapping, shipped_mappings
 from tasks.rewards import table
@@ -228,3 +229,40 @@ def test_a_mapping_of_the_project_names_a_verifier_of_the_project(name):
     mapping: ColumnMapping = shipped_mappings()[name]
 
     assert mapping.verifier in {"", *table.VERIFIERS}
+
+
+OPEN_THOUGHTS = {
+    "system": "Think first.",
+    "conversations": [
+        {"from": "user", "value": "3+4?"},
+        {
+            "from": "assistant",
+            "value": "<|begin_of_thought|>\n\n3+4=7\n\n<|end_of_thought|>\n\n"
+            "<|begin_of_solution|>\n\n7\n\n<|end_of_solution|>",
+        },
+    ],
+}
+OPENR1 = {"uuid": "a", "problem": "3+4?", "answer": "7", "generations": ["<think>3+4</think>7"]}
+
+
+def test_a_value_in_a_list_is_found_by_its_place():
+    (shown,) = read_mapped(shipped_mappings()["open_thoughts"], row(OPEN_THOUGHTS))
+
+    assert isinstance(shown.record, Demonstration)
+    assert "<think>3+4=7</think>7" == shown.record.response
+    assert "Think first.\n3+4?" == shown.record.prompt_text
+    short = OPEN_THOUGHTS | {"conversations": OPEN_THOUGHTS["conversations"][:1]}
+    with pytest.raises(BadRow, match=r"'conversations.1.value' is not among"):
+        read_mapped(shipped_mappings()["open_thoughts"], row(short))
+
+
+def test_a_response_beside_its_answer_is_verified():
+    mapping = shipped_mappings()["openr1_math"]
+
+    for answer, wrong in (("7", []), ("8", ["wrong_demonstration"])):
+        items = read_mapped(mapping, row(OPENR1 | {"answer": answer}))
+        kept, refused = verify(items, table.score_batch)
+
+        assert [False, True] == [isinstance(item.record, Demonstration) for item in items]
+        assert wrong == [one.reason for one in refused]
+        assert 2 - len(wrong) == len(kept)
