@@ -41,4 +41,4 @@ def test_a_pod_that_is_to_go_commits_the_step_in_flight_and_ends(found):
     told = found["told"]
 
     assert f"stopped by SIGTERM after committed step {told['newest']}" == told["said"]
-    assert told["seconds"] < 20.0  # torchrun would kill what is left after 30
+    assert told["seconds"] < 29.0  # torchrun would kill what is left after 30

@@ -18,8 +18,8 @@ from tasks.engines.team.rollout import spread_requests
 from tasks.errors import SettingsError
 
 SCRIPT = Path(__file__).with_name("scenarios.py")
-QUICK_S = 20.0
-"""Well below the 30 s after which torchrun kills what does not end."""
+QUICK_S = 29.0
+"""Below the 30 s after which torchrun kills what does not end."""
 
 
 @pytest.fixture(scope="module")

@@ -13,6 +13,9 @@ from tasks.errors import SettingsError
 from tasks.rewards.judging.http_judge import HttpJudge, read_address
 from tasks.rewards.judging.protocol import JudgeCalls
 
+NOBODY = "http://127.0.0.1:9/v1"
+"""Where nothing listens, and no test is given the port."""
+
 
 def prompt(text):
     return (Message(role=Role.USER, content=text),)
@@ -208,9 +211,7 @@ def test_an_endpoint_that_drips_does_not_hold_a_prompt():
 
 
 def test_a_judge_that_is_down_gives_no_text_for_any_prompt(caplog):
-    with endpoint(echo) as address:
-        pass
-    with judge_at(address, timeout_s=0.2, max_concurrent=2) as judge:
+    with judge_at(NOBODY, timeout_s=0.2, max_concurrent=2) as judge:
         assert [None] * 200 == judge.ask([prompt("a")] * 200)
 
         assert 200 == judge.calls.failed

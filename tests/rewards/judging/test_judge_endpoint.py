@@ -24,6 +24,8 @@ from tasks.rewards.scoring.service import ScoringService
 
 BASE_MODEL = Path(__file__).parents[3] / "tasks/foundation/base_model"
 LONGER_WINS = preferring(len)
+NOBODY = "http://127.0.0.1:9/v1"
+"""Where nothing listens, and no test is given the port."""
 
 
 @contextmanager
@@ -120,9 +122,7 @@ def test_an_endpoint_in_trouble_gives_no_verdict_and_holds_nobody_up(
 
 
 def test_an_endpoint_that_is_down_gives_no_verdict(problem) -> None:
-    with endpoint(LONGER_WINS) as address:
-        pass
-    with service_with(address, timeout_s=0.2) as service:
+    with service_with(NOBODY, timeout_s=0.2) as service:
         (verdict,) = service.score([problem("versus", "{}")], ["a"])
 
     assert (None, "judge_unavailable") == (verdict.score, verdict.reason)
