@@ -136,7 +136,7 @@ CASES ?= 100000
 examine: $(STAMP) ## every verifier on answers known to be right or wrong; ARGS=--classes
 	$(BIN)/python -m tasks.benchmarks.examination.command $(DATA) --cases $(CASES) $(ARGS)
 
-bench-lineage: $(STAMP) ## row lineage on a million rows and a thousand runs, against a plain scan
+bench-lineage: $(STAMP) ## row lineage on a million rows and a thousand runs, and how fast the audit reads
 	$(BIN)/python -m tasks.benchmarks.lineage $(ARGS)
 
 bench-rl: $(STAMP) ## one RL step against TRL's GRPOTrainer, on the same model and prompts

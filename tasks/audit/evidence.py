@@ -139,10 +139,9 @@ class Evidence:
             return None
         self.signers[digest] = attested.signers
         self.check_signers(digest, uri, attested.signers)
-        if store_at(self.store).local_path:  # clients of S3 are not made in several threads
-            read = [one for one in attested.statement.inputs if not origins.is_source(one)]
-            for item in (*read, *attested.statement.outputs):
-                self._begin(item.uri, item.digest)
+        read = [one for one in attested.statement.inputs if not origins.is_source(one)]
+        for item in (*read, *attested.statement.outputs):
+            self._begin(item.uri, item.digest)
         return attested.statement
 
     def check_signers(self, node: str, where: str, signers: Sequence[str]) -> None:

@@ -1,6 +1,6 @@
-"""Speed of row lineage on a synthetic store, as ratio to a plain scan of its tables.
+"""Speed of row lineage, as ratio to a plain scan of its tables, and of the audit's hashing.
 
-python -m tasks.benchmarks.lineage --rows 1000000 --runs 1000
+python -m tasks.benchmarks.lineage --rows 1000000 --runs 1000 --mib 2048
 
 Every run is a night: new rows are curated and graded, a phase of RL trains the model of the night
 before on them, and the result is released. So the first row touches every release, and the last
@@ -25,6 +25,7 @@ from data_schemas.ledger import GroupOutcome
 from data_schemas.reports import LEDGER_FILE
 from data_schemas.settings import ReleaseSettings
 from data_schemas.statements import Input, Output, Statement
+from tasks.benchmarks.audit import build_object, measure_audit
 from tasks.lineage.statements import save_statement
 from tasks.platform.command_line import positive, run
 from tasks.store.files import canonical_json, sha256_bytes
@@ -111,6 +112,7 @@ def main(arguments: Sequence[str]) -> None:
     )
     parser.add_argument("--rows", type=positive, default=1_000_000, help="raw rows [1000000]")
     parser.add_argument("--runs", type=positive, default=1_000, help="nights [1000]")
+    parser.add_argument("--mib", type=positive, default=2048, help="size of an object [2048]")
     given = parser.parse_args(arguments)
     rows = given.rows // given.runs * given.runs
     with TemporaryDirectory() as folder:
@@ -122,7 +124,14 @@ def main(arguments: Sequence[str]) -> None:
         table.add_column(head, justify="right" if head else "left")
     for what, seconds, plain in timed:
         table.add_row(what, f"{seconds:.2f}", f"{seconds / plain:.2f}")
-    Console(highlight=False).print(table)
+    audited = Table(title=f"{given.mib:,} MiB to audit", title_justify="left", box=None)
+    for head in ("", "MiB/s", "of a plain read's speed"):
+        audited.add_column(head, justify="right" if head else "left")
+    with TemporaryDirectory() as folder:
+        digest = build_object(Path(folder), given.mib)
+        for what, seconds, plain in measure_audit(Path(folder), digest):
+            audited.add_row(what, f"{given.mib / seconds:,.0f}", f"{plain / seconds:.2f}")
+    Console(highlight=False).print(table, "", audited)
 
 
 def _timed(work: Callable[[], Result]) -> tuple[float, Result]:

@@ -6,6 +6,7 @@ S3 interface can be used.
 
 import hashlib
 import json
+import threading
 import uuid
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -21,6 +22,8 @@ from tasks.store.manifest import MANIFEST
 
 _REFUSED = {"AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch"}
 """Errors that another attempt cannot help; an expired token or a wrong clock may be mended."""
+_NEW_CLIENT = threading.Lock()
+"""Clients may be used in several threads; boto3's session makes one at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +148,9 @@ class S3Store:
         uri = _join(self.uri, name)
         bucket, _, key = uri.removeprefix("s3://").partition("/")
         try:
-            yield boto3.client("s3"), {"Bucket": bucket, "Key": key.strip("/")}
+            with _NEW_CLIENT:
+                service = boto3.client("s3")
+            yield service, {"Bucket": bucket, "Key": key.strip("/")}
         except ClientError as error:
             if error.response["ResponseMetadata"]["HTTPStatusCode"] == 404:
                 raise DataError(f"{uri} is gone: {error}") from error

@@ -1,6 +1,7 @@
 """Objects in both kinds of store: the same layout, the same refusals."""
 
 import pickle
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from tasks.errors import DataError, TamperError
 from tasks.store.interface import store_at
 from tasks.store.local import new_object
 from tasks.store.manifest import MANIFEST, verify_folder
-from tasks.store.objects import localise, object_problems, on_every_machine, publish
+from tasks.store.objects import _hash_all, localise, object_problems, on_every_machine, publish
 
 
 @pytest.fixture
@@ -138,3 +139,17 @@ def test_an_object_that_is_not_there_is_gone(place, tmp_path):
     with pytest.raises(DataError, match=r"objects/0.* is gone"):
         localise(uri, "0" * 64, tmp_path / "cache")
     assert [(uri, "gone")] == list(object_problems(uri, "0" * 64))
+
+
+def test_files_of_a_remote_object_are_hashed_at_the_same_time():
+    class Waiting:
+        """A store whose files come only while another one is read."""
+
+        def __init__(self):
+            self.both = threading.Barrier(2, timeout=60)
+
+        def sha256(self, name):
+            self.both.wait()
+            return f"sha256 of {name}"
+
+    assert ["sha256 of a", "sha256 of b"] == _hash_all(Waiting(), ["a", "b"])
