@@ -3,8 +3,10 @@
 import html as markup
 from collections.abc import Mapping
 
-from flytekit import Deck
+from flytekit import Deck, FlyteContextManager
+from flytekit.core.context_manager import ExecutionState
 
+LIVE = "Live"
 _TABLE_STYLE = (
     "body{font:15px system-ui,sans-serif;margin:2rem}td{padding:.3rem 1.5rem .3rem 0;"
     "border-bottom:1px solid #ddd}td+td{text-align:right;font-variant-numeric:tabular-nums}"
@@ -13,8 +15,26 @@ _TABLE_STYLE = (
 
 def deck(html: str) -> None:
     """Show a self-contained page on the task's deck, in an iframe."""
+    _show("Report", html)
+
+
+def deck_while_running(html: str) -> None:
+    """Show a self-contained page on a second deck at once, instead of when the task ends.
+
+    Does nothing outside of a Flyte cluster: a local execution has no console.
+    """
+    context = FlyteContextManager.current_context()
+    here, params = context.execution_state, context.user_space_params
+    if here is None or here.mode is not ExecutionState.Mode.TASK_EXECUTION or params is None:
+        return
+    params.decks[:] = [shown for shown in params.decks if shown.name != LIVE]
+    _show(LIVE, html)
+    Deck.publish()
+
+
+def _show(name: str, html: str) -> None:
     style = "width:100%;height:90vh;border:0"
-    Deck("Report", f'<iframe srcdoc="{markup.escape(html)}" style="{style}"></iframe>')
+    Deck(name, f'<iframe srcdoc="{markup.escape(html)}" style="{style}"></iframe>')
 
 
 def deck_of_facts(title: str, facts: Mapping[str, float | int | str]) -> None:

@@ -1,17 +1,20 @@
 """Flyte shell of stages 4 and 5: one phase of RL, resumed where it stopped."""
 
 import os
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, ReportRef, StoreRef
 from data_schemas.reports import SKIPPED_FILE
 from data_schemas.rl_settings import RLSettings
+from tasks.engines.chat import load_tokenizer
 from tasks.lineage.base_model import read_judge
 from tasks.lineage.stage import stage, workplace
+from tasks.live.publisher import Publisher, page_name
 from tasks.platform import resources
 from tasks.platform.cache_version import code_digest
-from tasks.platform.deck import deck_of_facts
+from tasks.platform.deck import deck_of_facts, deck_while_running
 from tasks.platform.progress import progress
 from tasks.platform.retries import checkpoint
 from tasks.platform.shell import shell
@@ -20,6 +23,7 @@ from tasks.rl import run
 from tasks.rl.durability import results
 from tasks.rl.durability.durable import keep_durable
 from tasks.rl.durability.preemption import listen_for_sigterm
+from tasks.rl.durability.views import page_of_phase
 from tasks.store.files import canonical_json, write_bytes
 
 
@@ -55,6 +59,9 @@ def rl(
     under a name made of settings, start model and problems: a phase that was killed resumes when it
     is run again, on this or another machine. One run at a time works on a phase; the next one waits
     for it and returns what it has committed.
+
+    While it runs, `<store>/live/<execution>/rl-one.html` and the task's deck show its curves, the
+    parts of its steps and the newest responses token by token.
     """
     digest = code_digest("rl")
     if not settings.steps:
@@ -76,6 +83,10 @@ def rl(
                 model, problems = record.read("start", start), record.read("graded", graded)
                 judge = read_judge(settings.rewards.judge, record, store)
                 rows = run.read_problems(problems, judge.kind)
+                pages = Publisher(store.uri, page_name(execution.id, name), deck_while_running)
+                show = partial(
+                    page_of_phase, folder, load_tokenizer(model), f"{name} of {execution.id}"
+                )
                 course = run.Phase(settings, model, rows, folder, digest, max_tokens)
                 rewards = settings.rewards.model_copy(update={"judge": judge})
                 with ScoringService(model, rewards) as scorer:
@@ -84,8 +95,11 @@ def rl(
                         check_lease()
                         record.metrics(step.report.step, step.report.metrics)
                         keeper.upload_newest()
+                        pages.publish(partial(show, settings.steps, step.report.step, running=True))
                 with record.output("model") as model_out, record.output("report") as report_out:
                     facts = run.finish(course, model_out, report_out)
+                shown = partial(show, settings.steps, int(facts["steps"]), running=False)
+                pages.publish(shown, last=True)
                 record.facts(facts)
                 record.rows(len(rows), int(facts["prompts"]))
                 deck_of_facts(name, facts)
