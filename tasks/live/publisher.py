@@ -44,7 +44,7 @@ class Publisher:
         self._next = float("-inf")
 
     def publish(self, render: Callable[[], str], *, last: bool = False) -> bool:
-        """Render and write the page if it is due or the last one; True if it was written."""
+        """Render and write the page if it is due or the last one; True if it was."""
         start = self._clock()
         if start < self._next and not last:
             return False
