@@ -20,7 +20,10 @@ SLOTS = 256
 CPU_CACHE_BYTES = 512 * 2**20
 """Size of the KV cache without a GPU; sequences that do not fit wait."""
 PREFILL_TOKENS = 8192
-"""Per step; without chunks at least the longest sequence."""
+"""Per step, as the memory budget counts (capacity/memory.py); a GPU prefills longer prompts in
+chunks, a CPU needs at least the longest sequence."""
+FP8_BLOCK = 128
+"""Rows of a block that shares a scale in vLLM's `fp8_per_block`."""
 CPU_EXPERT_WIDTH = 32
 """vLLM's CPU kernel pads narrower experts, and padded experts cannot be updated."""
 DTYPES = {
@@ -91,7 +94,9 @@ def engine_options(
         "seed": 0,
         "max_model_len": facts.max_tokens,
         "max_num_seqs": SLOTS,
-        "max_num_batched_tokens": max(PREFILL_TOKENS, facts.max_tokens),
+        "max_num_batched_tokens": (
+            PREFILL_TOKENS if on_gpu else max(PREFILL_TOKENS, facts.max_tokens)
+        ),
         "tensor_parallel_size": layout.rollout_tensor,
         "enable_prefix_caching": True,
         "enable_return_routed_experts": facts.num_experts > 0,
@@ -134,6 +139,7 @@ def refuse(facts: ModelFacts, precision: Precision, layout: LayoutSettings) -> N
         SettingsError: names the setting.
     """
     if torch.cuda.is_available():
+        _refuse_blocks(facts, precision, layout)
         return
     if precision is Precision.FP8:
         raise SettingsError(
@@ -151,4 +157,15 @@ def refuse(facts: ModelFacts, precision: Precision, layout: LayoutSettings) -> N
             f"experts {facts.expert_width} wide over layout.rollout_tensor "
             f"{layout.rollout_tensor}: without a GPU a share must be a multiple of "
             f"{CPU_EXPERT_WIDTH}, or vLLM cannot update the weights"
+        )
+
+
+def _refuse_blocks(facts: ModelFacts, precision: Precision, layout: LayoutSettings) -> None:
+    """Refuse experts whose share of a GPU is no whole number of fp8 blocks."""
+    share = facts.expert_width / layout.rollout_tensor
+    if precision is Precision.FP8 and facts.num_experts and share % FP8_BLOCK:
+        raise SettingsError(
+            f"experts {facts.expert_width} wide over layout.rollout_tensor "
+            f"{layout.rollout_tensor}: with engines.precision 'fp8' a share must be a multiple of "
+            f"{FP8_BLOCK}; use a smaller rollout_tensor, or 'bf16'"
         )

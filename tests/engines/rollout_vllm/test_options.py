@@ -1,6 +1,8 @@
 """What vLLM is opened with."""
 # ruff: noqa: E402, the skip stands before what needs vLLM
 
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -8,8 +10,14 @@ pytest.importorskip("vllm")
 pytestmark = pytest.mark.engines
 
 from data_schemas.machine_settings import LayoutSettings, Precision
+from tasks.capacity.memory import BATCHED_TOKENS
 from tasks.engines.rollout_vllm.engine import VllmRolloutEngine
-from tasks.engines.rollout_vllm.options import engine_options, model_facts
+from tasks.engines.rollout_vllm.options import (
+    PREFILL_TOKENS,
+    engine_options,
+    model_facts,
+    refuse,
+)
 from tasks.errors import SettingsError
 
 
@@ -54,3 +62,42 @@ def test_routes_are_recorded_and_log_probs_are_those_of_the_sampling_distributio
 def test_fp8_without_a_gpu_is_refused_by_name(tiny_moe):
     with pytest.raises(SettingsError, match=r"engines\.precision 'fp8' needs a GPU"):
         VllmRolloutEngine(tiny_moe, precision=Precision.FP8)
+
+
+@pytest.fixture
+def gpu(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+
+
+@pytest.mark.usefixtures("gpu")
+def test_a_gpu_prefills_as_many_tokens_at_once_as_the_memory_budget_counts(tiny_moe):
+    facts = replace(model_facts(tiny_moe), max_tokens=40_960)
+    layout = LayoutSettings(rollout_memory=0.3)
+
+    chosen = engine_options(
+        tiny_moe, facts, precision=Precision.BF16, layout=layout, fp8_ignored_layers=()
+    )
+
+    assert BATCHED_TOKENS == PREFILL_TOKENS == chosen["max_num_batched_tokens"]
+    assert "enable_chunked_prefill" not in chosen
+
+
+@pytest.mark.usefixtures("gpu")
+@pytest.mark.parametrize(("width", "tensor"), [(768, 4), (96, 1), (1536, 8)])
+def test_experts_that_do_not_split_into_whole_fp8_blocks_are_refused_by_name(
+    tiny_moe, width, tensor
+):
+    facts = replace(model_facts(tiny_moe), expert_width=width)
+    layout = LayoutSettings(rollout_tensor=tensor)
+
+    with pytest.raises(SettingsError, match=rf"rollout_tensor {tensor}: with engines\.precision"):
+        refuse(facts, Precision.FP8, layout)
+    refuse(facts, Precision.BF16, layout)
+
+
+@pytest.mark.usefixtures("gpu")
+@pytest.mark.parametrize(("width", "tensor"), [(768, 2), (128, 1), (1536, 4)])
+def test_experts_of_whole_fp8_blocks_are_accepted(tiny_moe, width, tensor):
+    facts = replace(model_facts(tiny_moe), expert_width=width)
+
+    refuse(facts, Precision.FP8, LayoutSettings(rollout_tensor=tensor))
