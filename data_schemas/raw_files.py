@@ -1,5 +1,7 @@
 """The leaves of the lineage chain: which raw files and rows a run read, by content."""
 
+from typing import Literal
+
 from pydantic import BaseModel, ConfigDict, Field
 
 from data_schemas.mapping import ColumnMapping
@@ -18,6 +20,9 @@ class RawFile(BaseModel):
     source: int = Field(ge=0, description="position of its source in CurationSettings.sources")
     mapping: ColumnMapping | None = Field(
         default=None, description="that reads the rows instead of an adapter of that name"
+    )
+    evaluation: Literal[True] | None = Field(
+        default=None, description="true: its problems are held out, all of them"
     )
 
 

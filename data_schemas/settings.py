@@ -27,6 +27,9 @@ class Source(Settings):
         default="", description="file or folder; empty for the generated sample world"
     )
     limit: int = Field(default=0, ge=0, description="first rows to read, 0 = all")
+    evaluation: bool = Field(
+        default=False, description="a benchmark: all of it is held out, none of it is trained on"
+    )
 
 
 class PretrainSettings(Settings):

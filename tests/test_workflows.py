@@ -57,8 +57,9 @@ def test_full_scale_is_the_published_profile():
 
 
 def test_sources_are_read_in_order():
-    assert options.parse_sources("gsm8k=a.jsonl, ae110k = b ,sample_world") == (
+    assert options.parse_sources("gsm8k=a.jsonl, evaluation:gsm8k=c, ae110k = b ,sample_world") == (
         Source(adapter="gsm8k", path="a.jsonl"),
+        Source(adapter="gsm8k", path="c", evaluation=True),
         Source(adapter="ae110k", path="b"),
         Source(adapter="sample_world"),
     )

@@ -1,14 +1,15 @@
 """Stage 1: turn raw rows into problems, demonstrations and held-out suites.
 
-The steps are: read, cleanse, verify demonstrations, remove duplicates, draw the held-out suites,
-and remove overlapping items from training. No item is lost: for every source, the number of items
-read equals the number kept plus the number dropped plus the number quarantined.
+The steps are: read, cleanse, set benchmarks aside, verify demonstrations, remove duplicates, draw
+the held-out suites, and remove overlapping items from training. No item is lost: for every source,
+the number of items read equals the number kept plus the number dropped plus the number quarantined.
 """
 
 import json
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence, Set
+from dataclasses import replace
 from pathlib import Path
 
 from data_schemas.arrow import read_table, write_columns, write_table
@@ -21,10 +22,10 @@ from data_schemas.settings import CurationSettings
 from tasks.curation.contamination import as_items, decontaminate
 from tasks.curation.dedup import deduplicate
 from tasks.curation.ingest import check_raw_files, locate
-from tasks.curation.items import Item
+from tasks.curation.items import Item, Sieved
 from tasks.curation.quality import cleanse
 from tasks.curation.sources import read_file
-from tasks.curation.split import hold_out
+from tasks.curation.split import hold_out, separate_benchmarks, without_reused_ids
 from tasks.curation.verification import WRONG, Score, verify
 from tasks.curation.withdrawal import REASON, withdraw, withdrawn_rows
 from tasks.engines.chat import load_tokenizer
@@ -80,7 +81,8 @@ def curate(
 
     Raises:
         TamperError: a raw file changed since it was ingested.
-        DataError: no problem is left, or none could be held out; not with `held_out_from`.
+        DataError: no problem is left, or none could be held out; not with `held_out_from`, and not
+            if all sources are benchmarks.
     """
     files = check_raw_files(raw)
     listed = [file for file in files if file.adapter != WITHDRAWN]
@@ -93,11 +95,16 @@ def curate(
     refused += found
     items, found = cleanse(items, tokenizer, settings, VERIFIERS)
     refused += found
+    exams, items, found = separate_benchmarks(items)
+    refused += found
     items, found = verify(items, score)
     refused += found
     items, found = deduplicate(items, settings.near_duplicate_jaccard)
     refused += found
+    items, found = _without_exams(items, exams)
+    refused += found
     held_out, suites, items = _hold_out(settings, items, held_out_from, gone)
+    held_out, suites = [*held_out, *exams], [*suites, *exams]
     items, found = decontaminate(items, suites)
     refused += found
 
@@ -107,7 +114,8 @@ def curate(
     }
     problems = [item.record for item in items if isinstance(item.record, Problem)]
     held_out_problems = [item.record for item in suites if isinstance(item.record, Problem)]
-    if held_out_from is None:  # new rows of a model that exists may all be known or broken
+    examined = bool(held_out_problems) and all(file.evaluation for file in listed)
+    if held_out_from is None and not examined:  # new rows of a model may all be known or broken
         _check_enough(problems, held_out_problems, refused, sum(read.values()))
     totals = {"rows": sum(rows.values()), "items": sum(read.values())}
     totals |= _write_tables(out, items, suites, refused)
@@ -175,7 +183,7 @@ def _read(
             if isinstance(row, Quarantined):
                 refused.append(row)
             else:
-                items += row
+                items += [replace(item, evaluation=bool(file.evaluation)) for item in row]
     write_columns(out / ROWS, RowPlace, places)
     return items, refused, rows
 
@@ -185,6 +193,15 @@ def _facets(items: Sequence[Item]) -> Iterator[Facet]:
         for name, value in item.facets.items():
             if value and isinstance(item.record, Problem):
                 yield Facet(problem=item.record.id, name=name, value=value)
+
+
+def _without_exams(items: Sequence[Item], exams: Sequence[Item]) -> Sieved:
+    """Drop what overlaps with a benchmark before others are held out: they are not drawn either."""
+    if not exams:
+        return list(items), []
+    kept, overlapping = decontaminate(items, exams)
+    kept, reused = without_reused_ids(kept, exams)
+    return kept, [*overlapping, *reused]
 
 
 def _hold_out(

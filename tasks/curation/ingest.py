@@ -73,6 +73,7 @@ def ingest(sources: Sequence[Source], seed: int, out: Path) -> dict[str, float |
             limit=file.limit,
             source=file.source,
             mapping=file.mapping,
+            evaluation=True if sources[file.source].evaluation else None,
         )
         for file in progress(found, "hashing raw files")
     ]

@@ -26,6 +26,8 @@ class Item:
     """Position of its source in the settings: of two duplicates, the earlier source is kept."""
     facets: Mapping[str, str] = field(default_factory=dict, hash=False)
     """What a mapping file names besides, such as brand and price; only drift is measured on it."""
+    evaluation: bool = False
+    """Part of a benchmark, which is held out as a whole."""
     answers: Problem | None = None
     """What the response of a demonstration answers; None = there is nothing to verify it with."""
 

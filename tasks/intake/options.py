@@ -14,10 +14,12 @@ from tasks.interchange.model_folder import check_model_folder, has_router, local
 from tasks.interchange.weights import check_tensors
 
 EXAMPLE = "--sources gsm8k=data/train.jsonl,ae110k=data/ae110k"
+BENCHMARK = "evaluation:"
+"""In front of an adapter: its rows are only evaluated with."""
 
 
 def parse_sources(text: str) -> tuple[Source, ...]:
-    """Parse 'adapter=path,adapter=path'; 'sample_world' needs no path.
+    """Parse 'adapter=path,evaluation:adapter=path'; 'sample_world' needs no path.
 
     Raises:
         SettingsError: an entry does not have that form.
@@ -29,7 +31,8 @@ def parse_sources(text: str) -> tuple[Source, ...]:
             raise SettingsError(
                 f"--sources: {entry.strip()!r} is not adapter=path. Example: {EXAMPLE}"
             )
-        sources.append(Source(adapter=adapter, path=path))
+        named = adapter.removeprefix(BENCHMARK)
+        sources.append(Source(adapter=named, path=path, evaluation=named != adapter))
     return tuple(sources)
 
 

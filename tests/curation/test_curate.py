@@ -235,6 +235,61 @@ def test_an_earlier_held_out_set_stays_the_held_out_set(base_model: Path, tmp_pa
     assert 0 == report(tmp_path / "again")["sources"]["gsm8k"]["kept"]["held_out"]
 
 
+def benchmark(folder: Path, name: str, numbers: range, *, evaluation: bool) -> Source:
+    path = folder / f"{name}.jsonl"
+    path.write_text("\n".join(json.dumps(question(number)) for number in numbers))
+    return Source(adapter="gsm8k", path=str(path), evaluation=evaluation)
+
+
+def test_a_benchmark_is_held_out_as_a_whole_and_trained_on_by_nobody(
+    base_model: Path, tmp_path: Path
+):
+    exam = benchmark(tmp_path, "exam", range(10, 40), evaluation=True)
+    training = benchmark(tmp_path, "training", range(35, 55), evaluation=False)
+
+    out = run_sources(base_model, tmp_path / "run", [training, exam])
+
+    held_out = {problem.id for problem in read_table(out / HELD_OUT, Problem)}
+    learned = [problem.id for problem in read_table(out / PROBLEMS, Problem)]
+    shown = [one.id for one in read_table(out / DEMONSTRATIONS, Demonstration)]
+    assert {f"gsm8k/exam-{number}" for number in range(1, 31)} <= held_out
+    # Five rows of the training file are of the exam; of the others, four are drawn as usual.
+    assert (34, 11, 11) == (len(held_out), len(learned), len(shown))
+    assert all(name.startswith("gsm8k/training") for name in learned + shown)
+    account = report(out)["sources"]["gsm8k"]
+    assert {"evaluation_only": 30, "contaminated": 14} == account["dropped"]
+
+
+def test_the_order_of_sources_and_the_file_itself_do_not_leak_a_benchmark(
+    base_model: Path, tmp_path: Path
+):
+    exam = benchmark(tmp_path, "exam", range(10, 40), evaluation=True)
+    again = exam.model_copy(update={"evaluation": False})
+    training = benchmark(tmp_path, "training", range(50, 60), evaluation=False)
+
+    one = run_sources(base_model, tmp_path / "one", [again, exam, training])
+    two = run_sources(base_model, tmp_path / "two", [training, exam, again])
+
+    for out in (one, two):
+        learned = [problem.id for problem in read_table(out / PROBLEMS, Problem)]
+        assert 6 == len(learned)
+        assert all(name.startswith("gsm8k/training") for name in learned)
+        held_out = [problem.id for problem in read_table(out / HELD_OUT, Problem)]
+        assert len(held_out) == len(set(held_out))
+
+
+def test_a_run_may_have_benchmarks_only(base_model: Path, tmp_path: Path):
+    exam = benchmark(tmp_path, "exam", range(10, 13), evaluation=True)
+
+    out = run_sources(base_model, tmp_path / "run", [exam])
+
+    assert 3 == len(read_table(out / HELD_OUT, Problem))
+    assert [] == read_table(out / PROBLEMS, Problem)
+    (tmp_path / "exam.jsonl").write_text("{")
+    with pytest.raises(DataError, match="not_json 1"):
+        run_sources(base_model, tmp_path / "broken", [exam])
+
+
 LINES = st.one_of(
     st.integers(0, 6).map(lambda number: json.dumps(question(number)).encode()),
     st.binary(max_size=8).filter(lambda line: not set(line) & set(b"\r\n")),

@@ -218,54 +218,6 @@ def test_prompt_jsonl_with_a_response_is_a_demonstration(tmp_path: Path):
     assert "schema" == reason(tmp_path, "prompt_jsonl", row | {"surprise": 1})
 
 
-CHATS = {
-    "messages": [
-        {"role": "system", "content": "Be brief."},
-        {"role": "user", "content": "3+4?"},
-        {"role": "assistant", "content": "<think>3+4=7</think>7"},
-    ],
-    "conversations": [
-        {"from": "system", "value": "Be brief."},
-        {"from": "human", "value": "3+4?"},
-        {
-            "from": "gpt",
-            "value": "<|begin_of_thought|>3+4=7<|end_of_thought|><|begin_of_solution|>7",
-        },
-    ],
-    "reasoning_content": [
-        {"role": "system", "content": "Be brief."},
-        {"role": "user", "content": "3+4?"},
-        {"role": "assistant", "content": "7", "reasoning_content": "3+4=7"},
-    ],
-}
-
-
-@pytest.mark.parametrize("layout", CHATS)
-def test_the_last_turn_of_a_chat_is_the_response_and_its_answer_verifies_it(
-    tmp_path: Path, layout: str
-):
-    column = "conversations" if layout == "conversations" else "messages"
-    row = {"domain": "maths", "language": "en", column: CHATS[layout]}
-
-    (shown,) = items(tmp_path, "prompt_jsonl", row)
-    verified = {"verifier": "final_answer", "answer": {"value": "7"}}
-    problem, with_answer = items(tmp_path, "prompt_jsonl", row | verified)
-
-    assert "<think>3+4=7</think>7" == demonstration_of([shown]).response
-    assert ["Be brief.", "3+4?"] == [m.content for m in demonstration_of([shown]).messages]
-    assert shown.answers is None
-    assert problem.record == with_answer.answers
-
-
-@pytest.mark.parametrize("turns", [["3+4?"], [{"role": "critic", "content": "3+4?"}], "[", [{}]])
-def test_a_chat_of_another_form_is_refused(tmp_path: Path, turns: object):
-    row = {"domain": "maths", "language": "en", "messages": turns, "response": "7"}
-
-    found = reason(tmp_path, "prompt_jsonl", row)
-
-    assert found in ("bad_messages", "schema", "malformed")
-
-
 def test_prompt_jsonl_with_a_response_and_an_answer_is_a_problem_as_well(tmp_path: Path):
     row = {
         "domain": "maths",
