@@ -24,7 +24,10 @@ class Message(BaseModel):
 
 
 class Domain(StrEnum):
-    """Compass-Gym's reward domains; a phase of RL trains on a set of them (CompassMax A.3)."""
+    """Reward domains: Compass-Gym's (CompassMax A.3, A.8) and Ring-lite's science.
+
+    A phase of RL trains on a set of them. The sample world has the first seven.
+    """
 
     MATHS = "maths"
     CODE = "code"
@@ -33,6 +36,10 @@ class Domain(StrEnum):
     EXTRACTION = "extraction"
     TOOL_USE = "tool_use"
     OPEN_TEXT = "open_text"
+    SCIENCE = "science"
+    """Answers are checked like those of maths, with a unit."""
+    GENERAL = "general"
+    """General questions: choices, and open text."""
 
 
 class Problem(BaseModel):

@@ -25,7 +25,7 @@ from pathlib import Path
 
 from data_schemas.demonstrations import MERGED, Demonstration, Parent
 from data_schemas.prompts import Domain, Message, Problem, Role
-from tasks.marketplace.drawing import draw_items
+from tasks.marketplace.drawing import DRAWERS, draw_items
 from tasks.marketplace.items import Item
 from tasks.store.files import canonical_json, write_bytes
 
@@ -75,7 +75,7 @@ def generate(seed: int, folder: Path) -> None:
     rng = random.Random(f"sample world/{seed}")
     problems = [
         _problem_row(item)
-        for domain in Domain
+        for domain in DRAWERS
         for item in islice(draw_items(rng, domain, problems=True), PROBLEMS_PER_DOMAIN)
     ]
     demonstrations = [

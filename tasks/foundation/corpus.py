@@ -28,7 +28,7 @@ _NOTE_SHARE = 0.15
 _TALK_SHARE = 0.04
 _CHAT_SHARE = 0.04
 """Share of the worked questions that are written as chat turns."""
-_DOMAINS = tuple(Domain)
+_DOMAINS = tuple(DRAWERS)
 _WEIGHTS = {
     Domain.MATHS: 1.5,
     Domain.CODE: 1.0,

@@ -1,6 +1,5 @@
 import pytest
 
-from data_schemas.prompts import Domain
 from data_schemas.settings import PipelineSettings, RLSettings
 from tasks.ablation.variants import (
     MAX_ABSTAINED,
@@ -12,6 +11,7 @@ from tasks.ablation.variants import (
     select_variants,
 )
 from tasks.errors import SettingsError
+from tasks.marketplace.drawing import DRAWERS
 
 NAMES = [variant.name for variant in VARIANTS]
 
@@ -64,7 +64,7 @@ def test_the_full_recipe_is_the_default_phase_over_all_domains_with_stage_one():
     assert SKIP_ABOVE == changed.pop("zero_variance.skip_above")
     assert MAX_ABSTAINED == changed.pop("rewards.max_abstained_share")
     assert {"domains", "steps"} == set(changed)
-    assert dict.fromkeys(Domain, 1.0) == phase_of(PipelineSettings(), "full", 0).domains
+    assert dict.fromkeys(DRAWERS, 1.0) == phase_of(PipelineSettings(), "full", 0).domains
 
 
 def test_responses_of_a_step_stay_as_many_with_other_group_sizes():

@@ -194,6 +194,8 @@ PUBLIC = {
     "nusax/sentiment_indonesian_test.jsonl": ("sentiment_id", {"problem": 400}),
     "indonlu/smsa_valid.jsonl": ("sentiment_id", {"problem": 1260}),
     "cmath_zh/test.jsonl": ("cmath", {"problem": 600}),
+    "xcopa/id_test.jsonl": ("xcopa", {"problem": 500}),
+    "xcopa/vi_test.jsonl": ("xcopa", {"problem": 500}),
     "s1k_sample/s1k_5.jsonl": ("s1k", {"demonstration": 5}),
     "marco_o1_cot/sft.jsonl": ("marco_o1", {"demonstration": 125}),
 }

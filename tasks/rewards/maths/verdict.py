@@ -7,12 +7,12 @@ gold that cannot be read is an abstention.
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
-from typing import TypeAlias
+from typing import Self, TypeAlias
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from data_schemas.prompts import Problem
 from data_schemas.verdicts import Verdict, abstain, scored
@@ -20,6 +20,7 @@ from tasks.rewards.maths import symbolic
 from tasks.rewards.maths.compare import same
 from tasks.rewards.maths.locate import Place, boxes, joint, lenient
 from tasks.rewards.maths.parse import Answer, parse
+from tasks.rewards.maths.si import is_unit, without_unit
 from tasks.rewards.maths.symbolic import Outcome
 from tasks.rewards.maths.words import HEDGES
 from tasks.rewards.protocol import Gold, verify_answer
@@ -45,6 +46,13 @@ class FinalAnswer(Gold):
 
     value: str = Field(pattern=r"\S")
     tolerance: float | None = Field(default=None, gt=0, description="absolute; None: exact")
+    unit: str = Field(default="", description="of the value, which the answer may leave out")
+
+    @model_validator(mode="after")
+    def _unit_is_known(self) -> Self:
+        if self.unit and not is_unit(self.unit):
+            raise ValueError(f"unit {self.unit!r} is not one of tasks/rewards/maths/si.py")
+        return self
 
 
 def decide(problem: Problem, response: str, locate: Locate) -> Verdict:
@@ -69,6 +77,14 @@ class _Compared:
 def _check(language: str, locate: Locate, gold: FinalAnswer, answer: str) -> Verdict:
     ours, allowed = _gold(gold.value, language), _fraction(gold.tolerance)
     places = list(locate(answer, language))
+    if gold.unit:
+        numbers = [without_unit(place.text, gold.unit) for place in places]
+        if None in numbers:
+            other = places[numbers.index(None)].text[:SHOWN]
+            return scored(0.0, "other_unit", f"gold in {gold.unit}; {other!r}")
+        places = [
+            replace(place, text=text) for place, text in zip(places, numbers, strict=True) if text
+        ]
     if len(places) > MAX_CANDIDATES and all(place.how == "box" for place in places):
         listed = joint(answer)
         places = [Place(listed, "boxes of a list")] if listed else places
