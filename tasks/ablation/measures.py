@@ -50,6 +50,8 @@ class Cell(BaseModel):
     reward: float
     flat_first: tuple[float, ...] = Field(description="share among first draws, per step")
     flat_trained: tuple[float, ...] = Field(description="share in the batch, per step")
+    rewards: tuple[float, ...] = Field(description="mean verdict, per step")
+    trained_tokens: tuple[float, ...] = Field(description="that the loss counts, per step")
     tokens_per_solved: float
     gradient_variance: float
     gradient_relative_variance: float
@@ -120,6 +122,8 @@ def cell_of(
         reward=_mean(_column(steps, "reward/mean")[-LAST_STEPS:]),
         flat_first=tuple(_column(steps, "zero_variance/share")),
         flat_trained=tuple(_column(steps, "zero_variance/trained_share")),
+        rewards=tuple(_column(steps, "reward/mean")),
+        trained_tokens=tuple(_column(steps, "policy/trained_tokens")),
         tokens_per_solved=generated / max(1, sum(row.solved > 0 for row in rows)),
         gradient_variance=variance,
         gradient_relative_variance=variance / max(float(norms.mean()) ** 2, 1e-30),

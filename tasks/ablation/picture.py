@@ -1,6 +1,7 @@
-"""Plot of every variant's gain and rate of zero-variance groups."""
+"""Plots of every variant: gain and rate of zero-variance groups; reward and tokens by step."""
 
 import io
+from collections.abc import Sequence
 
 from matplotlib.figure import Figure
 
@@ -28,6 +29,35 @@ def picture(report: AblationReport) -> bytes:
     right.plot([100 * line.flat_trained for line in lines], places, "s", color=TRAINED)
     right.set_xlim(left=0.0)
     right.set_xlabel("zero-variance groups, %: first draws (circles), trained batch (squares)")
+    return _png(figure)
+
+
+def curves(report: AblationReport) -> bytes:
+    """Plot the reward and the trained tokens of every step, a line per variant.
+
+    A line is the mean over the seeds, up to the last step that all of them have.
+    """
+    figure = Figure(figsize=(10.0, 3.6), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    for line in report.lines:
+        cells = [cell for cell in report.cells if cell.variant == line.variant]
+        left.plot(mean_by_step([cell.rewards for cell in cells]), label=line.variant)
+        right.plot(mean_by_step([cell.trained_tokens for cell in cells]))
+    left.set_xlabel("step")
+    left.set_ylabel("reward")
+    right.set_xlabel("step")
+    right.set_ylabel("tokens trained")
+    right.set_ylim(bottom=0.0)
+    left.legend(fontsize="small")
+    return _png(figure)
+
+
+def mean_by_step(seeds: Sequence[Sequence[float]]) -> list[float]:
+    """Return the mean over seeds of every step that all of them have."""
+    return [sum(values) / len(values) for values in zip(*seeds, strict=False)]
+
+
+def _png(figure: Figure) -> bytes:
     stream = io.BytesIO()
     # Metadata without the version of matplotlib, so that equal reports give equal bytes.
     figure.savefig(stream, format="png", dpi=120, metadata={"Software": None})

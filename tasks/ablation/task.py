@@ -6,7 +6,7 @@ from data_schemas.artifacts import Execution, ReportRef, StoreRef
 from data_schemas.settings import EvaluationSettings, PipelineSettings, RLSettings
 from tasks.ablation import text, variants
 from tasks.ablation.measures import read_accuracy, read_cell
-from tasks.ablation.picture import picture
+from tasks.ablation.picture import curves, picture
 from tasks.ablation.report import report_of
 from tasks.lineage.stage import stage
 from tasks.platform.cache_version import code_digest
@@ -17,6 +17,7 @@ from tasks.store.files import canonical_json, write_bytes
 REPORT_FILE = "ablation.json"
 MARKDOWN_FILE = "ablation.md"
 PICTURE_FILE = "ablation.png"
+CURVES_FILE = "curves.png"
 PAGE_FILE = "ablation.html"
 
 
@@ -66,6 +67,7 @@ def tabulate(
             write_bytes(out / REPORT_FILE, canonical_json(report))
             write_bytes(out / MARKDOWN_FILE, text.markdown(report).encode())
             write_bytes(out / PICTURE_FILE, drawn)
+            write_bytes(out / CURVES_FILE, curves(report))
             write_bytes(out / PAGE_FILE, text.page(report, drawn).encode())
         record.facts({f"accuracy/{line.variant}": line.accuracy.mean for line in report.lines})
         record.rows(len(cells), len(report.lines))

@@ -41,6 +41,7 @@ _FULL: Changes = {
 }
 _GSPO = {"kind": "gspo", "clip_low": 3e-4, "clip_high": 4e-4}
 _GRPO = {"kind": "grpo", "clip_low": 0.2, "clip_high": 0.2}
+_C3PO = {"budget_per_response": 11.46}
 _DAPO = {"kind": "dapo", "clip_low": 0.2, "clip_high": 0.28}
 _CISPO = {"kind": "cispo", "clip_high": 4.0}  # the cap is 5
 _RELATIVE = {"clip_scale": 0.0, "clip_low": 0.2, "clip_high": 0.2}
@@ -81,7 +82,13 @@ VARIANTS = (
         {"engines": _BF16, "router_replay": "r2"},
         against="bf16_r3",
     ),
-    Variant("c3po", "C3PO: about half the tokens train", {"loss": {"budget_per_response": 11.46}}),
+    Variant("c3po", "C3PO: about half the tokens train", {"loss": _C3PO}),
+    Variant(
+        "grpo_c3po",
+        "GRPO with C3PO: about half the tokens train",
+        {"loss": _GRPO | _C3PO},
+        against="grpo",
+    ),
     Variant(
         "curriculum",
         "pass rates of 0.4 and more first; 20 steps without gain until the next band",

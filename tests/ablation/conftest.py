@@ -15,6 +15,7 @@ METRICS = {
     "zero_variance/trained_share": 0.2,
     "rollout/staleness_versions": 0.0,
     "policy/clip_share": 0.1,
+    "policy/trained_tokens": 40.0,
     "mismatch/mean_abs_logprob": 0.0,
 }
 

@@ -32,6 +32,8 @@ def test_a_phase_is_measured_as_the_docstring_defines(make_cell, make_row):
     assert 90 == cell.generated_tokens
     assert 45.0 == cell.tokens_per_solved
     assert (0.1, pytest.approx(0.3)) == cell.flat_first
+    assert (40.0, 40.0) == cell.trained_tokens
+    assert 2 == len(cell.rewards)
     assert 1.0 == cell.gradient_variance
     assert 0.25 == cell.gradient_relative_variance
     assert 0.25 == cell.wait_s
