@@ -93,8 +93,8 @@ test: lint ## style, types, import contracts and the test suite, in WORKERS=2 pr
 test-engines: $(ENGINES_STAMP) ## what needs vLLM and Megatron-core, in a separate environment
 	$(ENGINES_VENV)/bin/python -m pytest -m engines $(ARGS)
 
-# Verify a release as anybody would, with OpenSSF's model-signing, securesystemslib and CycloneDX.
-test-tools: $(STAMP) $(TOOLS_STAMP) ## what public tools say about signatures and the bill of materials
+# Read a release as anybody would: OpenSSF's model-signing, securesystemslib, CycloneDX, mlcroissant.
+test-tools: $(STAMP) $(TOOLS_STAMP) ## what public tools say about signatures, bill of materials and data set
 	$(BIN)/python -m pytest -m tools $(ARGS)
 
 stack: $(STAMP) ## PostgreSQL, MLflow with a password and S3 on loopback, in .stack; prints how to use them

@@ -1,4 +1,4 @@
-"""Names of the tables in a curated set and in a graded set."""
+"""Names of the files in a curated set and in a graded set."""
 
 PROBLEMS = "problems.parquet"
 """Problem: those to train on."""
@@ -12,5 +12,7 @@ QUARANTINE = "quarantine.parquet"
 """Quarantined: every item that was left out; of a graded set too."""
 ROWS = "rows.parquet"
 """RowPlace: every raw row that was read."""
+CROISSANT = "croissant.json"
+"""The tables of a curated set as metadata in Croissant 1.0."""
 GRADED = "graded.parquet"
 """GradedProblem: the table of a graded set."""

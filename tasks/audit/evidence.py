@@ -10,7 +10,9 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 
 from data_schemas.audits import Finding
+from data_schemas.curated import CROISSANT
 from data_schemas.statements import Input, Statement
+from tasks.audit.croissant_check import croissant_problems
 from tasks.audit.reading import Problem, check_folder, read_record
 from tasks.errors import DataError, TamperError
 from tasks.lineage import origins
@@ -157,7 +159,10 @@ class Evidence:
             self._check_input(digest, item)
         for output in statement.outputs:
             self.check_object(digest, output.uri, output.digest)
-            self._check_raw_files(digest, output.uri, output.digest)
+            uri = origins.object_uri(self.store, output.uri, output.digest)
+            listed = self.listed_files(output.uri, output.digest)
+            self._check_raw_files(digest, uri, output.digest, listed)
+            self._check_croissant(digest, f"{uri}/{CROISSANT}", listed)
 
     def _check_input(self, node: str, item: Input) -> None:
         if origins.is_source(item):
@@ -188,9 +193,19 @@ class Evidence:
         if found != f"sha256 is {item.digest}":
             self.add(origin_id(node), item.uri, f"{found}, recorded {item.digest}")
 
-    def _check_raw_files(self, node: str, uri: str, digest: str) -> None:
-        uri = origins.object_uri(self.store, uri, digest)
-        listed = self.listed_files(uri, digest)
+    def _check_croissant(self, node: str, where: str, listed: Mapping[str, str]) -> None:
+        """What a curated set says of its tables is what was hashed."""
+        if CROISSANT not in listed:
+            return
+        try:
+            metadata = read_record(where)
+        except DataError:
+            return  # reported with the object
+        if sha256_bytes(metadata) == listed[CROISSANT]:
+            for problem in croissant_problems(metadata, listed):
+                self.add(node, where, problem)
+
+    def _check_raw_files(self, node: str, uri: str, digest: str, listed: Mapping[str, str]) -> None:
         where = f"{uri}/{origins.RAW_FILES}"
         try:
             if sha256_bytes(read_record(where)) != listed.get(origins.RAW_FILES):

@@ -13,13 +13,22 @@ from dataclasses import replace
 from pathlib import Path
 
 from data_schemas.arrow import read_table, write_columns, write_table
-from data_schemas.curated import DEMONSTRATIONS, FACETS, HELD_OUT, PROBLEMS, QUARANTINE, ROWS
+from data_schemas.curated import (
+    CROISSANT,
+    DEMONSTRATIONS,
+    FACETS,
+    HELD_OUT,
+    PROBLEMS,
+    QUARANTINE,
+    ROWS,
+)
 from data_schemas.demonstrations import Demonstration
 from data_schemas.prompts import Facet, Problem
 from data_schemas.quarantine import Outcome, Quarantined
 from data_schemas.raw_files import RawFile, RowPlace
 from data_schemas.settings import CurationSettings
 from tasks.curation.contamination import as_items, decontaminate
+from tasks.curation.croissant import croissant
 from tasks.curation.dedup import deduplicate
 from tasks.curation.ingest import check_raw_files, locate
 from tasks.curation.items import Item, Sieved
@@ -125,6 +134,7 @@ def curate(
         "families": _families(problems, held_out_problems),
     }
     write_bytes(out / REPORT, json.dumps(full_report, indent=2, sort_keys=True).encode())
+    write_bytes(out / CROISSANT, json.dumps(croissant(out, report), indent=2).encode())
     _LOG.info(
         "curated %d problems, %d demonstrations, %d held out; %d dropped, %d quarantined",
         *(totals["problems"], totals["demonstrations"], totals["held_out"]),

@@ -17,6 +17,7 @@ from typing import Any
 
 from data_schemas.reports import EvaluationReport, ReleaseManifest
 from data_schemas.statements import Input, Output, Statement
+from tasks.interchange.licences import LICENCES
 from tasks.lineage import origins
 from tasks.store.manifest import MANIFEST, manifest_files
 
@@ -28,19 +29,6 @@ _TASKS = {"merge": "merge", "evaluate": "test", "compare": "test"}
 """First word of a stage's name -> task type of CycloneDX; all others build."""
 _MODELS = {"model", "origin", "screen"}
 """Roles of inputs and outputs that are models; all others are data."""
-LICENCES = {
-    "sample_world": "Apache-2.0",
-    "gsm8k": "MIT",
-    "math_train": "MIT",
-    "mgsm": "CC-BY-4.0",
-    "mbpp": "CC-BY-4.0",
-    "ifeval": "Apache-2.0",
-    "m_ifeval": "Apache-2.0",
-    "bfcl": "Apache-2.0",
-    "toolrl_rlla": "Apache-2.0",
-    "prdect_id": "MIT",
-}
-"""Adapter -> SPDX licence that the publisher of its data set declares; others are not recorded."""
 
 
 def bill_of_materials(

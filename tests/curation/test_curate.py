@@ -11,7 +11,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from data_schemas.arrow import read_table
-from data_schemas.curated import DEMONSTRATIONS, HELD_OUT, PROBLEMS, QUARANTINE, ROWS
+from data_schemas.curated import (
+    CROISSANT,
+    DEMONSTRATIONS,
+    HELD_OUT,
+    PROBLEMS,
+    QUARANTINE,
+    ROWS,
+)
 from data_schemas.demonstrations import Demonstration
 from data_schemas.prompts import Domain, Problem
 from data_schemas.quarantine import ItemKind, Quarantined
@@ -158,7 +165,7 @@ def test_the_same_inputs_give_the_same_bytes(base_model: Path, tmp_path: Path):
 
     one, two = (run_sources(base_model, tmp_path / name, [source]) for name in ("one", "two"))
 
-    names = [PROBLEMS, DEMONSTRATIONS, HELD_OUT, QUARANTINE, ROWS, REPORT]
+    names = [PROBLEMS, DEMONSTRATIONS, HELD_OUT, QUARANTINE, ROWS, REPORT, CROISSANT]
     assert sorted(names) == sorted(path.name for path in one.iterdir())
     for name in names:
         assert (one / name).read_bytes() == (two / name).read_bytes()
