@@ -12,6 +12,8 @@ from data_schemas.rl_settings import (
     AuxiliarySettings,
     CodeReward,
     EngineSettings,
+    JudgeKind,
+    JudgeSettings,
     LossSettings,
     MathsReward,
     PolicyLoss,
@@ -188,16 +190,33 @@ _NO_REFILLS = ZeroVarianceSettings(
     refill_rounds=0,  # against dynamic sampling: no group is generated to replace another
     skip_above=0.4,  # the threshold of the ablation's full recipe [I]
 )
+_SERVED_JUDGE = JudgeSettings(kind=JudgeKind.HTTP, address="http://judge:8000/v1", model="genrm-8b")
+"""`vllm serve` of a judge that workflows/judge.py trained from DeepSeek-R1-Distill-Qwen3-8B."""
+_GENERAL = (
+    Source(adapter="prompt_jsonl", path="/mnt/data/open_text"),
+    Source(adapter="xcopa", path="/mnt/data/xcopa"),
+)
+"""Open text with a reference, and general questions."""
 COMPASSMAX = FULL_SCALE.model_copy(
     update={
+        "curation": FULL_SCALE.curation.model_copy(
+            update={"sources": (*_MOUNTED_SOURCES, *_GENERAL)}
+        ),
         "rl_one": FULL_SCALE.rl_one.model_copy(update={"zero_variance": _NO_REFILLS}),
-        "rl_two": FULL_SCALE.rl_two.model_copy(update={"zero_variance": _NO_REFILLS}),
+        "rl_two": FULL_SCALE.rl_two.model_copy(
+            update={
+                "domains": FULL_SCALE.rl_two.domains | {Domain.GENERAL: 1.0},
+                "zero_variance": _NO_REFILLS,
+                "rewards": FULL_SCALE.rl_two.rewards.model_copy(update={"judge": _SERVED_JUDGE}),
+            }
+        ),
         "release": ReleaseSettings(name="eachprompt-compassmax"),
     }
 )
 """CompassMax-V3-Thinking (2512.07710): ESPO, multi-stage zero-variance elimination, R3, two phases.
 
-FULL_SCALE with zero-variance elimination as published, without dynamic sampling.
+FULL_SCALE with zero-variance elimination as published, without dynamic sampling, and with a judge
+that compares open text with its reference.
 """
 
 _RING_LITE_NODES = _NODE.model_copy(
@@ -224,8 +243,12 @@ _RING_LITE_RL = FULL_SCALE.rl_one.model_copy(
         "router_replay": RouterReplay.OFF,
     }
 )
+_SCIENCE = Source(adapter="prompt_jsonl", path="/mnt/data/science")
 RING_LITE = FULL_SCALE.model_copy(
     update={
+        "curation": FULL_SCALE.curation.model_copy(
+            update={"sources": (*_MOUNTED_SOURCES, _SCIENCE)}
+        ),
         "sft": FULL_SCALE.sft.model_copy(update={"engines": _RING_LITE_NODES}),
         # Drop what is always solved and what is never solved.
         "grading": FULL_SCALE.grading.model_copy(
@@ -242,14 +265,13 @@ RING_LITE = FULL_SCALE.model_copy(
             update={"domains": {Domain.MATHS: 1.0}, "max_new_tokens": 24_576}
         ),
         "rl_two": _RING_LITE_RL.model_copy(
-            update={"domains": {Domain.CODE: 1.0, Domain.MATHS: 1.0}, "max_new_tokens": 32_768}
+            update={"domains": {Domain.CODE: 1.0, Domain.SCIENCE: 1.0}, "max_new_tokens": 32_768}
         ),
         "release": ReleaseSettings(name="eachprompt-ring-lite"),
     }
 )
-"""Ring-lite (2506.14731): C3PO's token budget, KL, entropy and router losses; maths, then code.
-
-There is no domain for its science problems; SFT is the pipeline's own.
+"""Ring-lite (2506.14731): C3PO's token budget, KL, entropy and router losses; maths, then code and
+science. SFT is the pipeline's own.
 """
 
 _DENSE_NODE = _NODE.model_copy(

@@ -3,7 +3,7 @@
 Sizes (steps, lengths, prompts, learning rate, engines) are those of CPU_SMOKE. What a recipe
 selects is kept: loss, clip ranges, C3PO's budget as a share of the longest response, rewards,
 zero-variance elimination, curriculum, group size, updates per step, router replay, domains, KL; and
-the temperature and top-p of evaluation.
+the temperature and top-p of evaluation. The judge is one of the tiny model's size.
 """
 
 from data_schemas.presets import (
@@ -12,7 +12,7 @@ from data_schemas.presets import (
     CPU_SMOKE,
     RING_LITE,
 )
-from data_schemas.rl_settings import RLSettings
+from data_schemas.rl_settings import JudgeKind, JudgeSettings, RLSettings
 from data_schemas.settings import PipelineSettings
 
 RECIPES = {
@@ -22,8 +22,18 @@ RECIPES = {
 }
 
 
-def scaled(recipe: PipelineSettings) -> PipelineSettings:
-    """Scale a recipe down to the tiny model."""
+def has_judge(recipe: PipelineSettings) -> bool:
+    """Return whether a phase of a recipe is rewarded by a judge."""
+    return any(_is_judged(phase) for phase in (recipe.rl_one, recipe.rl_two))
+
+
+def scaled(recipe: PipelineSettings, judge: str = "") -> PipelineSettings:
+    """Scale a recipe down to the tiny model.
+
+    Args:
+        recipe: at full size.
+        judge: address of the model in place of the recipe's judge; '' for none.
+    """
     return CPU_SMOKE.model_copy(
         update={
             "sft": CPU_SMOKE.sft.model_copy(
@@ -35,8 +45,8 @@ def scaled(recipe: PipelineSettings) -> PipelineSettings:
                     "drop_at_or_below": recipe.grading.drop_at_or_below,
                 }
             ),
-            "rl_one": _scaled_phase(recipe.rl_one, CPU_SMOKE.rl_one),
-            "rl_two": _scaled_phase(recipe.rl_two, CPU_SMOKE.rl_two),
+            "rl_one": _scaled_phase(recipe.rl_one, CPU_SMOKE.rl_one, judge),
+            "rl_two": _scaled_phase(recipe.rl_two, CPU_SMOKE.rl_two, judge),
             "evaluation": CPU_SMOKE.evaluation.model_copy(
                 update={
                     "temperature": recipe.evaluation.temperature,
@@ -50,8 +60,15 @@ def scaled(recipe: PipelineSettings) -> PipelineSettings:
     )
 
 
-def _scaled_phase(recipe: RLSettings, tiny: RLSettings) -> RLSettings:
+def _is_judged(phase: RLSettings) -> bool:
+    return phase.rewards.judge.kind is not JudgeKind.NONE
+
+
+def _scaled_phase(recipe: RLSettings, tiny: RLSettings, judge: str) -> RLSettings:
     """Keep the responses of a step, so that larger groups mean fewer prompts."""
+    small = JudgeSettings()
+    if judge and _is_judged(recipe):
+        small = JudgeSettings(kind=JudgeKind.MODEL, address=judge)
     budget = recipe.loss.budget_per_response * tiny.max_new_tokens / recipe.max_new_tokens
     return recipe.model_copy(
         update={
@@ -61,7 +78,7 @@ def _scaled_phase(recipe: RLSettings, tiny: RLSettings) -> RLSettings:
             "learning_rate": tiny.learning_rate,
             "loss": recipe.loss.model_copy(update={"budget_per_response": budget}),
             "rewards": recipe.rewards.model_copy(
-                update={"overlong_buffer": tiny.rewards.overlong_buffer}
+                update={"overlong_buffer": tiny.rewards.overlong_buffer, "judge": small}
             ),
             "engines": tiny.engines,
             "commit_every": tiny.commit_every,

@@ -7,13 +7,11 @@ from typing import NamedTuple
 
 from data_schemas import presets
 from data_schemas.artifacts import CheckpointRef, ReportRef
-from data_schemas.demonstrations import Parent
 from data_schemas.settings import SFTSettings
-from tasks.foundation.task import ingest_base
 from tasks.intake.task import open_store
-from tasks.judge_training.task import collect_comparisons, measure_judge
+from tasks.judge_training.task import measure_judge
 from tasks.platform.entry_point import entry_point
-from tasks.sft.task import sft
+from workflows.parts.judging import judging
 
 
 class Judged(NamedTuple):
@@ -44,24 +42,15 @@ def judge(
         report: report.json and judge.png.
     """
     run, execution = open_store(store=store, workflow="judge")
-    base = ingest_base(path=base_model, name="judge_base", store=run, execution=execution)
-    collected = collect_comparisons(
-        settings=settings, files=files, base=base, store=run, execution=execution
-    )
-    tuned = sft(
-        settings=collected.settings,
-        parent=Parent.JUDGE,
-        curated=collected.comparisons,
-        base=base,
-        store=run,
-        execution=execution,
+    trained = judging(
+        files=files, base_model=base_model, settings=settings, store=run, execution=execution
     )
     report = measure_judge(
-        settings=collected.settings,
-        judge=tuned.model,
-        base=base,
-        comparisons=collected.comparisons,
+        settings=trained.settings,
+        judge=trained.judge,
+        base=trained.base,
+        comparisons=trained.comparisons,
         store=run,
         execution=execution,
     )
-    return Judged(judge=tuned.model, report=report)
+    return Judged(judge=trained.judge, report=report)

@@ -3,9 +3,23 @@
 pyflyte run workflows/recipe.py recipe --name ring_lite
 """
 
-from tasks.intake.task import scaled_recipe
+from data_schemas import presets
+from data_schemas.settings import PipelineSettings
+from tasks.intake.task import needs_judge, open_store, scaled_recipe
 from tasks.platform.entry_point import entry_point
+from tasks.platform.shell import either, subworkflow
+from workflows.parts.judging import judging
 from workflows.post_training import Released, pipeline
+
+
+@subworkflow
+def with_trained_judge(name: str, store: str) -> PipelineSettings:
+    """Train a judge on the generated comparisons and name it in the recipe."""
+    run, execution = open_store(store=store, workflow="recipe")
+    trained = judging(
+        files=[], base_model="", settings=presets.JUDGE, store=run, execution=execution
+    )
+    return scaled_recipe(name=name, judge=trained.judge)
 
 
 @entry_point
@@ -22,5 +36,11 @@ def recipe(name: str = "compassmax", store: str = "runs") -> Released:
         model: the registered model; it has the alias 'released' if it passed the gate.
         page: the HTML report of this run.
     """
-    run = pipeline(settings=scaled_recipe(name=name), store=store, sources="")
+    settings = either(
+        "judged",
+        needs_judge(name=name),
+        lambda: with_trained_judge(name=name, store=store),
+        lambda: scaled_recipe(name=name),
+    )
+    run = pipeline(settings=settings, store=store, sources="")
     return Released(model=run.model, page=run.page)

@@ -5,9 +5,9 @@ import time
 import uuid
 from typing import NamedTuple
 
-from data_schemas.artifacts import Execution, StoreRef
+from data_schemas.artifacts import CheckpointRef, Execution, StoreRef
 from data_schemas.machine_settings import MachineSettings
-from data_schemas.scaled import RECIPES, scaled
+from data_schemas.scaled import RECIPES, has_judge, scaled
 from data_schemas.settings import PipelineSettings
 from tasks.engines.select import require, require_fit
 from tasks.errors import SettingsError
@@ -78,12 +78,27 @@ def with_seed(settings: PipelineSettings, seed: int) -> PipelineSettings:
     return options.with_seed(settings, seed)
 
 
+@shell("needs_judge")
+def needs_judge(name: str) -> bool:
+    """Look up whether a paper's recipe is rewarded by a judge."""
+    return has_judge(_recipe(name))
+
+
 @shell("scaled_recipe")
-def scaled_recipe(name: str) -> PipelineSettings:
-    """Look up a paper's recipe at the size of the tiny model."""
+def scaled_recipe(name: str, judge: CheckpointRef | None = None) -> PipelineSettings:
+    """Look up a paper's recipe at the size of the tiny model.
+
+    Args:
+        name: of the recipe.
+        judge: in place of the recipe's; None for no judge.
+    """
+    return scaled(_recipe(name), judge.address if judge else "")
+
+
+def _recipe(name: str) -> PipelineSettings:
     if name not in RECIPES:
         raise SettingsError(f"there is no recipe {name!r}; choose from {', '.join(RECIPES)}")
-    return scaled(RECIPES[name])
+    return RECIPES[name]
 
 
 @shell("open_store")

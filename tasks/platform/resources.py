@@ -84,6 +84,7 @@ STAGES = {
     # Stages that read files, stores or registries outside of their inputs are not cached.
     "check_settings": Stage("intake", SMALL, "cpu", hours=0.5, cached=False),
     "with_seed": Stage("intake", SMALL, "cpu", hours=0.5, cached=False),
+    "needs_judge": Stage("intake", SMALL, "cpu", hours=0.5, cached=False),
     "scaled_recipe": Stage("intake", SMALL, "cpu", hours=0.5, cached=False),
     "open_store": Stage("intake", SMALL, "cpu", hours=0.5, retries=3, cached=False),
     "ingest": Stage("curation", LARGE, "cpu", hours=12, retries=2, cached=False),

@@ -8,12 +8,13 @@ from itertools import count
 from pathlib import Path
 
 import pytest
+from pydantic import BaseModel
 
 from data_schemas.ledger import GroupOutcome
-from data_schemas.presets import CPU_SMOKE, RING_LITE
+from data_schemas.presets import COMPASSMAX, CPU_SMOKE, FULL_SCALE, RING_LITE, SINGLE_NODE
 from data_schemas.prompts import Domain
-from data_schemas.rl_settings import RLSettings
-from data_schemas.scaled import RECIPES, scaled
+from data_schemas.rl_settings import JudgeSettings, RLSettings
+from data_schemas.scaled import RECIPES, has_judge, scaled
 from data_schemas.verdicts import scored
 from tasks.errors import SettingsError
 from tasks.intake.task import scaled_recipe
@@ -48,6 +49,43 @@ def test_the_table_of_a_recipe_is_what_its_preset_has(recipe, setting, _paper, h
 
 def test_every_recipe_has_a_table():
     assert set(RECIPES) == {recipe for recipe, *_ in ROWS}
+
+
+NO_ROW = re.compile(
+    r"\.engines|\.seed$|^release|^curation\.sources|\.judge\.(address|model)$|overlong_buffer$"
+)
+"""Machines and places, of which no paper says anything; the buffer of a penalty that has a row."""
+
+
+def leaves(value: object, name: str = "") -> dict[str, object]:
+    if not isinstance(value, BaseModel):
+        return {name.strip("."): value}
+    found = [leaves(part, f"{name}.{field}") for field, part in value]
+    return {key: one for part in found for key, one in part.items()}
+
+
+@pytest.mark.parametrize(
+    ("recipe", "plain"),
+    [("compassmax", FULL_SCALE), ("ring_lite", FULL_SCALE), ("compass_thinker", SINGLE_NODE)],
+)
+def test_the_table_has_every_value_by_which_a_recipe_differs_from_the_plain_preset(recipe, plain):
+    before = leaves(plain)
+    changed = {
+        name for name, value in leaves(RECIPES[recipe]).items() if value != before[name]
+    } - set(filter(NO_ROW.search, before))
+    shown = {setting.strip("`") for name, setting, *_ in ROWS if name == recipe}
+    for_both = {name.replace("rl_one.", "rl_two.") for name in shown}
+
+    assert set() == changed - shown - for_both
+
+
+def test_the_judge_of_a_recipe_is_one_of_the_tiny_models_size():
+    small = scaled(COMPASSMAX, "runs/objects/judge")
+
+    assert JudgeSettings(kind="model", address="runs/objects/judge") == small.rl_two.rewards.judge
+    assert JudgeSettings() == small.rl_one.rewards.judge == scaled(COMPASSMAX).rl_two.rewards.judge
+    assert ["compassmax"] == [name for name, recipe in RECIPES.items() if has_judge(recipe)]
+    assert scaled(RING_LITE) == scaled(RING_LITE, "runs/objects/judge")
 
 
 def test_an_unknown_recipe_is_refused_with_those_there_are():
