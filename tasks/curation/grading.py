@@ -126,7 +126,7 @@ def _measure(
     score: Score,
 ) -> list[GradedProblem]:
     """Answer every problem and measure its pass rate."""
-    rollouts = _answer(settings, problems, engine, tokenizer)
+    rollouts = answer(settings, problems, engine, tokenizer, "grading")
     verdicts = iter(
         score(
             [problem for problem in problems for _ in rollouts[problem.id]],
@@ -164,13 +164,18 @@ def _screen_out(
     ]
 
 
-def _answer(
+def answer(
     settings: GradingSettings,
     problems: Sequence[Problem],
     engine: RolloutEngine,
     tokenizer: PreTrainedTokenizerBase,
+    title: str,
 ) -> dict[str, list[Rollout]]:
-    """Return the rollouts of each problem, ordered by sample number."""
+    """Return the rollouts of each problem, ordered by sample number.
+
+    Raises:
+        EngineError: the engine did not answer every request.
+    """
     prompts = render_prompts(tokenizer, [problem.messages for problem in problems])
     requests = [
         Request(problem.id, prompt, settings.samples)
@@ -184,7 +189,7 @@ def _answer(
     )
     answers: dict[str, list[Rollout]] = defaultdict(list)
     total = len(requests) * settings.samples
-    for rollout in progress(engine.generate(requests, sampling), "grading", total):
+    for rollout in progress(engine.generate(requests, sampling), title, total):
         answers[rollout.problem_id].append(rollout)
     for problem in problems:
         found = sorted(rollout.sample for rollout in answers[problem.id])

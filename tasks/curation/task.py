@@ -1,4 +1,4 @@
-"""Flyte tasks of stage 1: list raw files, curate them, grade the remaining problems."""
+"""Flyte tasks of stage 1: list raw files, curate them, grade the problems; distil a teacher."""
 
 from contextlib import ExitStack, closing
 
@@ -7,19 +7,21 @@ from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, StoreRe
 from data_schemas.curated import DEMONSTRATIONS, PROBLEMS
 from data_schemas.demonstrations import MERGED, Demonstration
 from data_schemas.prompts import Problem
-from data_schemas.rl_settings import RewardSettings
+from data_schemas.rl_settings import JudgeKind, JudgeSettings, RewardSettings
 from data_schemas.settings import CurationSettings, GradingSettings, PipelineSettings
 from tasks.curation import curate as curation
-from tasks.curation import grading
+from tasks.curation import distillation, grading
 from tasks.curation import ingest as ingestion
 from tasks.engines.chat import load_tokenizer
 from tasks.engines.select import open_rollout
+from tasks.errors import SettingsError
 from tasks.interchange.readiness import demonstrations_of, fit_phase
-from tasks.lineage.base_model import read_judge, read_model
-from tasks.lineage.stage import stage, workplace
+from tasks.lineage.base_model import find_base, read_judge, read_model
+from tasks.lineage.stage import StageRecord, stage, workplace
 from tasks.platform.cache_version import code_digest
 from tasks.platform.deck import deck_of_facts
 from tasks.platform.shell import shell
+from tasks.rewards.judging.opening import open_judge
 from tasks.rewards.protocol import verifiers_of
 from tasks.rewards.scoring.service import ScoringService
 from tasks.store.objects import localise
@@ -124,3 +126,54 @@ def grade(
         record.rows(int(facts["offered"]), int(facts["kept"]))
         deck_of_facts("grade", facts)
         return record.ref("graded", DatasetRef)
+
+
+@shell("distil")
+def distil(
+    settings: GradingSettings,
+    teacher: str,
+    served_as: str,
+    keep: int,
+    curated: DatasetRef,
+    store: StoreRef,
+    execution: Execution,
+) -> DatasetRef:
+    """Let a checkpoint or an endpoint answer the problems to train on; keep its right answers."""
+    with stage("distil", settings, store, execution, code_digest("distil")) as record:
+        problems = read_table(record.read("curated", curated) / PROBLEMS, Problem)
+        judge = read_judge(settings.judge, record, store)
+        with ExitStack() as opened, record.output("demonstrations") as out:
+            scorer = opened.enter_context(ScoringService(None, RewardSettings(judge=judge)))
+            scorer.check_canaries(verifiers_of(problems))
+            name, ask = _open_teacher(settings, teacher, served_as, record, store, opened)
+            facts = distillation.distil(settings, problems, name, ask, scorer.score, keep, out)
+        record.facts(facts)
+        record.rows(int(facts["problems"]), int(facts["demonstrations"]))
+        deck_of_facts("distil", facts)
+        return record.ref("demonstrations", DatasetRef)
+
+
+def _open_teacher(
+    settings: GradingSettings,
+    teacher: str,
+    served_as: str,
+    record: StageRecord,
+    store: StoreRef,
+    opened: ExitStack,
+) -> tuple[str, distillation.Teacher]:
+    """Return the teacher's name and what asks it; record a checkpoint as an input.
+
+    Raises:
+        SettingsError: there is no such model, or the endpoint's model is not named.
+    """
+    if not teacher.startswith(("http://", "https://")):
+        origin = find_base(teacher, store)
+        origin.record(record)
+        engine = opened.enter_context(closing(open_rollout(settings.engines, origin.folder)))
+        tokenizer = load_tokenizer(origin.folder)
+        name = teacher.rstrip("/").rpartition("/")[2] or "shipped"
+        return name, distillation.checkpoint_teacher(settings, engine, tokenizer)
+    if not served_as.strip():
+        raise SettingsError("--teacher is an endpoint; set --served_as to its model's name there")
+    endpoint = JudgeSettings(kind=JudgeKind.HTTP, address=teacher, model=served_as)
+    return served_as, distillation.endpoint_teacher(open_judge(endpoint))

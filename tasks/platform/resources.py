@@ -111,6 +111,8 @@ STAGES = {
         grace_s=1800,
         team=True,
     ),
+    # The teacher lies outside.
+    "distil": Stage("curation", H100_NODE, "rollout", hours=48, retries=3, cached=False),
     "evaluate": Stage("evaluation", H100_NODE, "rollout", hours=24, retries=3, team=True),
     "pool": Stage("evaluation", SMALL, "cpu", hours=2, retries=2),
     "agreement": Stage("evaluation", SMALL, "cpu", hours=2, cached=False),

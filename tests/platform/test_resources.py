@@ -24,6 +24,7 @@ def test_only_what_looks_outside_is_never_served_from_the_cache():
         "ingest_parents",
         "ingest_models",
         "ingest_retrain_models",
+        "distil",
         "agreement",
         "tabulate",
         "collect_comparisons",
