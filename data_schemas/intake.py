@@ -20,6 +20,7 @@ class InboxFile(BaseModel):
     bytes: int = Field(ge=0)
     fingerprint: str = Field(description="of the content: sha256, or the ETag of S3")
     mapping: ColumnMapping | None = Field(default=None, description="that reads its rows")
+    sha256: str = Field(default="", description="of its copy; '' until it is copied")
     refusals: int = Field(default=0, ge=0, description="refused models it was part of")
 
 
@@ -32,6 +33,8 @@ class FileStatus(StrEnum):
     """Nothing to learn from it."""
     REFUSED = "refused"
     """Part of a model that the release gate refused; used again with the next new files."""
+    HELD = "held"
+    """People must look at it first: not read again under this name and content."""
 
 
 class ProcessedFile(BaseModel):
@@ -97,6 +100,8 @@ class Outcome(StrEnum):
     """Not enough yet: look at them again with the next ones."""
     SKIP = "skip"
     """Nothing to learn from them: do not look at them again."""
+    PEOPLE = "people"
+    """People must look at some of them first; the others wait."""
 
 
 class Decision(BaseModel):
@@ -106,6 +111,7 @@ class Decision(BaseModel):
 
     outcome: Outcome
     reason: str
+    held: tuple[str, ...] = Field(default=(), description="keys of files that people must look at")
 
 
 class Examination(BaseModel):
@@ -119,6 +125,17 @@ class Examination(BaseModel):
     )
 
 
+class Teaching(StrEnum):
+    """How a retraining uses new demonstrations before RL."""
+
+    SFT = "sft"
+    """Fine-tune the released model on new and old ones together."""
+    MERGE = "merge"
+    """Fine-tune it once per parent and merge the two by TIES, as post_training does."""
+    OFF = "off"
+    """Verify and count them only."""
+
+
 class Lesson(BaseModel):
     """New rows that are worth a phase of RL."""
 
@@ -127,6 +144,9 @@ class Lesson(BaseModel):
     curated: DatasetRef
     graded: DatasetRef
     phase: RLSettings = Field(description="fitted to the number of graded problems")
+    teaching: Teaching = Field(
+        default=Teaching.OFF, description="fine-tuning before RL; off without demonstrations"
+    )
 
 
 class Assessment(BaseModel):

@@ -168,6 +168,8 @@ NIGHTLY_SINGLE_NODE = RetrainSettings(
     inbox="s3://eachprompt/inbox",
     min_rows=512,  # four steps of 128 prompts; fewer wait for the next night
     curation=SINGLE_NODE.curation,  # its sources are not read: the inbox is the source
+    sft=SINGLE_NODE.sft,
+    merge=SINGLE_NODE.merge,
     grading=SINGLE_NODE.grading.model_copy(
         # What the released model already solves is counted, not dropped.
         update={"drop_at_or_above": NIGHTLY.grading.drop_at_or_above, "max_problems": 10_000}

@@ -63,6 +63,10 @@ class Problem(BaseModel):
         return "\n".join(message.content for message in self.messages)
 
 
+SLICE = "slice="
+"""Begins the id of a problem that was held out later: `slice=2026-11/<id>`."""
+
+
 class Facet(BaseModel):
     """A property of a problem that is not part of its prompt; drift is measured on it."""
 

@@ -298,9 +298,7 @@ class PipelineSettings(Settings):
 class RetrainSettings(Settings):
     """Settings of `workflows/retrain.py retrain`."""
 
-    inbox: str = Field(
-        default="inbox", min_length=1, description="folder or s3://bucket/prefix of .jsonl files"
-    )
+    inbox: str = Field(default="inbox", min_length=1, description="folder or s3://bucket/prefix")
     min_rows: int = Field(
         default=32,
         ge=1,
@@ -313,6 +311,8 @@ class RetrainSettings(Settings):
         description="of graded problems the released model does not always solve; below it, skip",
     )
     curation: CurationSettings = CurationSettings()
+    sft: SFTSettings = SFTSettings()
+    merge: MergeSettings = MergeSettings()
     grading: GradingSettings = Field(
         default=GradingSettings(drop_at_or_above=1.01),
         description="of the released model; nothing is dropped, so that what it solves is counted",

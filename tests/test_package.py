@@ -250,13 +250,20 @@ def test_the_study_trains_and_examines_every_variant_with_every_seed(workflows):
 
 
 def test_retraining_asks_three_times_whether_it_is_worth_it(workflows):
-    nodes = workflows["workflows.retrain.retrain"].template.nodes
+    nodes = workflows["workflows.retrain.retraining"].template.nodes
     questions = [node for node in nodes if node.HasField("branch_node")]
 
     names = ["worth_reading", "worth_grading", "worth_learning"]
     assert names == [node.metadata.name for node in questions]
     for before, after in itertools.pairwise(questions):
         assert before.id in after.upstream_node_ids
+
+
+def test_retraining_fine_tunes_one_model_or_merges_two_or_none(workflows):
+    nodes = workflows["workflows.retrain.prepare"].template.nodes
+
+    names = [node.metadata.name for node in nodes if node.HasField("branch_node")]
+    assert ["worth_fine_tuning", "worth_merging"] == names
 
 
 @pytest.mark.parametrize(
@@ -287,7 +294,7 @@ def test_retraining_runs_every_night_on_a_large_preset_that_an_execution_may_cha
     packed = inputs["settings"].default.scalar.binary.value
     given = RetrainSettings.model_validate(unpacked(msgpack.unpackb(packed)))
     assert presets.NIGHTLY_SINGLE_NODE == given
-    assert {"settings", "inbox", "model", "store"} == inputs.keys()
+    assert {"settings", "inbox", "model", "demonstrations", "store"} == inputs.keys()
     assert not plan.fixed_inputs.literals
     assert presets.SINGLE_NODE.release.name == presets.NIGHTLY_SINGLE_NODE.release.name
 

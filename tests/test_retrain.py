@@ -1,6 +1,8 @@
 """Retraining as a whole, on a released base model: promoted, nothing new, only rubbish."""
 
+import gc
 import json
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -28,6 +30,11 @@ from tasks.release.task import release
 from tasks.retraining.processed import load
 from workflows.retrain import retrain
 
+# flytekit leaves the folder of a task's checkpoint to the garbage collector, which warns. It runs
+# at the end of this module, so that the warnings fail no other test and not the exit of pytest.
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
+)
 MODEL = "models:/eachprompt-tiny@released"
 CURATION = CurationSettings(held_out_per_suite=3)
 EVALUATION = EvaluationSettings(samples=2, max_new_tokens=32)
@@ -47,7 +54,16 @@ def fresh_rows(folder: Path, count: int) -> list[dict[str, object]]:
     return [problem.model_dump(mode="json", include=kept) for problem in drawn]
 
 
-def drop(inbox: Path, name: str, rows: list[object]) -> None:
+def with_solutions(rows: list[dict[str, object]]) -> list[dict[str, object]]:
+    """The same rows with a response: right where the answer is one value, else wrong."""
+    answers = [json.loads(str(row["answer"])) for row in rows]
+    return [
+        row | {"reasoning": "I know it.", "response": str(answer.get("value", "I do not know"))}
+        for row, answer in zip(rows, answers, strict=True)
+    ]
+
+
+def drop(inbox: Path, name: str, rows: Sequence[object]) -> None:
     inbox.mkdir(exist_ok=True)
     (inbox / name).write_text("".join(f"{json.dumps(row)}\n" for row in rows))
 
@@ -68,6 +84,12 @@ def settings(inbox: Path) -> RetrainSettings:
         evaluation=EVALUATION,
         release=RELEASE,
     )
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _collect_garbage_here():
+    yield
+    gc.collect()
 
 
 @pytest.fixture(scope="module")
@@ -138,10 +160,10 @@ def test_new_rows_end_in_a_promoted_model_or_in_a_reason(released):
 def test_rows_of_a_refused_model_are_kept_for_the_next_new_file(released):
     folder, store, _ = released
     inbox = folder / "strict"
-    rows = fresh_rows(folder / "other", 80)[40:]
+    rows = with_solutions(fresh_rows(folder / "other", 80)[40:])
     drop(inbox, "monday.jsonl", rows)
     strict = settings(inbox).model_copy(
-        update={"release": RELEASE.model_copy(update={"min_gain": 1.0})}
+        update={"min_rows": 4, "release": RELEASE.model_copy(update={"min_gain": 1.0})}
     )
     before = released_version(store)
 
@@ -149,6 +171,8 @@ def test_rows_of_a_refused_model_are_kept_for_the_next_new_file(released):
 
     assert "Refused by the release gate: a model trained on 1 files (monday.jsonl)." in refused
     assert "Its rows are used again with the next new file." in refused
+    assert "wrong_demonstration " in refused
+    assert "SFT + RL: " in refused
     assert before == released_version(store)
     alone = retrain(settings=strict, store=store.uri)
     assert "nothing new in" in alone
@@ -158,6 +182,15 @@ def test_rows_of_a_refused_model_are_kept_for_the_next_new_file(released):
         settings=strict.model_copy(update={"min_rows": 1000}), inbox=str(inbox), store=store.uri
     )
     assert "rows in 2 files, 1 of them used again after a refused model" in waiting
+
+
+def test_settings_that_cannot_run_are_refused_before_any_work(tmp_path):
+    judge = {"kind": "model", "address": str(tmp_path / "none")}
+    given = settings(tmp_path).model_dump(mode="json") | {"evaluation": {"judge": judge}}
+    with pytest.raises(SettingsError, match=r"evaluation\.judge\.address: .* is not a folder"):
+        retrain(settings=RetrainSettings.model_validate(given), store=str(tmp_path / "runs"))
+
+    assert not (tmp_path / "runs").exists()
 
 
 def test_without_a_released_model_there_is_nothing_to_retrain(tmp_path):

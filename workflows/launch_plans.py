@@ -16,6 +16,7 @@ from flytekit import CronSchedule, Email, LaunchPlan, WorkflowExecutionPhase
 from flytekit.core.workflow import WorkflowBase
 
 from data_schemas import presets
+from data_schemas.intake import Teaching
 from tasks.platform import resources
 from workflows.post_training import post_training
 from workflows.retrain import retrain
@@ -90,6 +91,7 @@ nightly_retrain = LaunchPlan.get_or_create(
         "settings": presets.NIGHTLY_SINGLE_NODE,
         "inbox": "",
         "model": "",
+        "demonstrations": Teaching.SFT,
         "store": "s3://eachprompt/single_node",
     },
     notifications=[_MAIL] if resources.NOTIFY else [],

@@ -2,24 +2,25 @@
 
     pyflyte run workflows/retrain.py retrain
 
-New files -> curate -> enough of them? -> grade -> does the released model fail some?
--> one phase of RL -> evaluate -> gate. If any answer is no, the run ends with the reason.
-
+New files -> curate -> enough of them? -> mix with old rows -> grade -> does the released model
+fail some? -> SFT if there are demonstrations -> one phase of RL -> evaluate -> gate. If any answer
+is no, the run ends with the reason.
 """
 
 from typing import cast
 
 from data_schemas import presets
 from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, StoreRef
-from data_schemas.intake import Decision, InboxFile, Lesson
+from data_schemas.demonstrations import Parent
+from data_schemas.intake import Assessment, Decision, InboxFile, Lesson, Teaching
 from data_schemas.settings import RetrainSettings
-from tasks.curation.task import curate, grade
+from tasks.curation.task import curate, grade, mix
 from tasks.evaluation.task import evaluate
 from tasks.foundation.task import ingest_retrain_models
-from tasks.intake.task import open_store
+from tasks.intake.task import check_retrain_settings, open_store
 from tasks.platform.entry_point import entry_point
 from tasks.platform.shell import either, subworkflow
-from tasks.report.task import retrain_summary
+from tasks.report.task import night_page, retrain_summary
 from tasks.retraining.task import (
     Assessed,
     Examined,
@@ -27,11 +28,14 @@ from tasks.retraining.task import (
     conclude,
     examine_rows,
     find_start,
+    keep_start,
     record_skip,
     scan_inbox,
     skip_curation,
     skip_grading,
 )
+from tasks.sft.task import sft
+from workflows.parts.fine_tuning import fine_tuning
 from workflows.parts.reinforcement import reinforcement
 from workflows.parts.releasing import releasing
 
@@ -40,6 +44,7 @@ from workflows.parts.releasing import releasing
 def examine(
     settings: RetrainSettings,
     files: Decision,
+    listed: list[InboxFile],
     raw: DatasetRef,
     start: CheckpointRef,
     known: list[DatasetRef],
@@ -56,7 +61,15 @@ def examine(
         execution=execution,
         held_out_from=held_out,
     )
-    return examine_rows(settings=settings, files=files, curated=curated, known=known, store=store)
+    return examine_rows(
+        settings=settings,
+        files=files,
+        listed=listed,
+        curated=curated,
+        known=known,
+        store=store,
+        execution=execution,
+    )
 
 
 @subworkflow
@@ -65,15 +78,109 @@ def study(
     rows: Decision,
     curated: DatasetRef,
     start: CheckpointRef,
+    known: list[DatasetRef],
+    demonstrations: Teaching,
     store: StoreRef,
     execution: Execution,
 ) -> Assessed:
-    """Grade new rows, and decide whether they are worth training on."""
+    """Mix new rows with old ones, grade them, and decide whether they are worth training on."""
+    mixed = mix(
+        settings=settings,
+        curated=curated,
+        known=known,
+        demonstrations=demonstrations,
+        store=store,
+        execution=execution,
+    )
     graded = grade(
-        settings=settings.grading, curated=curated, start=start, store=store, execution=execution
+        settings=settings.grading, curated=mixed, start=start, store=store, execution=execution
     )
     return assess_learning_value(
-        settings=settings, rows=rows, curated=curated, graded=graded, store=store
+        settings=settings,
+        rows=rows,
+        curated=mixed,
+        graded=graded,
+        demonstrations=demonstrations,
+        store=store,
+        execution=execution,
+    )
+
+
+@subworkflow
+def teach(
+    settings: RetrainSettings,
+    lesson: Lesson,
+    start: CheckpointRef,
+    store: StoreRef,
+    execution: Execution,
+) -> CheckpointRef:
+    """Fine-tune the released model on new and old demonstrations together."""
+    tuned = sft(
+        settings=settings.sft,
+        parent=Parent.COMMERCE,  # the mixture's rows are all of this parent
+        curated=lesson.curated,
+        base=start,
+        store=store,
+        execution=execution,
+    )
+    return tuned.model
+
+
+@subworkflow
+def teach_and_merge(
+    settings: RetrainSettings,
+    lesson: Lesson,
+    start: CheckpointRef,
+    store: StoreRef,
+    execution: Execution,
+) -> CheckpointRef:
+    """Fine-tune the released model once per parent, and merge the two by TIES."""
+    tuned = fine_tuning(
+        settings=settings.sft,
+        merging=settings.merge,
+        curated=lesson.curated,
+        base=start,
+        store=store,
+        execution=execution,
+    )
+    return tuned.merged
+
+
+@subworkflow
+def prepare(
+    settings: RetrainSettings,
+    assessment: Assessment,
+    by_sft: bool,
+    by_merge: bool,
+    start: CheckpointRef,
+    store: StoreRef,
+    execution: Execution,
+) -> CheckpointRef:
+    """Return the start of RL: the released model, fine-tuned if there are demonstrations."""
+    # A promise is resolved once, so every use of the lesson is one of its own.
+    tuned = either(
+        "worth_fine_tuning",
+        by_sft,
+        lambda: teach(
+            settings=settings,
+            lesson=cast("Lesson", assessment.lesson),
+            start=start,
+            store=store,
+            execution=execution,
+        ),
+        lambda: keep_start(start=start),
+    )
+    return either(
+        "worth_merging",
+        by_merge,
+        lambda: teach_and_merge(
+            settings=settings,
+            lesson=cast("Lesson", assessment.lesson),
+            start=tuned,
+            store=store,
+            execution=execution,
+        ),
+        lambda: keep_start(start=tuned),
     )
 
 
@@ -83,6 +190,7 @@ def promote(
     lesson: Lesson,
     decision: Decision,
     start: CheckpointRef,
+    taught: CheckpointRef,
     replaces: str,
     files: list[InboxFile],
     store: StoreRef,
@@ -101,7 +209,7 @@ def promote(
         settings=lesson.phase,
         evaluation=settings.evaluation,
         name="rl/retrain",
-        start=start,
+        start=taught,
         graded=lesson.graded,
         curated=lesson.curated,
         store=store,
@@ -136,26 +244,14 @@ def promote(
     )
 
 
-@entry_point
-def retrain(
-    settings: RetrainSettings = presets.NIGHTLY,
-    inbox: str = "",
-    model: str = "",
-    store: str = "runs",
+@subworkflow
+def retraining(
+    settings: RetrainSettings, inbox: str, model: str, demonstrations: Teaching, store: str
 ) -> str:
-    """Train the released model on new rows, and promote the result only through the gate.
-
-    Args:
-        settings: inbox, thresholds and stages; only fields that differ need to be given.
-        inbox: folder or s3:// prefix; replaces that of the settings.
-        model: registered model; replaces release.name of the settings.
-        store: where the released model and its lineage are.
-
-    Returns:
-        What became of the new files and why, with the HTML report of a trained model.
-    """
+    """Decide on new files step by step, and train if they are worth it."""
+    checked = check_retrain_settings(settings=settings)
     run, execution = open_store(store=store, workflow="retrain")
-    start = find_start(settings=settings, from_inbox=inbox, model=model, store=run)
+    start = find_start(settings=checked, from_inbox=inbox, model=model, store=run)
     named = ingest_retrain_models(settings=start.settings, store=run, execution=execution)
     news = scan_inbox(settings=named, store=run, execution=execution)
     # In sequence, not nested: flytekit executes both sides of a nested conditional.
@@ -165,6 +261,7 @@ def retrain(
         lambda: examine(
             settings=named,
             files=news.decision,
+            listed=news.files,
             raw=news.raw,
             start=start.model,
             known=start.known,
@@ -183,20 +280,31 @@ def retrain(
             # This branch runs only if there is one.
             curated=cast("DatasetRef", found.examination.curated),
             start=start.model,
+            known=start.known,
+            demonstrations=demonstrations,
             store=run,
             execution=execution,
         ),
         lambda: skip_grading(decision=found.examination.decision),
     )
-    return either(
+    taught = prepare(
+        settings=named,
+        assessment=assessed.assessment,
+        by_sft=assessed.by_sft,
+        by_merge=assessed.by_merge,
+        start=start.model,
+        store=run,
+        execution=execution,
+    )
+    message = either(
         "worth_learning",
         assessed.is_worth,
         lambda: promote(
             settings=named,
-            # As above.
             lesson=cast("Lesson", assessed.assessment.lesson),
             decision=assessed.assessment.decision,
             start=start.model,
+            taught=taught,
             replaces=start.release,
             files=news.files,
             store=run,
@@ -209,4 +317,31 @@ def retrain(
             store=run,
             execution=execution,
         ),
+    )
+    return night_page(message=message, store=run, execution=execution)
+
+
+@entry_point
+def retrain(
+    settings: RetrainSettings = presets.NIGHTLY,
+    inbox: str = "",
+    model: str = "",
+    demonstrations: Teaching = Teaching.SFT,
+    store: str = "runs",
+) -> str:
+    """Train the released model on new rows, and promote the result only through the gate.
+
+    Args:
+        settings: inbox, thresholds and stages; only fields that differ need to be given.
+        inbox: folder or s3:// prefix; replaces that of the settings.
+        model: registered model; replaces release.name of the settings.
+        demonstrations: before RL, 'sft' fine-tunes one model on them, 'merge' one per parent and
+            merges them, 'off' counts them only.
+        store: where the released model and its lineage are.
+
+    Returns:
+        What became of the new files and why, with the HTML report of a trained model.
+    """
+    return retraining(
+        settings=settings, inbox=inbox, model=model, demonstrations=demonstrations, store=store
     )

@@ -1,16 +1,23 @@
 """Flyte tasks of stage 1: list raw files, curate them, grade the problems; distil a teacher."""
 
+import time
 from contextlib import ExitStack, closing
 
 from data_schemas.arrow import read_table
 from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, StoreRef
 from data_schemas.curated import DEMONSTRATIONS, PROBLEMS
 from data_schemas.demonstrations import MERGED, Demonstration
+from data_schemas.intake import Teaching
 from data_schemas.prompts import Problem
 from data_schemas.rl_settings import JudgeKind, JudgeSettings, RewardSettings
-from data_schemas.settings import CurationSettings, GradingSettings, PipelineSettings
+from data_schemas.settings import (
+    CurationSettings,
+    GradingSettings,
+    PipelineSettings,
+    RetrainSettings,
+)
 from tasks.curation import curate as curation
-from tasks.curation import distillation, grading
+from tasks.curation import distillation, grading, mixing
 from tasks.curation import ingest as ingestion
 from tasks.engines.chat import load_tokenizer
 from tasks.engines.select import open_rollout
@@ -177,3 +184,37 @@ def _open_teacher(
         raise SettingsError("--teacher is an endpoint; set --served_as to its model's name there")
     endpoint = JudgeSettings(kind=JudgeKind.HTTP, address=teacher, model=served_as)
     return served_as, distillation.endpoint_teacher(open_judge(endpoint))
+
+
+@shell("mix")
+def mix(
+    settings: RetrainSettings,
+    curated: DatasetRef,
+    known: list[DatasetRef],
+    demonstrations: Teaching,
+    store: StoreRef,
+    execution: Execution,
+) -> DatasetRef:
+    """Put new and replayed old rows together, and hold out a new slice.
+
+    Args:
+        settings: of the retraining.
+        curated: rows of the new files, with the held-out set so far.
+        known: curated sets that led to the released model.
+        demonstrations: their parents are kept for a merge.
+        store: of the run.
+        execution: its start names the month of the slice.
+    """
+    with stage("mix", settings, store, execution, code_digest("mix")) as record:
+        new = record.read("curated", curated)
+        folders = [record.read(f"known/{place}", ref) for place, ref in enumerate(known, start=1)]
+        earlier = mixing.load_known(folders, new)
+        month = time.strftime("%Y-%m", time.gmtime(execution.started))
+        with record.output("curated") as out:
+            merge = demonstrations is Teaching.MERGE
+            mixed = mixing.mix(settings.curation, month, new, earlier, out, merge=merge)
+        facts = mixed.model_dump(exclude={"parents", "refused"}) | mixed.refused
+        record.facts(facts)
+        record.rows(mixed.fresh + sum(mixed.refused.values()), mixed.fresh + mixed.replayed)
+        deck_of_facts("mix", facts)
+        return record.ref("curated", DatasetRef)

@@ -8,7 +8,7 @@ from pydantic import BaseModel
 from data_schemas.artifacts import is_address
 from data_schemas.machine_settings import RolloutKind
 from data_schemas.rl_settings import JudgeKind, RouterReplay
-from data_schemas.settings import PipelineSettings, Source
+from data_schemas.settings import PipelineSettings, RetrainSettings, Source
 from tasks.errors import DataError, SettingsError
 from tasks.interchange.model_folder import check_model_folder, has_router, local_folder, read_config
 from tasks.interchange.weights import check_tensors
@@ -50,6 +50,18 @@ def require_models(settings: PipelineSettings) -> None:
     Raises:
         SettingsError: names the setting.
     """
+    require_folders(settings)
+    base = local_folder(settings.base_model)
+    if base is not None and base.is_dir():  # else it is checked as it is ingested
+        _require_positions(settings, base)
+
+
+def require_folders(settings: PipelineSettings | RetrainSettings) -> None:
+    """Refuse settings that name a judge or a screen model that cannot be opened.
+
+    Raises:
+        SettingsError: names the setting.
+    """
     for name, path, is_embedded in _model_folders(settings):
         folder = None if is_address(path) else local_folder(path)
         if folder is None:
@@ -63,9 +75,6 @@ def require_models(settings: PipelineSettings) -> None:
                 check_tensors(folder)
         except (SettingsError, DataError) as error:
             raise SettingsError(f"{name}: {error}") from error
-    base = local_folder(settings.base_model)
-    if base is not None and base.is_dir():  # else it is checked as it is ingested
-        _require_positions(settings, base)
 
 
 def require_router(settings: PipelineSettings) -> None:
@@ -93,7 +102,9 @@ def require_router(settings: PipelineSettings) -> None:
                 )
 
 
-def _model_folders(settings: PipelineSettings) -> Iterator[tuple[str, str, bool]]:
+def _model_folders(
+    settings: PipelineSettings | RetrainSettings,
+) -> Iterator[tuple[str, str, bool]]:
     """Yield (name of the setting, folder, whether the embedded engine opens it)."""
     for parent, path in settings.sft.parents.items():
         yield f"sft.parents.{parent.value}", path, True
@@ -101,10 +112,13 @@ def _model_folders(settings: PipelineSettings) -> Iterator[tuple[str, str, bool]
     if grading.screen_model:
         is_embedded = grading.engines.rollout is RolloutKind.HF
         yield "grading.screen_model", grading.screen_model, is_embedded
+    if isinstance(settings, RetrainSettings):
+        phases = {"rl": settings.rl}
+    else:
+        phases = {"rl_one": settings.rl_one, "rl_two": settings.rl_two}
     for name, judge in (
         ("grading.judge", grading.judge),
-        ("rl_one.rewards.judge", settings.rl_one.rewards.judge),
-        ("rl_two.rewards.judge", settings.rl_two.rewards.judge),
+        *((f"{phase}.rewards.judge", rl.rewards.judge) for phase, rl in phases.items()),
         ("evaluation.judge", settings.evaluation.judge),
     ):
         if judge.kind is JudgeKind.MODEL:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from data_schemas.artifacts import CheckpointRef, Execution, StoreRef
 from data_schemas.machine_settings import MachineSettings
 from data_schemas.scaled import RECIPES, has_judge, scaled
-from data_schemas.settings import PipelineSettings
+from data_schemas.settings import PipelineSettings, RetrainSettings
 from tasks.engines.select import require, require_fit
 from tasks.errors import SettingsError
 from tasks.intake import options
@@ -70,6 +70,22 @@ def check_settings(settings: PipelineSettings, sources: str) -> PipelineSettings
         options.require_models(settings)
         options.require_router(settings)
     return options.with_sources(settings, sources)
+
+
+@shell("check_retrain_settings")
+def check_retrain_settings(settings: RetrainSettings) -> RetrainSettings:
+    """Refuse settings of a retraining that cannot run, as `check_settings` does.
+
+    Args:
+        settings: of the workflow. The released model and its length are checked as it is found.
+    """
+    _check("sft", settings.sft.engines, "sft")
+    _check("grading", settings.grading.engines, "grade")
+    _check("rl", settings.rl.engines, "rl")
+    _check("evaluation", settings.evaluation.engines, "evaluate")
+    if not in_pod():  # this pod may not have the volumes of the other stages
+        options.require_folders(settings)
+    return settings
 
 
 @shell("with_seed")

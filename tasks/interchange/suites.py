@@ -1,4 +1,4 @@
-"""Aggregate sampled responses to suites: 'all', every domain, every language, every source.
+"""Aggregate sampled responses to suites: 'all', every domain, language, source and slice.
 
 The problem is the unit: the accuracy of a problem is the share of its responses with a verdict
 that solve it, the accuracy of a suite is the mean over problems, and its interval is a bootstrap
@@ -13,13 +13,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from data_schemas.prompts import Domain
+from data_schemas.prompts import SLICE, Domain
 from data_schemas.reports import SuiteScore
 from data_schemas.samples import SampleResult
 from data_schemas.settings import EvaluationSettings
 from tasks.algorithms.estimators import bootstrap_mean, pass_at_k
 
 logger = logging.getLogger(__name__)
+
+FIRST_SLICE = "slice:first"
+"""What was held out before the first release; a suite once there are later slices."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +49,12 @@ def per_problem(samples: Iterable[SampleResult]) -> list[ProblemScore]:
     by_problem: dict[str, list[SampleResult]] = {}
     for sample in samples:
         by_problem.setdefault(sample.problem_id, []).append(sample)
+    slices = {problem_id: _slice_of(problem_id) for problem_id in by_problem}
+    has_slices = set(slices.values()) - {FIRST_SLICE}
     return [
         ProblemScore(
             problem_id=problem_id,
-            suites=_suites_of(rows[0]),
+            suites=(*_suites_of(rows[0]), *([slices[problem_id]] if has_slices else [])),
             decided=sum(row.scored for row in rows),
             abstained=sum(not row.scored for row in rows),
             solved=sum(row.solved for row in rows),
@@ -85,6 +90,12 @@ def _suites_of(row: SampleResult) -> tuple[str, ...]:
         f"language:{row.language}",
         f"source:{row.source}",
     )
+
+
+def _slice_of(problem_id: str) -> str:
+    """Name the slice of the held-out set that a problem came with."""
+    mark, _, _ = problem_id.partition("/")
+    return f"slice:{mark.removeprefix(SLICE)}" if mark.startswith(SLICE) else FIRST_SLICE
 
 
 def _suite_score(

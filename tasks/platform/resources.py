@@ -83,6 +83,7 @@ class Stage:
 STAGES = {
     # Stages that read files, stores or registries outside of their inputs are not cached.
     "check_settings": Stage("intake", SMALL, "cpu", hours=0.5, cached=False),
+    "check_retrain_settings": Stage("intake", SMALL, "cpu", hours=0.5, cached=False),
     "with_seed": Stage("intake", SMALL, "cpu", hours=0.5, cached=False),
     "needs_judge": Stage("intake", SMALL, "cpu", hours=0.5, cached=False),
     "scaled_recipe": Stage("intake", SMALL, "cpu", hours=0.5, cached=False),
@@ -100,6 +101,7 @@ STAGES = {
     "collect_comparisons": Stage("judge_training", SMALL, "cpu", hours=2, retries=2, cached=False),
     "measure_judge": Stage("judge_training", H100_NODE, "trainer", hours=24, retries=3),
     "merge": Stage("merge", LARGE, "cpu", hours=6, retries=2),
+    "mix": Stage("curation", LARGE, "cpu", hours=24, retries=2),
     "grade": Stage("curation", H100_NODE, "rollout", hours=48, retries=3, team=True),
     "rl": Stage(
         "rl",
@@ -135,8 +137,10 @@ STAGES = {
     "examine_rows": Stage("retraining", SMALL, "cpu", hours=1, retries=2, cached=False),
     "skip_grading": Stage("retraining", SMALL, "cpu", hours=0.5, retries=2, cached=False),
     "assess_learning_value": Stage("retraining", SMALL, "cpu", hours=1, retries=2, cached=False),
+    "keep_start": Stage("retraining", SMALL, "cpu", hours=0.5, retries=2, cached=False),
     "record_skip": Stage("retraining", SMALL, "cpu", hours=0.5, retries=2, cached=False),
     "conclude": Stage("retraining", SMALL, "cpu", hours=0.5, retries=2, cached=False),
+    "night_page": Stage("report", SMALL, "cpu", hours=0.5, retries=2, cached=False),
     "retrain_summary": Stage("report", SMALL, "cpu", hours=0.5, retries=2, cached=False),
 }
 if SMOKE:

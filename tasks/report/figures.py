@@ -5,6 +5,7 @@ Every figure is drawn as wide as a phone shows it, so that its letters keep thei
 
 import io
 import re
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -14,6 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from data_schemas.drift import FieldDrift
 from data_schemas.reports import Comparison, EvaluationReport
 from tasks.report import wording
 from tasks.report.inputs import Tuning, suite
@@ -31,6 +33,8 @@ TUNED = "#3f7fb5"
 MERGED = "#6b5aa8"
 START = "#8b97a3"
 
+MAX_LABEL = 12
+"""Characters of a row's label that the margin shows."""
 WIDTH_IN = 4.9
 """At 72 units per inch: the inner width of a card on a phone."""
 
@@ -200,6 +204,28 @@ def entropy_figure(tuning: Tuning, name: str) -> str:
         return _svg(figure, name, "Entropy per epoch with the window of the rule")
 
 
+def shares_figure(field: FieldDrift, name: str) -> str:
+    """Draw the share of every value among known and new problems, two bars a row."""
+    with rc_context(_STYLE):
+        figure, axes = _rows_canvas(len(field.shares))
+        axes.grid(axis="x")
+        axes.grid(visible=False, axis="y")
+        for place, share in enumerate(field.shares):
+            axes.barh(place - 0.19, 100 * share.known, height=0.34, color=NEUTRAL, lw=0)
+            axes.barh(place + 0.19, 100 * share.new, height=0.34, color=TUNED, lw=0)
+            _value(axes, place, wording.percent(share.new), bold=False)
+        labels = [_cut(share.value) for share in field.shares]
+        _rows_axis(axes, labels)
+        axes.set_xlabel("share of the problems, %")
+        return _svg(figure, name, f"Known and new problems by {field.field}")
+
+
+def _cut(label: str) -> str:
+    """Shorten a label to the margin, without signs that matplotlib reads as mathematics."""
+    plain = label.replace("$", r"\$")
+    return plain if len(plain) <= MAX_LABEL else f"{plain[: MAX_LABEL - 1]}\u2026"
+
+
 def trailing_mean(values: np.ndarray) -> np.ndarray:
     """Smooth a curve by the mean of its last points, an eighth of it and at least one."""
     width = max(1, len(values) // 8)
@@ -267,11 +293,14 @@ def _ring(axes: Axes, x: float, y: float) -> None:
 def _svg(figure: Figure, name: str, title: str) -> str:
     """Serialise for inlining: no prologue, no page-wide styles, ids that belong to this figure."""
     buffer = io.StringIO()
-    figure.savefig(
-        buffer,
-        format="svg",
-        metadata={"Creator": None, "Date": None, "Format": None, "Type": None},
-    )
+    with warnings.catch_warnings():
+        # Text stays text, so that the page's fonts draw it: matplotlib's own need not have it.
+        warnings.filterwarnings("ignore", r"Glyph \d+ .* missing from font", UserWarning)
+        figure.savefig(
+            buffer,
+            format="svg",
+            metadata={"Creator": None, "Date": None, "Format": None, "Type": None},
+        )
     svg = buffer.getvalue()
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r"<style[^>]*>.*?</style>", "", svg, flags=re.DOTALL)

@@ -183,6 +183,7 @@ def suite_table(progression: Sequence[EvaluationReport]) -> SuiteTable | None:
         ("domain", "by task family"),
         ("language", "by language"),
         ("source", "by source"),
+        ("slice", "by month of the held-out rows"),
     ):
         members = [name for name in names if name.startswith(f"{kind}:")]
         if len(members) > 1:

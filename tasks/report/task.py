@@ -8,12 +8,14 @@ from rich.console import Console
 
 from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, ReportRef, StoreRef
 from data_schemas.settings import PipelineSettings, RetrainSettings
+from tasks.interchange.night import load_night
 from tasks.lineage.registration import report_uri
 from tasks.lineage.shipping import attach_report
 from tasks.platform.deck import deck
 from tasks.platform.shell import shell
 from tasks.report.collect import collect
 from tasks.report.inputs import RunInputs
+from tasks.report.night_page import NIGHT_PAGE, render, section
 from tasks.report.page import write_report
 from tasks.report.summary import show
 from tasks.store.interface import store_at
@@ -52,6 +54,25 @@ def retrain_summary(
 ) -> str:
     """Print and write the results of a retraining."""
     return _tell(collect(settings, curated, reports, releases, store, execution), store)
+
+
+@shell("night_page")
+def night_page(message: str, store: StoreRef, execution: Execution) -> str:
+    """Write the page of a retraining that read rows, and return the message with its location.
+
+    Args:
+        message: how the retraining ended.
+        store: of the run.
+        execution: of the workflow.
+    """
+    night = load_night(store.uri, execution.id)
+    if night is None:
+        return message
+    html = render("Retraining", [section("The decision", message, night)])
+    page = f"{store.uri}/reports/{execution.id}{NIGHT_PAGE}"
+    store_at(page).write_bytes(html)
+    deck(html.decode())
+    return f"{message} Drift: {page}"
 
 
 def _tell(inputs: RunInputs, store: StoreRef) -> str:

@@ -7,9 +7,8 @@ later, they stay. Curation checks their rows.
 
 import json
 import logging
-import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from pathlib import Path, PurePosixPath
 
@@ -20,9 +19,10 @@ from data_schemas.prompts import Problem
 from data_schemas.quarantine import Quarantined
 from data_schemas.raw_files import RawFile
 from tasks.errors import DataError
+from tasks.interchange.content import content_keys
 from tasks.interchange.mapping_file import shipped_mappings
 from tasks.platform.progress import progress
-from tasks.store.files import canonical_json, sha256_bytes, sha256_file, write_bytes
+from tasks.store.files import canonical_json, sha256_file, write_bytes
 from tasks.store.interface import store_at
 
 logger = logging.getLogger(__name__)
@@ -64,14 +64,16 @@ def take_in(
             missed[file.key] = reason
             target.unlink(missing_ok=True)
             continue
-        copied.append(file)
+        sha256 = sha256_file(target)
+        target = target.rename(_place_of(target, sha256))
+        copied.append(file.model_copy(update={"sha256": sha256}))
         mapping = mapping_of_file(file)
         taken.append(
             TakenFile(
                 uri=file.uri,
                 adapter=mapping.name if mapping else adapter_of(file.key),
                 copy_name=target.relative_to(out).as_posix(),
-                sha256=sha256_file(target),
+                sha256=sha256,
                 bytes=target.stat().st_size,
                 refusals=file.refusals,
             )
@@ -104,20 +106,16 @@ def adapter_of(key: str) -> str:
     return ADAPTER
 
 
+def _place_of(target: Path, sha256: str) -> Path:
+    """Name a copy by its content, so that equally named files of two nights have distinct rows."""
+    number, _, name = target.name.partition("-")
+    place = target.with_name(f"{sha256[:8]}-{name}")
+    return target.with_name(f"{sha256[:8]}-{number}-{name}") if place.exists() else place
+
+
 def mapping_of_file(file: InboxFile) -> ColumnMapping | None:
     """Return the mapping that reads a file: that beside it, or one of the project by name."""
     return file.mapping or shipped_mappings().get(adapter_of(file.key))
-
-
-def content_keys(problems: Iterable[Problem]) -> frozenset[str]:
-    """Name what problems ask, so that a prompt seen before is recognised."""
-    return frozenset(content_key(problem) for problem in problems)
-
-
-def content_key(problem: Problem) -> str:
-    """Hash the prompt after folding width, case and blanks."""
-    folded = unicodedata.normalize("NFKC", problem.prompt_text).casefold()
-    return sha256_bytes(" ".join(folded.split()).encode())
 
 
 def count(curated: Path, known: AbstractSet[str]) -> Counted:

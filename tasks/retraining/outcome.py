@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from data_schemas.intake import FileStatus, InboxFile
+from data_schemas.intake import Decision, FileStatus, InboxFile, Outcome
 from data_schemas.settings import RetrainSettings
 from tasks.retraining.processed import MAX_REFUSALS
 
@@ -25,6 +25,23 @@ def with_inputs(settings: RetrainSettings, inbox: str, model: str) -> RetrainSet
         release = settings.release.model_copy(update={"name": model})
         settings = settings.model_copy(update={"release": release})
     return settings
+
+
+def without_training(
+    decision: Decision, files: Sequence[InboxFile]
+) -> tuple[list[InboxFile], FileStatus | None]:
+    """Return the files that are not read again, and what became of them.
+
+    Of files that people must look at, those of the decision are held; all, if it names none.
+    """
+    match decision.outcome:
+        case Outcome.SKIP:
+            return list(files), FileStatus.SKIPPED
+        case Outcome.PEOPLE:
+            held = [file for file in files if not decision.held or file.key in decision.held]
+            return held, FileStatus.HELD
+        case _:
+            return [], None
 
 
 def conclude(facts: Mapping[str, float | int | str], files: Sequence[InboxFile]) -> End:

@@ -19,7 +19,9 @@ class ReleasedModel:
     model: CheckpointRef
     """The checkpoint that was released, without card and manifest."""
     curated: tuple[DatasetRef, ...]
-    """Everything curated on the way to it, oldest first; all hold the same held-out suites."""
+    """Everything curated on the way to it, oldest first."""
+    held_out: DatasetRef
+    """The set that contains its whole held-out set: of its last mixture, else of curation."""
 
 
 def find_released(name: str, tracking_uri: str, store: str) -> ReleasedModel:
@@ -37,18 +39,19 @@ def find_released(name: str, tracking_uri: str, store: str) -> ReleasedModel:
         raise DataError(f"{about} names no statement; it was not registered by this pipeline")
     statements = chain(store, [root])
     candidates = [item for item in statements[root].inputs if item.role == "candidate"]
-    curated = _curated(statements)
+    curated = _outputs(statements, "curate")
     if not candidates or not curated:
         raise DataError(f"{about}: its chain holds no candidate or no curated rows. Run the audit.")
     found = candidates[0]
     model = CheckpointRef(uri=found.uri, digest=found.digest, statement=found.statement)
-    return ReleasedModel(statement=root, model=model, curated=curated)
+    held_out = [*curated[:1], *_outputs(statements, "mix")][-1]
+    return ReleasedModel(statement=root, model=model, curated=curated, held_out=held_out)
 
 
-def _curated(statements: dict[str, Statement]) -> tuple[DatasetRef, ...]:
+def _outputs(statements: dict[str, Statement], stage: str) -> tuple[DatasetRef, ...]:
     return tuple(
         DatasetRef(uri=output.uri, digest=output.digest, statement=digest)
         for digest, statement in statements.items()
-        if statement.stage == "curate"
+        if statement.stage == stage
         for output in statement.outputs
     )

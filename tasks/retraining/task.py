@@ -1,36 +1,40 @@
 """Flyte shells of retraining: released model, new files, learning value, what became of them."""
 
+import json
 from typing import NamedTuple
 
 from rich.console import Console
 
 from data_schemas.arrow import read_table
 from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, StoreRef
+from data_schemas.curated import GRADED, HELD_OUT, PROBLEMS
+from data_schemas.drift import Night
 from data_schemas.graded import GradedProblem
 from data_schemas.intake import (
     Assessment,
     Decision,
     Examination,
-    FileStatus,
     InboxFile,
     Lesson,
     Outcome,
+    Teaching,
 )
+from data_schemas.mixed import REPLAYED, Mixed
+from data_schemas.mixed import REPORT as MIX_REPORT
 from data_schemas.prompts import Problem
 from data_schemas.settings import RetrainSettings
 from tasks.engines.select import require
+from tasks.interchange import night
+from tasks.interchange.content import content_keys
 from tasks.interchange.readiness import fit_phase
 from tasks.lineage.stage import stage, workplace
 from tasks.lineage.statements import load_statement
 from tasks.platform.cache_version import code_digest
 from tasks.platform.deck import deck_of_facts
 from tasks.platform.shell import in_pod, shell
-from tasks.retraining import drift, inbox, intake, outcome, processed, worth
+from tasks.retraining import drift, inbox, intake, outcome, processed, suspicion, worth
 from tasks.retraining.released import find_released
 from tasks.store.objects import localise
-
-KNOWN_TABLES = ("problems.parquet", "held_out.parquet")
-GRADED = "graded.parquet"
 
 
 class Start(NamedTuple):
@@ -65,6 +69,10 @@ class Assessed(NamedTuple):
 
     assessment: Assessment
     is_worth: bool
+    by_sft: bool
+    """Fine-tune one model before RL."""
+    by_merge: bool
+    """Fine-tune two models and merge them before RL."""
 
 
 @shell("find_start")
@@ -86,7 +94,7 @@ def find_start(settings: RetrainSettings, from_inbox: str, model: str, store: St
         model=found.model,
         release=found.statement,
         known=list(found.curated),
-        held_out=found.curated[-1],
+        held_out=found.held_out,
     )
 
 
@@ -118,30 +126,38 @@ def skip_curation(decision: Decision) -> Examined:
 def examine_rows(
     settings: RetrainSettings,
     files: Decision,
+    listed: list[InboxFile],
     curated: DatasetRef,
     known: list[DatasetRef],
     store: StoreRef,
+    execution: Execution,
 ) -> Examined:
     """Count the curated rows that the released model does not know, and decide on grading.
 
     Args:
         settings: `min_rows`.
         files: the decision to read them.
+        listed: the files.
         curated: their rows.
         known: curated sets that led to the released model.
         store: of the run.
+        execution: that the page of the night belongs to.
     """
     folder, *others = (localise(ref.uri, ref.digest, workplace(store)) for ref in (curated, *known))
     seen = [
         row
         for other in others
-        for name in KNOWN_TABLES
+        for name in (PROBLEMS, HELD_OUT)
         for row in read_table(other / name, Problem)
     ]
-    counted = intake.count(folder, intake.content_keys(seen))
-    change = drift.measure(seen, read_table(folder / intake.PROBLEMS, Problem)).explain()
-    decision = worth.decide_grading(settings, files.reason, counted, change)
-    deck_of_facts("examine_rows", {**counted.refused, "drift": change, "decision": decision.reason})
+    problems = read_table(folder / PROBLEMS, Problem)
+    counted = intake.count(folder, content_keys(seen))
+    change = drift.measure(seen, problems, night.facets([folder, *others]))
+    suspects = suspicion.suspects(folder, seen, listed)
+    decision = worth.decide_grading(settings, files.reason, counted, change, suspects)
+    night.save(store.uri, execution.id, Night(drift=change, refused=night.refusals(folder)))
+    facts = {**counted.refused, "drift": change.explain(), "decision": decision.reason}
+    deck_of_facts("examine_rows", facts)
     enough = decision.outcome is Outcome.LEARN
     return Examined(
         Examination(decision=decision, curated=curated if enough else None), is_enough=enough
@@ -151,7 +167,9 @@ def examine_rows(
 @shell("skip_grading")
 def skip_grading(decision: Decision) -> Assessed:
     """Continue without grading: there are too few new rows."""
-    return Assessed(Assessment(decision=decision, lesson=None), is_worth=False)
+    return Assessed(
+        Assessment(decision=decision, lesson=None), is_worth=False, by_sft=False, by_merge=False
+    )
 
 
 @shell("assess_learning_value")
@@ -160,26 +178,46 @@ def assess_learning_value(
     rows: Decision,
     curated: DatasetRef,
     graded: DatasetRef,
+    demonstrations: Teaching,
     store: StoreRef,
+    execution: Execution,
 ) -> Assessed:
     """Decide by what the released model already solves, and fit the phase to what is there.
 
     Args:
         settings: `min_unsolved_share` and the phase.
         rows: the decision to grade them.
-        curated: their problems.
+        curated: their problems, mixed with old ones.
         graded: with the pass rates of the released model.
+        demonstrations: how verified ones are used.
         store: of the run.
+        execution: that the page of the night belongs to.
     """
     folder = localise(graded.uri, graded.digest, workplace(store))
+    mixture = localise(curated.uri, curated.digest, workplace(store))
+    replayed = set(json.loads((mixture / REPLAYED).read_bytes()))
     problems = read_table(folder / GRADED, GradedProblem)
-    rates = [problem.pass_rate for problem in problems]
-    decision = worth.decide_learning(settings, rows.reason, rates)
+    rates = [problem.pass_rate for problem in problems if problem.id not in replayed]
+    old = [problem.pass_rate for problem in problems if problem.id in replayed]
+    night.add_pass_rates(store.uri, execution.id, {"new": rates, "replayed": old})
+    mixed = Mixed.model_validate_json((mixture / MIX_REPORT).read_bytes())
+    decision, teaching = worth.decide_learning(settings, rows.reason, rates, mixed, demonstrations)
     lesson = None
     if decision.outcome is Outcome.LEARN:
         phase = fit_phase(settings.rl, problems, "rl")
-        lesson = Lesson(curated=curated, graded=graded, phase=phase)
-    return Assessed(Assessment(decision=decision, lesson=lesson), lesson is not None)
+        lesson = Lesson(curated=curated, graded=graded, phase=phase, teaching=teaching)
+    return Assessed(
+        Assessment(decision=decision, lesson=lesson),
+        is_worth=lesson is not None,
+        by_sft=teaching is Teaching.SFT,
+        by_merge=teaching is Teaching.MERGE,
+    )
+
+
+@shell("keep_start")
+def keep_start(start: CheckpointRef) -> CheckpointRef:
+    """Continue without fine-tuning."""
+    return start
 
 
 @shell("record_skip")
@@ -191,8 +229,9 @@ def record_skip(
     execution: Execution,
 ) -> str:
     """Report why nothing is trained; files without learning value are not read again."""
-    if decision.outcome is Outcome.SKIP:
-        processed.settle(store.uri, settings.inbox, files, FileStatus.SKIPPED, execution.id)
+    settled, status = outcome.without_training(decision, files)
+    if status is not None:
+        processed.settle(store.uri, settings.inbox, settled, status, execution.id)
     return _say(f"Not retrained: {decision.reason}.")
 
 

@@ -1,9 +1,16 @@
-"""Decide whether new files are worth grading and worth training on, the cheap check first."""
+"""Decide whether new files are worth grading and worth training on, the cheap check first.
+
+Every decision is a pure function of counts, and its reason contains that of the one before.
+"""
 
 from collections.abc import Mapping, Sequence
 
-from data_schemas.intake import Counted, Decision, Intake, Outcome
+from data_schemas.demonstrations import MERGED
+from data_schemas.drift import Drift
+from data_schemas.intake import Counted, Decision, Intake, Outcome, Teaching
+from data_schemas.mixed import Mixed
 from data_schemas.settings import RetrainSettings
+from tasks.interchange.readiness import MIN_DEMONSTRATIONS
 
 
 def decide_reading(intake: Intake, waiting: int) -> Decision:
@@ -26,19 +33,31 @@ def decide_reading(intake: Intake, waiting: int) -> Decision:
     return Decision(outcome=Outcome.WAIT, reason=f"nothing new in {intake.inbox}{kept}{left}")
 
 
-def decide_grading(settings: RetrainSettings, files: str, counted: Counted, drift: str) -> Decision:
+def decide_grading(
+    settings: RetrainSettings,
+    files: str,
+    counted: Counted,
+    drift: Drift,
+    suspects: Mapping[str, str] | None = None,
+) -> Decision:
     """Decide from the counts of curation, before any model is loaded.
 
     Args:
         settings: `min_rows`.
         files: reason of the decision to read them, which names them.
         counted: of curation.
-        drift: how the problems differ from the known ones, in words.
+        drift: of the problems from the known ones.
+        suspects: key of a file -> why people must look at it.
     """
     found = f"{counted.rows} rows in {files}"
     if counted.refused:
         found += f"; not usable: {_listed(counted.refused)}"
-    if counted.problems < settings.min_rows:
+    foreign = [field for field in drift.fields if field.is_foreign]
+    if suspects:
+        outcome = Outcome.PEOPLE
+        named = "; ".join(f"{key}: {why}" for key, why in sorted(suspects.items()))
+        reason = f"needs people: {named}. These files are set aside, the others wait"
+    elif counted.problems < settings.min_rows:
         outcome, reason = Outcome.WAIT, f"{counted.problems} problems are left"
     elif counted.fresh == 0:
         reason = (
@@ -49,27 +68,80 @@ def decide_grading(settings: RetrainSettings, files: str, counted: Counted, drif
     elif counted.fresh < settings.min_rows:
         outcome = Outcome.WAIT
         reason = f"{counted.fresh} problems are not known to the released model yet"
+    elif foreign:
+        outcome = Outcome.PEOPLE
+        named = ", ".join(f"{field.field} ({field.unknown:.0%})" for field in foreign)
+        reason = (
+            "needs people: most new problems have a value that no problem of the released model "
+            f"has: {named}. The files are set aside"
+        )
     else:
         outcome, reason = Outcome.LEARN, f"{counted.fresh} fresh problems"
     asked = f"; min_rows asks for {settings.min_rows}" if outcome is Outcome.WAIT else ""
-    return Decision(outcome=outcome, reason=f"{found}; {reason}{asked}. Drift: {drift}")
+    return Decision(
+        outcome=outcome,
+        reason=f"{found}; {reason}{asked}. Drift: {drift.explain()}",
+        held=tuple(sorted(suspects or ())),
+    )
 
 
 def decide_learning(
-    settings: RetrainSettings, rows: str, pass_rates: Sequence[float | None]
-) -> Decision:
-    """Decide from what the released model already solves.
+    settings: RetrainSettings,
+    rows: str,
+    pass_rates: Sequence[float | None],
+    mixed: Mixed,
+    wanted: Teaching,
+) -> tuple[Decision, Teaching]:
+    """Decide from what the released model already solves, and from the demonstrations.
 
     Args:
-        settings: `min_unsolved_share`.
+        settings: `min_unsolved_share`, `min_rows` and `sft.epochs`.
         rows: reason of the decision to grade them, which comes first in the new one.
         pass_rates: of the released model on the new problems; None where no answer was scored.
+        mixed: what would be trained on.
+        wanted: use of demonstrations, if there are enough.
+
+    Returns:
+        The decision, and how the model is fine-tuned before RL.
     """
-    outcome, reason = _learning(settings, pass_rates)
-    return Decision(outcome=outcome, reason=f"{rows}. Graded: {reason}")
+    teaching, why = choose_teaching(settings, mixed, wanted)
+    outcome, graded = _learning(settings, pass_rates, is_taught=teaching is not Teaching.OFF)
+    parts = [f"{rows}. Graded: {graded}"]
+    if mixed.refused:
+        parts.append(f"Left out: {_listed(mixed.refused)}")
+    if outcome is not Outcome.LEARN:
+        return Decision(outcome=outcome, reason=". ".join(parts)), Teaching.OFF
+    parts.append(why)
+    parts.append(f"Trained on {mixed.fresh} new and {mixed.replayed} old problems")
+    if mixed.added:
+        parts.append(f"{mixed.added} new ones are held out as {mixed.slice}")
+    return Decision(outcome=outcome, reason=". ".join(parts)), teaching
 
 
-def _learning(settings: RetrainSettings, pass_rates: Sequence[float | None]) -> tuple[Outcome, str]:
+def choose_teaching(
+    settings: RetrainSettings, mixed: Mixed, wanted: Teaching
+) -> tuple[Teaching, str]:
+    """Decide whether the released model is fine-tuned before RL, and say why."""
+    shown = f"{mixed.demonstrations} new demonstrations"
+    if wanted is Teaching.OFF or not settings.sft.epochs:
+        why = "demonstrations is off" if wanted is Teaching.OFF else "sft.epochs is 0"
+        return Teaching.OFF, f"RL only: {shown}, and {why}"
+    if mixed.demonstrations < settings.min_rows:
+        return Teaching.OFF, f"RL only: {shown}; min_rows asks for {settings.min_rows}"
+    if wanted is Teaching.MERGE and any(
+        mixed.parents.get(parent.value, 0) < MIN_DEMONSTRATIONS for parent in MERGED
+    ):
+        return Teaching.OFF, f"RL only: {shown}, but a merge needs some of both parents"
+    how = "two merged models" if wanted is Teaching.MERGE else "one model"
+    return (
+        wanted,
+        f"SFT + RL: {shown}; with {mixed.practised} old ones they fine-tune {how} first",
+    )
+
+
+def _learning(
+    settings: RetrainSettings, pass_rates: Sequence[float | None], *, is_taught: bool
+) -> tuple[Outcome, str]:
     scored = [rate for rate in pass_rates if rate is not None]
     if not scored:
         return (
@@ -84,7 +156,7 @@ def _learning(settings: RetrainSettings, pass_rates: Sequence[float | None]) -> 
             f"the released model already solves {solved} of {len(scored)} new problems every "
             f"time; min_unsolved_share asks for {settings.min_unsolved_share:.0%} that it does not",
         )
-    if not any(scored):
+    if not any(scored) and not is_taught:
         return (
             Outcome.SKIP,
             f"the released model never solves any of {len(scored)} new problems; without one "

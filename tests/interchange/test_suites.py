@@ -75,3 +75,14 @@ def test_the_order_of_samples_within_a_problem_does_not_matter(make_samples):
     samples = make_samples("a", [1.0, 0.0, None, 1.0])
 
     assert per_problem(samples) == per_problem(samples[::-1])
+
+
+def test_a_slice_of_the_held_out_set_is_scored_separately_and_so_is_the_first(make_samples):
+    first = make_samples("a", [1.0]) + make_samples("b", [0.0])
+    later = make_samples("slice=2026-11/c", [1.0])
+
+    before, after = _scores(first), _scores(first + later)
+
+    assert not [suite for suite in before if suite.startswith("slice:")]
+    assert (0.5, 1.0) == (after["slice:first"].accuracy, after["slice:2026-11"].accuracy)
+    assert before["all"].accuracy == after["slice:first"].accuracy

@@ -5,8 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from data_schemas.prompts import Domain, Message, Problem, Role
-from tasks.retraining.drift import FieldDrift, measure, stability_index
+from data_schemas.drift import FieldDrift
+from data_schemas.prompts import Domain, Facet, Message, Problem, Role
+from tasks.retraining.drift import measure, stability_index, unknown_share
 
 
 def problem(number, text="one two three", **changes):
@@ -94,3 +95,59 @@ def test_without_rows_on_both_sides_nothing_is_measured(known, new):
 
     assert () == drift.fields
     assert "Drift is not measured" in drift.explain()
+
+
+def facets(problems, name, values):
+    return [
+        Facet(problem=one.id, name=name, value=values[place % len(values)])
+        for place, one in enumerate(problems)
+    ]
+
+
+def test_brands_are_compared_by_value_and_prices_by_decile():
+    known = [problem(n) for n in range(200)]
+    new = [problem(n) for n in range(200, 300)]
+    said = [
+        *facets(known, "brand", ["Ardiles", "Bata"]),
+        *facets(new, "brand", ["Bata", "Converse"]),
+        *facets(known, "price", [str(price) for price in range(10, 110, 10)]),
+        *facets(new, "price", ["95.5", "205"]),
+        *facets(new, "colour", ["red"]),
+    ]
+
+    drift = measure(known, new, said)
+
+    brand, price = field(drift, "brand"), field(drift, "price")
+    assert (("Converse",), ("Ardiles",)) == (brand.new, brand.vanished)
+    assert {"Ardiles": (0.5, 0.0), "Bata": (0.5, 0.5), "Converse": (0.0, 0.5)} == {
+        share.value: (share.known, share.new) for share in brand.shares
+    }
+    assert ("large", (), ()) == (price.degree, price.new, price.vanished)
+    assert 1.0 == pytest.approx(sum(share.new for share in price.shares))
+    assert "colour" not in {one.field for one in drift.fields}
+
+
+def test_the_examples_are_the_prompts_with_most_unknown_words():
+    drift = measure([problem(1, "red shoe")], [problem(2, "red shoe"), problem(3, "blue boot")])
+
+    assert ("blue boot", "red shoe") == drift.examples
+
+
+@pytest.mark.parametrize(
+    ("known", "new", "share"),
+    [
+        (["en"] * 9 + ["id"], ["vi"] * 3 + ["en"], 0.75 - 0.1),
+        (["a", "b", "c"], ["d", "e"], 0.0),
+        ([1.0, 2.0], [0.5, 1.0, 1.5, 3.0], 0.5),
+        ([1.0, 1.0], ["red"], 1.0),
+    ],
+)
+def test_what_is_unknown_is_more_than_rows_without_drift_would_bring(known, new, share):
+    assert pytest.approx(share) == unknown_share(known, new)
+
+
+def test_a_price_that_is_no_finite_number_is_a_word():
+    known = [problem(n) for n in range(4)]
+    said = facets(known, "price", ["1", "nan"])
+
+    assert [0.0] == [one.psi for one in measure(known, known, said).fields if one.field == "price"]

@@ -9,8 +9,9 @@ from data_schemas.intake import Counted, Intake
 from data_schemas.prompts import Domain, Message, Problem, Role
 from data_schemas.quarantine import ItemKind, Outcome, Quarantined
 from tasks.curation.ingest import check_raw_files
+from tasks.interchange.content import content_key, content_keys
 from tasks.retraining.inbox import list_files
-from tasks.retraining.intake import adapter_of, content_key, content_keys, count, take_in
+from tasks.retraining.intake import adapter_of, count, take_in
 from tasks.store.files import sha256_bytes
 
 
@@ -48,8 +49,9 @@ def test_the_copies_are_the_raw_files_of_curation(inbox, out):
     (inbox / "a.jsonl").unlink()
     (raw,) = check_raw_files(out)
 
-    assert list(listing.files) == taken
-    assert ("prompt_jsonl", "inbox/0001-a.jsonl") == (raw.adapter, raw.uri)
+    digest = sha256_bytes(b"rows")
+    assert [file.model_copy(update={"sha256": digest}) for file in listing.files] == taken
+    assert ("prompt_jsonl", f"inbox/{digest[:8]}-a.jsonl") == (raw.adapter, raw.uri)
     assert "rows" == (out / raw.uri).read_text()
     assert report.files[0].sha256 == raw.sha256 == sha256_bytes(b"rows")
     assert report == Intake.model_validate(json.loads((out / "intake.json").read_bytes()))
@@ -95,7 +97,20 @@ def test_files_of_one_name_from_two_folders_are_distinguished(inbox, out):
 
     report, _ = take_in(str(inbox), listing.files, {}, out)
 
-    assert ["inbox/0001-a.jsonl", "inbox/0002-a.jsonl"] == [f.copy_name for f in report.files]
+    assert [f"inbox/{sha256_bytes(text)[:8]}-a.jsonl" for text in (b"x", b"y")] == [
+        file.copy_name for file in report.files
+    ]
+
+
+def test_one_content_in_two_folders_is_copied_twice(inbox, out):
+    for folder in ("x", "y"):
+        (inbox / folder).mkdir()
+        (inbox / folder / "a.jsonl").write_text("rows")
+    listing = list_files(str(inbox))
+
+    report, _ = take_in(str(inbox), listing.files, {}, out)
+
+    assert 2 == len({file.copy_name for file in report.files})
 
 
 def test_a_file_that_vanished_or_changed_since_it_was_listed_is_left(inbox, out):
@@ -111,7 +126,9 @@ def test_a_file_that_vanished_or_changed_since_it_was_listed_is_left(inbox, out)
     assert {"b.part", "gone.jsonl", "grown.jsonl"} == report.left.keys()
     assert f"it cannot be read: {inbox}/gone.jsonl is gone" == report.left["gone.jsonl"]
     assert "it changed while it was copied" == report.left["grown.jsonl"]
-    assert ["0003-whole.jsonl"] == [path.name for path in (out / "inbox").iterdir()]
+    assert [f"{sha256_bytes(b'rows')[:8]}-whole.jsonl"] == [
+        path.name for path in (out / "inbox").iterdir()
+    ]
 
 
 def test_an_s3_file_that_vanished_is_left(bucket, out):

@@ -2,9 +2,9 @@
 
 import pytest
 
-from data_schemas.intake import FileStatus, InboxFile
+from data_schemas.intake import Decision, FileStatus, InboxFile, Outcome
 from data_schemas.settings import RetrainSettings
-from tasks.retraining.outcome import conclude, with_inputs
+from tasks.retraining.outcome import conclude, with_inputs, without_training
 from tasks.retraining.processed import MAX_REFUSALS
 
 
@@ -59,3 +59,21 @@ def test_inputs_replace_the_settings_unless_they_are_empty(inbox, model, expecte
     settings = with_inputs(RetrainSettings(), inbox, model)
 
     assert expected == (settings.inbox, settings.release.name)
+
+
+@pytest.mark.parametrize(
+    ("decided", "held", "keys", "status"),
+    [
+        (Outcome.WAIT, (), [], None),
+        (Outcome.SKIP, (), ["a", "b"], FileStatus.SKIPPED),
+        (Outcome.PEOPLE, ("b",), ["b"], FileStatus.HELD),
+        (Outcome.PEOPLE, (), ["a", "b"], FileStatus.HELD),
+    ],
+)
+def test_only_what_people_must_look_at_is_held(decided, held, keys, status):
+    files = [InboxFile(key=key, uri=key, bytes=1, fingerprint=key) for key in ("a", "b")]
+    decision = Decision(outcome=decided, reason="because", held=held)
+
+    settled, found = without_training(decision, files)
+
+    assert (keys, status) == ([file.key for file in settled], found)

@@ -19,7 +19,7 @@ def test_rows_that_are_not_graded_are_no_lesson(outcome):
     assessed = skip_grading(decision=decision)
 
     assert Assessment(decision=decision, lesson=None) == assessed.assessment
-    assert assessed.is_worth is False
+    assert (False, False, False) == (assessed.is_worth, assessed.by_sft, assessed.by_merge)
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,29 @@
 
 import pytest
 
-from data_schemas.intake import Counted, Decision, Intake, Outcome, TakenFile
+from data_schemas.drift import Drift, FieldDrift
+from data_schemas.intake import Counted, Decision, Intake, Outcome, TakenFile, Teaching
+from data_schemas.mixed import Mixed
 from data_schemas.settings import RetrainSettings
 from tasks.retraining.worth import decide_grading, decide_learning, decide_reading
 
 SETTINGS = RetrainSettings(min_rows=10, min_unsolved_share=0.2)
+
+STABLE = Drift(known=100, new=60, fields=(), unknown_words=0.0)
+MIXED = Mixed(
+    fresh=36,
+    replayed=12,
+    held_out=6,
+    added=4,
+    slice="slice=2026-11",
+    demonstrations=0,
+    practised=0,
+    parents={},
+    refused={},
+)
+SHOWN = MIXED.model_copy(
+    update={"demonstrations": 12, "practised": 5, "parents": {"commerce": 9, "reasoning": 8}}
+)
 
 
 def _taken(refusals=0):
@@ -71,9 +89,31 @@ def test_counts_alone_can_stop_it(counts, outcome, reason):
     rows, problems, fresh, refused = counts
     counted = Counted(rows=rows, problems=problems, fresh=fresh, refused=refused)
 
-    decision = decide_grading(SETTINGS, "1 files", counted, "none")
+    decision = decide_grading(SETTINGS, "1 files", counted, STABLE)
 
-    assert Decision(outcome=outcome, reason=f"{reason}. Drift: none") == decision
+    assert Decision(outcome=outcome, reason=f"{reason}. Drift: {STABLE.explain()}") == decision
+
+
+def test_a_suspect_file_needs_people_and_is_named():
+    counted = Counted(rows=60, problems=60, fresh=60, refused={})
+
+    decision = decide_grading(SETTINGS, "2 files", counted, STABLE, {"b.csv": "it contradicts"})
+
+    assert (Outcome.PEOPLE, ("b.csv",)) == (decision.outcome, decision.held)
+    assert "needs people: b.csv: it contradicts. These files are set aside" in decision.reason
+
+
+@pytest.mark.parametrize(("unknown", "outcome"), [(0.89, Outcome.LEARN), (0.9, Outcome.PEOPLE)])
+def test_drift_to_the_unknown_needs_people(unknown, outcome):
+    field = FieldDrift(
+        field="language", psi=12.0, chance=0.1, unknown=unknown, new=("vi",), vanished=()
+    )
+    drift = STABLE.model_copy(update={"fields": (field,)})
+    counted = Counted(rows=60, problems=60, fresh=60, refused={})
+
+    decision = decide_grading(SETTINGS, "1 files", counted, drift)
+
+    assert (outcome, ()) == (decision.outcome, decision.held)
 
 
 @pytest.mark.parametrize(
@@ -92,15 +132,69 @@ def test_counts_alone_can_stop_it(counts, outcome, reason):
     ],
 )
 def test_what_the_model_already_solves_can_stop_it(pass_rates, outcome, reason):
-    decision = decide_learning(SETTINGS, "40 fresh problems", pass_rates)
+    decision, teaching = decide_learning(
+        SETTINGS, "40 fresh problems", pass_rates, MIXED, Teaching.SFT
+    )
 
     assert outcome is decision.outcome
     assert decision.reason.startswith("40 fresh problems. Graded: ")
     assert reason in decision.reason
+    assert teaching is Teaching.OFF
 
 
 def test_a_share_of_zero_still_needs_one_unsolved_problem():
     settings = SETTINGS.model_copy(update={"min_unsolved_share": 0.0})
 
-    assert Outcome.SKIP is decide_learning(settings, "rows", [1.0, 1.0]).outcome
-    assert Outcome.LEARN is decide_learning(settings, "rows", [1.0] * 99 + [0.5]).outcome
+    for rates, outcome in (([1.0, 1.0], Outcome.SKIP), ([1.0] * 99 + [0.5], Outcome.LEARN)):
+        assert outcome is decide_learning(settings, "rows", rates, MIXED, Teaching.SFT)[0].outcome
+
+
+@pytest.mark.parametrize(
+    ("wanted", "epochs", "changes", "teaching", "told"),
+    [
+        ("sft", 3, {}, "sft", "SFT + RL: 12 new demonstrations; with 5 old ones they"),
+        ("merge", 3, {}, "merge", "they fine-tune two merged models first"),
+        (
+            "off",
+            3,
+            {},
+            "off",
+            "RL only: 12 new demonstrations, and demonstrations is off",
+        ),
+        ("sft", 0, {}, "off", "RL only: 12 new demonstrations, and sft.epochs is 0"),
+        (
+            "sft",
+            3,
+            {"demonstrations": 9},
+            "off",
+            "RL only: 9 new demonstrations; min_rows",
+        ),
+        ("merge", 3, {"parents": {"commerce": 17}}, "off", "a merge needs some of both parents"),
+    ],
+)
+def test_verified_demonstrations_decide_on_fine_tuning(wanted, epochs, changes, teaching, told):
+    sft = SETTINGS.sft.model_copy(update={"epochs": epochs})
+    settings = SETTINGS.model_copy(update={"sft": sft})
+    mixed = SHOWN.model_copy(update=changes)
+
+    decision, chosen = decide_learning(settings, "rows", [0.5], mixed, Teaching(wanted))
+
+    assert Teaching(teaching) is chosen
+    assert told in decision.reason
+    assert "Trained on 36 new and 12 old problems" in decision.reason
+    assert "4 new ones are held out as slice=2026-11" in decision.reason
+
+
+def test_what_the_model_never_solves_it_may_still_be_shown():
+    never = [0.0] * 10
+
+    assert Outcome.LEARN is decide_learning(SETTINGS, "rows", never, SHOWN, Teaching.SFT)[0].outcome
+    assert Outcome.SKIP is decide_learning(SETTINGS, "rows", never, MIXED, Teaching.SFT)[0].outcome
+
+
+def test_a_skipped_night_fine_tunes_nothing_and_names_what_was_left_out():
+    mixed = SHOWN.model_copy(update={"refused": {"wrong_answer": 3}})
+    decision, teaching = decide_learning(SETTINGS, "rows", [1.0], mixed, Teaching.SFT)
+
+    assert (Outcome.SKIP, Teaching.OFF) == (decision.outcome, teaching)
+    assert decision.reason.endswith("Left out: wrong_answer 3")

@@ -1,0 +1,198 @@
+"""New rows with replayed old ones, and the held-out set with the slice of this month.
+
+    mix(settings, "2026-11", new, known, out)
+
+writes a curated set for retraining:
+
+problems        the new ones that no known set has, and old ones in the share OLD_SHARE, evenly
+                over the domains: what is not practised any more is forgotten
+demonstrations  the new ones, which curation verified, and old ones as many as the same share gives,
+                for each parent
+held_out        the held-out set so far, unchanged, and once a month a slice of the new problems.
+                The ids of a slice begin with `slice=2026-11/`, so that every slice is scored
+                separately and old numbers stay comparable
+
+Everything trained on is decontaminated against all slices. Withdrawn rows are never replayed, and
+their list is passed on.
+"""
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from data_schemas.arrow import read_table, write_table
+from data_schemas.curated import DEMONSTRATIONS, FACETS, HELD_OUT, PROBLEMS, QUARANTINE
+from data_schemas.demonstrations import Demonstration, Parent
+from data_schemas.mixed import REPLAYED, Mixed
+from data_schemas.mixed import REPORT as MIX_REPORT
+from data_schemas.prompts import SLICE, Domain, Problem
+from data_schemas.quarantine import Quarantined
+from data_schemas.settings import CurationSettings
+from tasks.curation.contamination import as_items, decontaminate
+from tasks.curation.curate import REPORT
+from tasks.curation.items import Item, ticket
+from tasks.curation.mixture import draw
+from tasks.interchange.content import content_key, content_keys
+from tasks.interchange.withdrawn import LIST_FILE, read_list
+from tasks.store.files import canonical_json, write_bytes
+
+OLD_SHARE = 0.25
+"""Of the problems and demonstrations trained on: old ones. The share of Ibrahim et al. (2024,
+arXiv:2403.08763) for a strong change of the distribution."""
+SLICE_SHARE = 0.1
+"""Of the new problems, per domain: what the slice of a month takes from training."""
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What the released model was trained on."""
+
+    problems: tuple[Problem, ...]
+    demonstrations: tuple[Demonstration, ...]
+    held_out: tuple[Problem, ...]
+    """All slices so far."""
+
+
+def mix(
+    settings: CurationSettings,
+    month: str,
+    new: Path,
+    known: Known,
+    out: Path,
+    *,
+    merge: bool = False,
+) -> Mixed:
+    """Write the set that a retraining learns from.
+
+    Args:
+        settings: limits and seed.
+        month: '2026-11', names the slice.
+        new: curated folder of the new files.
+        known: of the released model.
+        out: empty folder.
+        merge: keep the parents of demonstrations; else one model is fine-tuned on all of them.
+    """
+    seen = content_keys([*known.problems, *known.held_out])
+    problems = [p for p in read_table(new / PROBLEMS, Problem) if content_key(p) not in seen]
+    held_out, fresh = take_slice(problems, known.held_out, month, settings)
+    pool = _without_ids(known.problems, {problem.id for problem in [*fresh, *held_out]})
+    old = replay(pool, len(fresh), settings.seed)
+
+    shown = read_table(new / DEMONSTRATIONS, Demonstration)
+    practised = _replay_demonstrations(known.demonstrations, shown, settings.seed)
+    items = [*as_items([*fresh, *old]), *(Item(d, d.prompt_text) for d in [*shown, *practised])]
+    kept, found = decontaminate(items, as_items(held_out))
+    records = [item.record for item in kept]
+    learned = [record for record in records if isinstance(record, Problem)]
+    taught = [record for record in records if isinstance(record, Demonstration)]
+    if not merge:
+        taught = [one.model_copy(update={"parent": Parent.COMMERCE}) for one in taught]
+    write_table(out / PROBLEMS, Problem, learned)
+    write_table(out / DEMONSTRATIONS, Demonstration, taught)
+    write_table(out / HELD_OUT, Problem, held_out)
+    write_table(out / QUARANTINE, Quarantined, found)
+    for name in (REPORT, FACETS, LIST_FILE):
+        if (new / name).exists():
+            write_bytes(out / name, (new / name).read_bytes())
+    replayed = {problem.id for problem in old}
+    of_new = {one.id for one in shown}
+    write_bytes(out / REPLAYED, canonical_json(sorted(replayed)))
+    mixed = Mixed(
+        fresh=sum(problem.id not in replayed for problem in learned),
+        replayed=sum(problem.id in replayed for problem in learned),
+        held_out=len(held_out),
+        added=len(held_out) - len(known.held_out),
+        slice=f"{SLICE}{month}" if len(held_out) > len(known.held_out) else "",
+        demonstrations=sum(one.id in of_new for one in taught),
+        practised=sum(one.id not in of_new for one in taught),
+        parents=dict(sorted(Counter(one.parent.value for one in taught).items())),
+        refused=dict(sorted(Counter(row.reason for row in found).items())),
+    )
+    write_bytes(out / MIX_REPORT, json.dumps(mixed.model_dump(), indent=2).encode())
+    return mixed
+
+
+def take_slice(
+    problems: Sequence[Problem], held_out: Sequence[Problem], month: str, settings: CurationSettings
+) -> tuple[list[Problem], list[Problem]]:
+    """Hold out a share of the new problems, unless this month has its slice already.
+
+    Returns:
+        (the whole held-out set, the problems left to train on). A domain with fewer new problems
+        than a slice of one needs gives none.
+    """
+    mark = f"{SLICE}{month}/"
+    if any(problem.id.startswith(mark) for problem in held_out):
+        return list(held_out), list(problems)
+    groups: dict[Domain, list[Problem]] = defaultdict(list)
+    for problem in sorted(problems, key=lambda one: ticket(mark, settings.seed, one.id)):
+        groups[problem.domain].append(problem)
+    limit = settings.held_out_per_suite
+    drawn = {
+        problem.id
+        for group in groups.values()
+        for problem in group[: min(limit, int(SLICE_SHARE * len(group)))]
+    }
+    added = [
+        problem.model_copy(update={"id": f"{mark}{problem.id}"})
+        for problem in problems
+        if problem.id in drawn
+    ]
+    return [*held_out, *added], [problem for problem in problems if problem.id not in drawn]
+
+
+def replay(old: Sequence[Problem], fresh: int, seed: int) -> list[Problem]:
+    """Draw old problems, evenly over their domains, so that they are OLD_SHARE of the whole."""
+    count = round(fresh * OLD_SHARE / (1.0 - OLD_SHARE))
+    return draw(old, dict.fromkeys({problem.domain for problem in old}, 1.0), count, seed)
+
+
+def _replay_demonstrations(
+    old: Sequence[Demonstration], new: Sequence[Demonstration], seed: int
+) -> list[Demonstration]:
+    """Draw old demonstrations, as many of each parent; none if there is no new one."""
+    parents = sorted({one.parent for one in old} - {Parent.JUDGE})
+    if not new or not parents:
+        return []
+    taken = {one.id for one in new}
+    each = max(2, round(len(new) * OLD_SHARE / (1.0 - OLD_SHARE) / len(parents)))
+    drawn: list[Demonstration] = []
+    for parent in parents:
+        own = [one for one in old if one.parent is parent and one.id not in taken]
+        own.sort(key=lambda one: ticket("replay", seed, one.id))
+        drawn += own[:each]
+    return drawn
+
+
+def _without_ids(problems: Iterable[Problem], taken: set[str]) -> list[Problem]:
+    """Drop problems whose id another one has, and repetitions."""
+    return list({one.id: one for one in problems if one.id not in taken}.values())
+
+
+def load_known(folders: Sequence[Path], new: Path) -> Known:
+    """Read what the released model was trained and is evaluated on, without withdrawn rows.
+
+    Args:
+        folders: every curated set on the way to it.
+        new: curated folder of the new files, with the held-out set so far and the exclusions.
+    """
+    suites = read_table(new / HELD_OUT, Problem)
+    asked = content_keys(suites)
+    gone = read_list(new / LIST_FILE) if (new / LIST_FILE).exists() else frozenset[str]()
+    return Known(
+        problems=tuple(
+            problem
+            for folder in folders
+            for problem in read_table(folder / PROBLEMS, Problem)
+            if content_key(problem) not in asked and problem.source_row not in gone
+        ),
+        demonstrations=tuple(
+            one
+            for folder in folders
+            for one in read_table(folder / DEMONSTRATIONS, Demonstration)
+            if one.source_row not in gone
+        ),
+        held_out=tuple(suites),
+    )

@@ -1,0 +1,19 @@
+"""What a problem asks, as a key: the same question is recognised in any row."""
+
+import unicodedata
+from collections.abc import Iterable
+
+from data_schemas.demonstrations import Demonstration
+from data_schemas.prompts import Problem
+from tasks.store.files import sha256_bytes
+
+
+def content_keys(problems: Iterable[Problem]) -> frozenset[str]:
+    """Name what problems ask, so that a prompt seen before is recognised."""
+    return frozenset(content_key(problem) for problem in problems)
+
+
+def content_key(asked: Problem | Demonstration) -> str:
+    """Hash the prompt after folding width, case and blanks."""
+    folded = unicodedata.normalize("NFKC", asked.prompt_text).casefold()
+    return sha256_bytes(" ".join(folded.split()).encode())

@@ -1,0 +1,95 @@
+"""Files that people have to look at before anything is learned from them.
+
+Two things are seen in the rows alone: a file most of whose rows cannot be used (another schema, a
+damaged export), and a file that gives known questions other answers than before (wrong labels, or
+somebody's attempt to teach them). Each is set aside by itself; the other files wait for the next
+run.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from data_schemas.arrow import read_table
+from data_schemas.curated import DEMONSTRATIONS, PROBLEMS, QUARANTINE, ROWS
+from data_schemas.demonstrations import Demonstration
+from data_schemas.intake import InboxFile
+from data_schemas.prompts import Problem
+from data_schemas.quarantine import Outcome, Quarantined
+from data_schemas.raw_files import RowPlace
+from tasks.interchange.content import content_key
+
+MAX_UNUSABLE = 0.5
+"""Share of the rows of a file that are quarantined and give nothing else."""
+MAX_CONTRADICTIONS = 0.2
+"""Share of the problems of a file with another answer than known. Fewer are chance: a question may
+have several right answers, and code several sets of tests."""
+MIN_CONTRADICTIONS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class FileRows:
+    """What curation and the known rows say about one file."""
+
+    rows: int
+    unusable: int
+    reasons: Mapping[str, int]
+    problems: int
+    contradictions: int
+
+    @property
+    def fault(self) -> str:
+        """Why people must look at the file; '' if they need not."""
+        if self.unusable > MAX_UNUSABLE * self.rows:
+            reasons = ", ".join(f"{name} {count}" for name, count in sorted(self.reasons.items()))
+            return f"{self.unusable} of {self.rows} rows cannot be used: {reasons}"
+        limit = max(MIN_CONTRADICTIONS, MAX_CONTRADICTIONS * self.problems)
+        if self.contradictions >= limit:
+            return (
+                f"{self.contradictions} of {self.problems} problems have another answer than the "
+                "same question in rows that the released model knows"
+            )
+        return ""
+
+
+def suspects(curated: Path, known: Sequence[Problem], files: Sequence[InboxFile]) -> dict[str, str]:
+    """Return the files that people must look at: key -> reason.
+
+    Args:
+        curated: folder of the curated set of these files.
+        known: problems of the released model.
+        files: with the digests of their copies.
+    """
+    answers: dict[str, set[str]] = defaultdict(set)
+    for problem in known:
+        answers[content_key(problem)].add(problem.answer)
+    places = read_table(curated / ROWS, RowPlace)
+    file_of = {place.source_row: place.file for place in places}
+    rows = Counter(place.file for place in places)
+    settled = {
+        record.source_row
+        for name, model in ((PROBLEMS, Problem), (DEMONSTRATIONS, Demonstration))
+        for record in read_table(curated / name, model)
+    }
+    reasons: dict[str, Counter[str]] = defaultdict(Counter)
+    for refusal in read_table(curated / QUARANTINE, Quarantined):
+        if refusal.outcome is Outcome.QUARANTINED and refusal.source_row not in settled:
+            settled.add(refusal.source_row)  # a row counts once, with its first reason
+            reasons[file_of[refusal.source_row]][refusal.reason] += 1
+    problems, contradictions = Counter[str](), Counter[str]()
+    for problem in read_table(curated / PROBLEMS, Problem):
+        known_answers = answers.get(content_key(problem), {problem.answer})
+        problems[file_of[problem.source_row]] += 1
+        contradictions[file_of[problem.source_row]] += problem.answer not in known_answers
+    found = {
+        file.key: FileRows(
+            rows=rows[file.sha256],
+            unusable=reasons[file.sha256].total(),
+            reasons=reasons[file.sha256],
+            problems=problems[file.sha256],
+            contradictions=contradictions[file.sha256],
+        ).fault
+        for file in files
+    }
+    return {key: fault for key, fault in found.items() if fault}

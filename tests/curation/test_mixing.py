@@ -1,0 +1,188 @@
+"""New and old rows in one set: replay, slices of the held-out set, demonstrations."""
+
+import json
+from collections import Counter
+
+import pytest
+
+from data_schemas.arrow import read_table, write_table
+from data_schemas.curated import DEMONSTRATIONS, HELD_OUT, PROBLEMS
+from data_schemas.demonstrations import Demonstration, Parent
+from data_schemas.mixed import REPLAYED
+from data_schemas.prompts import Domain, Message, Problem, Role
+from data_schemas.settings import CurationSettings
+from tasks.curation.mixing import Known, load_known, mix, replay, take_slice
+from tasks.interchange.withdrawn import LIST_FILE, read_list, write_list
+
+SETTINGS = CurationSettings(held_out_per_suite=5)
+
+
+def problem(key, prompt="", value=7, domain=Domain.MATHS):
+    return Problem(
+        id=key,
+        domain=domain,
+        language="en",
+        messages=(Message(role=Role.USER, content=prompt or f"What is {key}?"),),
+        verifier="final_answer",
+        answer=json.dumps({"value": str(value)}),
+        source="shop",
+        source_row="0" * 64,
+    )
+
+
+def shown(of, response, parent=Parent.REASONING, key=""):
+    return Demonstration(
+        id=key or of.id,
+        parent=parent,
+        domain=of.domain,
+        language=of.language,
+        messages=of.messages,
+        response=f"<think></think>{response}",
+        source=of.source,
+        source_row=of.source_row,
+    )
+
+
+NEW = [problem(f"n{number}") for number in range(40)]
+OLD = [
+    problem(f"o{number}", domain=domain)
+    for number, domain in enumerate([Domain.MATHS] * 40 + [Domain.CHOICE] * 40)
+]
+KNOWN = Known(
+    problems=tuple(OLD),
+    demonstrations=(
+        *(shown(one, 7, key=f"d{one.id}") for one in OLD[:20]),
+        *(shown(one, 7, Parent.COMMERCE, key=f"c{one.id}") for one in OLD[20:40]),
+    ),
+    held_out=(problem("h0"), problem("h1")),
+)
+
+
+@pytest.fixture
+def curated(tmp_path):
+    folder = tmp_path / "new"
+    folder.mkdir()
+    write_table(folder / PROBLEMS, Problem, [*NEW, problem("x", OLD[0].prompt_text)])
+    write_table(folder / DEMONSTRATIONS, Demonstration, [shown(one, 7) for one in NEW[:20]])
+    (folder / "report.json").write_text("{}")
+    return folder
+
+
+def mixed(folder, curated, month="2026-11", known=KNOWN, merge=False):
+    out = folder / f"mixed-{month}"
+    out.mkdir()
+    return mix(SETTINGS, month, curated, known, out, merge=merge), out
+
+
+def test_old_problems_are_the_set_share_and_even_over_their_domains(tmp_path, curated):
+    counts, out = mixed(tmp_path, curated)
+
+    problems = read_table(out / PROBLEMS, Problem)
+    old = set(json.loads((out / REPLAYED).read_bytes()))
+    assert (36, 12) == (counts.fresh, counts.replayed)
+    assert {problem.id for problem in problems} & {one.id for one in OLD} == old
+    assert {Domain.MATHS: 6, Domain.CHOICE: 6} == Counter(
+        one.domain for one in problems if one.id in old
+    )
+
+
+def test_a_problem_that_is_known_is_not_new(tmp_path, curated):
+    _, out = mixed(tmp_path, curated)
+
+    assert "x" not in {problem.id for problem in read_table(out / PROBLEMS, Problem)}
+
+
+def test_a_month_gives_one_slice_which_never_changes(tmp_path, curated):
+    first, out = mixed(tmp_path, curated)
+    held_out = read_table(out / HELD_OUT, Problem)
+    later = Known(KNOWN.problems, KNOWN.demonstrations, tuple(held_out))
+    again, same = mixed(tmp_path / "new", curated, known=later)
+
+    assert (4, "slice=2026-11") == (first.added, first.slice)
+    assert list(KNOWN.held_out) == held_out[:2]
+    assert all(problem.id.startswith("slice=2026-11/n") for problem in held_out[2:])
+    assert (0, "") == (again.added, again.slice)
+    assert held_out == read_table(same / HELD_OUT, Problem)
+    december, out = mixed(tmp_path, curated, month="2026-12", known=later)
+    assert held_out == read_table(out / HELD_OUT, Problem)[:6]
+    assert "slice=2026-12" == december.slice
+
+
+def test_nothing_that_is_held_out_is_trained_on(tmp_path, curated):
+    _, out = mixed(tmp_path, curated)
+
+    asked = {problem.prompt_text for problem in read_table(out / HELD_OUT, Problem)}
+    taught = [
+        *read_table(out / PROBLEMS, Problem),
+        *read_table(out / DEMONSTRATIONS, Demonstration),
+    ]
+    assert not asked & {record.prompt_text for record in taught}
+
+
+def test_old_demonstrations_are_replayed_for_every_parent(tmp_path, curated):
+    counts, _ = mixed(tmp_path, curated)
+
+    assert 20 == counts.demonstrations + counts.refused.get("contaminated", 0)
+    assert counts.practised == 6
+    assert {"commerce": counts.demonstrations + 6} == counts.parents
+
+
+def test_a_merge_keeps_the_parents_of_demonstrations(tmp_path, curated):
+    counts, _ = mixed(tmp_path, curated, merge=True)
+
+    assert 3 == counts.parents["commerce"]
+    assert counts.demonstrations + 3 == counts.parents["reasoning"]
+
+
+@pytest.mark.parametrize(("fresh", "count"), [(0, 0), (30, 10), (300, 80)])
+def test_the_share_of_replayed_problems_is_met_until_there_are_no_more(fresh, count):
+    assert count == len(replay(OLD, fresh, 0))
+
+
+def test_few_new_problems_give_no_slice():
+    held_out, left = take_slice(NEW[:9], [], "2026-11", SETTINGS)
+
+    assert ([], NEW[:9]) == (held_out, left)
+
+
+def test_an_id_of_two_nights_is_that_of_the_new_problem(tmp_path, curated):
+    known = Known((problem("n3", "an older question"),), (), ())
+    counts, out = mixed(tmp_path, curated, known=known)
+
+    ids = [one.id for one in read_table(out / PROBLEMS, Problem)]
+    assert 0 == counts.replayed
+    assert len(ids) == len(set(ids))
+
+
+def test_what_the_model_knows_is_all_that_was_curated_for_it_but_the_held_out_set(tmp_path):
+    for name, problems in (("a", OLD[:2]), ("b", [NEW[0], NEW[1]])):
+        (tmp_path / name).mkdir()
+        write_table(tmp_path / name / PROBLEMS, Problem, problems)
+        write_table(tmp_path / name / DEMONSTRATIONS, Demonstration, [shown(problems[0], 7)])
+    held_out = NEW[1].model_copy(update={"id": "slice=2026-10/n1"})
+    write_table(tmp_path / "b" / HELD_OUT, Problem, [held_out])
+
+    known = load_known([tmp_path / "a", tmp_path / "b"], tmp_path / "b")
+
+    assert ["o0", "o1", "n0"] == [one.id for one in known.problems]
+    assert ["o0", "n0"] == [one.id for one in known.demonstrations]
+    assert (held_out,) == known.held_out
+
+
+def test_a_withdrawn_row_is_not_replayed_and_its_list_is_passed_on(tmp_path, curated):
+    gone, kept = (
+        OLD[number].model_copy(update={"source_row": f"{number:064d}"}) for number in (1, 2)
+    )
+    known = tmp_path / "known"
+    known.mkdir()
+    write_table(known / PROBLEMS, Problem, [gone, kept])
+    write_table(known / DEMONSTRATIONS, Demonstration, [shown(gone, 7), shown(kept, 7)])
+    write_table(curated / HELD_OUT, Problem, [])
+    write_list(curated / LIST_FILE, [gone.source_row])
+
+    loaded = load_known([known], curated)
+    _, out = mixed(tmp_path, curated, known=loaded)
+
+    assert (kept,) == loaded.problems
+    assert [kept.id] == [one.id for one in loaded.demonstrations]
+    assert {gone.source_row} == read_list(out / LIST_FILE)
