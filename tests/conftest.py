@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from transformers import (
     Qwen3MoeForCausalLM,
 )
 
+from containers.stack import Stack
 from tasks.lineage.connection import connect
 from tests.buckets import empty_bucket
 from tests.tracking_servers import TrackingServer, tracking_server
@@ -121,6 +123,19 @@ def mlflow_server(
         # A loaded machine is no outage.
         patch.setenv("MLFLOW_HTTP_REQUEST_TIMEOUT", "120")
         yield server
+
+
+@pytest.fixture(scope="session")
+def stack() -> Iterator[Stack]:
+    """The stack of EACHPROMPT_STACK, or one of its own that ends with the tests."""
+    given = os.environ.get("EACHPROMPT_STACK")
+    # Not below pytest's folder, which PostgreSQL's user may not enter.
+    made = Stack(Path(given or tempfile.mkdtemp(prefix="eachprompt-stack-")))
+    made.up()
+    yield made
+    if not given:
+        made.down()
+        shutil.rmtree(made.folder, ignore_errors=True)
 
 
 @pytest.fixture

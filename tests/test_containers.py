@@ -1,11 +1,14 @@
 """Images: the versions of the locks, our code before any other, and nobody is root."""
 
+import inspect
 import re
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 import yaml
 
+from containers.stack import AUTH_CACHE_S, BUCKETS, Stack
 from tasks.platform import resources
 
 ROOT = Path(__file__).parents[1]
@@ -126,3 +129,51 @@ def test_compose_starts_the_versions_of_the_stack_on_loopback_without_written_pa
     assert all(port.startswith("127.0.0.1:") for port in ports)
     asked = set(re.findall(r"\$\{(\w+)", text))
     assert asked == set(re.findall(r"^(\w+)=$", example, re.M))
+
+
+def test_compose_gives_mlflow_the_settings_of_the_stack():
+    """The variables of the server, the lines of its passwords' file, and the buckets."""
+    containers = ROOT / "containers"
+    services = yaml.safe_load((containers / "compose.yaml").read_text())["services"]
+    script = (containers / "mlflow_server.sh").read_text()
+    stack = (containers / "stack.py").read_text()
+    server = inspect.getsource(Stack.start_mlflow)
+    own = {"MLFLOW_ADMIN_PASSWORD"}  # which the script writes into the file
+    by_script = {"MLFLOW_AUTH_CONFIG_PATH", "MLFLOW_DISABLE_TELEMETRY", "PYTHONPATH"}
+
+    named = set(re.findall(r'"((?:MLFLOW|PYTHON)[A-Z_0-9]+)":', server))
+    assert (
+        named - by_script
+        == {name for name in services["mlflow"]["environment"] if name.startswith("MLFLOW")} - own
+    )
+    for pattern in (r"(\w+) = ", r"(?:mlflow\.server\.auth:)(\w+)", r"--(\S+-\w+)\b"):
+        lines = set(re.findall(pattern, script)) - {"client", "there"}
+        assert lines
+        assert all(line in server for line in lines), lines
+    assert f"auth_cache_ttl_seconds = {AUTH_CACHE_S}\n" in script
+    assert set(BUCKETS) == set(re.findall(r'"(\w+)"', re.search(r"in \{(.*)\} -", script)[1]))
+    assert "-master.telemetry=false" in services["s3"]["command"]
+    assert "-master.telemetry=false" in stack
+    address = urlsplit(services["mlflow"]["environment"]["MLFLOW_BACKEND_STORE_URI"])
+    assert "postgresql+psycopg" == address.scheme
+    assert services["postgres"]["environment"]["POSTGRES_USER"] == address.username
+    assert f"/{services['postgres']['environment']['POSTGRES_DB']}" == address.path
+
+
+def test_compose_connects_services_by_their_names_and_ports():
+    services = yaml.safe_load((ROOT / "containers" / "compose.yaml").read_text())["services"]
+    mlflow = services["mlflow"]
+    ports = dict.fromkeys(services, "5432") | {
+        name: service["ports"][0].rpartition(":")[2]
+        for name, service in services.items()
+        if "ports" in service
+    }
+
+    found = re.findall(r"[@/](\w+):(\d+)", " ".join(mlflow["environment"].values()))
+    assert {("postgres", "5432"), ("s3", ports["s3"])} == set(found)
+    assert {name for name, _ in found} == mlflow["depends_on"].keys()
+    assert f"-s3.port={ports['s3']}" in services["s3"]["command"]
+    assert f"--port {ports['mlflow']} " in (ROOT / "containers" / "mlflow_server.sh").read_text()
+    assert (
+        ROOT / "containers" / mlflow["build"]["context"] / mlflow["build"]["dockerfile"]
+    ).exists()

@@ -1,9 +1,6 @@
-"""What would be registered on a cluster, read back from the protobufs pyflyte writes."""
+"""What `pyflyte register` creates on a cluster, read back from the messages that it sends."""
 
 import itertools
-import os
-import subprocess
-import sys
 import tarfile
 from collections import Counter
 from datetime import timedelta
@@ -22,8 +19,9 @@ from tasks.ablation.variants import VARIANTS
 from tasks.platform import resources
 from tasks.platform.cache_version import code_digest
 from tasks.platform.literals import unpacked
+from tests.admin import BUNDLE
+from tests.packages import DOMAIN, PROJECT, ROOT, VERSION, register_into
 
-ROOT = Path(__file__).parents[1]
 ROLLOUT_IMAGE = "registry.example/rollout@sha256:" + 64 * "a"
 PLANTED = "planted-c0ffee"
 """Value of every secret of the machine that registers."""
@@ -31,15 +29,9 @@ ON_GPUS = {"pretrain", "sft", "measure_judge", "grade", "rl", "evaluate"}
 
 
 @pytest.fixture(scope="session")
-def package(tmp_path_factory):
-    """Run `pyflyte package` as a release would and unpack what it made."""
-    folder = tmp_path_factory.mktemp("package")
-    pyflyte = Path(sys.executable).with_name("pyflyte")
-    command = [pyflyte, "--pkgs", "workflows", "package", "--image", "registry.example/cpu:1"]
-    command += ["--output", folder / "package.tgz", "--force", "--source", ROOT]
-    command += ["--copy", "all", "--in-container-source-path", "/root"]
-    environment = os.environ | {
-        "HOME": str(folder),
+def registered(tmp_path_factory):
+    """What arrives at an admin, registered as a release would be."""
+    variables = {
         "EACHPROMPT_IMAGE_ROLLOUT": ROLLOUT_IMAGE,
         "EACHPROMPT_NOTIFY": "people@shop.example",
         "EACHPROMPT_POD_TEMPLATE_TRAINER": "h100-trainer",
@@ -48,13 +40,13 @@ def package(tmp_path_factory):
         "MLFLOW_TRACKING_PASSWORD": PLANTED,
         "AWS_SECRET_ACCESS_KEY": PLANTED,
     }
-    done = subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
-    with tarfile.open(folder / "package.tgz") as archive:
-        archive.extractall(folder / "package", filter="data")
-    return folder / "package"
+    return register_into(tmp_path_factory.mktemp("registered"), variables)
+
+
+@pytest.fixture(scope="session")
+def package(registered):
+    """The folder of the messages and of the shipped code."""
+    return registered.folder
 
 
 def read(package: Path, suffix: str, message: type) -> dict:
@@ -109,6 +101,38 @@ def pod(task) -> dict:
         "limits": {names[item.name]: item.value for item in container.resources.limits},
         "grace": None,
     }
+
+
+def test_everything_is_registered_once_under_one_version_what_others_need_first(registered):
+    names = [(one.resource_type, one.name) for one in registered.ids]
+
+    assert {(PROJECT, DOMAIN, VERSION)} == {
+        (one.project, one.domain, one.version) for one in registered.ids
+    }
+    assert len(set(names)) == len(names)
+
+
+def test_the_scheduled_plan_and_those_of_presets_are_active(registered, plans):
+    own = {name for name in plans if "." not in name}
+
+    assert {"nightly_retrain", "cpu_smoke", "single_node"} <= own
+    assert own <= set(registered.active)
+
+
+def test_runs_of_plans_have_the_service_account_that_was_given(plans):
+    accounts = {
+        plan.spec.security_context.run_as.k8s_service_account
+        or plan.spec.auth_role.kubernetes_service_account
+        for plan in plans.values()
+    }
+
+    assert {"trainer"} == accounts
+
+
+def test_pods_fetch_the_code_that_was_uploaded(tasks):
+    for name in resources.STAGES:
+        arguments = pod(template(tasks, name))["args"]
+        assert BUNDLE == arguments[arguments.index("--additional-distribution") + 1]
 
 
 def test_every_stage_of_the_table_is_registered_and_no_other_task(tasks):

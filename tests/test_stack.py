@@ -15,7 +15,6 @@ import socket
 import socketserver
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -24,7 +23,6 @@ from pathlib import Path
 import boto3
 import pytest
 
-from containers.stack import Stack
 from data_schemas.artifacts import CheckpointRef, Execution, StoreRef
 from tasks.errors import DataError, DiskFullError, EngineError, SettingsError
 from tasks.lineage.connection import connect, require_access
@@ -39,19 +37,6 @@ from tests.test_pipeline import SETTINGS
 pytestmark = [pytest.mark.stack, pytest.mark.timeout(3600)]
 
 ROOT = Path(__file__).parents[1]
-
-
-@pytest.fixture(scope="module")
-def stack() -> Iterator[Stack]:
-    """The stack of EACHPROMPT_STACK, or one of its own that ends with the tests."""
-    given = os.environ.get("EACHPROMPT_STACK")
-    # Not below pytest's folder, which PostgreSQL's user may not enter.
-    made = Stack(Path(given or tempfile.mkdtemp(prefix="eachprompt-stack-")))
-    made.up()
-    yield made
-    if not given:
-        made.down()
-        shutil.rmtree(made.folder, ignore_errors=True)
 
 
 @pytest.fixture
@@ -224,7 +209,10 @@ def test_pipeline_and_audit_run_from_the_command_line_while_mlflow_restarts(stac
             assert secret not in output
         return output
 
-    pipeline = run("post_training", "--settings", json.dumps(SETTINGS))
+    # No other test's release is its champion.
+    name = f"pipeline-{store.id[:8]}"
+    settings = SETTINGS | {"release": SETTINGS["release"] | {"name": name}}
+    pipeline = run("post_training", "--settings", json.dumps(settings))
     records = store_at(f"{store.uri}-pipeline/executions")
     while not any(name.endswith("curate.json") for name in records.list_files()):
         assert pipeline.poll() is None, pipeline.communicate()[0]
@@ -233,11 +221,12 @@ def test_pipeline_and_audit_run_from_the_command_line_while_mlflow_restarts(stac
     stack.stop("postgres", signal.SIGKILL)
     stack.up()
 
-    assert "Released" in finish(pipeline)
-    assert "PROVED" in finish(run("audit"))
+    assert "Released." in finish(pipeline)
+    assert "PROVED" in finish(run("audit", "--model", f"models:/{name}@released"))
     inbox = tmp_path / "inbox"
     inbox.mkdir()
-    assert "Not retrained" in finish(run("retrain", "--inbox", str(inbox)))
+    retraining = run("retrain", "--inbox", str(inbox), "--model", name)
+    assert "Not retrained" in finish(retraining)
 
 
 class SlowProxy(socketserver.ThreadingTCPServer):
