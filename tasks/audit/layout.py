@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-NODE_WIDTH = 172.0
+NODE_WIDTH = 200.0
 NODE_HEIGHT = 52.0
 _GAP_X = 20.0
 _GAP_Y = 46.0

@@ -11,6 +11,9 @@ from data_schemas.audits import AuditNode, AuditReport, NodeKind
 from tasks.audit.layout import NODE_HEIGHT, NODE_WIDTH, Layout, layered_layout
 from tasks.audit.text import verdict
 
+_TITLE_CHARACTERS = 26
+_SECOND_CHARACTERS = 29
+"""What fits into NODE_WIDTH; the rest of a longer name is in the tooltip and the side panel."""
 _STYLE = """
 body{margin:0;font:14px/1.45 system-ui,sans-serif;color:#1d2430;background:#f6f7f9}
 header{padding:14px 22px;background:#fff;border-bottom:1px solid #d9dee6}
@@ -34,6 +37,10 @@ overflow-wrap:anywhere;font-size:13px}
 .node .small{font:11px ui-monospace,monospace;font-weight:400;fill:#5c6675}
 .edge{fill:none;stroke:#9aa6b8;stroke-width:1.3}
 .dim{opacity:.16}
+h1,.verdict{overflow-wrap:anywhere}
+@media(max-width:760px){main{display:block}header{padding:12px 16px}
+aside{width:auto;position:static;max-height:none;min-height:0;border-left:0;
+border-top:1px solid #d9dee6}}
 """
 
 _SCRIPT = """
@@ -106,7 +113,9 @@ def picture_html(report: AuditReport) -> str:
         for found in report.findings
     )
     return f"""<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>Lineage of {escape(report.model)}</title>
+<html lang="en"><head><meta charset="utf-8">
+<meta name="viewport" content="width=device-width,initial-scale=1">
+<title>Lineage of {escape(report.model)}</title>
 <style>{_STYLE}</style></head>
 <body class="{state}">
 <header><h1>Lineage of {escape(report.model)}, version {escape(report.version)}</h1>
@@ -145,27 +154,33 @@ def _curve(points: tuple[tuple[float, float], ...]) -> str:
 
 def _box(node: AuditNode, x: float, y: float) -> str:
     css = f"node {node.kind}{' broken' if node.findings else ''}"
+    title, second = _lines(node)
     left, top = x - NODE_WIDTH / 2, y - NODE_HEIGHT / 2
     tip = "; ".join(f"{found.object}: {found.problem}" for found in node.findings) or node.title
     return (
         f'<g class="{css}" data-id="{escape(node.id)}" tabindex="0"><title>{escape(tip)}</title>'
         f'<rect x="{left:.1f}" y="{top:.1f}" width="{NODE_WIDTH}" height="{NODE_HEIGHT}" rx="6"/>'
-        f'<text x="{x:.1f}" y="{y - 4:.1f}">{escape(_cut(node.title, 22))}</text>'
+        f'<text x="{x:.1f}" y="{y - 4:.1f}">{escape(_cut(title, _TITLE_CHARACTERS))}</text>'
         f'<text class="small" x="{x:.1f}" y="{y + 14:.1f}">'
-        f"{escape(_cut(_second(node), 25))}</text></g>"
+        f"{escape(_cut(second, _SECOND_CHARACTERS))}</text></g>"
     )
 
 
-def _second(node: AuditNode) -> str:
-    """The line under the title."""
+def _lines(node: AuditNode) -> tuple[str, str]:
+    """The title of a node and the line under it."""
     if node.kind == NodeKind.STAGE:
         made = [(name, digest) for name, digest in node.details if name.startswith("made ")]
         if len(made) == 1:
-            return f"{made[0][0].removeprefix('made ')} {made[0][1][:8]}"
-        return f"{len(made)} outputs" if made else "no output known"
+            return node.title, f"{made[0][0].removeprefix('made ')} {made[0][1][:8]}"
+        return node.title, f"{len(made)} outputs" if made else "no output known"
     if node.kind == NodeKind.ORIGIN:
-        return node.details[0][1][:12] + (" ..." if len(node.details) > 1 else "")
-    return dict(node.details)["aliases"]
+        (_, digest), *others = node.details
+        return node.title, f"{digest[:12]}{' ...' if others else ''}"
+    # A registered version: its name alone fills the first line.
+    name, _, version = node.title.rpartition(" version ")
+    return (
+        (name, f"version {version}: {dict(node.details)['aliases']}") if name else (node.title, "")
+    )
 
 
 def _cut(text: str, limit: int) -> str:

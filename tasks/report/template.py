@@ -17,7 +17,7 @@ font-variant-numeric:tabular-nums}
 main,header>div,footer{max-width:1180px;margin:0 auto;padding:0 24px}
 header{background:var(--card);border-bottom:1px solid var(--line);padding:40px 0 32px}
 .eyebrow{color:var(--muted);font-size:13px;margin:0 0 10px}
-.eyebrow span{white-space:nowrap}.eyebrow span::before{content:"\\00b7";margin:0 .5em}
+.eyebrow span{display:inline-block}.eyebrow span::before{content:"\\00b7";margin:0 .5em}
 h1{font-size:32px;line-height:1.2;letter-spacing:-.02em;font-weight:650;margin:14px 0 10px;
 max-width:24em;text-wrap:balance}
 h2{font-size:21px;letter-spacing:-.01em;font-weight:640;margin:52px 0 4px}

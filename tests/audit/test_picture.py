@@ -112,6 +112,34 @@ def test_what_was_found_cannot_break_out_of_the_page():
     assert "<b>.bin" not in page.split("<script")[0]
 
 
+def test_a_narrow_screen_gets_its_own_width_and_the_panel_below_the_graph():
+    page = picture_html(report())
+
+    assert '<meta name="viewport" content="width=device-width,initial-scale=1">' in page
+    assert "@media(max-width:760px){main{display:block}" in page
+
+
+def lines_of(page: str) -> list[str]:
+    return re.findall(r"<text[^>]*>([^<]*)</text>", page)
+
+
+def test_the_name_of_a_version_and_its_number_have_a_line_each():
+    model = report().nodes[0]
+    long = model.model_copy(update={"title": "eachprompt-tiny-seed-7 version 12"})
+    page = picture_html(report().model_copy(update={"nodes": (long, *report().nodes[1:])}))
+
+    assert ["eachprompt-tiny-seed-7", "version 12: released"] == lines_of(page)[:2]
+
+
+def test_an_artifact_without_version_is_drawn():
+    model = report().nodes[0]
+    details = (("asked for", "3f2a"), ("artifact", "3f2a" * 16))
+    other = model.model_copy(update={"title": "artifact 3f2a3f2a3f2a", "details": details})
+    page = picture_html(report().model_copy(update={"nodes": (other, *report().nodes[1:])}))
+
+    assert ["artifact 3f2a3f2a3f2a", ""] == lines_of(page)[:2]
+
+
 def test_a_real_chain_is_drawn_with_its_digests(chain):
     found = audit("models:/tiny@released", chain.tracking_uri, str(chain.store))
     page = picture_html(found)
