@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel
 
+from data_schemas.artifacts import CheckpointRef, is_address
 from data_schemas.ledger import GroupOutcome
 from data_schemas.presets import COMPASSMAX, CPU_SMOKE, FULL_SCALE, RING_LITE, SINGLE_NODE
 from data_schemas.prompts import Domain
@@ -17,7 +18,7 @@ from data_schemas.rl_settings import JudgeSettings, RLSettings
 from data_schemas.scaled import RECIPES, has_judge, scaled
 from data_schemas.verdicts import scored
 from tasks.errors import SettingsError
-from tasks.intake.task import scaled_recipe
+from tasks.intake.task import needs_judge, scaled_recipe
 from tasks.rl.run import train
 from tasks.rl.update.objective import token_budget
 from tests.rl.conftest import even
@@ -85,6 +86,7 @@ def test_the_judge_of_a_recipe_is_one_of_the_tiny_models_size():
     assert JudgeSettings(kind="model", address="runs/objects/judge") == small.rl_two.rewards.judge
     assert JudgeSettings() == small.rl_one.rewards.judge == scaled(COMPASSMAX).rl_two.rewards.judge
     assert ["compassmax"] == [name for name, recipe in RECIPES.items() if has_judge(recipe)]
+    assert [True, False, False] == [needs_judge(name=name) for name in RECIPES]
     assert scaled(RING_LITE) == scaled(RING_LITE, "runs/objects/judge")
 
 
@@ -107,6 +109,15 @@ def test_a_scaled_recipe_keeps_every_switch_and_takes_the_sizes_of_the_default()
             assert whole.loss.model_dump(exclude=budget) == tiny.loss.model_dump(exclude=budget)
             num_responses = default.prompts_per_step * default.group_size
             assert num_responses == tiny.prompts_per_step * tiny.group_size
+
+
+def test_a_trained_judge_is_named_by_its_content():
+    trained = CheckpointRef(uri="runs/objects/1", digest="1" * 64, statement="2" * 64)
+
+    settings = scaled_recipe(name="compassmax", judge=trained)
+
+    assert f"runs/objects/1#{'2' * 64}" == settings.rl_two.rewards.judge.address
+    assert is_address(settings.rl_two.rewards.judge.address)
 
 
 @dataclass(frozen=True)
