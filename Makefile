@@ -75,7 +75,7 @@ $(error make $(OWN_SETTINGS) passes settings of its own (see make -n), and only 
 	read: put their groups into yours, and call pyflyte or make run without ENGINES=real)
 endif
 
-.PHONY: help run test test-engines stack stack-down test-stack test-tools lint seeds recipe real ablation bench-rewards bench-rl bench-lineage examine audit trace history rollback budget mismatch drift bench-engines data settings lock clean
+.PHONY: help run test test-engines stack stack-down test-stack test-tools lint seeds recipe real ablation bench-rewards bench-rl bench-lineage examine audit trace history rollback retrain-demo budget mismatch drift bench-engines data settings lock clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 22
@@ -120,6 +120,9 @@ NAME ?= compassmax
 
 recipe: $(STAMP) ## the pipeline with a paper's recipe at the size of the tiny model: make recipe NAME=ring_lite
 	$(BIN)/pyflyte run workflows/recipe.py recipe --name $(NAME) $(ARGS)
+
+retrain-demo: $(STAMP) ## five nights of retraining: good rows, drift, a poisoned file, a bad file, nothing new
+	$(BIN)/pyflyte run workflows/retrain_demo.py retrain_demo $(ARGS)
 
 real: $(STAMP) ## the pipeline on six public data sets: make real DATA=folder
 	$(BIN)/pyflyte run workflows/post_training.py post_training --settings '$(REAL)' $(ARGS)

@@ -63,7 +63,7 @@ class Drift(BaseModel):
     def explain(self) -> str:
         """Describe it in two sentences, without the last full stop."""
         if not self.known or not self.new:
-            return f"Drift is not measured: {self.known} known and {self.new} new problems"
+            return f"not measured: {self.known} known and {self.new} new problems"
         drifted = [field for field in self.fields if field.degree != "stable"]
         named = "; ".join(map(_explain, drifted)) or "no field has drifted"
         return (

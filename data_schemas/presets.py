@@ -47,6 +47,24 @@ JUDGE = SFTSettings()
 NIGHTLY = RetrainSettings()
 """Retraining from the folder `inbox`, on two CPU cores."""
 
+NIGHTLY_DEMO = NIGHTLY.model_copy(
+    update={
+        "min_rows": 16,
+        "curation": CurationSettings(held_out_per_suite=3),
+        "sft": SFTSettings(epochs=1),
+        "grading": NIGHTLY.grading.model_copy(update={"samples": 2, "max_new_tokens": 32}),
+        "rl": NIGHTLY.rl.model_copy(
+            update={"steps": 1, "prompts_per_step": 4, "group_size": 4, "max_new_tokens": 32}
+        ),
+        "evaluation": EvaluationSettings(samples=2, max_new_tokens=32),
+        # One step gains nothing: the gate only asks that nothing is certainly worse than before.
+        "release": ReleaseSettings(
+            name="eachprompt-demo", min_gain=-1.0, max_domain_drop=1.0, max_truncated_share=1.0
+        ),
+    }
+)
+"""`make retrain-demo`: the smallest budget that goes all the way."""
+
 _NODE = MachineSettings(
     rollout=RolloutKind.VLLM,
     trainer=TrainerKind.MEGATRON,

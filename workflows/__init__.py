@@ -5,6 +5,7 @@ judge           train a ternary judge on human comparisons, with a Bradley-Terry
 distil          a teacher answers the problems; its right answers become demonstrations
 evaluate        score any checkpoint on the held-out suites
 retrain         learn from new rows, promote only through the gate
+retrain_demo    five nights of it on a laptop, on one page
 audit           prove a released model, back to the raw files
 lineage         trace: which rows made a model, what a row touched; and compare, forget
 ledger          what each prompt cost and contributed in the RL phases of a model

@@ -141,6 +141,9 @@ STAGES = {
     "record_skip": Stage("retraining", SMALL, "cpu", hours=0.5, retries=2, cached=False),
     "conclude": Stage("retraining", SMALL, "cpu", hours=0.5, retries=2, cached=False),
     "night_page": Stage("report", SMALL, "cpu", hours=0.5, retries=2, cached=False),
+    "drop_files": Stage("retraining", SMALL, "cpu", hours=0.5, cached=False),
+    "name_released": Stage("retraining", SMALL, "cpu", hours=0.5, cached=False),
+    "nights_page": Stage("report", SMALL, "cpu", hours=0.5, retries=2, cached=False),
     "retrain_summary": Stage("report", SMALL, "cpu", hours=0.5, retries=2, cached=False),
 }
 if SMOKE:

@@ -93,6 +93,12 @@ class NightSection:
     refused: tuple[tuple[str, str], ...]
 
 
+def execution_of(message: str) -> str:
+    """Return the execution whose page a message ends with; '' if it read no rows."""
+    *_, last = message.split("/")
+    return last.removesuffix(NIGHT_PAGE) if last.endswith(NIGHT_PAGE) else ""
+
+
 def section(title: str, message: str, night: Night | None) -> NightSection:
     """Describe one night.
 

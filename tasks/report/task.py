@@ -15,7 +15,7 @@ from tasks.platform.deck import deck
 from tasks.platform.shell import shell
 from tasks.report.collect import collect
 from tasks.report.inputs import RunInputs
-from tasks.report.night_page import NIGHT_PAGE, render, section
+from tasks.report.night_page import NIGHT_PAGE, execution_of, render, section
 from tasks.report.page import write_report
 from tasks.report.summary import show
 from tasks.store.interface import store_at
@@ -73,6 +73,41 @@ def night_page(message: str, store: StoreRef, execution: Execution) -> str:
     store_at(page).write_bytes(html)
     deck(html.decode())
     return f"{message} Drift: {page}"
+
+
+@shell("nights_page")
+def nights_page(
+    names: list[str],
+    messages: list[str],
+    audits: list[str],
+    store: StoreRef,
+    execution: Execution,
+) -> str:
+    """Write one page of several nights, and return its location.
+
+    Args:
+        names: of the nights.
+        messages: how they ended, with the locations of their own pages.
+        audits: locations of the audits of what was released after each of them.
+        store: of the run.
+        execution: of the workflow.
+    """
+    sections = [
+        section(
+            f"Night {number}: {name}",
+            f"{message} What is released now was audited and proved: {audit}",
+            load_night(store.uri, execution_of(message)),
+        )
+        for number, (name, message, audit) in enumerate(
+            zip(names, messages, audits, strict=True), start=1
+        )
+    ]
+    page = f"{store.uri}/reports/{execution.id}{NIGHT_PAGE}"
+    html = render("Five nights of retraining", sections)
+    store_at(page).write_bytes(html)
+    deck(html.decode())
+    Console(soft_wrap=True, highlight=False).print(f"Page: {page}", markup=False)
+    return page
 
 
 def _tell(inputs: RunInputs, store: StoreRef) -> str:

@@ -1,6 +1,7 @@
 """Flyte shells of retraining: released model, new files, learning value, what became of them."""
 
 import json
+from pathlib import Path
 from typing import NamedTuple
 
 from rich.console import Console
@@ -27,12 +28,13 @@ from tasks.engines.select import require
 from tasks.interchange import night
 from tasks.interchange.content import content_keys
 from tasks.interchange.readiness import fit_phase
+from tasks.lineage.registry import RELEASED
 from tasks.lineage.stage import stage, workplace
 from tasks.lineage.statements import load_statement
 from tasks.platform.cache_version import code_digest
 from tasks.platform.deck import deck_of_facts
 from tasks.platform.shell import in_pod, shell
-from tasks.retraining import drift, inbox, intake, outcome, processed, suspicion, worth
+from tasks.retraining import demo, drift, inbox, intake, outcome, processed, suspicion, worth
 from tasks.retraining.released import find_released
 from tasks.store.objects import localise
 
@@ -73,6 +75,39 @@ class Assessed(NamedTuple):
     """Fine-tune one model before RL."""
     by_merge: bool
     """Fine-tune two models and merge them before RL."""
+
+
+class Dropped(NamedTuple):
+    """Where the files of a night of the demonstration are."""
+
+    inbox: str
+    store: str
+
+
+@shell("drop_files")
+def drop_files(night: str, after: str, store: StoreRef) -> Dropped:
+    """Put the files of one night of the demonstration into its inbox.
+
+    Args:
+        night: one of `tasks.retraining.demo.NIGHTS`.
+        after: result of the night before, which comes first.
+        store: a folder; the inbox is in it.
+    """
+    inbox = f"{store.uri}/inbox"
+    Path(inbox).mkdir(exist_ok=True)
+    demo.drop(night, Path(inbox))
+    return Dropped(inbox=inbox, store=store.uri)
+
+
+@shell("name_released")
+def name_released(settings: RetrainSettings, after: str) -> str:
+    """Name the released model for an audit.
+
+    Args:
+        settings: `release.name`.
+        after: result of the retraining, which comes first.
+    """
+    return f"models:/{settings.release.name}@{RELEASED}"
 
 
 @shell("find_start")

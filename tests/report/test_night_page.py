@@ -3,7 +3,7 @@
 import pytest
 
 from data_schemas.drift import Drift, FieldDrift, Night, Share
-from tasks.report.night_page import render, section
+from tasks.report.night_page import execution_of, render, section
 
 LANGUAGE = FieldDrift(
     field="language",
@@ -81,3 +81,15 @@ def test_a_value_in_any_script_is_drawn_as_text():
     html = render("x", [section("n", "m", NIGHT.model_copy(update={"drift": drift}))]).decode()
 
     assert "หนังสือ" in html
+
+
+@pytest.mark.parametrize(
+    ("message", "execution"),
+    [
+        ("Promoted: version 2. Drift: s3://shop/runs/reports/20261122-1.night.html", "20261122-1"),
+        ("Promoted: version 2. Report: runs/reports/20261122-1.html", ""),
+        ("Not retrained: nothing new in inbox.", ""),
+    ],
+)
+def test_a_message_names_the_execution_whose_rows_were_read(message, execution):
+    assert execution == execution_of(message)

@@ -94,7 +94,7 @@ def test_without_rows_on_both_sides_nothing_is_measured(known, new):
     drift = measure(known, new)
 
     assert () == drift.fields
-    assert "Drift is not measured" in drift.explain()
+    assert "not measured: " in drift.explain()
 
 
 def facets(problems, name, values):

@@ -1,0 +1,108 @@
+"""Five nights of retraining on a laptop: good rows, drift, a poisoned file, a bad file, no file.
+
+    pyflyte run workflows/retrain_demo.py retrain_demo
+
+releases the shipped base model, plays the nights, audits what is released after each of them, and
+ends with one page of the five decisions. One step of RL gains nothing, so the gate only asks that
+the new model is not certainly worse than the released one (`presets.NIGHTLY_DEMO`).
+"""
+
+from typing import NamedTuple
+
+from data_schemas import presets
+from data_schemas.artifacts import Execution, StoreRef
+from data_schemas.intake import Teaching
+from data_schemas.settings import RetrainSettings
+from tasks.audit.task import audit
+from tasks.curation.task import curate, ingest
+from tasks.evaluation.task import compare, evaluate
+from tasks.foundation.task import ingest_base
+from tasks.intake.task import open_store
+from tasks.platform.entry_point import entry_point
+from tasks.platform.shell import subworkflow
+from tasks.release.task import release
+from tasks.report.task import nights_page
+from tasks.retraining.task import drop_files, name_released
+from workflows.retrain import retraining
+
+
+class Night(NamedTuple):
+    """How a night ended, and where the audit of the released model is."""
+
+    message: str
+    audit: str
+
+
+@subworkflow
+def first_release(settings: RetrainSettings, store: StoreRef, execution: Execution) -> str:
+    """Release the shipped base model, untrained."""
+    base = ingest_base(path="", name="base", store=store, execution=execution)
+    raw = ingest(settings=settings.curation, store=store, execution=execution)
+    curated = curate(
+        settings=settings.curation, raw=raw, base=base, store=store, execution=execution
+    )
+    scores = evaluate(
+        settings=settings.evaluation,
+        name="base",
+        model=base,
+        curated=curated,
+        store=store,
+        execution=execution,
+    )
+    progression = compare(
+        settings=settings.evaluation,
+        candidate=scores,
+        parents=[scores],
+        store=store,
+        execution=execution,
+    )
+    released = release(
+        settings=settings.release,
+        candidate=base,
+        progression=progression,
+        store=store,
+        execution=execution,
+    )
+    return released.uri
+
+
+@subworkflow
+def play(settings: RetrainSettings, name: str, after: str, store: StoreRef) -> Night:
+    """Drop the files of one night into the inbox, retrain, and audit what is released then."""
+    dropped = drop_files(night=name, after=after, store=store)
+    message = retraining(
+        settings=settings,
+        inbox=dropped.inbox,
+        model="",
+        demonstrations=Teaching.SFT,
+        store=dropped.store,
+    )
+    released = name_released(settings=settings, after=message)
+    audited = audit(model=released, store=dropped.store)
+    return Night(message=message, audit=audited)
+
+
+@entry_point
+def retrain_demo(
+    settings: RetrainSettings = presets.NIGHTLY_DEMO, store: str = "runs/retrain_demo"
+) -> str:
+    """Play five nights, and return the location of the page of their decisions.
+
+    Args:
+        settings: of the retraining; its inbox is in the store.
+        store: a new folder for models, lineage and the inbox.
+    """
+    run, execution = open_store(store=store, workflow="retrain_demo")
+    released = first_release(settings=settings, store=run, execution=execution)
+    good = play(settings=settings, name="good rows", after=released, store=run)
+    drift = play(settings=settings, name="drift", after=good.message, store=run)
+    poison = play(settings=settings, name="a poisoned file", after=drift.message, store=run)
+    bad = play(settings=settings, name="a bad file", after=poison.message, store=run)
+    nothing = play(settings=settings, name="nothing", after=bad.message, store=run)
+    return nights_page(
+        names=["good rows", "drift", "a poisoned file", "a bad file", "nothing"],
+        messages=[good.message, drift.message, poison.message, bad.message, nothing.message],
+        audits=[good.audit, drift.audit, poison.audit, bad.audit, nothing.audit],
+        store=run,
+        execution=execution,
+    )
