@@ -103,8 +103,8 @@ stack: $(STAMP) ## PostgreSQL, MLflow with a password and S3 on loopback, in .st
 stack-down: $(STAMP) ## stop them; the data in .stack stays
 	@$(BIN)/python containers/stack.py down
 
-test-stack: $(STAMP) ## pipeline, retraining, audit and outages on such a stack of its own
-	$(BIN)/python -m pytest -m stack tests/test_stack.py $(ARGS)
+test-stack: $(STAMP) ## outages, and compiled workflows pod by pod, on such a stack of its own
+	$(BIN)/python -m pytest -m stack tests/test_stack.py tests/test_cluster.py $(ARGS)
 
 lint: $(STAMP) ## style, types and import contracts only
 	$(BIN)/ruff check .

@@ -1,0 +1,241 @@
+"""A small propeller: walks compiled workflows and runs the command of each task's container.
+
+It reads the protobufs of `pyflyte package`, resolves bindings into inputs.pb on S3, fills the
+templates of a container's command, and reads outputs.pb or error.pb. A recoverable error or a
+killed pod is tried again, as often as the task says, on an empty disk. It knows nothing of
+scheduling, images, quotas, caches, Flyte's console, or how a webhook delivers secrets.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tarfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgpack
+from flyteidl.admin.task_pb2 import TaskSpec
+from flyteidl.admin.workflow_pb2 import WorkflowSpec
+from flyteidl.core.errors_pb2 import ContainerError, ErrorDocument
+from flyteidl.core.literals_pb2 import BindingData, Literal, LiteralMap
+from flyteidl.core.workflow_pb2 import Node, WorkflowTemplate
+from google.protobuf.json_format import MessageToDict
+
+from tasks.platform.literals import MESSAGEPACK
+from tasks.store.interface import store_at
+
+ROOT = Path(__file__).parents[1]
+PROJECT, DOMAIN, EXECUTION = "eachprompt", "development", "f0123456789abcdef"
+Literals = dict[str, Literal]
+
+
+class PodError(Exception):
+    """A task ended in an error that no attempt is left for; the message is that of error.pb."""
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One pod that is running."""
+
+    task: str
+    node: str
+    number: int
+    pid: int
+
+
+@dataclass
+class Cluster:
+    """A package of `pyflyte package`, and what its pods have of the world."""
+
+    package: Path
+    folder: Path
+    bucket: str
+    """Prefix of inputs, outputs and raw data, as propeller's `rawoutput-prefix`."""
+    variables: Mapping[str, str]
+    """Of every pod, as a pod template sets them."""
+    secrets: Mapping[tuple[str, str], str]
+    """Value by group and key, delivered as the webhook delivers variables."""
+    watch: Callable[[Attempt], None] = lambda attempt: None
+    """Called while a pod runs; may signal it."""
+    attempts: list[tuple[str, str]] = field(default_factory=list)
+    """(task, how its pod ended), in order."""
+
+    def __post_init__(self) -> None:
+        self._code = self.folder / "code"
+        with tarfile.open(next(self.package.glob("fast*.tar.gz"))) as bundle:
+            bundle.extractall(self._code, filter="data")
+        self._tasks = _read(self.package, "1", TaskSpec)
+        modules = sorted({name.rpartition(".")[0] for name in self._tasks})
+        # The code that was shipped, not this checkout.
+        environment = os.environ | {"PYTHONPATH": str(self._code), "HOME": str(self.folder)}
+        environment["FLYTE_SDK_LOGGING_LEVEL"] = "40"
+        self._server = subprocess.Popen(
+            [sys.executable, "-m", "tests.pod_server", *modules],
+            cwd=self._code,
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def close(self) -> None:
+        """End the server of pods."""
+        self._server.kill()
+        self._server.communicate()
+
+    def run(self, workflow: str, inputs: Literals) -> Literals:
+        """Execute a workflow."""
+        spec = _read(self.package, "2", WorkflowSpec)[workflow]
+        below = {template.id.name: template for template in spec.sub_workflows}
+        return self._workflow(spec.template, below, inputs, workflow.rpartition(".")[2])
+
+    def _workflow(
+        self,
+        template: WorkflowTemplate,
+        below: Mapping[str, WorkflowTemplate],
+        inputs: Literals,
+        path: str,
+    ) -> Literals:
+        made = {"": inputs}
+        for node in template.nodes:
+            assert set(node.upstream_node_ids) <= made.keys(), f"{path}/{node.id} comes too early"
+            made[node.id] = self._node(node, below, made, f"{path}/{node.id}")
+        return {binding.var: _resolve(binding.binding, made) for binding in template.outputs}
+
+    def _node(
+        self,
+        node: Node,
+        below: Mapping[str, WorkflowTemplate],
+        made: Mapping[str, Literals],
+        path: str,
+    ) -> Literals:
+        given = {binding.var: _resolve(binding.binding, made) for binding in node.inputs}
+        kind = node.WhichOneof("target")
+        if kind == "task_node":
+            return self.task(node.task_node.reference_id.name, given, path)
+        if kind == "workflow_node":
+            template = below[node.workflow_node.sub_workflow_ref.name]
+            return self._workflow(template, below, given, path)
+        blocks = node.branch_node.if_else
+        for block in (blocks.case, *blocks.other):
+            comparison = block.condition.comparison
+            asked = given[comparison.left_value.var].scalar.primitive
+            if asked == comparison.right_value.primitive:
+                chosen = block.then_node
+                break
+        else:
+            chosen = blocks.else_node
+        return self._node(chosen, below, made | {"": made[""] | given}, f"{path}/{chosen.id}")
+
+    def task(self, name: str, inputs: Literals, path: str) -> Literals:
+        """Run the pods of one task until one succeeds.
+
+        Raises:
+            PodError: the error is not recoverable, or no attempt is left.
+        """
+        template = self._tasks[name].template
+        for number in range(template.metadata.retries.retries + 1):
+            place = store_at(f"{self.bucket}/{EXECUTION}/{path}/{number}")
+            place.write_bytes(LiteralMap(literals=inputs).SerializeToString(), "inputs.pb")
+            code = self._pod(name, path, number, place.uri)
+            written = {file for file in place.list_files() if file.count("/") == 1}
+            if "out/outputs.pb" in written:
+                self.attempts.append((name, "succeeded"))
+                return dict(_parse(LiteralMap, place.read_bytes("out/outputs.pb")).literals)
+            if "out/error.pb" in written:
+                error = _parse(ErrorDocument, place.read_bytes("out/error.pb")).error
+                self.attempts.append((name, ContainerError.Kind.Name(error.kind)))
+                if error.kind != ContainerError.RECOVERABLE:
+                    raise PodError(error.message)
+            else:
+                self.attempts.append((name, f"exit code {code}"))
+        raise PodError(f"{name}: no attempt is left")
+
+    def _pod(self, name: str, path: str, number: int, place: str) -> int:
+        template = self._tasks[name].template
+        disk = self.folder / "disks" / f"{path.replace('/', '-')}-{number}"
+        disk.mkdir(parents=True)
+        before = f"{place.rpartition('/')[0]}/{number - 1}/checkpoint" if number else '""'
+        values = {
+            "input": f"{place}/inputs.pb",
+            "outputPrefix": f"{place}/out",
+            "rawOutputDataPrefix": f"{place}/raw",
+            "checkpointOutputPrefix": f"{place}/checkpoint",
+            "prevCheckpointPrefix": before,
+        }
+        command = _arguments(template)
+        command = command[command.index("--") + 1 :]  # the code is there already
+        for key, value in values.items():
+            command = [word.replace("{{." + key + "}}", value) for word in command]
+        order = {
+            "args": command,
+            "environment": self._environment(name, disk),
+            "folder": str(disk),
+            "log": str(self.folder / "pods.log"),
+        }
+        assert self._server.stdin is not None
+        assert self._server.stdout is not None
+        self._server.stdin.write(json.dumps(order) + "\n")
+        self._server.stdin.flush()
+        self.watch(Attempt(name, path, number, int(self._server.stdout.readline())))
+        return int(self._server.stdout.readline())
+
+    def _environment(self, name: str, disk: Path) -> dict[str, str]:
+        template = self._tasks[name].template
+        ids = {"PROJECT": PROJECT, "DOMAIN": DOMAIN, "ID": EXECUTION}
+        flyte = {f"FLYTE_INTERNAL_EXECUTION_{part}": value for part, value in ids.items()}
+        flyte |= {"FLYTE_INTERNAL_TASK_NAME": name}
+        secrets = {
+            secret.env_var: self.secrets[secret.group, secret.key]
+            for secret in template.security_context.secrets
+        }
+        own = {item.key: item.value for item in template.container.env}
+        places = {"HOME": str(disk), "TMPDIR": str(disk), "PATH": os.environ["PATH"]}
+        places["PYTHONPATH"] = str(self._code)
+        return {**flyte, **self.variables, **secrets, **own, **places}
+
+
+def _read(package: Path, suffix: str, message: type) -> dict[str, Any]:
+    specs = [_parse(message, path.read_bytes()) for path in package.glob(f"*_{suffix}.pb")]
+    return {spec.template.id.name: spec for spec in specs}
+
+
+def _parse(message: type, payload: bytes) -> Any:
+    parsed = message()
+    parsed.ParseFromString(payload)
+    return parsed
+
+
+def _arguments(template: Any) -> list[str]:
+    if template.HasField("k8s_pod"):
+        return list(MessageToDict(template.k8s_pod.pod_spec)["containers"][0]["args"])
+    return list(template.container.args)
+
+
+def _resolve(binding: BindingData, made: Mapping[str, Literals]) -> Literal:
+    kind = binding.WhichOneof("value")
+    if kind == "scalar":
+        return Literal(scalar=binding.scalar)
+    if kind == "collection":
+        parts = [_resolve(part, made) for part in binding.collection.bindings]
+        literal = Literal()
+        literal.collection.literals.extend(parts)
+        return literal
+    assert kind == "promise", f"a binding by {kind}"
+    found = made[binding.promise.node_id][binding.promise.var]
+    for step in binding.promise.attr_path:
+        found = _attribute(found, step.string_value)
+    return found
+
+
+def _attribute(model: Literal, name: str) -> Literal:
+    """Decode a model, choose an attribute and encode it, as propeller does."""
+    assert model.scalar.binary.tag == MESSAGEPACK
+    chosen = msgpack.unpackb(model.scalar.binary.value, strict_map_key=False)[name]
+    literal = Literal()
+    literal.scalar.binary.tag = MESSAGEPACK
+    literal.scalar.binary.value = msgpack.packb(chosen)
+    return literal

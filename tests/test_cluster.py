@@ -1,0 +1,201 @@
+"""Compiled workflows on the stack, pod by pod: S3, secrets, empty disks, preemption.
+
+    make test-stack
+
+Each pod runs the command that was registered, with the code that was shipped; `tests/cluster.py`
+says what stands in for Flyte and what is not tested so.
+"""
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import boto3
+import msgpack
+import pytest
+from flyteidl.core.literals_pb2 import Literal, LiteralMap
+from flytekit import FlyteContextManager
+from flytekit.core.type_engine import TypeEngine
+
+from containers.stack import Stack
+from data_schemas.artifacts import Execution, StoreRef
+from data_schemas.settings import PipelineSettings
+from tasks.lineage.connection import connect
+from tasks.lineage.lookup import Lookup
+from tasks.lineage.signing import find_signer
+from tasks.store.interface import store_at
+from tests.cluster import EXECUTION, Attempt, Cluster, Literals
+from tests.packages import package_into
+from tests.test_pipeline import SETTINGS
+
+pytestmark = [pytest.mark.stack, pytest.mark.timeout(3600)]
+
+NAME = "eachprompt-cluster"
+RL = "tasks.rl.task.rl"
+SECRETS = {
+    "MLFLOW_TRACKING_PASSWORD": "eachprompt/mlflow",
+    "AWS_ACCESS_KEY_ID": "eachprompt/s3-key",
+    "AWS_SECRET_ACCESS_KEY": "eachprompt/s3-secret",
+}
+SMALL = SETTINGS | {
+    "grading": SETTINGS["grading"] | {"max_problems": 60},
+    "rl_one": SETTINGS["rl_one"] | {"steps": 3},
+    "rl_two": SETTINGS["rl_two"] | {"steps": 3},
+    "evaluation": {"samples": 1},
+    "release": SETTINGS["release"] | {"name": NAME},
+}
+
+
+class Preemptions:
+    """Signals the first attempt at each phase of RL once a step of it is in S3."""
+
+    def __init__(self, store: str, numbers: list[int]) -> None:
+        self._states = store_at(f"{store}/state")
+        self._numbers = numbers
+
+    def __call__(self, attempt: Attempt) -> None:
+        if attempt.task != RL or attempt.number or not self._numbers:
+            return
+        number = self._numbers.pop(0)
+        before = self._steps()
+        # The process is gone if it was faster.
+        with suppress(ProcessLookupError):
+            while not self._steps() - before:
+                os.kill(attempt.pid, 0)
+                time.sleep(0.2)
+            # A pod that is stopped gets SIGTERM in its first process, one that is lost ends whole.
+            (os.kill if number == signal.SIGTERM else os.killpg)(attempt.pid, number)
+
+    def _steps(self) -> set[str]:
+        return {name for name in self._states.list_files() if "/steps/" in name}
+
+
+@pytest.fixture(scope="module")
+def store(stack: Stack, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The prefix of an empty store, which this process may read."""
+    stack.up()
+    with pytest.MonkeyPatch.context() as patch:
+        for name, text in stack.access.variables().items():
+            patch.setenv(name, text)
+        boto3.setup_default_session()  # a session reads the variables once
+        yield f"s3://eachprompt/{tmp_path_factory.mktemp('cluster').name}-{time.time_ns()}"
+
+
+@pytest.fixture(scope="module")
+def cluster(
+    stack: Stack, store: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Cluster]:
+    """A cluster whose pods get credentials as secrets only."""
+    find_signer()  # creates the key, which a pod does not
+    folder = tmp_path_factory.mktemp("cluster")
+    named = ",".join(f"{variable}={place}" for variable, place in SECRETS.items())
+    access = stack.access.variables()
+    made = Cluster(
+        package_into(folder, {"EACHPROMPT_SECRETS": named}),
+        folder,
+        bucket=f"{store}-flyte",
+        variables={name: text for name, text in access.items() if name not in SECRETS}
+        | {
+            "OMP_NUM_THREADS": "1",
+            "HF_HUB_OFFLINE": "1",
+            "MLFLOW_HTTP_REQUEST_TIMEOUT": "120",  # a loaded machine is no outage
+            "EACHPROMPT_SIGNING_KEY": os.environ["EACHPROMPT_SIGNING_KEY"],
+        },
+        secrets={
+            (place.partition("/")[0], place.partition("/")[2]): access[name]
+            for name, place in SECRETS.items()
+        },
+        watch=Preemptions(store, [signal.SIGTERM, signal.SIGKILL]),
+    )
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def released(cluster: Cluster, store: str) -> Literals:
+    """What the pipeline returned, whose two phases of RL were preempted."""
+    settings = PipelineSettings.model_validate(SMALL)
+    given = {"settings": literal(settings), "store": literal(store), "sources": literal("")}
+    return cluster.run("workflows.post_training.post_training", given)
+
+
+def literal(value: object) -> Literal:
+    """Encode a value as an input of a task."""
+    context, kind = FlyteContextManager.current_context(), type(value)
+    wanted = TypeEngine.to_literal_type(kind)
+    return TypeEngine.to_literal(context, value, kind, wanted).to_flyte_idl()
+
+
+def digest(model: Literal) -> str:
+    return msgpack.unpackb(model.scalar.binary.value)["digest"]
+
+
+def text(output: Literal) -> str:
+    return output.scalar.primitive.string_value
+
+
+def test_the_compiled_pipeline_releases_a_model_pod_by_pod(cluster, released, store, stack):
+    version = Lookup(stack.access.mlflow).find(f"models:/{NAME}@released")
+
+    assert digest(released["model"]) == version.tags["sha256"]
+    assert text(released["page"]).startswith(f"{store}/reports/")
+    endings = [ending for task, ending in cluster.attempts if task == RL]
+    assert ["RECOVERABLE", "succeeded", f"exit code {-signal.SIGKILL}", "succeeded"] == endings
+    others = {ending for task, ending in cluster.attempts if task != RL}
+    assert {"succeeded"} == others
+
+
+def test_a_preempted_phase_ends_in_the_model_of_an_undisturbed_one(
+    cluster, released, store, stack, tmp_path
+):
+    other = f"{store}-undisturbed"
+    copy(store, other, tmp_path)
+    id_of_store = store_at(other).open()
+    elsewhere = StoreRef(uri=other, id=id_of_store, tracking_uri=stack.access.mlflow)
+    execution = literal(Execution(id="undisturbed", started=1000.0))
+    flyte = store_at(f"{cluster.bucket}/{EXECUTION}")
+    phases = {}
+    for name in flyte.list_files():
+        node, _, file = name.rpartition("/1/")
+        if file == "out/outputs.pb":  # of a second attempt
+            phases[node] = parsed(flyte.read_bytes(name))["model"]
+    assert 2 == len(phases)
+
+    for number, (node, model) in enumerate(sorted(phases.items())):
+        given = parsed(flyte.read_bytes(f"{node}/0/inputs.pb"))
+        given |= {"store": literal(elsewhere), "execution": execution}
+        again = cluster.task(RL, given, f"undisturbed-{number}")
+        assert digest(model) == digest(again["model"])
+
+
+def test_no_secret_is_in_what_pods_wrote_or_logged(cluster, released, store, stack):
+    secrets = [value.encode() for value in cluster.secrets.values()]
+    written = {"pods.log": (cluster.folder / "pods.log").read_bytes()}
+    client = connect(stack.access.mlflow)
+    experiment = client.get_experiment_by_name("eachprompt")
+    runs = client.search_runs([experiment.experiment_id])
+    written["mlflow"] = str([run.to_dictionary() for run in runs]).encode()
+    for prefix in (store, cluster.bucket):
+        place = store_at(prefix)
+        written |= {f"{prefix}/{name}": place.read_bytes(name) for name in place.list_files()}
+
+    assert any(name.endswith("deck.html") for name in written)
+    assert [] == [name for name, found in written.items() if any(key in found for key in secrets)]
+
+
+def parsed(payload: bytes) -> Literals:
+    found = LiteralMap()
+    found.ParseFromString(payload)
+    return dict(found.literals)
+
+
+def copy(source: str, target: str, folder: Path) -> None:
+    """Copy a store without the states of its phases."""
+    read, write = store_at(source), store_at(target)
+    for name in read.list_files():
+        if not name.startswith(("state/", "leases/", "spool/")):
+            read.download_file(folder / "file", name)
+            write.upload_file(folder / "file", name)
