@@ -138,7 +138,7 @@ def text(output: Literal) -> str:
 
 
 def test_the_compiled_pipeline_releases_a_model_pod_by_pod(cluster, released, store, stack):
-    version = Lookup(stack.access.mlflow).find(f"models:/{NAME}@released")
+    version = Lookup(stack.access.mlflow).version(f"models:/{NAME}@released")
 
     assert digest(released["model"]) == version.tags["sha256"]
     assert text(released["page"]).startswith(f"{store}/reports/")
