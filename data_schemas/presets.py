@@ -41,7 +41,7 @@ SHIPPED_BASE = PretrainSettings()
 CPU_SMOKE = PipelineSettings()
 """The default, on embedded engines: the whole method on two CPU cores in minutes."""
 
-JUDGE = SFTSettings()
+JUDGE = SFTSettings(batch_tokens=4096)
 """Fine-tuning of the judge from the shipped base model and the sample comparisons."""
 
 NIGHTLY = RetrainSettings()
@@ -120,10 +120,23 @@ def _rollouts_only(engines: MachineSettings) -> MachineSettings:
     return engines.model_copy(update={"precision": Precision.BF16, "layout": layout})
 
 
+_PHASE_ONE = {Domain.MATHS: 2.0, Domain.CODE: 1.0, Domain.INSTRUCTION: 1.0}
+_PHASE_TWO = {
+    Domain.CHOICE: 1.0,
+    Domain.EXTRACTION: 1.0,
+    Domain.TOOL_USE: 1.0,
+    Domain.OPEN_TEXT: 1.0,
+    Domain.MATHS: 0.5,
+    Domain.CODE: 0.25,
+    Domain.INSTRUCTION: 0.25,
+}
+"""Domains of CompassMax's phases (spec A.3); those of phase one go on in a smaller share [I]."""
+
+
 def _reinforcement(
     tiny: RLSettings, engines: MachineSettings, prompts: int, tokens: int, steps: int
 ) -> RLSettings:
-    """Scale one phase up; the domains, in which the phases differ, stay."""
+    """Scale one phase up; its domains stay."""
     return tiny.model_copy(
         update={
             "steps": steps,
@@ -156,10 +169,11 @@ def _large(
             learning_rate=3e-4,  # Ring-lite (spec B.3)
             warmup_share=0.01,  # Ring-lite (spec B.3)
             batch_tokens=256 * 8192,  # Ring-lite: 256 sequences; their mean length is a guess
+            entropy_window=(0.3, 0.5),  # Ring-lite (spec B.3)
             entropy_prompts=512,
             engines=engines,
         ),
-        merge=MergeSettings(density=0.2),  # TIES paper (spec A.2)
+        merge=MergeSettings(density=0.2, scale=1.0),  # TIES paper (spec A.2)
         grading=GradingSettings(
             samples=8,  # spec A.4: at least 8 samples
             max_new_tokens=tokens,
@@ -167,8 +181,8 @@ def _large(
             max_problems=100_000,
             engines=_rollouts_only(engines),
         ),
-        rl_one=_reinforcement(CPU_SMOKE.rl_one, engines, prompts, tokens, steps),
-        rl_two=_reinforcement(CPU_SMOKE.rl_two, engines, prompts, tokens, steps),
+        rl_one=_reinforcement(RLSettings(domains=_PHASE_ONE), engines, prompts, tokens, steps),
+        rl_two=_reinforcement(RLSettings(domains=_PHASE_TWO), engines, prompts, tokens, steps),
         evaluation=EvaluationSettings(
             samples=8, max_new_tokens=tokens, engines=_rollouts_only(engines)
         ),

@@ -116,12 +116,10 @@ class SFTSettings(Settings):
         default=1e-3, gt=0.0, le=1.0, description="peak, cosine; Ring-lite 3e-4"
     )
     warmup_share: float = Field(default=0.05, ge=0.0, lt=1.0, description="Ring-lite 0.01")
-    batch_tokens: int = Field(
-        default=4096, ge=64, description="tokens per update, padding included"
-    )
+    batch_tokens: int = Field(default=512, ge=64, description="tokens per update, padding included")
     entropy_window: tuple[float, float] = Field(
-        default=(0.3, 0.5),
-        description="nats at Ring-lite's 126k vocabulary; scaled by ln|V|",
+        default=(0.2, 0.5),
+        description="nats at a vocabulary of 126k, scaled by ln|V|; Ring-lite (0.3, 0.5)",
     )
     entropy_prompts: int = Field(
         default=64, ge=1, description="number of fixed prompts on which entropy is measured"
@@ -169,10 +167,10 @@ class MergeSettings(Settings):
     """Stage 3: TIES of the two SFT parents onto their common base."""
 
     density: float = Field(
-        default=0.6, gt=0.0, le=1.0, description="share kept by trimming; paper 0.2"
+        default=0.8, gt=0.0, le=1.0, description="share kept by trimming; paper 0.2"
     )
     scale: float = Field(
-        default=1.0, gt=0.0, le=10.0, description="lambda; 1 without validation data"
+        default=0.8, gt=0.0, le=10.0, description="lambda; paper 1, without validation data"
     )
     weights: tuple[float, float] = Field(default=(1.0, 1.0), description="reasoning, commerce")
     trim_scope: TrimScope = TrimScope.TENSOR
@@ -273,17 +271,26 @@ class PipelineSettings(Settings):
     merge: MergeSettings = MergeSettings()
     grading: GradingSettings = GradingSettings()
     rl_one: RLSettings = RLSettings(
-        domains={Domain.MATHS: 2.0, Domain.CODE: 1.0, Domain.INSTRUCTION: 1.0}
+        domains={
+            Domain.MATHS: 2.0,
+            Domain.CODE: 1.0,
+            Domain.INSTRUCTION: 1.0,
+            # A small model forgets within a phase what the phase does not show.
+            Domain.CHOICE: 0.5,
+            Domain.EXTRACTION: 0.25,
+            Domain.TOOL_USE: 0.25,
+            Domain.OPEN_TEXT: 0.5,
+        }
     )
     rl_two: RLSettings = RLSettings(
         domains={
-            Domain.CHOICE: 1.0,
+            Domain.CHOICE: 2.0,
             Domain.EXTRACTION: 1.0,
-            Domain.TOOL_USE: 1.0,
+            Domain.TOOL_USE: 0.5,
             Domain.OPEN_TEXT: 1.0,
-            Domain.MATHS: 0.5,
+            Domain.MATHS: 1.0,
             Domain.CODE: 0.25,
-            Domain.INSTRUCTION: 0.25,
+            Domain.INSTRUCTION: 0.5,
         }
     )
     evaluation: EvaluationSettings = EvaluationSettings()

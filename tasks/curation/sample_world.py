@@ -39,22 +39,23 @@ DEMONSTRATIONS_PER_PARENT: dict[Parent, dict[Domain, int]] = {
         Domain.MATHS: 800,
         Domain.CODE: 600,
         Domain.INSTRUCTION: 600,
-        Domain.CHOICE: 50,
-        Domain.EXTRACTION: 50,
-        Domain.TOOL_USE: 50,
-        Domain.OPEN_TEXT: 50,
+        Domain.CHOICE: 150,
+        Domain.EXTRACTION: 150,
+        Domain.TOOL_USE: 150,
+        Domain.OPEN_TEXT: 150,
     },
     Parent.COMMERCE: {
         Domain.CHOICE: 500,
         Domain.EXTRACTION: 500,
         Domain.TOOL_USE: 500,
         Domain.OPEN_TEXT: 500,
-        Domain.MATHS: 70,
-        Domain.CODE: 60,
-        Domain.INSTRUCTION: 70,
+        Domain.MATHS: 150,
+        Domain.CODE: 150,
+        Domain.INSTRUCTION: 150,
     },
 }
-"""A small share of the domains of the other parent keeps the two mergeable."""
+"""A share of the domains of the other parent keeps the two mergeable: what only one of them has
+learned is halved by the merge."""
 
 TEACHERS = ("careful", "terse", "hasty")
 _TEACHER_SHARES = (0.5, 0.25, 0.25)

@@ -196,8 +196,8 @@ def test_executions_come_back_oldest_first(tmp_path):
 
 def test_settings_become_dotted_names():
     assert {
-        "density": "0.6",
-        "scale": "1.0",
+        "density": "0.8",
+        "scale": "0.8",
         "weights": "[1.0, 1.0]",
         "trim_scope": "tensor",
         "router": "merge",
