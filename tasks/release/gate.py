@@ -18,6 +18,9 @@ from tasks.release.champion import Champion
 from tasks.release.evidence import Contamination, Waste
 
 MERGED = "merged"
+STARTS = ("base", MERGED)
+"""What a candidate of the pipeline has to surpass, as a whole and in every domain: the model before
+any training, and the model before RL."""
 ALL = "all"
 _SLICES = ("domain:", "language:")
 MAX_ABSTAINED_SHARE = 0.1
@@ -61,7 +64,7 @@ def decide(
         background: what else is known.
     """
     known = background or Background()
-    references = [MERGED] if MERGED in parents else sorted(parents)
+    references = STARTS if set(STARTS) <= parents.keys() else sorted(parents)
     found = {(comparison.parent, comparison.suite): comparison for comparison in comparisons}
     suites = {suite.suite: suite for suite in candidate.suites}
     rules: list[Rule] = []

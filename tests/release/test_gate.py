@@ -53,9 +53,19 @@ def better(parent: str = "merged") -> list[Comparison]:
     ]
 
 
+def better_than_both() -> list[Comparison]:
+    return [*better("base"), *better()]
+
+
 def gate(candidate: EvaluationReport, comparisons: list[Comparison], **changes) -> GateDecision:
+    """Decide on a candidate that surpasses the base and is compared with the merged model so."""
     settings = ReleaseSettings(**changes)
-    return decide(settings, candidate, {"base": scores(), "merged": scores()}, comparisons)
+    return decide(
+        settings,
+        candidate,
+        {"base": scores(), "merged": scores()},
+        [*(better("base") if comparisons else []), *comparisons],
+    )
 
 
 def failures(decision: GateDecision) -> list[str]:
@@ -66,7 +76,9 @@ def test_a_better_model_passes_and_every_rule_says_its_numbers():
     decision = gate(scores(truncated=0.05, abstained=3), better())
 
     assert decision.released
+    base = tuple(one.replace("merged", "base") for one in decision.reasons[3:6])
     assert (
+        *base,
         "passed: gain over merged: +10.0 points on 50 problems, interval +5.0 to +15.0; "
         "its lower end must exceed +0.0",
         "passed: domain:code against merged: +0.0 points on 50 problems; "
@@ -76,7 +88,7 @@ def test_a_better_model_passes_and_every_rule_says_its_numbers():
         "passed: truncated: 5.0% of the responses reached the length limit; at most 20.0% may",
         "passed: abstentions: 3 of 200 responses got no verdict; less than 10% must",
     ) == decision.reasons
-    assert tuple(better()) == decision.comparisons
+    assert tuple(better_than_both()) == decision.comparisons
 
 
 @pytest.mark.parametrize(("low", "released"), [(0.0, False), (0.0001, True), (-0.01, False)])
@@ -111,15 +123,34 @@ def test_a_tenth_of_abstentions_fails(abstained, released):
 
 
 def test_missing_comparisons_fail_by_name():
-    assert 3 == len(failures(gate(scores(), [])))
+    assert 6 == len(failures(gate(scores(), [])))
     (reason,) = failures(gate(scores(), better()[:2]))
     assert "FAILED: domain:maths against merged: the comparison is missing" == reason
     (reason,) = failures(gate(scores(), better()[1:]))
     assert "FAILED: gain over merged: the comparison on 'all' is missing" == reason
 
 
+@pytest.mark.parametrize(
+    ("suite", "difference", "reason"),
+    [
+        ("all", 0.04, "gain over base: +4.0 points on 50 problems, interval -1.0 to +9.0"),
+        ("domain:code", -0.04, "domain:code against base: -4.0 points on 50 problems"),
+        ("domain:maths", None, "domain:maths against base: the comparison is missing"),
+    ],
+)
+def test_what_the_base_could_do_before_is_not_lost(suite, difference, reason):
+    kept = [one for one in better("base") if one.suite != suite]
+    changed = [] if difference is None else [against("base", suite, difference)]
+    parents = {"base": scores(), "merged": scores()}
+
+    decision = decide(ReleaseSettings(), scores(), parents, [*better(), *kept, *changed])
+
+    (failure,) = failures(decision)
+    assert failure.startswith(f"FAILED: {reason}")
+
+
 def test_a_comparison_with_another_parent_does_not_count():
-    assert not gate(scores(), better("base")).released
+    assert not gate(scores(), better("sft/commerce")).released
 
 
 def test_nan_proves_nothing():
@@ -136,7 +167,7 @@ def test_a_candidate_without_held_out_answers_fails():
     empty = scores().model_copy(update={"suites": ()})
 
     assert [
-        "FAILED: domains: the candidate was not evaluated on any domain",
+        *["FAILED: domains: the candidate was not evaluated on any domain"] * 2,
         "FAILED: abstentions: the candidate has no responses on 'all'",
     ] == failures(gate(empty, better()))
 
@@ -165,7 +196,7 @@ def test_a_candidate_whose_start_is_no_longer_released_is_refused(start_is_relea
         ReleaseSettings(),
         scores(),
         parents,
-        better(),
+        better_than_both(),
         Background(start_is_released=start_is_released),
     )
 
@@ -176,7 +207,7 @@ def test_a_candidate_whose_start_is_no_longer_released_is_refused(start_is_relea
 
 def with_background(background: Background) -> GateDecision:
     parents = {"base": scores(), "merged": scores()}
-    return decide(ReleaseSettings(), scores(), parents, better(), background)
+    return decide(ReleaseSettings(), scores(), parents, better_than_both(), background)
 
 
 def champion(*comparisons: Comparison, checkpoint: str = "other", audit: str = "") -> Champion:
