@@ -241,7 +241,9 @@ class ReleaseSettings(Settings):
         default=0.0, description="lower interval end of candidate minus parent, 'all'"
     )
     max_domain_drop: float = Field(
-        default=0.03, ge=0.0, description="no domain may lose more than this (point estimate)"
+        default=0.03,
+        ge=0.0,
+        description="a domain may lose no more than this, if its interval is below 0",
     )
     max_truncated_share: float = Field(
         default=0.2, ge=0.0, le=1.0, description="of responses cut at max_new_tokens"

@@ -119,12 +119,7 @@ def _domains(
         if comparison is None:
             yield False, f"{domain} against {name}: the comparison is missing"
             continue
-        yield (
-            comparison.difference >= -settings.max_domain_drop,
-            f"{domain} against {name}: {100 * comparison.difference:+.1f} points on "
-            f"{comparison.problems} problems; a drop of at most "
-            f"{100 * settings.max_domain_drop:.1f} is allowed",
-        )
+        yield _kept(settings, f"{domain} against {name}", comparison)
 
 
 def _champion(
@@ -148,11 +143,16 @@ def _champion(
     )
     for one in against:
         if one.suite.startswith(_SLICES):
-            yield (
-                one.high >= 0.0 or one.difference >= -settings.max_domain_drop,
-                f"{one.suite} against released model {champion.version}: {_numbers(one)}; with the "
-                f"interval below 0, at most {100 * settings.max_domain_drop:.1f} may be lost",
-            )
+            yield _kept(settings, f"{one.suite} against released model {champion.version}", one)
+
+
+def _kept(settings: ReleaseSettings, what: str, comparison: Comparison) -> Rule:
+    """Fail if too much of a slice is lost, and for certain: the whole interval is below zero."""
+    return (
+        comparison.high >= 0.0 or comparison.difference >= -settings.max_domain_drop,
+        f"{what}: {_numbers(comparison)}; with the interval below 0, at most "
+        f"{100 * settings.max_domain_drop:.1f} may be lost",
+    )
 
 
 def _numbers(comparison: Comparison) -> str:

@@ -81,10 +81,10 @@ def test_a_better_model_passes_and_every_rule_says_its_numbers():
         *base,
         "passed: gain over merged: +10.0 points on 50 problems, interval +5.0 to +15.0; "
         "its lower end must exceed +0.0",
-        "passed: domain:code against merged: +0.0 points on 50 problems; "
-        "a drop of at most 3.0 is allowed",
-        "passed: domain:maths against merged: +20.0 points on 50 problems; "
-        "a drop of at most 3.0 is allowed",
+        "passed: domain:code against merged: +0.0 points on 50 problems, interval -5.0 to +5.0; "
+        "with the interval below 0, at most 3.0 may be lost",
+        "passed: domain:maths against merged: +20.0 points on 50 problems, interval +15.0 to "
+        "+25.0; with the interval below 0, at most 3.0 may be lost",
         "passed: truncated: 5.0% of the responses reached the length limit; at most 20.0% may",
         "passed: abstentions: 3 of 200 responses got no verdict; less than 10% must",
     ) == decision.reasons
@@ -103,13 +103,29 @@ def test_a_required_gain_counts():
     assert not gate(scores(), better(), min_gain=0.05).released
 
 
-@pytest.mark.parametrize(("drop", "released"), [(0.03, True), (0.031, False)])
-def test_no_domain_may_fall_too_far(drop, released):
-    comparisons = [better()[0], against("merged", "domain:code", -drop), better()[2]]
-    decision = gate(scores(), comparisons)
+@pytest.mark.parametrize(
+    ("difference", "high", "released"),
+    [
+        (-0.031, -0.001, False),
+        (-0.03, -0.001, True),  # certain, but no more than is allowed
+        (-0.031, 0.0, True),  # more than is allowed, but not certain
+        (float("nan"), -0.001, False),
+    ],
+)
+@pytest.mark.parametrize("parent", ["base", "merged"])
+def test_no_domain_may_lose_much_for_certain(parent, difference, high, released):
+    fallen = against("merged", "domain:code", difference).model_copy(
+        update={"high": high, "parent": parent}
+    )
+    others = [
+        one for one in better_than_both() if (one.parent, one.suite) != (parent, fallen.suite)
+    ]
+    parents = {"base": scores(), "merged": scores()}
+
+    decision = decide(ReleaseSettings(), scores(), parents, [*others, fallen])
 
     assert released == decision.released
-    assert [] == failures(decision) or "domain:code" in failures(decision)[0]
+    assert released or failures(decision)[0].startswith(f"FAILED: domain:code against {parent}")
 
 
 @pytest.mark.parametrize(("share", "released"), [(0.2, True), (0.201, False)])
@@ -134,7 +150,7 @@ def test_missing_comparisons_fail_by_name():
     ("suite", "difference", "reason"),
     [
         ("all", 0.04, "gain over base: +4.0 points on 50 problems, interval -1.0 to +9.0"),
-        ("domain:code", -0.04, "domain:code against base: -4.0 points on 50 problems"),
+        ("domain:code", -0.06, "domain:code against base: -6.0 points on 50 problems"),
         ("domain:maths", None, "domain:maths against base: the comparison is missing"),
     ],
 )
