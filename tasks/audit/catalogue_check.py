@@ -4,7 +4,7 @@ The statements are the reference; `evidence` has verified them.
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 
 from data_schemas.audits import Finding
 from data_schemas.statements import Statement
@@ -33,9 +33,11 @@ def check_catalogue(lookup: Lookup, statements: Mapping[str, Statement]) -> Iter
         for run in runs[digest]:
             yield from _values(digest, statement, run, lookup)
             yield from _models_out(digest, statement, run, truth)
+    ours = {run.id for of in runs.values() for run in of}
     for digest, statement in statements.items():
         for run in runs[digest]:
             yield from _links(digest, statement, run, truth)
+            yield from _sources(digest, statement, run, lookup, ours)
 
 
 def check_version(
@@ -133,17 +135,7 @@ def _links(
 ) -> Iterator[Found]:
     """Compare what MLflow links to a run with what its statement lists, by content."""
     about = f"MLflow run {run.id} ({statement.stage})"
-    sides = {"input": statement.inputs, "output": statement.outputs}
     for dataset in run.datasets:
-        items = [
-            one for one in sides.get(dataset.way, ()) if one.digest[:_MAX_DIGEST] == dataset.digest
-        ]
-        known = {(one.role, one.role, _place(one.uri, one.digest)) for one in items}
-        place = _place(dataset.uri, items[0].digest) if items else dataset.uri
-        if known and (dataset.name, dataset.role, place) not in known:
-            shown = f"{dataset.way} {dataset.role!r} is dataset {dataset.name!r} at {dataset.uri}"
-            expected = " or ".join(f"{role!r} at {uri}" for role, _, uri in sorted(known))
-            yield _finding(digest, about, f"{shown}, expected {expected}")
         if dataset.digest != dataset.sha256[:_MAX_DIGEST]:
             problem = _differs("sha256", dataset.sha256, f"{dataset.digest}...")
             yield _finding(digest, about, f"{dataset.way} {dataset.role!r}: {problem}")
@@ -162,6 +154,34 @@ def _links(
         for missing in sorted(expected.keys() - linked):
             problem = f"{way} {expected[missing].role!r} {expected[missing].digest} is not linked"
             yield _finding(digest, about, problem)
+
+
+def _sources(
+    digest: str, statement: Statement, run: StageRun, lookup: Lookup, ours: Container[str]
+) -> Iterator[Found]:
+    """Compare name, role and source of the datasets of a run with its statement.
+
+    MLflow keeps one dataset per name and digest. What lies outside of a store, such as a base model
+    in a checkout, may have been logged first by another chain, from another folder with the same
+    content: then only its digest can be compared.
+    """
+    sides = {"input": statement.inputs, "output": statement.outputs}
+    for dataset in run.datasets:
+        items = [
+            one for one in sides.get(dataset.way, ()) if one.digest[:_MAX_DIGEST] == dataset.digest
+        ]
+        known = {(one.role, one.role, _place(one.uri, one.digest)) for one in items}
+        place = _place(dataset.uri, items[0].digest) if items else dataset.uri
+        if not known or (dataset.name, dataset.role, place) in known:
+            continue
+        outside = {one.role for one in items if _place(one.uri, one.digest) == one.uri}
+        named = dataset.name == dataset.role and dataset.role in outside
+        if named and lookup.is_shared(dataset, ours):
+            continue
+        about = f"MLflow run {run.id} ({statement.stage})"
+        shown = f"{dataset.way} {dataset.role!r} is dataset {dataset.name!r} at {dataset.uri}"
+        expected = " or ".join(f"{role!r} at {uri}" for role, _, uri in sorted(known))
+        yield _finding(digest, about, f"{shown}, expected {expected}")
 
 
 def _place(uri: str, digest: str) -> str:

@@ -5,7 +5,7 @@ Every client can edit these records; `tasks.audit` compares them with the statem
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -167,6 +167,21 @@ class Lookup:
             )
             # What search_runs returns lacks the model inputs.
             return [self._stage_run(self._client.get_run(run.info.run_id)) for run in found]
+
+    def is_shared(self, dataset: Dataset, runs: Container[str]) -> bool:
+        """True if a run that is none of these is linked to a dataset as well.
+
+        MLflow keeps one dataset per name and digest, with the source that was logged first.
+        """
+        with boundary():
+            experiment = self._client.get_experiment_by_name(EXPERIMENT)
+            if experiment is None:
+                return False
+            found = self._client.search_runs(
+                [experiment.experiment_id],
+                f"dataset.name = '{dataset.name}' and dataset.digest = '{dataset.digest}'",
+            )
+        return any(run.info.run_id not in runs for run in found)
 
     def _stage_run(self, run: "Run") -> StageRun:
         inputs = run.inputs

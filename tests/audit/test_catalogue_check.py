@@ -1,16 +1,21 @@
 """MLflow edited by SQL, below everything its own interface would refuse: every edit is named."""
 
+import shutil
 import sqlite3
 from contextlib import closing
 
 import pytest
 
+from data_schemas.artifacts import Execution, StoreRef
 from tasks.audit.walk import audit
+from tasks.store.interface import store_at
+from tests.audit.conftest import Maker
+from tests.tracking_servers import copy_database
 
 EDITS = {
     "params": (
         "UPDATE params SET value = '0.9' WHERE key = 'density'",
-        "parameter density is 0.9, expected 0.6",
+        "parameter density is 0.9, expected 0.8",
         6,
     ),
     "a parameter that is gone": (
@@ -91,3 +96,32 @@ def test_an_edit_by_sql_is_named(chain, edit):
     assert count == len(problems), problems
     assert all(problem in one for one in problems), problems
     assert all(found.object.startswith("MLflow ") for found in report.findings)
+
+
+def test_the_same_base_from_two_folders_in_one_mlflow_is_no_finding(tmp_path, outside, migrated):
+    elsewhere, database = tmp_path / "elsewhere", tmp_path / "mlflow.db"
+    shutil.copytree(outside, elsewhere)
+    copy_database(migrated, database)
+    for name, source in (("first", elsewhere), ("second", outside)):
+        identity = store_at(str(tmp_path / name)).open()
+        store = StoreRef(
+            uri=str(tmp_path / name), id=identity, tracking_uri=f"sqlite:///{database}"
+        )
+        maker = Maker(store, source)
+        maker.execution = Execution(id=name, started=0.0)
+        maker.run()
+
+    report = audit("models:/tiny/2", f"sqlite:///{database}", str(tmp_path / "second"))
+
+    assert () == tuple(report.findings)
+
+
+def test_a_source_that_was_edited_is_a_finding_if_no_other_chain_uses_it(chain):
+    with closing(sqlite3.connect(chain.database)) as database:
+        source = '{"uri": "/elsewhere"}'
+        database.execute("UPDATE datasets SET dataset_source = ? WHERE name = 'shipped'", (source,))
+        database.commit()
+
+    report = audit("models:/tiny@released", chain.tracking_uri, str(chain.store))
+
+    assert any("at /elsewhere, expected 'shipped' at" in one.problem for one in report.findings)
