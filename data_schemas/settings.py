@@ -281,7 +281,7 @@ class PipelineSettings(Settings):
             Domain.CHOICE: 0.5,
             Domain.EXTRACTION: 0.25,
             Domain.TOOL_USE: 0.25,
-            Domain.OPEN_TEXT: 1.0,
+            Domain.OPEN_TEXT: 0.5,
         }
     )
     rl_two: RLSettings = RLSettings(
@@ -289,8 +289,8 @@ class PipelineSettings(Settings):
             Domain.CHOICE: 2.0,
             Domain.EXTRACTION: 1.0,
             Domain.TOOL_USE: 0.5,
-            Domain.OPEN_TEXT: 2.0,
-            Domain.MATHS: 1.0,
+            Domain.OPEN_TEXT: 1.0,
+            Domain.MATHS: 1.5,
             Domain.CODE: 0.25,
             Domain.INSTRUCTION: 0.5,
         }
