@@ -145,7 +145,8 @@ def test_equal_magnitudes_at_a_model_wide_threshold_are_kept_in_order(tmp_path):
     out.mkdir()
     total = sum(value.numel() for value in ones.values())
 
-    merge(MergeSettings(density=0.5, trim_scope=TrimScope.MODEL), base, parents, out)
+    settings = MergeSettings(density=0.5, scale=1.0, trim_scope=TrimScope.MODEL)
+    merge(settings, base, parents, out)
 
     flat = torch.cat([value.flatten() for _, value in sorted(read_model(out).items())])
     assert flat.tolist() == [1.0] * (total // 2) + [0.0] * (total - total // 2)

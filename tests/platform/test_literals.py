@@ -27,7 +27,7 @@ from pydantic import BaseModel
 from data_schemas import presets
 from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, ReportRef, StoreRef
 from data_schemas.demonstrations import Parent
-from data_schemas.intake import Assessment, Decision, Examination, Lesson, Outcome
+from data_schemas.intake import Assessment, Decision, Examination, Lesson, Outcome, Teaching
 from data_schemas.settings import PipelineSettings, PretrainSettings, RetrainSettings
 from tasks.intake.task import open_store
 from tasks.platform import resources
@@ -52,10 +52,12 @@ SAMPLES = GROUPS | {
     ReportRef: ReportRef(uri="s3://shop/objects/r", digest="r", statement="s"),
     list[ReportRef]: [ReportRef(uri="s3://shop/objects/r", digest="r", statement="s")],
     DatasetRef: DATASET,
+    list[DatasetRef]: [DATASET],
     DatasetRef | None: DATASET,
     StoreRef: STORE,
     Execution: Execution(id="e", started=0.0),
     Parent: Parent.REASONING,
+    Teaching: Teaching.SFT,
     str: "rl/one",
     int: 7,
 }

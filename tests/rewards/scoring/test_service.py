@@ -329,9 +329,11 @@ def test_a_canary_that_is_judged_wrong_stops_the_run(service) -> None:
 
 
 def test_only_the_verifiers_in_use_are_checked(service) -> None:
+    before = service.counters()["verdicts"]
+
     service.check_canaries({"honest", "choice"})  # 'extraction' is wrong here
 
-    assert 0 == service.counters()["verdicts"]
+    assert before == service.counters()["verdicts"]  # canaries are not counted
 
 
 def test_the_product_judges_its_canaries_right() -> None:
