@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from math import isfinite, nan
 from typing import Any
 
 from jinja2 import Environment, StrictUndefined
@@ -88,7 +89,7 @@ def _curve(views: Sequence[StepView], metric: str, title: str, note: str) -> dic
     points = [
         (view.report.step, view.report.metrics[metric])
         for view in views
-        if metric in view.report.metrics
+        if isfinite(view.report.metrics.get(metric, nan))  # JSON in a browser has no NaN
     ]
     return {"title": title, "note": note, "points": points} if points else None
 

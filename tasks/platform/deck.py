@@ -21,11 +21,14 @@ def deck(html: str) -> None:
 def deck_while_running(html: str) -> None:
     """Show a self-contained page on a second deck at once, instead of when the task ends.
 
-    Does nothing outside of a Flyte cluster: a local execution has no console.
+    Does nothing where there is no deck to publish: in a local execution, and in the processes of
+    a team, whose decks the plugin collects when the task ends.
     """
     context = FlyteContextManager.current_context()
     here, params = context.execution_state, context.user_space_params
-    if here is None or here.mode is not ExecutionState.Mode.TASK_EXECUTION or params is None:
+    if here is None or here.mode is not ExecutionState.Mode.TASK_EXECUTION:
+        return
+    if params is None or not params.enable_deck:
         return
     params.decks[:] = [shown for shown in params.decks if shown.name != LIVE]
     _show(LIVE, html)

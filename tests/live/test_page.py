@@ -119,6 +119,16 @@ def test_the_last_page_does_not_load_itself_again(running, seconds):
     assert seconds == data(page(running=running))["refresh_s"]
 
 
+def test_a_value_that_is_no_number_is_left_out_and_does_not_break_the_page():
+    views = [step(1, **{"policy/grad_norm": float("nan")}), step(2, **{"policy/grad_norm": 2.0})]
+
+    html = render("rl/one of x", "running", views, None, num_steps=10, running=True)
+
+    curves = {curve["title"]: curve["points"] for curve in data(html)["curves"]}
+    assert "NaN" not in html
+    assert [[2, 2.0]] == curves["Gradient norm"]
+
+
 def test_a_page_without_responses_says_why():
     found = data(page(responses=None))
 
