@@ -359,11 +359,9 @@ def _until(true: Callable[[], bool]) -> None:
 
 
 def _run(command: Sequence[str | Path], user: str = "") -> None:
-    done = subprocess.run(
-        command, user=user or None, cwd="/", capture_output=True, text=True, check=False
-    )
+    done = subprocess.run(command, user=user or None, cwd="/", capture_output=True, check=False)
     if done.returncode != 0:
-        raise StackError(f"{command[0]}: {(done.stderr or done.stdout).strip()}")
+        raise StackError(f"{command[0]}: {(done.stderr or done.stdout).decode().strip()}")
 
 
 def _succeeds(command: Sequence[str | Path], user: str = "") -> bool:

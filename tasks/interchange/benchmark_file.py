@@ -5,14 +5,13 @@ from collections.abc import Iterable
 from pathlib import Path
 from string import Formatter
 
-import yaml
 from pydantic import ValidationError
 
-from data_schemas.faults import did_you_mean, explain
 from data_schemas.mapping import SUFFIXES
 from data_schemas.prompts import Message, Problem, Role
 from data_schemas.suite import SUITES_FILE, Suite
 from tasks.errors import DataError, SettingsError
+from tasks.interchange.yaml_file import check, parse_yaml
 from tasks.store.files import canonical_json, write_bytes
 
 SHIPPED = Path(__file__).parent / "benchmarks"
@@ -27,21 +26,10 @@ def parse_suite(text: bytes | str, where: str) -> Suite | None:
     Raises:
         SettingsError: names the key and what is allowed.
     """
-    try:
-        given = yaml.safe_load(text)
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise SettingsError(f"{where} is not YAML: {' '.join(str(error).split())}") from error
+    given = parse_yaml(text, where)
     if not isinstance(given, dict) or not any(key in given for key in _ONLY_SUITES):
         return None
-    known = list(Suite.model_fields)
-    for key in given:
-        if key not in known:
-            meant = did_you_mean(str(key), known) or f"the keys are {', '.join(known)}"
-            raise SettingsError(f"suite {where}: {key} is not a key of a suite; {meant}")
-    try:
-        return Suite.model_validate(given)
-    except ValidationError as error:
-        raise SettingsError(f"suite {where}: {explain(error, Suite)}") from error
+    return check(given, Suite, "suite", where)
 
 
 def suite_of(name: str) -> Suite | None:

@@ -2,12 +2,9 @@
 
 from pathlib import Path
 
-import yaml
-from pydantic import ValidationError
-
-from data_schemas.faults import did_you_mean, explain
 from data_schemas.mapping import SUFFIXES, ColumnMapping
 from tasks.errors import SettingsError
+from tasks.interchange.yaml_file import check, parse_yaml
 
 SHIPPED = Path(__file__).parent / "mappings"
 """Mapping files of public layouts; a mapping's name is that of its file."""
@@ -23,19 +20,7 @@ def parse_mapping(text: bytes | str, where: str) -> ColumnMapping:
     Raises:
         SettingsError: names the key and what is allowed.
     """
-    try:
-        given = yaml.safe_load(text)
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise SettingsError(f"{where} is not YAML: {' '.join(str(error).split())}") from error
-    known = list(ColumnMapping.model_fields)
-    for key in given if isinstance(given, dict) else ():
-        if key not in known:
-            meant = did_you_mean(str(key), known) or f"the keys are {', '.join(known)}"
-            raise SettingsError(f"mapping {where}: {key} is not a key of a mapping; {meant}")
-    try:
-        return ColumnMapping.model_validate(given)
-    except ValidationError as error:
-        raise SettingsError(f"mapping {where}: {explain(error, ColumnMapping)}") from error
+    return check(parse_yaml(text, where), ColumnMapping, "mapping", where)
 
 
 def mapping_of(adapter: str) -> ColumnMapping | None:

@@ -99,7 +99,7 @@ def night_page(message: str, store: StoreRef, execution: Execution) -> str:
     page = f"{store.uri}/reports/{execution.id}{NIGHT_PAGE}"
     drift = f" Drift: {page}" if night else ""
     text = f"[{verdict_of(message)[0]}] retraining {execution.id}: {message}{drift}"
-    if failure := webhook.tell(os.environ.get(webhook.WEBHOOK, ""), text):
+    if failure := webhook.post(os.environ.get(webhook.WEBHOOK, ""), text):
         message = f"{message} Nobody was told: {failure}."
     if night:
         html = render("Retraining", [section("The decision", message, night)])

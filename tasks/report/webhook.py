@@ -1,4 +1,4 @@
-"""Tell a chat how a retraining ended: one POST of {"text": ...} to a webhook.
+"""Notify a chat of how a retraining ended: one POST of {"text": ...} to a webhook.
 
 Slack, Mattermost, Rocket.Chat and Google Chat take this as it is. The address is a secret: it is
 read from the environment of the pod, and is in no message, input or statement. What cannot be
@@ -11,15 +11,15 @@ import urllib.error
 import urllib.request
 
 WEBHOOK = "EACHPROMPT_WEBHOOK"
-"""Variable with the address; unset = nobody is told."""
+"""Variable with the address; unset = nobody is notified."""
 _TIMEOUT_S = 30.0
 
 
-def tell(address: str, text: str) -> str:
-    """Post a text; return why it was not delivered, '' if it was or nobody is to be told.
+def post(address: str, text: str) -> str:
+    """Post a text; return why it was not delivered, '' if it was or nobody is to be notified.
 
     Args:
-        address: http or https URL; '' = nobody is to be told.
+        address: http or https URL; '' = nobody is to be notified.
         text: for people; its first words say what happened.
     """
     if not address:

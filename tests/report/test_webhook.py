@@ -10,7 +10,7 @@ import pytest
 
 from data_schemas.artifacts import Execution, StoreRef
 from tasks.report.task import night_page
-from tasks.report.webhook import tell
+from tasks.report.webhook import post
 from tasks.store.interface import store_at
 
 ENDS = {
@@ -97,4 +97,4 @@ def test_a_webhook_that_fails_changes_no_decision_and_is_named(heard, end, monke
     ],
 )
 def test_the_address_is_in_no_reason(address, reason):
-    assert f"EACHPROMPT_WEBHOOK {reason}" == tell(address, "text")
+    assert f"EACHPROMPT_WEBHOOK {reason}" == post(address, "text")

@@ -1,10 +1,11 @@
 """The published step of CompassMax-V3-Thinking on 256 H100s, and what the simulator makes of it.
 
-Published (CompassMax A.9): the parts of a step and a ladder of speed-ups; neither seconds nor
+Published (CompassMax A.9): the parts of a step and cumulative speed-ups; neither seconds nor
 layout nor lengths. Assumed here: the shape of the model, `FULL_SCALE`'s trainer, bf16 engines over
 16 GPUs whose trainer leaves them the memory, a mean length of a quarter of the limit, and matrix
 products at 0.4 of the peak. Fitted: bandwidth and seconds per reward, to the ratios of rollouts and
-rewards to the update. Everything else is predicted.
+rewards to the update. The number of GPUs of an engine was chosen with the speed-ups in view: they
+are consistent with the published ones, not predicted.
 """
 
 from dataclasses import dataclass, replace
@@ -23,7 +24,7 @@ SHARES = {
     "old_logprobs": 0.095,
     "weight_sync": 0.004,
 }
-LADDER = {
+SPEED_UPS = {
     "multi-detokenisation": 1.16,
     "reward overlap": 1.17,
     "fp8 rollouts": 1.52,
@@ -86,9 +87,9 @@ def baseline_seconds(efficiency: Efficiency) -> float:
 
 
 def compare_step(efficiency: Efficiency) -> list[Comparison]:
-    """Compare the parts of the step, and the ladder.
+    """Compare the parts of the step, and the speed-ups.
 
-    The first rung has no model: what share of the rewards is detokenisation is not published.
+    The first speed-up has no model: what share of the rewards is detokenisation is not published.
     """
     plan = baseline()
     plain = step_of(plan, _PLAIN, efficiency)
@@ -98,12 +99,12 @@ def compare_step(efficiency: Efficiency) -> list[Comparison]:
     ]
     overlap = replace(_PLAIN, overlapped_rewards=True)
     fp8 = replace(plan, precision=Precision.FP8)
-    rungs = {
+    changes = {
         "reward overlap": (plan, overlap),
         "fp8 rollouts": (fp8, overlap),
         "length-based load balancing": (fp8, Policy()),
     }
     return found + [
-        Comparison(name, LADDER[name], plain.seconds / step_of(*rung, efficiency).seconds)
-        for name, rung in rungs.items()
+        Comparison(name, SPEED_UPS[name], plain.seconds / step_of(*change, efficiency).seconds)
+        for name, change in changes.items()
     ]

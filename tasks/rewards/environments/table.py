@@ -14,7 +14,8 @@ class Environment(Protocol):
     """Answers the last turn of an episode; None ends it.
 
     Contract: the answer is a function of the problem and of the turns so far. So an episode has no
-    state but its tokens: it continues after a crash, and its verifier replays it.
+    state but its tokens: it continues after a crash, and its verifier replays it. It does not
+    raise: where it cannot read the gold, it ends the episode, and its verifier abstains.
     """
 
     def __call__(self, problem: Problem, turns: Sequence[str]) -> tuple[Message, ...] | None: ...

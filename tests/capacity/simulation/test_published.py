@@ -23,10 +23,10 @@ def test_the_constants_fit_the_ratios_of_three_parts(found, part):
     assert pytest.approx(SHARES[part] / SHARES["update"], rel=0.01) == measured
 
 
-@pytest.mark.parametrize("rung", ["reward overlap", "fp8 rollouts", "length-based load balancing"])
-def test_the_ladder_is_predicted_within_a_tenth(found, rung):
-    assert abs(found[rung].error) < 0.1
-    assert not found[rung].fitted
+@pytest.mark.parametrize("name", ["reward overlap", "fp8 rollouts", "length-based load balancing"])
+def test_the_speed_ups_are_reproduced_within_a_tenth(found, name):
+    assert abs(found[name].error) < 0.1
+    assert not found[name].fitted
 
 
 @pytest.mark.parametrize("part", ["old_logprobs", "weight_sync"])

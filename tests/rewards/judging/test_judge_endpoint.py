@@ -1,10 +1,7 @@
 """A judge endpoint that is slow, down or talks nonsense costs verdicts, not the run."""
 
-import json
-import threading
 import time
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import numpy as np
@@ -21,41 +18,24 @@ from tasks.rewards.judging.reward import Pair, compare
 from tasks.rewards.judging.scripted import preferring
 from tasks.rewards.protocol import Entry
 from tasks.rewards.scoring.service import ScoringService
+from tests import chat_endpoint
+from tests.chat_endpoint import NOBODY, completion, send
 
 BASE_MODEL = Path(__file__).parents[3] / "tasks/foundation/base_model"
 LONGER_WINS = preferring(len)
-NOBODY = "http://127.0.0.1:9/v1"
-"""Where nothing listens, and no test is given the port."""
 
 
 @contextmanager
 def endpoint(reply, *, status=200, wait_s=0.0):
     """Serve chat completions: `reply` gets the prompt and gives the text, or the body as bytes."""
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self):
-            asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            time.sleep(wait_s)
-            said = reply(asked["messages"][-1]["content"])
-            whole = {"choices": [{"message": {"content": said}}]}
-            body = said if isinstance(said, bytes) else json.dumps(whole).encode()
-            try:
-                self.send_response(status)
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-            except OSError:
-                self.close_connection = True  # the judge has hung up
+    def behave(handler, asked, _):
+        time.sleep(wait_s)
+        said = reply(asked["messages"][-1]["content"])
+        send(handler, said if isinstance(said, bytes) else completion(said), status)
 
-        def log_message(self, *_):
-            """Say nothing."""
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_address[1]}/v1"
-        server.shutdown()
-        thread.join()
+    with chat_endpoint.endpoint(behave) as address:
+        yield address
 
 
 @contextmanager
