@@ -6,8 +6,9 @@
     intake | foundation | curation | sft | judge_training | merge | rl | evaluation | ablation
         | release | audit | ledger | tracing | retraining | report | capacity
                          one folder per stage; task.py is its thin Flyte shell
-    lineage | live | platform
-                         statements and MLflow; the page of a running phase; what Flyte sees
+    durability | lineage | live | platform
+                         states of an unfinished training; statements and MLflow; the page of a
+                         running phase; what Flyte sees
     rewards              one verifier per file, one table
     engines              rollout engines and trainers behind Protocols
     interchange          the records that stages hand to each other

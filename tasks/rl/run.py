@@ -22,6 +22,8 @@ from data_schemas.rl_settings import (
     without_effect,
 )
 from tasks.algorithms import group_size
+from tasks.durability import states
+from tasks.durability.preemption import GRACE_S, Termination, listen_for_sigterm
 from tasks.engines.chat import load_tokenizer, render_prompt
 from tasks.engines.protocols import RolloutEngine, Trainer
 from tasks.engines.select import open_rollout, open_trainer
@@ -30,7 +32,6 @@ from tasks.rewards.judging import generative_judge
 from tasks.rewards.protocol import Scorer, verifiers_of
 from tasks.rl import loop
 from tasks.rl.durability import inflight, state, step_snapshot
-from tasks.rl.durability.preemption import GRACE_S, Termination, listen_for_sigterm
 from tasks.rl.rollouts.collect import Collector
 from tasks.rl.rollouts.collected import Collected
 from tasks.rl.rollouts.history import History
@@ -144,7 +145,7 @@ def _steps(
     if now.step:
         # A warning, because the curves of the phase come from more than one process.
         logger.warning("continuing after committed step %d of %d", now.step, settings.steps)
-        data = state.read_file(phase.state, now.step, inflight.FILE)
+        data = states.read_file(phase.state, now.step, inflight.FILE)
         between = inflight.decode(data, phase.problems)
     if phase.code not in now.code:
         now = now.model_copy(update={"code": (*now.code, phase.code)})
@@ -210,7 +211,7 @@ def _generated_tokens(record: state.StepRecord) -> int:
 
 
 def _is_committed(phase: Phase, step: int) -> bool:
-    return state.newest(phase.state) == step
+    return states.newest(phase.state) == step
 
 
 def with_group_size(settings: RLSettings, problems: Sequence[Problem]) -> RLSettings:

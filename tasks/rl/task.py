@@ -8,6 +8,8 @@ from typing import NamedTuple
 from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, ReportRef, StoreRef
 from data_schemas.reports import SKIPPED_FILE
 from data_schemas.rl_settings import RLSettings
+from tasks.durability.durable import keep_durable
+from tasks.durability.preemption import listen_for_sigterm
 from tasks.engines.chat import load_tokenizer
 from tasks.lineage.base_model import read_judge
 from tasks.lineage.stage import stage, workplace
@@ -20,8 +22,6 @@ from tasks.platform.retries import checkpoint
 from tasks.platform.shell import shell
 from tasks.rewards.scoring.service import ScoringService
 from tasks.rl import run
-from tasks.rl.durability.durable import keep_durable
-from tasks.rl.durability.preemption import listen_for_sigterm
 from tasks.rl.durability.views import page_of_phase
 from tasks.store import results
 from tasks.store.files import canonical_json, write_bytes

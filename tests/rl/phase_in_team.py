@@ -12,10 +12,10 @@ from pathlib import Path
 from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
 from data_schemas.rl_settings import RLSettings
+from tasks.durability import states
 from tasks.engines.chat import load_tokenizer
 from tasks.engines.team.stage import in_team
 from tasks.errors import Preempted
-from tasks.rl.durability import state
 from tasks.rl.run import Phase, finish, train
 from tasks.store.files import sha256_file
 
@@ -87,7 +87,7 @@ def agent_is_told(model: Path, folder: Path) -> dict:
     return {
         "said": (folder / "said").read_text(),
         "seconds": time.monotonic() - started,
-        "newest": state.newest(folder / "state"),
+        "newest": states.newest(folder / "state"),
     }
 
 

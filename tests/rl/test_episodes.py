@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from data_schemas.prompts import Domain
+from tasks.durability import states
 from tasks.engines.chat import load_tokenizer
 from tasks.foundation.base import shipped_base
 from tasks.marketplace.shop import draw_cases
@@ -49,7 +50,7 @@ def done(tmp_path_factory):
 @pytest.fixture
 def records(phase, tokenizer, done):
     """The records of a whole phase, run once for all tests."""
-    if state.newest(done) != STEPS:
+    if states.newest(done) != STEPS:
         list(train(phase(done), RuleScorer(tokenizer)))
     return list(state.read_steps(done, STEPS))
 

@@ -13,6 +13,7 @@ from data_schemas.ledger import GroupOutcome
 from data_schemas.rl_settings import RouterReplay
 from data_schemas.rollouts import RolloutGroup, ScoredRollout
 from data_schemas.verdicts import scored
+from tasks.durability import states
 from tasks.engines.chat import load_tokenizer, render_prompt
 from tasks.engines.embedded.rollout import HFRolloutEngine
 from tasks.engines.embedded.trainer import TorchTrainer
@@ -242,24 +243,24 @@ def test_a_step_is_committed_before_its_record_is_yielded(real):
     now = real(steps=3)
     with contextlib.closing(loop.steps(now, START, ())) as steps:
         for number, record in enumerate(itertools.islice(steps, 2), start=1):
-            assert (number, number) == (record.report.step, state.newest(now.folder))
+            assert (number, number) == (record.report.step, states.newest(now.folder))
 
 
 def test_states_are_committed_as_often_as_set_and_at_the_end(real):
     now = real(steps=3, commit_every=2)
 
-    assert [0, 2, 3] == [state.newest(now.folder) for _ in loop.steps(now, START, ())]
+    assert [0, 2, 3] == [states.newest(now.folder) for _ in loop.steps(now, START, ())]
 
 
 def test_whoever_must_stop_has_the_step_in_flight_committed(real):
     now = real(steps=3, commit_every=3)
     with contextlib.closing(loop.steps(now, START, ())) as steps:
         next(steps)
-        assert 0 == state.newest(now.folder)
+        assert 0 == states.newest(now.folder)
         now.told_to_stop.set()
         next(steps)
 
-    assert 2 == state.newest(now.folder)
+    assert 2 == states.newest(now.folder)
 
 
 def test_the_engine_rolls_out_with_the_weights_of_the_step_before(real):

@@ -11,10 +11,10 @@ import pytest
 from flytekit.exceptions.user import FlyteRecoverableException
 
 from data_schemas.artifacts import Execution
+from tasks.durability.upload import fetch_newest
 from tasks.lineage.connection import connect
 from tasks.lineage.stage import stage, sync
 from tasks.lineage.statements import load_statement
-from tasks.rl.durability.upload import fetch_newest
 from tasks.store.interface import store_at
 
 STEPS = 3

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tasks.durability.durable import keep_durable
 from tasks.errors import EngineError
-from tasks.rl.durability.durable import keep_durable
 from tasks.rl.run import finish, train
 from tasks.store import results
 

@@ -5,6 +5,7 @@ import logging
 
 import pytest
 
+from tasks.durability import states
 from tasks.rl.durability import state
 
 
@@ -62,7 +63,7 @@ def test_a_record_is_hashed_once_however_many_states_name_it(small_phase, tmp_pa
     (tmp_path / "steps/000001.json").write_bytes(b"not read again")
     small_phase(tmp_path, 3, 3)
     digests = [
-        json.loads((tmp_path / f"committed/00000{step}" / state.RECORDS_FILE).read_bytes())
+        json.loads((tmp_path / f"committed/00000{step}" / states.RECORDS_FILE).read_bytes())
         for step in (2, 3)
     ]
 

@@ -1,6 +1,6 @@
-"""Upload of a phase's committed states to durable storage, so that another machine can resume.
+"""Upload of a run's committed states to durable storage, so that another machine can resume.
 
-    <uri>/steps/000012-<sha256>.json     record of step 12
+    <uri>/steps/000012-<sha256>.json     a record
     <uri>/states/000012-<sha256>/        the committed state of step 12, MANIFEST.json last
 
 Every name contains the digest of its content, so two attempts that run at the same time never
@@ -13,13 +13,21 @@ import shutil
 import threading
 import time
 from dataclasses import dataclass, replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from pydantic import BaseModel, ConfigDict
 
+from tasks.durability import states
 from tasks.errors import DataError
-from tasks.rl.durability import state
-from tasks.store.files import link_folder, sha256_bytes, sha256_file, staged_folder, write_bytes
+from tasks.store.files import (
+    copy_file,
+    link_folder,
+    scratch_folder,
+    sha256_bytes,
+    sha256_file,
+    staged_folder,
+    write_bytes,
+)
 from tasks.store.interface import Store, store_at
 from tasks.store.manifest import MANIFEST, manifest_files
 
@@ -36,7 +44,7 @@ class Pointer(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     uri: str
-    """Durable prefix of the phase."""
+    """Durable prefix of the work."""
     step: int
     digest: str
     """sha256 of the state's manifest."""
@@ -54,10 +62,10 @@ class Counts:
 
 
 class Uploader:
-    """Uploads the newest committed state of a phase in a separate thread.
+    """Uploads the newest committed state in a separate thread.
 
     Args:
-        folder: of the phase.
+        folder: of the work.
         place: that outlives the machine; the folder itself if that does.
         first_pause_s: after the first failure.
     """
@@ -93,11 +101,11 @@ class Uploader:
 
         The state is held by hard links, so that it may be dropped during the upload.
         """
-        step = state.newest(self._folder)
+        step = states.newest(self._folder)
         if step <= self._notified:
             return
         self._notified = step
-        path = state.committed_folder(self._folder) / f"{step:06d}"
+        path = states.committed_folder(self._folder) / f"{step:06d}"
         if self._here:
             self._record(_pointer(path, self._place.uri))
             return
@@ -188,9 +196,9 @@ class Uploader:
         pointer = _pointer(held, self._place.uri)
         if self._records is None:
             self._records = set(self._place.list_files("steps"))
-        for name, digest in state.read_records(held).items():
+        for name, digest in states.read_records(held).items():
             if (there := _record_name(name, digest)) not in self._records:
-                self._place.upload_file(self._folder / "steps" / name, f"steps/{there}")
+                self._place.upload_file(states.record_path(self._folder, name), f"steps/{there}")
                 self._records.add(there)
         target = f"states/{_state_name(pointer)}"
         manifest = (held / MANIFEST).read_bytes()
@@ -247,7 +255,7 @@ def _fetch(store: Store, name: str, folder: Path) -> None:
     digest = sha256_bytes(manifest)
     if not name.endswith(f"-{digest[:16]}"):
         raise DataError(f"{place.uri}/{MANIFEST} is not what was uploaded")
-    target = state.committed_folder(folder) / name.partition("-")[0]
+    target = states.committed_folder(folder) / name.partition("-")[0]
     if target.exists():  # incomplete
         shutil.rmtree(target)
     with staged_folder(target) as staged:
@@ -255,29 +263,29 @@ def _fetch(store: Store, name: str, folder: Path) -> None:
             place.download_file(staged / file, file)
             _check(staged / file, recorded, f"{place.uri}/{file}")
         write_bytes(staged / MANIFEST, manifest)
-        for file, recorded in state.read_records(staged).items():
+        for file, recorded in states.read_records(staged).items():
             _fetch_record(store, file, recorded, folder)
 
 
 def _fetch_record(store: Store, file: str, recorded: str, folder: Path) -> None:
-    target = folder / "steps" / file
+    target = states.record_path(folder, file)
     if target.exists() and sha256_file(target) == recorded:
         return
     there = f"steps/{_record_name(file, recorded)}"
-    payload = store.read_bytes(there)
-    if sha256_bytes(payload) != recorded:
-        raise DataError(f"{store.uri}/{there} is not what was uploaded")
-    write_bytes(target, payload)
+    with scratch_folder(folder / "steps", ".fetched.") as fetched:
+        store.download_file(fetched / target.name, there)
+        _check(fetched / target.name, recorded, f"{store.uri}/{there}")
+        copy_file(fetched / target.name, target)
 
 
 def _check(path: Path, recorded: str, where: str) -> None:
     if (found := sha256_file(path)) != recorded:
-        raise DataError(f"{where}: sha256 is {found}, recorded {recorded}")
+        raise DataError(f"{where} is not what was uploaded: sha256 is {found}, recorded {recorded}")
 
 
 def newest_step(folder: Path) -> int:
     """Step of the newest complete state in a local folder; 0 if there is none."""
-    path = state.newest_whole(folder)
+    path = states.newest_whole(folder)
     return int(path.name) if path else 0
 
 
@@ -290,7 +298,7 @@ def _uploaded(place: Store) -> list[str]:
 
 def _superseded(place: Store) -> list[str]:
     """Names of states older than those that are kept, including incomplete ones."""
-    kept_names = _uploaded(place)[: state.KEPT_STATES]
+    kept_names = _uploaded(place)[: states.KEPT_STATES]
     names = {name.partition("/")[0] for name in place.list_files("states")}
     return sorted(name for name in names if name < kept_names[-1])
 
@@ -305,4 +313,5 @@ def _state_name(pointer: Pointer) -> str:
 
 
 def _record_name(name: str, digest: str) -> str:
-    return f"{Path(name).stem}-{digest[:16]}.json"
+    path = PurePosixPath(name)
+    return str(path.with_name(f"{path.stem}-{digest[:16]}{path.suffix}"))

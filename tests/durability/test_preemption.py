@@ -5,8 +5,8 @@ import time
 
 import pytest
 
+from tasks.durability.preemption import PATIENCE_S, STEP_SHARE, UPLOAD_SHARE, listen_for_sigterm
 from tasks.errors import Preempted
-from tasks.rl.durability.preemption import PATIENCE_S, STEP_SHARE, UPLOAD_SHARE, listen_for_sigterm
 from tasks.rl.run import train
 
 HOUR_S = 3600.0

@@ -3,10 +3,11 @@
 import pytest
 from flytekit.core.checkpointer import SyncCheckpoint
 
+from tasks.durability import states
+from tasks.durability.durable import keep_durable, read_pointer, write_pointer
+from tasks.durability.upload import Pointer
 from tasks.errors import Preempted
 from tasks.rl.durability import state
-from tasks.rl.durability.durable import keep_durable, read_pointer, write_pointer
-from tasks.rl.durability.upload import Pointer
 
 POINTER = Pointer(uri="s3://bucket/state/abc", step=7, digest="d" * 64)
 
@@ -72,7 +73,7 @@ def test_a_platform_without_checkpoints_does_without(tmp_path):
 def run(folder, uri, slot, small_phase, last):
     """One attempt on a new disk, preempted after a step."""
     with keep_durable(folder, uri, slot, lambda: 20.0) as keeper:
-        for step in range(state.newest(folder) + 1, last + 1):
+        for step in range(states.newest(folder) + 1, last + 1):
             small_phase(folder, step, step)
             keeper.upload_newest()
         raise Preempted("told to stop")
@@ -97,7 +98,7 @@ def test_the_pointer_finds_a_store_that_has_moved(attempt, small_phase, tmp_path
         run(tmp_path / "disk0", str(tmp_path / "old"), attempt(0), small_phase, 2)
 
     with keep_durable(tmp_path / "disk1", str(tmp_path / "new"), attempt(1), lambda: 20.0):
-        assert 2 == state.newest(tmp_path / "disk1")
+        assert 2 == states.newest(tmp_path / "disk1")
 
 
 def test_a_lost_upload_is_logged(attempt, small_phase, tmp_path, caplog):
@@ -108,6 +109,6 @@ def test_a_lost_upload_is_logged(attempt, small_phase, tmp_path, caplog):
         manifest.unlink()
 
     with keep_durable(tmp_path / "disk1", str(uri), attempt(1), lambda: 20.0):
-        assert 0 == state.newest(tmp_path / "disk1")
+        assert 0 == states.newest(tmp_path / "disk1")
     assert f"step 2 was uploaded to {uri}, but the newest" in caplog.text
     assert "complete state is of step 0" in caplog.text

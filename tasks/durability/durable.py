@@ -1,4 +1,4 @@
-"""Durability of a running phase: uploads, the pointer in Flyte's checkpoint, and recovery.
+"""Durability of a training run: uploads, the pointer in Flyte's checkpoint, and recovery.
 
 Flyte's checkpoint of an attempt is written as a whole and read by the next attempt only, so it
 holds a few bytes: the location of the newest uploaded state.
@@ -12,7 +12,7 @@ from typing import Protocol
 
 from pydantic import ValidationError
 
-from tasks.rl.durability.upload import Counts, Pointer, Uploader, fetch_newest, newest_step
+from tasks.durability.upload import Counts, Pointer, Uploader, fetch_newest, newest_step
 from tasks.store.files import canonical_json
 from tasks.store.interface import store_at
 
@@ -32,7 +32,7 @@ class Slot(Protocol):
 
 
 class Keeper:
-    """Uploads a running phase's states and keeps the pointer of its attempt up to date.
+    """Uploads a training run's states and keeps the pointer of its attempt up to date.
 
     Flyte's checkpoint may be used by one thread only: all methods are called by the main thread.
     """
@@ -72,13 +72,13 @@ def keep_durable(
     """Restore what an earlier attempt uploaded, then upload new states while the block runs.
 
     Args:
-        folder: of the phase, on a local disk.
+        folder: of the work, on a local disk.
         uri: its durable prefix; the folder itself if that disk outlives the machine.
         slot: Flyte's checkpoint; None where the platform has none.
         seconds_left: how long the last upload may take if the block ends with an error.
 
     Raises:
-        EngineError: the durable storage does not answer; the phase must not restart from zero.
+        EngineError: the durable storage does not answer; it must not start from zero.
     """
     restore_uploaded(folder, uri, slot)
     uploader = Uploader(folder, store_at(uri))

@@ -1,4 +1,4 @@
-"""How a phase uses the grace period after SIGTERM.
+"""How a training run uses the grace period after SIGTERM.
 
 The first part of the grace period is for finishing and committing the step in flight. A step that
 takes longer is abandoned and repeated later from the last committed step. The rest is for uploading
@@ -21,7 +21,7 @@ STEP_SHARE = 0.6
 UPLOAD_SHARE = 0.95
 """Share of the grace period by which uploads must end; the rest is for reporting to Flyte."""
 PATIENCE_S = 600.0
-"""Time for the last upload of a phase that ends with an error, without SIGTERM."""
+"""Time for the last upload of a run that ends with an error, without SIGTERM."""
 _AGAIN_S = 5.0
 """A library may swallow the error, so it is raised repeatedly until the step has ended."""
 

@@ -1,0 +1,129 @@
+"""Committed states of a training run, from which step n+1 is the same as without a crash.
+
+A folder belongs to one piece of work, named by everything that determines its results:
+
+    steps/                    records: files that are written once, such as the report of a step
+    committed/000012/         the trainer's state after step 12, further files of the stage, the
+                              digests of all records up to it, MANIFEST.json last
+
+Recovery uses the newest committed step whose manifest and records match; a damaged one is skipped
+with a warning.
+"""
+
+import json
+import logging
+import shutil
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from tasks.engines.protocols import Trainer
+from tasks.store.files import canonical_json, sha256_file, staged_folder
+from tasks.store.manifest import MANIFEST, folder_manifest
+
+KEPT_STATES = 2
+RECORDS_FILE = "records.json"
+"""In a committed state: sha256 of every record up to it, by its name below `steps`."""
+logger = logging.getLogger(__name__)
+
+
+def commit(
+    folder: Path, step: int, trainer: Trainer, files: Mapping[str, bytes], records: Iterable[str]
+) -> None:
+    """Save a state atomically, and drop states that are no longer needed.
+
+    Args:
+        folder: of the work.
+        step: that the state is after.
+        trainer: saves weights and optimizer.
+        files: further content of the state, by file name.
+        records: names of all records up to this step.
+    """
+    digests = _record_digests(folder, records)
+    with staged_folder(committed_folder(folder) / f"{step:06d}") as staged:  # renamed at its end
+        (staged / RECORDS_FILE).write_bytes(canonical_json(digests))
+        for name, payload in files.items():
+            (staged / name).write_bytes(payload)
+        trainer.save(staged)
+        (staged / MANIFEST).write_bytes(folder_manifest(staged))
+    _drop_old(folder)
+
+
+def restore(folder: Path, trainer: Trainer) -> Path | None:
+    """Load the newest complete state into the trainer; return its folder, None if there is none.
+
+    Damaged states and files left incomplete by a killed process are removed.
+    """
+    _sweep(folder)
+    path = newest_whole(folder)
+    for newer in reversed(_states(folder)):
+        if newer == path:
+            break
+        logger.warning("state %s is damaged and skipped; an earlier step is used", newer)
+        shutil.rmtree(newer)
+    _drop_old(folder)
+    if path is not None:
+        trainer.restore(path)
+    return path
+
+
+def newest_whole(folder: Path) -> Path | None:
+    """Find the newest state that matches its manifest, with all records up to it."""
+    return next((path for path in reversed(_states(folder)) if _is_whole(folder, path)), None)
+
+
+def newest(folder: Path) -> int:
+    """Number of the newest committed step; 0 if there is none."""
+    return max((int(path.name) for path in _states(folder)), default=0)
+
+
+def read_records(path: Path) -> dict[str, str]:
+    """Read the sha256 of every record that belongs to a committed state, by name."""
+    return json.loads((path / RECORDS_FILE).read_bytes())
+
+
+def read_file(folder: Path, step: int, name: str) -> bytes:
+    """Read one of the files that were committed with a step."""
+    return (committed_folder(folder) / f"{step:06d}" / name).read_bytes()
+
+
+def committed_folder(folder: Path) -> Path:
+    """Folder of the committed states, one subfolder each."""
+    return folder / "committed"
+
+
+def record_path(folder: Path, name: str) -> Path:
+    """Path of a record."""
+    return folder / "steps" / name
+
+
+def _states(folder: Path) -> list[Path]:
+    return sorted(committed_folder(folder).glob("[0-9]*"))
+
+
+def _drop_old(folder: Path) -> None:
+    for old in _states(folder)[:-KEPT_STATES]:
+        shutil.rmtree(old)
+
+
+def _record_digests(folder: Path, names: Iterable[str]) -> dict[str, str]:
+    """Hash records, reusing the digests of the previous state."""
+    before = _states(folder)
+    known = read_records(before[-1]) if before else {}
+    return {name: known.get(name) or sha256_file(record_path(folder, name)) for name in names}
+
+
+def _sweep(folder: Path) -> None:
+    """Remove temporary files and folders of a process that was killed while it wrote them."""
+    for path in folder.glob("*/.*"):
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
+
+
+def _is_whole(folder: Path, path: Path) -> bool:
+    manifest = path / MANIFEST
+    if not manifest.exists() or manifest.read_bytes() != folder_manifest(path):
+        return False
+    records = {record_path(folder, name): digest for name, digest in read_records(path).items()}
+    return all(path.exists() and sha256_file(path) == digest for path, digest in records.items())
