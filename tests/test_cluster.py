@@ -25,7 +25,7 @@ from data_schemas.artifacts import Execution, StoreRef
 from data_schemas.settings import PipelineSettings
 from tasks.lineage.connection import connect
 from tasks.lineage.lookup import Lookup
-from tasks.lineage.signing import find_signer
+from tasks.lineage.signatures.keys import find_signer
 from tasks.store.interface import store_at
 from tests.cluster import EXECUTION, Attempt, Cluster, Literals
 from tests.packages import package_into

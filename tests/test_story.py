@@ -19,8 +19,8 @@ from pathlib import Path
 import pytest
 
 from tasks.lineage.lookup import Lookup
-from tasks.lineage.model_signature import signature_uri
-from tasks.lineage.signing import public_path
+from tasks.lineage.signatures.keys import public_path
+from tasks.lineage.signatures.model import signature_uri
 from tasks.retraining import demo
 from tasks.store.location import tracking_uri
 from tests.lineage.test_public_tools import tool

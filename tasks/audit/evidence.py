@@ -16,7 +16,7 @@ from tasks.audit.croissant_check import croissant_problems
 from tasks.audit.reading import Problem, check_folder, read_record
 from tasks.errors import DataError, TamperError
 from tasks.lineage import origins
-from tasks.lineage.signing import fingerprint
+from tasks.lineage.signatures.dsse import fingerprint
 from tasks.lineage.statements import open_statement, statement_uri
 from tasks.store.files import sha256_bytes
 from tasks.store.interface import store_at

@@ -10,7 +10,6 @@ from tasks.audit.evidence import MODEL, Evidence
 from tasks.audit.reading import Unreadable, read_record
 from tasks.audit.target import Target
 from tasks.errors import DataError, TamperError
-from tasks.lineage.model_signature import signature_uri, signers_of
 from tasks.lineage.registry import (
     BOM_FILE,
     CARD_FILE,
@@ -19,6 +18,7 @@ from tasks.lineage.registry import (
     MANIFEST_TAG,
     RELEASED,
 )
+from tasks.lineage.signatures.model import signature_uri, signers_of
 from tasks.store.files import sha256_bytes
 
 _OWN_FILES = {MANIFEST_FILE, GATE_FILE, CARD_FILE, BOM_FILE}

@@ -15,7 +15,7 @@ from tasks.audit.walk import audit as walk_back
 from tasks.errors import EngineError, SettingsError, TamperError
 from tasks.lineage.history import record_audit
 from tasks.lineage.lookup import parse_model_uri
-from tasks.lineage.signing import read_public_keys
+from tasks.lineage.signatures.keys import read_public_keys
 from tasks.platform.deck import deck
 from tasks.platform.shell import shell
 from tasks.store import location

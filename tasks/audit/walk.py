@@ -21,7 +21,7 @@ from tasks.audit.evidence import MODEL, Evidence, origin_id
 from tasks.audit.reading import check_folder
 from tasks.audit.release_check import check_release
 from tasks.audit.target import Target, find_target
-from tasks.lineage.signing import fingerprint
+from tasks.lineage.signatures.dsse import fingerprint
 
 
 def audit(

@@ -14,7 +14,7 @@ from tasks.errors import SettingsError
 from tasks.intake import options
 from tasks.lineage.connection import check_tracking_uri, require_access
 from tasks.lineage.shipping import begin
-from tasks.lineage.signing import find_signer
+from tasks.lineage.signatures.keys import find_signer
 from tasks.platform import resources
 from tasks.platform.literals import KeyedStore
 from tasks.platform.shell import in_pod, shell

@@ -37,11 +37,11 @@ from tasks.errors import DataError, EngineError
 from tasks.lineage import builder, registration, statements
 from tasks.lineage.catalogue import STATEMENT, Catalogue
 from tasks.lineage.descriptions import NOTE, describe_stage, run_tags
-from tasks.lineage.model_signature import sign_model
 from tasks.lineage.origins import source_digest
 from tasks.lineage.registration import MODEL
 from tasks.lineage.row_sources import inherited, row_source_fact, sources_in
 from tasks.lineage.shipping import put_away, sync, workplace
+from tasks.lineage.signatures.model import sign_model
 from tasks.lineage.spool import Spool, new_spool
 from tasks.store.files import canonical_json
 from tasks.store.local import new_object

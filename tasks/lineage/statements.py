@@ -16,7 +16,8 @@ from pydantic import BaseModel, ValidationError
 
 from data_schemas.statements import ExecutionRecord, Statement
 from tasks.errors import DataError, TamperError
-from tasks.lineage import attestation, signing
+from tasks.lineage import attestation
+from tasks.lineage.signatures import dsse, keys
 from tasks.store.files import canonical_json, sha256_bytes
 from tasks.store.interface import store_at
 
@@ -47,9 +48,9 @@ def save_statement(store: str, statement: Statement) -> str:
     payload = attestation.to_payload(statement)
     digest = sha256_bytes(payload)
     place = store_at(statement_uri(store, digest))
-    signer = signing.find_signer(store)
+    signer = keys.find_signer(store)
     mine = [signer.sign(payload)] if signer else []
-    if place.create_bytes(canonical_json(signing.seal(payload, mine))):
+    if place.create_bytes(canonical_json(dsse.seal(payload, mine))):
         return digest
     try:
         others = open_statement(place.read_bytes(), digest, store)
@@ -58,8 +59,8 @@ def save_statement(store: str, statement: Statement) -> str:
             f"{place.uri}: not the statement it is named after; restore or delete it"
         ) from error
     if mine and mine[0].keyid not in others.signers:
-        envelope = signing.Envelope.model_validate_json(place.read_bytes())
-        place.write_bytes(canonical_json(signing.seal(payload, [*envelope.signatures, *mine])))
+        envelope = dsse.Envelope.model_validate_json(place.read_bytes())
+        place.write_bytes(canonical_json(dsse.seal(payload, [*envelope.signatures, *mine])))
     return digest
 
 
@@ -90,22 +91,22 @@ def open_statement(content: bytes, digest: str, store: str) -> Attested:
         except ValidationError as error:
             raise DataError(f"{uri} is not a statement of this version: {error}") from error
     try:
-        payload = signing.payload_of(envelope)
+        payload = dsse.payload_of(envelope)
     except ValueError as error:
         raise TamperError(f"{uri}: {error}") from error
     _check_digest(payload, digest, uri)
     if canonical_json(envelope) != content:
         raise TamperError(f"{uri}: the envelope is not as it was written")
     for signature in envelope.signatures:
-        if not signing.is_valid(signature, payload):
+        if not dsse.is_valid(signature, payload):
             raise TamperError(f"{uri}: the signature of key {signature.keyid} does not fit")
     statement = attestation.from_payload(payload, store, uri)
     return Attested(statement, tuple(signature.keyid for signature in envelope.signatures))
 
 
-def _envelope(content: bytes) -> signing.Envelope | None:
+def _envelope(content: bytes) -> dsse.Envelope | None:
     try:
-        return signing.Envelope.model_validate_json(content)
+        return dsse.Envelope.model_validate_json(content)
     except ValidationError:
         return None
 

@@ -13,7 +13,8 @@ from tasks.interchange.progression import read_comparisons, read_progression
 from tasks.lineage.connection import REPAIR
 from tasks.lineage.lookup import Lookup
 from tasks.lineage.registry import GATE_FILE
-from tasks.lineage.signing import KEY_VARIABLE, find_signer, fingerprint, public_path
+from tasks.lineage.signatures.dsse import fingerprint
+from tasks.lineage.signatures.keys import KEY_VARIABLE, find_signer, public_half
 from tasks.lineage.stage import workplace
 from tasks.lineage.statements import load_statement
 from tasks.report.inputs import RunInputs
@@ -139,5 +140,5 @@ def _signed(store: StoreRef) -> str:
         return f"by nobody; {KEY_VARIABLE} names no key"
     return (
         f"by key {fingerprint(signer.public)[:16]}; the audit proves it with --key and a copy of "
-        f"{public_path()}"
+        f"{public_half()}"
     )

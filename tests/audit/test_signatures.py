@@ -11,8 +11,9 @@ from tasks.audit.evidence import Evidence
 from tasks.audit.text import chain_text
 from tasks.audit.walk import audit
 from tasks.lineage.attestation import to_payload
-from tasks.lineage.model_signature import sign_model
-from tasks.lineage.signing import Signer, find_signer, fingerprint, seal
+from tasks.lineage.signatures.dsse import Signer, fingerprint, seal, signer_of
+from tasks.lineage.signatures.keys import find_signer
+from tasks.lineage.signatures.model import sign_model
 from tasks.lineage.statements import load_statement, statement_uri
 from tasks.store.files import canonical_json, sha256_bytes
 from tasks.store.interface import store_at
@@ -31,7 +32,7 @@ def owner() -> dict[str, str]:
 
 @pytest.fixture
 def attacker() -> Signer:
-    return Signer(ec.generate_private_key(ec.SECP256R1()))
+    return signer_of(ec.generate_private_key(ec.SECP256R1()))
 
 
 def sign(chain, name: str, *signers: Signer) -> None:

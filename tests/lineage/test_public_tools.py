@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from data_schemas.statements import Input, Output, Statement
-from tasks.lineage.model_signature import sign_model
-from tasks.lineage.signing import KEY_VARIABLE, find_signer, public_path
+from tasks.lineage.signatures.keys import KEY_VARIABLE, find_signer, public_path
+from tasks.lineage.signatures.model import sign_model
 from tasks.lineage.statements import save_statement
 from tasks.store.local import new_object
 from tests.test_layout import ROOT

@@ -11,7 +11,8 @@ from data_schemas.settings import MergeSettings
 from data_schemas.statements import ExecutionRecord, Input, Output, Statement
 from tasks.errors import DataError, TamperError
 from tasks.lineage.attestation import to_payload
-from tasks.lineage.signing import KEY_VARIABLE, Signer, find_signer, seal
+from tasks.lineage.signatures.dsse import seal, signer_of
+from tasks.lineage.signatures.keys import KEY_VARIABLE, find_signer
 from tasks.lineage.statements import (
     Attested,
     chain,
@@ -100,7 +101,7 @@ def test_the_same_work_with_the_same_key_is_the_same_bytes(tmp_path):
 
 def _signature_of_another(content: bytes, _: bytes) -> bytes:
     envelope = json.loads(content)
-    other = Signer(ec.generate_private_key(ec.SECP256R1())).sign(b"something else")
+    other = signer_of(ec.generate_private_key(ec.SECP256R1())).sign(b"something else")
     return canonical_json(envelope | {"signatures": [other.model_dump()]})
 
 

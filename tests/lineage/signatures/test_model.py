@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from tasks.errors import TamperError
-from tasks.lineage.model_signature import sign_model, signers_of, to_payload
-from tasks.lineage.signing import find_signer, public_pem
+from tasks.lineage.signatures.dsse import public_pem
+from tasks.lineage.signatures.keys import find_signer
+from tasks.lineage.signatures.model import sign_model, signers_of, to_payload
 from tasks.store.local import new_object
 from tasks.store.manifest import MANIFEST, manifest_files
 
@@ -35,7 +36,7 @@ def test_a_signature_is_a_sigstore_bundle_that_lists_every_file(model, tmp_path)
     statement = json.loads(payload)
     signer = find_signer()
     assert signer
-    hint = hashlib.sha256(public_pem(signer.key.public_key())).hexdigest()
+    hint = hashlib.sha256(public_pem(signer.public_key)).hexdigest()
 
     assert f"{tmp_path}/signatures/{model.digest[:16]}.sig" == uri
     assert "application/vnd.dev.sigstore.bundle.v0.3+json" == bundle["mediaType"]

@@ -19,8 +19,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from tasks.errors import TamperError
-from tasks.lineage import signing
 from tasks.lineage.attestation import STATEMENT_TYPE
+from tasks.lineage.signatures import dsse, keys
 from tasks.store.files import canonical_json, sha256_bytes
 from tasks.store.interface import store_at
 from tasks.store.manifest import MANIFEST, manifest_files
@@ -47,7 +47,7 @@ def sign_model(store: str, digest: str) -> str:
         SettingsError: there is no usable key.
         TamperError: the object's manifest is not the one it is named after.
     """
-    signer = signing.find_signer(store)
+    signer = keys.find_signer(store)
     if signer is None:
         return ""
     uri = f"{store}/objects/{digest[:16]}/{MANIFEST}"
@@ -55,7 +55,7 @@ def sign_model(store: str, digest: str) -> str:
     if (found := sha256_bytes(manifest)) != digest:
         raise TamperError(f"{uri}: sha256 is {found}, recorded {digest}")
     payload = to_payload(digest, manifest_files(manifest, uri))
-    envelope = signing.seal(payload, [signer.sign(payload)])
+    envelope = dsse.seal(payload, [signer.sign(payload)])
     bundle = {
         "mediaType": _MEDIA_TYPE,
         "verificationMaterial": {"publicKey": {"hint": _hint(signer)}, "tlogEntries": []},
@@ -98,18 +98,18 @@ def signers_of(bundle: bytes, digest: str, files: Mapping[str, str]) -> tuple[st
     """
     try:
         content: Any = json.loads(bundle)
-        envelope = signing.Envelope.model_validate(content["dsseEnvelope"])
-        payload = signing.payload_of(envelope)
+        envelope = dsse.Envelope.model_validate(content["dsseEnvelope"])
+        payload = dsse.payload_of(envelope)
     except (ValueError, KeyError, TypeError, ValidationError) as error:
         raise TamperError(f"is no signature: {error!r:.200}") from error
     if payload != to_payload(digest, files):
         raise TamperError("is the signature of other files")
     for signature in envelope.signatures:
-        if not signing.is_valid(signature, payload):
+        if not dsse.is_valid(signature, payload):
             raise TamperError(f"the signature of key {signature.keyid} does not fit")
     return tuple(signature.keyid for signature in envelope.signatures)
 
 
-def _hint(signer: signing.Signer) -> str:
+def _hint(signer: dsse.Signer) -> str:
     """Name the key as model-signing does: by the sha256 of its PEM."""
-    return hashlib.sha256(signing.public_pem(signer.key.public_key())).hexdigest()
+    return hashlib.sha256(dsse.public_pem(signer.public_key)).hexdigest()

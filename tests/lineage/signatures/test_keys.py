@@ -9,18 +9,17 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519
 
 from tasks.errors import SettingsError
-from tasks.lineage.signing import (
-    KEY_VARIABLE,
+from tasks.lineage.signatures.dsse import (
     Signature,
     Signer,
-    find_signer,
     fingerprint,
     is_valid,
     payload_of,
     public_pem,
-    read_public_keys,
     seal,
+    signer_of,
 )
+from tasks.lineage.signatures.keys import KEY_VARIABLE, find_signer, read_public_keys
 
 PAYLOAD = b'{"_type":"x"}'
 
@@ -82,7 +81,7 @@ def test_the_same_payload_is_signed_with_the_same_bytes(path):
 
 def test_a_signature_fits_its_own_payload_and_key_only(path):
     signature = found().sign(PAYLOAD)
-    other = Signer(ec.generate_private_key(ec.SECP256R1()))
+    other = signer_of(ec.generate_private_key(ec.SECP256R1()))
 
     assert is_valid(signature, PAYLOAD)
     assert not is_valid(signature, PAYLOAD + b" ")
@@ -98,11 +97,11 @@ def test_base64_has_one_spelling(text):
 
 
 @pytest.mark.parametrize(
-    "name", ["awskms://key", "gcpkms://projects/x", "sigstore", "pkcs11:token"]
+    "name", ["gcpkms://projects/x", "hashivault://key", "sigstore", "pkcs11:token"]
 )
 def test_what_is_no_file_is_refused_by_name(monkeypatch, name):
     monkeypatch.setenv(KEY_VARIABLE, name)
-    with pytest.raises(SettingsError, match="no key management service and no sigstore identity"):
+    with pytest.raises(SettingsError, match="a PEM file and one of AWS KMS"):
         find_signer()
 
 
@@ -154,7 +153,7 @@ def test_a_file_of_public_keys_may_hold_several(tmp_path):
     keys = [ec.generate_private_key(ec.SECP256R1()) for _ in range(2)]
     (tmp_path / "keys.pem").write_bytes(b"".join(public_pem(key.public_key()) for key in keys))
 
-    assert [Signer(key).public for key in keys] == list(read_public_keys(tmp_path / "keys.pem"))
+    assert [signer_of(key).public for key in keys] == list(read_public_keys(tmp_path / "keys.pem"))
 
 
 def test_a_file_without_public_keys_is_refused(path, tmp_path):

@@ -1,0 +1,1 @@
+"""Signatures: who vouches for statements and for released weights."""
