@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import socket
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -101,6 +102,15 @@ def _own_signing_key(tmp_path_factory: pytest.TempPathFactory) -> None:
 def tiny_moe(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model directory every engine here can open. Read only."""
     return build_tiny_moe(tmp_path_factory.mktemp("tiny_moe"))
+
+
+@pytest.fixture
+def silent_server() -> Iterator[str]:
+    """The address of a server that is stopped: connections are accepted, nothing is answered."""
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        listening.listen()
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
 
 
 @pytest.fixture(scope="session")

@@ -12,9 +12,16 @@ from torch import distributed
 
 from tasks.errors import SettingsError
 
-COLLECTIVE_LIMIT = timedelta(hours=2)
-"""Timeout of an engine's collectives. A rank that is gone or stopped is noticed long before
+COLLECTIVE_LIMIT = timedelta(minutes=10)
+"""Timeout of an engine's collectives: NCCL's own default, long enough for kernels that one rank
+compiles and the others wait for. A rank that is gone, stopped or idle is noticed long before
 (team/failure_store.py)."""
+NCCL_ENVIRONMENT = {
+    "TORCH_NCCL_ASYNC_ERROR_HANDLING": "3",
+    "TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC": f"{COLLECTIVE_LIMIT.total_seconds():.0f}",
+}
+"""A collective beyond its timeout ends its process, and so does a watchdog of NCCL that hangs; the
+defaults of torch 2.13 are 3 and 480. A variable that is already set is not changed."""
 
 
 def join_world() -> torch.device:
@@ -29,6 +36,8 @@ def join_world() -> torch.device:
     if distributed.is_initialized():
         return device
     backend = "cpu:gloo,cuda:nccl" if device.type == "cuda" else "gloo"
+    for name, value in NCCL_ENVIRONMENT.items():
+        os.environ.setdefault(name, value)
     if "RANK" in os.environ:
         distributed.init_process_group(backend, timeout=COLLECTIVE_LIMIT)
     else:

@@ -6,6 +6,7 @@ S3 interface can be used.
 
 import hashlib
 import json
+import os
 import threading
 import uuid
 from collections.abc import Iterable, Iterator
@@ -22,6 +23,9 @@ from tasks.store.manifest import MANIFEST
 
 _REFUSED = {"AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch"}
 """Errors that another attempt cannot help; an expired token or a wrong clock may be mended."""
+CONNECT_S, READ_S, ATTEMPTS = 5.0, 15.0, 3
+"""Limits of a request, which is tried again after at most 3 s: an S3 that accepts connections and
+never answers ends a stage after 45 to 48 s. With botocore's defaults it takes minutes."""
 _NEW_CLIENT = threading.Lock()
 """Clients may be used in several threads; boto3's session makes one at a time."""
 
@@ -143,13 +147,14 @@ class S3Store:
         """Yield a client with bucket and key of a file; its errors become ours and name the uri."""
         import boto3
         from boto3.exceptions import Boto3Error
+        from botocore.config import Config
         from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError
 
         uri = _join(self.uri, name)
         bucket, _, key = uri.removeprefix("s3://").partition("/")
         try:
             with _NEW_CLIENT:
-                service = boto3.client("s3")
+                service = boto3.client("s3", config=Config(**limits()))
             yield service, {"Bucket": bucket, "Key": key.strip("/")}
         except ClientError as error:
             if error.response["ResponseMetadata"]["HTTPStatusCode"] == 404:
@@ -163,6 +168,14 @@ class S3Store:
         except (BotoCoreError, Boto3Error) as error:
             # The address of the endpoint may have credentials in it.
             raise EngineError(f"{uri}: {redacted(str(error))}") from error
+
+
+def limits() -> dict[str, Any]:
+    """Options of botocore for timeouts and attempts; AWS_MAX_ATTEMPTS keeps its meaning."""
+    retries: dict[str, Any] = {"mode": "standard"}
+    if "AWS_MAX_ATTEMPTS" not in os.environ:
+        retries["total_max_attempts"] = ATTEMPTS
+    return {"connect_timeout": CONNECT_S, "read_timeout": READ_S, "retries": retries}
 
 
 def _join(uri: str, name: str) -> str:

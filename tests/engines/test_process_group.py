@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import distributed
 
-from tasks.engines.process_group import COLLECTIVE_LIMIT, join_world
+from tasks.engines.process_group import COLLECTIVE_LIMIT, NCCL_ENVIRONMENT, join_world
 from tasks.errors import SettingsError
 from tests.engines.trainer_megatron.gloo_world import run_world
 
@@ -35,6 +35,18 @@ def test_all_ranks_share_a_group_and_its_timeout():
 
 def test_a_process_without_torchrun_is_a_world_of_its_own():
     assert [(1.0, COLLECTIVE_LIMIT)] == run_world(joined_alone, 1)
+
+
+def nccl_environment() -> list[str]:
+    """The variables of NCCL's watchdog, of which one is set before."""
+    os.environ["TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC"] = "30"
+    join_world()
+    return [os.environ[name] for name in NCCL_ENVIRONMENT]
+
+
+def test_a_collective_of_nccl_that_hangs_ends_its_process():
+    assert [["3", "30"]] == run_world(nccl_environment, 1)
+    assert "600" == NCCL_ENVIRONMENT["TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC"]
 
 
 def test_more_processes_than_gpus_are_refused_by_name(monkeypatch):

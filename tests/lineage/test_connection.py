@@ -1,12 +1,19 @@
 """Where MLflow may be, and what a process that dies while its database is created leaves."""
 
+import os
 import sqlite3
 from contextlib import closing
 
 import pytest
 
-from tasks.errors import DataError, SettingsError
-from tasks.lineage.connection import check_tracking_uri, connect, find_fault
+from tasks.errors import DataError, EngineError, SettingsError
+from tasks.lineage.connection import (
+    _ENVIRONMENT,
+    boundary,
+    check_tracking_uri,
+    connect,
+    find_fault,
+)
 from tasks.lineage.lookup import Lookup
 from tests.lineage.forked import forked
 
@@ -84,6 +91,25 @@ def test_a_database_with_half_of_its_tables_is_named(tmp_path):
 
     with pytest.raises(DataError, match=r"its schema is 451aebb31d03, not [0-9a-f]{12}"):
         connect(f"sqlite:///{path}")
+
+
+def test_a_server_that_accepts_connections_and_never_answers_is_named_within_its_limits(
+    monkeypatch, silent_server
+):
+    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_TIMEOUT", "1")
+    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
+
+    with pytest.raises(EngineError, match="read timeout=1"), boundary():
+        connect(silent_server).search_experiments()
+
+
+def test_the_limits_of_mlflow_fit_into_a_minute(monkeypatch):
+    for name in _ENVIRONMENT:
+        monkeypatch.delenv(name, raising=False)
+    connect("http://127.0.0.1:9")
+
+    limits = ("MLFLOW_HTTP_REQUEST_TIMEOUT", "MLFLOW_HTTP_REQUEST_MAX_RETRIES")
+    assert ["10", "1"] == [os.environ.get(name) for name in limits]
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,8 @@ import pytest
 from botocore.exceptions import ClientError, NoCredentialsError
 
 from tasks.errors import EngineError, SettingsError
-from tasks.store.s3 import S3Store
+from tasks.store import s3
+from tasks.store.s3 import S3Store, limits
 
 
 def test_a_bucket_that_is_not_there_is_a_settings_error(bucket):
@@ -29,6 +30,31 @@ def test_no_answer_from_s3_may_be_tried_again(monkeypatch):
         S3Store("s3://bucket").read_bytes("a")
     with pytest.raises(EngineError, match=r"s3://bucket/store/store\.json"):
         S3Store("s3://bucket/store").open()
+
+
+def test_an_s3_that_accepts_connections_and_never_answers_is_named_within_its_limits(
+    monkeypatch, silent_server
+):
+    monkeypatch.setattr(s3, "READ_S", 0.1)
+    monkeypatch.setattr(s3, "ATTEMPTS", 2)
+    monkeypatch.setenv("AWS_ENDPOINT_URL", silent_server)
+    monkeypatch.delenv("AWS_MAX_ATTEMPTS", raising=False)
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_DEFAULT_REGION"):
+        monkeypatch.setenv(name, "testing")
+
+    with pytest.raises(EngineError, match=r"s3://bucket/a: Read timeout on endpoint URL"):
+        S3Store("s3://bucket").read_bytes("a")
+
+
+def test_the_limits_of_s3_fit_into_a_minute(monkeypatch):
+    monkeypatch.delenv("AWS_MAX_ATTEMPTS", raising=False)
+    chosen = limits()
+
+    seconds = chosen["connect_timeout"] + chosen["read_timeout"]
+    assert 60.0 == chosen["retries"]["total_max_attempts"] * seconds
+
+    monkeypatch.setenv("AWS_MAX_ATTEMPTS", "7")
+    assert {"mode": "standard"} == limits()["retries"]
 
 
 def test_missing_credentials_are_the_users_to_set(bucket):

@@ -12,6 +12,7 @@ from vllm.config import WeightTransferConfig
 from vllm.v1.attention.backends.cpu_attn import CPUAttentionBackend
 
 from data_schemas.machine_settings import LayoutSettings, Precision
+from tasks.engines.process_group import COLLECTIVE_LIMIT
 from tasks.engines.rollout_vllm.receive import BACKEND, TransferExtension
 from tasks.errors import SettingsError
 
@@ -98,6 +99,8 @@ def engine_options(
             PREFILL_TOKENS if on_gpu else max(PREFILL_TOKENS, facts.max_tokens)
         ),
         "tensor_parallel_size": layout.rollout_tensor,
+        "distributed_timeout_seconds": round(COLLECTIVE_LIMIT.total_seconds()),
+        "cpu_distributed_timeout_seconds": round(COLLECTIVE_LIMIT.total_seconds()),
         "enable_prefix_caching": True,
         "enable_return_routed_experts": facts.num_experts > 0,
         "logprobs_mode": "processed_logprobs",

@@ -3,7 +3,7 @@
 import itertools
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from contextvars import ContextVar
 
 from torch import distributed as dist
@@ -18,16 +18,29 @@ _CURRENT: ContextVar["Controller | None"] = ContextVar("controller", default=Non
 
 
 class Channel:
-    """One command at a time to all other ranks."""
+    """One command at a time to all other ranks.
 
-    def __init__(self, group: dist.ProcessGroup, failures: FailureStore) -> None:
+    Args:
+        group: carries the commands and replies.
+        failures: of this rank.
+        works_here: the ranks execute the commands themselves, not processes that they started.
+    """
+
+    def __init__(
+        self, group: dist.ProcessGroup, failures: FailureStore, *, works_here: bool
+    ) -> None:
         self._group = group
         self._board = failures
+        self._works_here = works_here
         self._free = threading.Lock()
 
     @contextmanager
-    def together(self, command: Command) -> Iterator[list[object]]:
+    def together(self, command: Command, *, opens: bool = False) -> Iterator[list[object]]:
         """Send a command to the workers while the block executes the controller's part.
+
+        Args:
+            command: for the workers.
+            opens: it starts engines, which may wait for processes of their own.
 
         Yields:
             A list that holds the replies of ranks 1, 2 ... when the block has ended.
@@ -43,10 +56,15 @@ class Channel:
         replies: list[object] = []
         with self._board.name_failed_rank():
             wire.broadcast(command, self._group)
-            yield replies
-            replies.extend(wire.gather(None, self._group)[1:])
+            with self._board.expect_work(expected=self._works_here and not opens):
+                yield replies
+                replies.extend(wire.gather(None, self._group)[1:])
         # Not released after an error: the state of the workers is unknown.
         self._free.release()
+
+    def paused(self) -> AbstractContextManager[None]:
+        """Expect no work while the block of a command waits for its caller."""
+        return self._board.expect_work(expected=False)
 
     @property
     def busy(self) -> bool:
@@ -65,8 +83,8 @@ class Controller:
 
     def __init__(self, member: Member) -> None:
         self.member = member
-        self.commands = Channel(member.commands, member.failures)
-        self.async_group = Channel(member.async_group, member.failures)
+        self.commands = Channel(member.commands, member.failures, works_here=True)
+        self.async_group = Channel(member.async_group, member.failures, works_here=False)
         self._numbers = itertools.count()
 
     def number(self) -> int:

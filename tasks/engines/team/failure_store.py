@@ -6,7 +6,8 @@ does not exit after the end of the team.
 
 The same thread counts up a number every second. A rank whose number stands still is stopped, or its
 machine is gone; its connections may stay open for hours. Rank 0 watches all others, and they watch
-rank 0.
+rank 0. A second number counts the looks at which a rank had worked: if no rank works while a
+command runs, one of them hangs (standstill.py).
 """
 
 import json
@@ -19,10 +20,13 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import timedelta
+from typing import NoReturn
 
 from torch import distributed as dist
 from torch.distributed.elastic.multiprocessing.errors import get_error_handler
 
+from tasks.engines.team import standstill
+from tasks.engines.team.standstill import Activity, Standstill, place
 from tasks.errors import DataError, EngineError, PipelineError, SettingsError, TamperError
 
 _OVER = "team/over"
@@ -30,6 +34,9 @@ _TOLD = "team/told"
 _FAILURE = "team/failure"
 _PROCESS = "team/process"
 _PULSE = "team/pulse"
+_WORK = "team/work"
+_PLACE = "team/place"
+_STILL = "team/still"
 _LOOK_EVERY_S = 1.0
 SILENT_LOOKS = 45
 """A rank without a pulse for so many looks has failed. Looks are not seconds of the clock: a
@@ -38,6 +45,8 @@ _FAILURE_WITHIN_S = 2.0
 """The error is written before the connection breaks, but may arrive later."""
 GRACE_S = 30.0
 """Grace period for a process to exit after the end of its team."""
+_STILL_GRACE_S = 5.0
+"""For the controller to raise the error of a team that stood still, before its process ends."""
 _KINDS = {kind.__name__: kind for kind in (SettingsError, DataError, TamperError)}
 """Errors that keep their class at the controller; all others become EngineError, retried."""
 logger = logging.getLogger(__name__)
@@ -47,7 +56,8 @@ class FailureStore:
     """This rank's client of the store, with its own connection."""
 
     def __init__(self, rank: int, size: int) -> None:
-        self._rank = rank
+        self._rank, self._size = rank, size
+        self._expected = False
         self._watched = range(1, size) if rank == 0 else range(1)
         self._store = dist.TCPStore(  # pyright: ignore[reportPrivateImportUsage]
             os.environ["MASTER_ADDR"],
@@ -83,6 +93,15 @@ class FailureStore:
         return _KINDS.get(first["kind"], EngineError)(first["text"])
 
     @contextmanager
+    def expect_work(self, *, expected: bool = True) -> Iterator[None]:
+        """Have the team fail if no rank works while the block runs; only rank 0's word counts."""
+        before, self._expected = self._expected, expected
+        try:
+            yield
+        finally:
+            self._expected = before
+
+    @contextmanager
     def name_failed_rank(self) -> Iterator[None]:
         """Turn a broken collective into the error of the rank that broke it.
 
@@ -109,15 +128,19 @@ class FailureStore:
 
         def watch() -> None:
             passed_on = self._rank > 0
-            pulses = _Pulses()
+            pulses, activity, team = _Pulses(), Activity(), Standstill()
             while not left.wait(_LOOK_EVERY_S):
                 silent = self._first_silent(pulses)
                 if silent is not None and not self.is_over():
                     self._end_silent(silent, left, grace_s)
+                if self._stands_still(activity, team) and not self.is_over():
+                    self._end_still(left)
                 if not passed_on and self._is_marked(_TOLD, if_gone=False):
                     passed_on = True
                     os.kill(os.getpid(), signal.SIGTERM)
                 if self.is_over():
+                    if self._rank > 0 and self._is_marked(_STILL, if_gone=False):
+                        self._end_with(self.failure() or EngineError("the team stood still"))
                     if not left.wait(grace_s):
                         os._exit(code)
                     return
@@ -140,6 +163,40 @@ class FailureStore:
             return None
         return pulses.first_silent(counts)
 
+    def _stands_still(self, activity: Activity, team: Standstill) -> bool:
+        """Say whether this rank worked, and where it is if not; at rank 0, whether none works."""
+        try:
+            if activity.moved():
+                self._store.add(f"{_WORK}/{self._rank}", 1)
+            else:
+                self._store.set(f"{_PLACE}/{self._rank}", place())
+            if self._rank > 0 or not self._expected:
+                return team.reached((), expected=False)
+            ranks = range(self._size)
+            counts = tuple(self._store.add(f"{_WORK}/{rank}", 0) for rank in ranks)
+        except RuntimeError:  # the store is gone: the team is over
+            return False
+        return team.reached(counts, expected=self._expected)
+
+    def _end_still(self, left: threading.Event) -> None:
+        """End a team in which no rank works.
+
+        The workers' processes end with the error; this breaks the connections of the controller,
+        whose main thread raises it, unless that is the one that hangs.
+        """
+        places = [
+            f"rank {rank} is in {self._store.get(f'{_PLACE}/{rank}').decode()}"
+            for rank in range(self._size)
+        ]
+        error = EngineError(
+            f"no rank has computed anything for {standstill.STILL_LOOKS * _LOOK_EVERY_S:.0f} s: "
+            + "; ".join(places)
+        )
+        self._mark(_STILL)
+        self._report(EngineError.__name__, str(error))
+        if not left.wait(_STILL_GRACE_S):
+            self._end_with(error)
+
     def _end_silent(self, rank: int, left: threading.Event, grace_s: float) -> None:
         """End a team of which a rank is silent.
 
@@ -156,6 +213,10 @@ class FailureStore:
             self._kill(rank)
             if left.wait(grace_s):
                 return
+        self._end_with(error)
+
+    @staticmethod
+    def _end_with(error: PipelineError) -> NoReturn:
         get_error_handler().record_exception(error)
         os._exit(1)
 

@@ -171,7 +171,7 @@ class TeamRollout:
         self._tolerance = REPLICA_TOLERANCE[precision]
         self._channel: Channel = controller.async_group if dedicated else controller.commands
         self._others: dict[int, EngineCounters] = {}
-        with controller.commands.together(Open(self._number, replicas, make)):
+        with controller.commands.together(Open(self._number, replicas, make), opens=True):
             self._local = make()
 
     @property
@@ -202,17 +202,13 @@ class TeamRollout:
         with self._channel.together(command) as replies:
             inbox = Inbox(self._controller.member, [ranks[0] for ranks in self._replicas[1:]])
             mine = self._local.generate(parts[0], sampling) if parts[0] else iter(())
+            rollouts = _merged(mine, inbox)
             try:
-                for rollout in mine:
-                    yield rollout
-                    for other in inbox.take_arrived():
-                        yield other
-                for other in inbox.remaining():
-                    yield other
+                for rollout in rollouts:
+                    with self._channel.paused():
+                        yield rollout
             except GeneratorExit:  # the workers finish their requests, and so must this rank
-                for _ in mine:
-                    pass
-                for _ in inbox.remaining():
+                for _ in rollouts:
                     pass
         for rank, counters in enumerate(replies, start=1):
             if isinstance(counters, EngineCounters):
@@ -292,6 +288,14 @@ class TeamRollout:
                 f"nats from that of rank 0; rounding explains {self._tolerance}. One of them "
                 "computes with other weights than it received."
             )
+
+
+def _merged(mine: Iterator[Rollout], inbox: Inbox) -> Iterator[Rollout]:
+    """Yield the rollouts of this rank and of all others, as they arrive."""
+    for rollout in mine:
+        yield rollout
+        yield from inbox.take_arrived()
+    yield from inbox.remaining()
 
 
 def spread_requests(

@@ -12,7 +12,7 @@ import torch
 from torch import distributed
 
 from data_schemas.machine_settings import LayoutSettings
-from tasks.engines.process_group import join_world
+from tasks.engines.process_group import COLLECTIVE_LIMIT, join_world
 from tasks.engines.trainer_megatron import cpu
 from tasks.errors import SettingsError
 
@@ -83,6 +83,7 @@ def initialise(layout: LayoutSettings) -> Ranks:
             context_parallel_size=layout.context,
             expert_model_parallel_size=layout.expert,
             expert_tensor_parallel_size=1,
+            distributed_timeout_minutes=round(COLLECTIVE_LIMIT.total_seconds() / 60),
         )
         _seed(on_cpu=on_cpu)
     ranks = _ranks(device)

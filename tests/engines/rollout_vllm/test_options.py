@@ -56,6 +56,8 @@ def test_routes_are_recorded_and_log_probs_are_those_of_the_sampling_distributio
     assert chosen["enable_prefix_caching"]
     assert "processed_logprobs" == chosen["logprobs_mode"]
     assert 2 == chosen["tensor_parallel_size"]
+    limits = ("distributed_timeout_seconds", "cpu_distributed_timeout_seconds")
+    assert [600, 600] == [chosen[name] for name in limits]
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")

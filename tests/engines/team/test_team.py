@@ -146,6 +146,39 @@ def test_a_stopped_rank_is_killed_and_named(found):
     assert one["controller"].startswith("EngineError: rank 1 has given no sign of life for 8 s")
 
 
+def test_a_rank_that_hangs_ends_the_team_and_every_rank_says_where_it_is(found):
+    one = found["worker_hangs_in_update"]
+
+    assert one["controller"].startswith(
+        "EngineError: no rank has computed anything for 10 s: rank 0 is in all_reduce"
+    )
+    assert "; rank 1 is in wait (threading.py" in one["controller"]
+
+
+@pytest.mark.slow
+def test_a_fault_in_any_part_of_a_step_is_named(tiny_moe, tmp_path):
+    parts = ("collect", "old_logprobs", "update", "weight_sync", "commit")
+    expected = {
+        "killed": "a process exited without reporting an error",
+        "stopped": "rank 1 has given no sign of life for 8 s",
+        "hangs": "no rank has computed anything for 10 s: rank 0 is in ",
+    }
+    names = {f"worker_{fault}_in_{part}": fault for fault in expected for part in parts}
+
+    found = run_scenarios(tiny_moe, tmp_path, *names)
+
+    for name, fault in names.items():
+        assert found[name]["controller"].startswith(f"EngineError: {expected[fault]}"), name
+
+
+@pytest.mark.slow
+def test_a_controller_that_hangs_is_named_by_its_place(tiny_moe, tmp_path):
+    name = "controller_hangs_in_update"
+    one = run_scenarios(tiny_moe, tmp_path, name)[name]
+
+    assert "rank 0 is in wait (threading.py" in one["message"]["message"]
+
+
 @pytest.mark.slow
 def test_workers_end_with_the_error_when_the_controller_is_stopped(tiny_moe, tmp_path):
     one = run_scenarios(tiny_moe, tmp_path, "controller_is_stopped")["controller_is_stopped"]
