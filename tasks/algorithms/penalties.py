@@ -8,7 +8,7 @@ Differs: the over-long term is floored at -1; DAPO relies on generation stopping
 Shapes: N responses.
 """
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,7 +35,7 @@ def overlong_penalty(
 
 
 def repetition_ratio(
-    tokens: Sequence[int] | NDArray[np.integer],
+    tokens: Sequence[Hashable] | NDArray[np.integer],
     *,
     ngram: int = REPETITION_NGRAM,
     window: int = REPETITION_WINDOW,
@@ -44,16 +44,13 @@ def repetition_ratio(
 
     A response shorter than one n-gram gets 0.
     """
-    recent = np.asarray(tokens)[-window:]
+    recent = tokens[-window:]
     total = len(recent) - ngram + 1
     if total < 1:
         return 0.0
-    # Ranks instead of ids keep the packed n-gram inside int64 for any vocabulary.
-    distinct, ranks = np.unique(recent, return_inverse=True)
-    packed = np.zeros(total, dtype=np.int64)
-    for offset in range(ngram):
-        packed = packed * len(distinct) + ranks[offset : offset + total]
-    return 1.0 - len(np.unique(packed)) / total
+    plain = recent.tolist() if isinstance(recent, np.ndarray) else recent
+    distinct = set(zip(*(plain[offset:] for offset in range(ngram)), strict=False))
+    return 1.0 - len(distinct) / total
 
 
 def repetition_penalty(

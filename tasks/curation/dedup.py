@@ -24,7 +24,13 @@ from data_schemas.prompts import Problem
 from data_schemas.quarantine import Outcome
 from tasks.curation.cleaning.wording import normalise
 from tasks.curation.items import Item, Sieved, refuse
-from tasks.curation.overlap.fingerprints import Fingerprinter, Hashes, Key, join, shingles
+from tasks.curation.overlap.fingerprints import (
+    Fingerprinter,
+    Hashes,
+    Key,
+    every_shingle,
+    shingles,
+)
 from tasks.curation.overlap.groups import Positions, equal
 from tasks.curation.overlap.sketches import bands
 
@@ -213,8 +219,8 @@ def _sketch(rows: Rows, members: Positions, threshold: float) -> Hashes:
     parts = []
     for start in range(0, len(members), _SKETCHED_AT_ONCE):
         some = members[start : start + _SKETCHED_AT_ONCE]
-        spelled = [shingles(rows.words(int(row)), NGRAM) for row in some]
-        parts.append(bands(*join(spelled), threshold))
+        spelled = [rows.words(int(row)) for row in some]
+        parts.append(bands(*every_shingle(spelled, NGRAM), threshold))
     return np.concatenate(parts)
 
 

@@ -241,7 +241,8 @@ def _parquet_row(row: dict[str, object]) -> tuple[str, Mapping[str, object] | Ba
 
 def _parse(payload: bytes) -> Mapping[str, object] | BadRow:
     try:
-        value = json.loads(payload.decode("utf-8"), parse_constant=_refuse_constant)
+        text = payload.decode("utf-8")
+        value = json.loads(text) if text.startswith("\ufeff") else _DECODER.decode(text)
         if b"\\ud" in payload.lower():
             canonical_json(value)  # an escaped half of a surrogate pair has no UTF-8
     except UnicodeError as error:
@@ -255,3 +256,6 @@ def _parse(payload: bytes) -> Mapping[str, object] | BadRow:
 
 def _refuse_constant(name: str) -> float:
     raise ValueError(f"{name} is not JSON")
+
+
+_DECODER = json.JSONDecoder(parse_constant=_refuse_constant)

@@ -5,6 +5,7 @@ wherever it is used. A response is tokenised on its own and appended: the prompt
 of a demonstration is therefore exactly the prompt that RL uses.
 """
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -69,10 +70,7 @@ def render_prompts(
     if not dialogues:
         return []
     batch = tokenizer.apply_chat_template(
-        [
-            [{"role": message.role.value, "content": message.content} for message in messages]
-            for messages in dialogues
-        ],
+        _turns(dialogues),
         add_generation_prompt=True,
         tokenize=True,
         return_dict=False,
@@ -80,6 +78,13 @@ def render_prompts(
         tokenizer_kwargs={"verbose": False},
     )
     return [np.asarray(tokens, dtype=np.int32) for tokens in batch]
+
+
+def _turns(dialogues: Sequence[Sequence[Message]]) -> list[list[dict[str, str]]]:
+    return [
+        [{"role": message.role.value, "content": message.content} for message in messages]
+        for messages in dialogues
+    ]
 
 
 def render_response(tokenizer: PreTrainedTokenizerBase, response: str) -> NDArray[np.int32]:
@@ -98,6 +103,67 @@ def render_responses(
     return [np.asarray([*tokens, end], dtype=np.int32) for tokens in batch]
 
 
+def count_prompt_tokens(
+    tokenizer: PreTrainedTokenizerBase, dialogues: Sequence[Sequence[Message]], limit: int
+) -> list[int]:
+    """Count the tokens of prompts; see `count_tokens`."""
+    if not dialogues:
+        return []
+    texts = tokenizer.apply_chat_template(
+        _turns(dialogues), add_generation_prompt=True, tokenize=False
+    )
+    return count_tokens(tokenizer, [str(text) for text in texts], limit)
+
+
+def count_tokens(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str], limit: int) -> list[int]:
+    """Count the tokens of texts without special tokens.
+
+    Only a text that may have more than `limit` is tokenised, if the tokenizer makes at most one
+    token of a byte; of any other text the number is a bound, which is not above the limit.
+    """
+    factor = _most_tokens_per_byte(tokenizer)
+    counts = [limit + 1 if factor is None else _num_bytes(text, factor) for text in texts]
+    asked = [place for place, count in enumerate(counts) if count > limit]
+    if asked:
+        encoded = tokenizer(
+            [texts[place] for place in asked], add_special_tokens=False, verbose=False
+        )
+        for place, tokens in zip(asked, encoded["input_ids"], strict=True):
+            counts[place] = len(tokens)
+    return counts
+
+
+def _num_bytes(text: str, factor: int) -> int:
+    return len(text) if text.isascii() else factor * len(text.encode(errors="surrogatepass"))
+
+
+def _most_tokens_per_byte(tokenizer: PreTrainedTokenizerBase) -> int | None:
+    """Return the most tokens that a byte of a text can become; None = unknown.
+
+    A byte of ASCII becomes one at most if others do not become more than three.
+
+    Byte-level BPE merges bytes and never adds one, but NFC may triple a text
+    (https://www.unicode.org/faq/normalization.html, expansion factors in UTF-8).
+    """
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    if backend is None or type(backend.model).__name__ != "BPE" or backend.pre_tokenizer is None:
+        return None
+    found = json.loads(backend.pre_tokenizer.__getstate__())
+    steps = found.get("pretokenizers", [found])
+    is_byte_level = any(step["type"] == "ByteLevel" for step in steps)
+    adds = any(step.get("add_prefix_space") for step in steps)
+    if not is_byte_level or adds or {step["type"] for step in steps} - _SPLITTING:
+        return None
+    if backend.normalizer is None:
+        return 1
+    return _NFC_GROWTH if type(backend.normalizer).__name__ == "NFC" else None
+
+
+_SPLITTING = {"Split", "Digits", "ByteLevel"}
+"""Steps before a tokenizer's model that add no character."""
+_NFC_GROWTH = 3
+
+
 def render_observation(
     tokenizer: PreTrainedTokenizerBase, messages: Sequence[Message]
 ) -> NDArray[np.int32]:
@@ -109,7 +175,7 @@ def render_observation(
     Raises:
         SettingsError: the chat template does not close the assistant's turns with the end token.
     """
-    heard = [{"role": message.role.value, "content": message.content} for message in messages]
+    (heard,) = _turns([messages])
     spoken = [
         {"role": Role.USER.value, "content": "?"},
         {"role": Role.ASSISTANT.value, "content": _SPOKEN},

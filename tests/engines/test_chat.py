@@ -3,10 +3,16 @@
 from pathlib import Path
 
 import pytest
-from transformers import PreTrainedTokenizerBase
+from tokenizers import Tokenizer
+from tokenizers.models import BPE
+from tokenizers.normalizers import NFC, NFKC
+from tokenizers.pre_tokenizers import ByteLevel, Digits, Metaspace, Sequence
+from transformers import PreTrainedTokenizerBase, PreTrainedTokenizerFast
 
 from data_schemas.prompts import Message, Role
 from tasks.engines.chat import (
+    count_prompt_tokens,
+    count_tokens,
     load_tokenizer,
     render_demonstration,
     render_observation,
@@ -55,6 +61,44 @@ def test_many_prompts_render_as_one_by_one(tokenizer: PreTrainedTokenizerBase):
         tokens.tolist() for tokens in many
     ]
     assert [] == render_prompts(tokenizer, [])
+
+
+TEXTS = ["", "How much?", "ราคา 3 + 4", "x" * 40, "\U0001d160" * 5, "<|im_end|> a <think>"]
+
+
+def test_texts_over_the_limit_are_counted_and_no_other_count_is_over_it(
+    tokenizer: PreTrainedTokenizerBase,
+):
+    exact = [len(render_response(tokenizer, text)) - 1 for text in TEXTS]
+    prompts = [(Message(role=Role.USER, content=text),) for text in TEXTS]
+    rendered = [len(tokens) for tokens in render_prompts(tokenizer, prompts)]
+
+    assert exact == count_tokens(tokenizer, TEXTS, 0)
+    for limit in range(1, 100):
+        counts = zip(exact, count_tokens(tokenizer, TEXTS, limit), strict=True)
+        assert all(one == other or one <= other <= limit for one, other in counts)
+        counts = zip(rendered, count_prompt_tokens(tokenizer, prompts, limit), strict=True)
+        assert all(one == other or one <= other <= limit for one, other in counts)
+    assert [] == count_prompt_tokens(tokenizer, [], 5)
+
+
+@pytest.mark.parametrize(
+    ("normalizer", "steps", "is_bounded"),
+    [
+        (None, [ByteLevel(add_prefix_space=False)], True),
+        (NFC(), [Digits(), ByteLevel(add_prefix_space=False)], True),
+        (None, [ByteLevel(add_prefix_space=True)], False),
+        (NFKC(), [ByteLevel(add_prefix_space=False)], False),
+        (None, [Metaspace()], False),
+    ],
+)
+def test_bytes_bound_the_tokens_only_where_the_tokenizer_adds_none(normalizer, steps, is_bounded):
+    backend = Tokenizer(BPE({"?": 0}, [], unk_token="?", fuse_unk=True))
+    backend.normalizer, backend.pre_tokenizer = normalizer, Sequence(steps)
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=backend)
+
+    assert [1] == count_tokens(tokenizer, ["hello"], 4)
+    assert [5 if is_bounded else 1] == count_tokens(tokenizer, ["hello"], 5)
 
 
 def test_loss_falls_on_the_response_and_its_end_token_only(tokenizer: PreTrainedTokenizerBase):

@@ -126,4 +126,4 @@ def adapt(
             # A nested field does not have the shape that this public set documents.
             yield refuse_row(name, row.key, row.source_row, "malformed", repr(error))
         else:
-            yield [replace(item, source=source) for item in items]
+            yield [replace(item, source=source) for item in items] if source else items

@@ -7,10 +7,9 @@ rules for RL prompts. Differs: neither states thresholds; the constants here are
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
 
-import numpy as np
-from numpy.typing import NDArray
 from transformers import PreTrainedTokenizerBase
 
 from data_schemas.demonstrations import Demonstration
@@ -26,7 +25,7 @@ from tasks.curation.cleaning.suitability import (
 )
 from tasks.curation.cleaning.wording import normalise, words
 from tasks.curation.items import Item, Sieved, refuse
-from tasks.engines.chat import render_prompts, render_responses
+from tasks.engines.chat import count_prompt_tokens, count_tokens
 from tasks.rewards.protocol import THINK_CLOSE, THINK_OPEN, Verifier
 
 STAGE = "quality"
@@ -44,16 +43,11 @@ MAX_FOREIGN_SHARE = 0.3
 _BATCH = 512
 # C0 and C1 controls except tab and newline, the replacement character, private use, non-characters.
 _INVALID = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ufffd\ue000-\uf8ff\ufdd0-\ufdef\ufffe\uffff]")
-_THOUGHT = re.compile(
-    rf"{THINK_OPEN}(?:(?!{THINK_OPEN}|{THINK_CLOSE}).)*{THINK_CLOSE}"
-    rf"(?P<answer>(?:(?!{THINK_OPEN}|{THINK_CLOSE}).)*)",
-    re.DOTALL,
-)
 _MARKUP = re.compile(r"</?\w+>")
 _UNANSWERED = THINK_OPEN
 """A response that never ends its thought, so that a verifier only reads the gold answer."""
-
-_NOTHING = np.empty(0, dtype=np.int32)
+_REMEMBERED = 8
+"""Texts whose faults are kept: a problem and its demonstrations share them."""
 
 Fault = tuple[Outcome, str, str]
 """Outcome, reason, detail."""
@@ -67,10 +61,18 @@ def cleanse(
 ) -> Sieved:
     """Keep the items that break no rule."""
     control = control_tokens(tokenizer)
+    look = lru_cache(_REMEMBERED)(lambda text: _bad_characters(text, control))
+    golds: dict[int, Fault | None] = {}  # by identity: a demonstration answers the problem itself
+
+    def check(problem: Problem) -> Fault | None:
+        if id(problem) not in golds:
+            golds[id(problem)] = _problem_fault(problem, verifiers)
+        return golds[id(problem)]
+
     kept: Sieved = ([], [])
     for start in range(0, len(items), _BATCH):
         batch = items[start : start + _BATCH]
-        faults = [_text_fault(item, control) or _form_fault(item, verifiers) for item in batch]
+        faults = [_text_fault(item, look) or _form_fault(item, check) for item in batch]
         sound = [item for item, fault in zip(batch, faults, strict=True) if fault is None]
         lengths = iter(_length_faults(sound, tokenizer, settings))
         for item, fault in zip(batch, faults, strict=True):
@@ -88,18 +90,19 @@ def control_tokens(tokenizer: PreTrainedTokenizerBase) -> re.Pattern[str]:
     return re.compile("|".join(map(re.escape, tokens)) or r"(?!)")
 
 
-def _text_fault(item: Item, control: re.Pattern[str]) -> Fault | None:
+def _text_fault(item: Item, look: Callable[[str], tuple[str, str] | None]) -> Fault | None:
     """Check the characters."""
     broken = Outcome.QUARANTINED
     for message in item.record.messages:
         if not message.content.strip():
             return broken, "empty_prompt", f"the {message.role} message is blank"
     for name, text in _texts(item):
-        if bad := _INVALID.search(text):
-            return broken, "invalid_characters", f"{bad[0]!a} at {bad.start()} of the {name}"
-        if token := control.search(text):
-            return broken, "control_token", f"{token[0]} in the {name}"
+        if bad := look(text):
+            reason, place = bad
+            return broken, reason, f"{place} the {name}"
     for name, text in _texts(item):
+        if text.isascii():
+            continue
         share = foreign_share(_MARKUP.sub("", text), item.record.language)
         if share > MAX_FOREIGN_SHARE:
             return (
@@ -110,14 +113,22 @@ def _text_fault(item: Item, control: re.Pattern[str]) -> Fault | None:
     return None
 
 
-def _form_fault(item: Item, verifiers: Mapping[str, Verifier]) -> Fault | None:
+def _bad_characters(text: str, control: re.Pattern[str]) -> tuple[str, str] | None:
+    """Return reason and place of the first character or token that no text may have."""
+    if bad := _INVALID.search(text):
+        return "invalid_characters", f"{bad[0]!a} at {bad.start()} of"
+    token = control.search(text)
+    return token and ("control_token", f"{token[0]} in")
+
+
+def _form_fault(item: Item, check: Callable[[Problem], Fault | None]) -> Fault | None:
     """Check the gold answer of a problem, or the form of a response, and whether they suit."""
     if isinstance(item.record, Problem):
-        fault = _problem_fault(item.record, verifiers)
+        fault = check(item.record)
         found = None if fault or item.evaluation else unsuitable_problem(item.record)
         return fault or _dropped(found)
     fault = _response_fault(item.record) or _dropped(unsuitable_response(item.record))
-    return fault or (_problem_fault(item.answers, verifiers) if item.answers else None)
+    return fault or (check(item.answers) if item.answers else None)
 
 
 def _dropped(found: Unsuitable | None) -> Fault | None:
@@ -140,21 +151,20 @@ def _problem_fault(problem: Problem, verifiers: Mapping[str, Verifier]) -> Fault
 
 
 def _response_fault(demonstration: Demonstration) -> Fault | None:
-    thought = _THOUGHT.fullmatch(demonstration.response)
-    if thought is None:
+    before, opened, rest = demonstration.response.partition(THINK_OPEN)
+    _, closed, answer = rest.partition(THINK_CLOSE)
+    if before or not opened or not closed or THINK_OPEN in rest or THINK_CLOSE in answer:
         return (
             Outcome.QUARANTINED,
             "malformed_think",
             "the response is not one <think>...</think> followed by an answer",
         )
-    if not thought["answer"].strip():
+    if not answer.strip():
         return Outcome.QUARANTINED, "empty_answer", "nothing follows </think>"
     spelled = words(normalise(_MARKUP.sub(" ", demonstration.response)))
-    ids = {word: number for number, word in enumerate(dict.fromkeys(spelled))}
-    numbers = [ids[word] for word in spelled]
-    whole = repetition_ratio(numbers, window=max(1, len(numbers)))
-    starts = range(0, max(1, len(numbers)), WINDOW_WORDS)
-    parts = [repetition_ratio(numbers[start : start + WINDOW_WORDS]) for start in starts]
+    whole = repetition_ratio(spelled, window=max(1, len(spelled)))
+    starts = range(0, max(1, len(spelled)), WINDOW_WORDS)
+    parts = [repetition_ratio(spelled[start : start + WINDOW_WORDS]) for start in starts]
     ratio = sum(parts) / len(parts)
     if ratio > MAX_REPETITION or whole > MAX_WHOLE_REPETITION:
         detail = f"{whole:.2f} of its 3-grams are repeats, {ratio:.2f} within {WINDOW_WORDS} words"
@@ -165,29 +175,22 @@ def _response_fault(demonstration: Demonstration) -> Fault | None:
 def _length_faults(
     items: Sequence[Item], tokenizer: PreTrainedTokenizerBase, settings: CurationSettings
 ) -> Iterator[Fault | None]:
-    """Check the numbers of tokens."""
-    prompts = render_prompts(tokenizer, [item.record.messages for item in items])
-    responses = iter(
-        render_responses(
-            tokenizer,
-            [i.record.response for i in items if isinstance(i.record, Demonstration)],
-        )
-    )
-    for item, prompt in zip(items, prompts, strict=True):
-        response = next(responses) if isinstance(item.record, Demonstration) else _NOTHING
-        yield _token_fault(prompt, response, settings)
-
-
-def _token_fault(
-    prompt: NDArray[np.int32], response: NDArray[np.int32], settings: CurationSettings
-) -> Fault | None:
-    for name, tokens, limit in (
-        ("prompt", prompt, settings.max_prompt_tokens),
-        ("response", response, settings.max_response_tokens),
-    ):
-        if len(tokens) > limit:
-            return Outcome.DROPPED, f"{name}_too_long", f"{len(tokens)} tokens, limit {limit}"
-    return None
+    """Check the numbers of tokens; a response has its end token besides."""
+    longest, longest_response = settings.max_prompt_tokens, settings.max_response_tokens
+    asked = list(dict.fromkeys(item.record.messages for item in items))
+    prompts = dict(zip(asked, count_prompt_tokens(tokenizer, asked, longest), strict=True))
+    shown = [one.record.response for one in items if isinstance(one.record, Demonstration)]
+    responses = iter(count_tokens(tokenizer, shown, longest_response - 1))
+    for item in items:
+        response = 1 + next(responses) if isinstance(item.record, Demonstration) else 0
+        prompt = prompts[item.record.messages]
+        if prompt > longest:
+            yield Outcome.DROPPED, "prompt_too_long", f"{prompt} tokens, limit {longest}"
+        elif response > longest_response:
+            detail = f"{response} tokens, limit {longest_response}"
+            yield Outcome.DROPPED, "response_too_long", detail
+        else:
+            yield None
 
 
 def _texts(item: Item) -> Iterator[tuple[str, str]]:

@@ -85,6 +85,17 @@ _LEAKED = re.compile(
     r"\b(?:pass|trick|fool|satisfy) the (?:grader|checker|verifier|reward)\b",
     re.IGNORECASE,
 )
+_STEMS = {
+    _SHOWN: ("figur", "diagram", "picture", "graph", "image", "gambar"),
+    _PARTS: ("b)", "ii)", "2)"),
+    _PROOF: ("prove that", "show that"),
+    _EXAMPLE: ("an example", " any "),
+    _LEAKED: (
+        *("reference ", "official ", "provided ", "gold ", "golden ", "truth ", "expected "),
+        *("answer key", "hardcod", "hard-cod", "grader", "checker", "verifier", "reward"),
+    ),
+}
+"""Of patterns that few texts have: every match in ASCII has one of these, in any case."""
 _RIGGED = re.compile(
     r"\bos\._exit\(|\b(?:unittest|pytest)\.skip|\bsys\.(?:settrace|setprofile)\(|"
     r"\binspect\.(?:stack|currentframe)\(|\bgc\.get_objects\(|\bopen\(__file__|"
@@ -111,11 +122,20 @@ def unsuitable_response(demonstration: Demonstration) -> Unsuitable | None:
     answer = demonstration.response.rpartition(THINK_CLOSE)[2].strip()
     if demonstration.domain is not Domain.TOOL_USE and (said := _REFUSAL.search(answer[:_HEAD])):
         return "refusal", said[0]
-    if leaked := _LEAKED.search(demonstration.response):
+    if leaked := _search(_LEAKED, demonstration.response):
         return "reward_hacking", f"mentions {leaked[0]!r}"
     if demonstration.domain is Domain.CODE and (rigged := _RIGGED.search(answer)):
         return "reward_hacking", f"the program contains {rigged[0]!r}"
     return None
+
+
+def _search(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
+    """Search a text; a pattern without one of its stems costs a tenth of the time."""
+    if text.isascii():  # elsewhere, lower case is not what re.IGNORECASE compares
+        lowered = text.lower()
+        if not any(stem in lowered for stem in _STEMS[pattern]):
+            return None
+    return pattern.search(text)
 
 
 def _gold(problem: Problem) -> str:
@@ -128,13 +148,13 @@ def _gold(problem: Problem) -> str:
 
 
 def _question_fault(text: str) -> Unsuitable | None:
-    if not _DRAWN.search(text) and (shown := _SHOWN.search(text)):
+    if (shown := _search(_SHOWN, text)) and not _DRAWN.search(text):
         return "image", f"{shown[0]!r}, and no drawing"
-    if parts := _PARTS.search(text):
+    if parts := _search(_PARTS, text):
         return "multi_part", parts[0][:60].strip()
-    if _PROOF.search(text) and not _QUESTION.search(_PROOF.sub("", text)):
+    if _search(_PROOF, text) and not _QUESTION.search(_PROOF.sub("", text)):
         return "missing_answer", "the prompt asks for a proof"
-    if example := _EXAMPLE.search(text):
+    if example := _search(_EXAMPLE, text):
         return "non_unique_answer", example[0]
     return None
 

@@ -10,7 +10,7 @@ import unicodedata
 _WORD = re.compile(
     r"\d+(?:[.,]\d+)*"  # a number, with its separators
     r"|[\u0e00-\u0e7f\u3005\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]"  # one spaceless character
-    r"|(?:(?![\u0e00-\u0e7f\u3005\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff])[^\W\d])+"  # a word
+    r"|[^\W\d\u0e00-\u0e7f\u3005\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+"  # a word
     r"|[^\w\s]"  # one sign: in '3 - 4' it is content
 )
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")

@@ -7,6 +7,7 @@ a BLAKE2b digest: two different texts of a billion share one with a probability 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import lru_cache
 from hashlib import blake2b
 
 import numpy as np
@@ -23,6 +24,7 @@ SIGN = np.uint64(1)
 ARITHMETIC = np.uint64(2)
 """Set in the hash of a sign that texts differ by: 3 - 4 is not 3 + 4."""
 _KEPT_SIGNS = frozenset("+-*/%^<=>()[]{}")
+_REMEMBERED = 4
 _MAX_CACHED = 200_000
 """Words whose hashes are kept: about 25 MB."""
 
@@ -69,40 +71,64 @@ class _WordHashes(dict[str, int]):
         return value
 
 
+@dataclass(frozen=True, slots=True)
+class _Text:
+    """What fingerprints need of a text."""
+
+    normalised: str
+    words: Hashes
+    key: bytes
+    """By the words; see `text_key`."""
+    digest: bytes
+    """Of the text as it is."""
+
+
 class Fingerprinter:
     """Computes fingerprints; remembers the hashes of frequent words."""
 
     def __init__(self) -> None:
         self._hashes = _WordHashes()
+        # A problem and its demonstrations, which follow each other, have the same texts.
+        self._text = lru_cache(_REMEMBERED)(self._read)
 
     def of(self, items: Sequence[Item]) -> Fingerprints:
         """Return the fingerprints of items, in order."""
         digests: list[bytes] = []
         spelled: list[Hashes] = []
         for item in items:
-            prompt, content = normalise(item.record.prompt_text), item.content
-            same = content == item.record.prompt_text
-            content = prompt if same else normalise(content)
-            own = self.words(content)
-            whole = own if same else self.words(prompt)
-            found, response = numbers(content), ""
+            content = self._text(item.content)
+            prompt = self._text(item.record.prompt_text, item.content)
+            found, response = numbers(content.normalised), ""
             if isinstance(item.record, Demonstration):
                 response = normalise(item.record.response)
                 found += numbers(response)
             parent = item.record.parent if isinstance(item.record, Demonstration) else ""
             group, answer = f"{item.kind}\n{parent}\n", item.answer_key
             digests += (
-                _digest(item.record.prompt_text),
+                prompt.digest,
                 _digest(answer),
-                _digest(f"{group}{prompt} {response}".rstrip() + f"\n{answer}"),
+                _digest(f"{group}{prompt.normalised} {response}".rstrip() + f"\n{answer}"),
                 _digest(f"{item.kind}\n{item.record.id}"),
                 _digest(f"{group}{' '.join(found)}\n{answer}"),
-                text_key(own),
-                text_key(whole),
+                content.key,
+                prompt.key,
             )
-            spelled.append(own)
+            spelled.append(content.words)
         keys = np.frombuffer(b"".join(digests), dtype="<u8").astype(np.uint64)
         return Fingerprints(keys.reshape(len(items), len(Key), 2), spelled)
+
+    def _read(self, text: str, start: str = "") -> _Text:
+        """Read a text; of a prompt that starts with the content only the rest is split."""
+        if text == start:
+            return self._text(text)
+        normalised = normalise(text)
+        begun = self._text(start) if start else None
+        if begun and normalised.startswith(f"{begun.normalised} "):
+            rest = self.words(normalised[len(begun.normalised) :])
+            hashes = np.concatenate([begun.words, rest])
+        else:
+            hashes = self.words(normalised)
+        return _Text(normalised, hashes, text_key(hashes), _digest(text))
 
     def words(self, normalised: str) -> Hashes:
         """Return the hash of every word and sign of a normalised text."""
@@ -112,7 +138,7 @@ class Fingerprinter:
 
 def text_key(hashes: Hashes) -> bytes:
     """Return the key of a text by its words; of signs only those of arithmetic count."""
-    kept = hashes[(hashes & SIGN == 0) | (hashes & ARITHMETIC != 0)]
+    kept = hashes[hashes & (SIGN | ARITHMETIC) != SIGN]
     return blake2b(kept.tobytes(), digest_size=16).digest()
 
 
@@ -130,6 +156,25 @@ def runs(hashes: Hashes, size: int) -> Hashes:
 def shingles(hashes: Hashes, size: int) -> Hashes:
     """Return the distinct runs of `size` words; a shorter text is a single run."""
     return np.unique(runs(hashes, min(size, len(hashes)))) if len(hashes) else _mix(_NO_WORD)
+
+
+def every_shingle(texts: Sequence[Hashes], size: int) -> tuple[Hashes, NDArray[np.int64]]:
+    """Return the runs of `size` words of many texts, also repeated ones; and where each begins.
+
+    The runs of a text are those that `shingles` returns once each.
+    """
+    words, begins = join(texts)
+    lengths = np.diff(begins)
+    counts = np.maximum(1, lengths - size + 1)
+    ends = np.concatenate([[0], np.cumsum(counts)])
+    # Of the runs of all words after each other, those within one text.
+    places = np.arange(ends[-1]) + np.repeat(begins[:-1] - ends[:-1], counts)
+    found = np.zeros(ends[-1], np.uint64)
+    is_long = np.repeat(lengths >= size, counts)
+    found[is_long] = runs(words, size)[places[is_long]]
+    for text in np.flatnonzero(lengths < size).tolist():
+        found[ends[text]] = shingles(texts[text], size)[0]
+    return found, ends
 
 
 def join(texts: Iterable[Hashes]) -> tuple[Hashes, NDArray[np.int64]]:

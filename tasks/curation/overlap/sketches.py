@@ -31,7 +31,7 @@ def bands(shingles: Hashes, ends: NDArray[np.int64], threshold: float) -> Hashes
     """Return the bands of texts: two texts are candidates if they share one in the same column.
 
     Args:
-        shingles: of all texts, one text after the other; none is empty.
+        shingles: of all texts, one text after the other; none is empty, repetitions do not matter.
         ends: where each text begins, and the last one ends.
         threshold: similarity of the pairs to find.
 

@@ -6,6 +6,7 @@
 import json
 from collections.abc import Sequence
 
+import numpy as np
 import pyarrow as pa
 
 from data_schemas.arrow import arrow_schema
@@ -13,7 +14,7 @@ from data_schemas.demonstrations import Demonstration
 from data_schemas.prompts import Message, Problem
 from data_schemas.quarantine import Quarantined
 from tasks.curation.items import Item
-from tasks.curation.overlap.fingerprints import Hashes
+from tasks.curation.overlap.fingerprints import Hashes, join
 
 ITEMS = pa.schema(
     [
@@ -40,8 +41,12 @@ ITEMS = pa.schema(
 def to_table(items: Sequence[Item], words: Sequence[Hashes]) -> pa.Table:
     """Write items and the words of their contents into columns."""
     columns: dict[str, list[object]] = {name: [] for name in ITEMS.names if name != "words"}
+    messages: tuple[Message, ...] = ()
+    turns = ""
     for item in items:
         record = item.record
+        if record.messages != messages:  # a problem and its demonstrations have the same
+            messages, turns = record.messages, _dump(record.messages)
         problem = record if isinstance(record, Problem) else None
         shown = record if isinstance(record, Demonstration) else None
         row = (
@@ -49,7 +54,7 @@ def to_table(items: Sequence[Item], words: Sequence[Hashes]) -> pa.Table:
             record.id,
             record.domain.value,
             record.language,
-            _dump(record.messages),
+            turns,
             problem and problem.verifier,
             problem and problem.answer,
             shown and shown.parent.value,
@@ -65,7 +70,8 @@ def to_table(items: Sequence[Item], words: Sequence[Hashes]) -> pa.Table:
         )
         for column, value in zip(columns.values(), row, strict=True):
             column.append(value)
-    lists = pa.array([each.tolist() for each in words], pa.list_(pa.uint64()))
+    values, ends = join(words)
+    lists = pa.ListArray.from_arrays(ends.astype(np.int32), values)
     return pa.table({**columns, "words": lists}, schema=ITEMS)
 
 

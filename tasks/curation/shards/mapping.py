@@ -4,9 +4,11 @@ A shard is a run of rows of one file. Which rows it has depends on the files onl
 writes on its rows and the rules only: neither on the number of processes nor on their order.
 """
 
+import gc
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -102,8 +104,24 @@ def plan(raw: Path, listed: Iterable[RawFile], out: Path) -> Iterator[Job]:
 
 def map_shard(job: Job, rules: Rules) -> None:
     """Write what the rows of a shard become, unless it is written already."""
-    if (job.out / DONE).exists():
-        return
+    if not (job.out / DONE).exists():
+        with collector_paused():
+            _map_shard(job, rules)
+
+
+@contextmanager
+def collector_paused() -> Iterator[None]:
+    """Do not look for reference cycles: records have none, and every search visits all of them."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+def _map_shard(job: Job, rules: Rules) -> None:
     job.out.mkdir(parents=True, exist_ok=True)
     file = job.file
     items: list[Item] = []

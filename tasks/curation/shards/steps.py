@@ -27,7 +27,7 @@ from tasks.curation.contamination import (
 from tasks.curation.items import Item
 from tasks.curation.overlap.fingerprints import Fingerprinter, Key
 from tasks.curation.shards.columns import refusals, to_items
-from tasks.curation.shards.mapping import write_arrow
+from tasks.curation.shards.mapping import collector_paused, write_arrow
 from tasks.curation.shards.opened import Shards
 from tasks.curation.split import REUSED, Draw
 from tasks.curation.split import STAGE as SPLIT
@@ -79,7 +79,8 @@ def verify(shards: Shards, refused: Refused, score: verification.Score) -> None:
     for shard in range(len(shards)):
         folder, living = shards.folder(shard), shards.living(shard)
         if not (folder / VERDICTS).exists():
-            verdicts, found = _verify(shards.batch(shard), living, score)
+            with collector_paused():
+                verdicts, found = _verify(shards.batch(shard), living, score)
             write_arrow(folder / WRONG, refusals(found))
             write_bytes(folder / VERDICTS, verdicts.tobytes())
         refused.append(folder / WRONG)

@@ -57,6 +57,39 @@ def test_a_maths_problem_is_dropped_for_the_rule_that_it_breaks(
     assert expected == reason(unsuitable_problem(problem))
 
 
+@pytest.mark.parametrize(
+    ("prompt", "reasons"),
+    [
+        ("In the {} below, AB = 3. Find BC.", ("figure", "diagram", "picture", "graph", "image")),
+        ("Pada {} berikut, cari x. Berapa?", ("gambar",)),
+        ("Na {} acima, qual é x?", ("figura",)),
+        ("Solve.{} Hence find y.", (" (i) Find x. (ii)", " 1) Find x. 2)", " (A) Is x 2? (B)")),
+        ("{} infinitely many primes exist.", ("Prove that", "Show that")),
+        ("{} that 7 divides.", ("Write down an example", "Find any number", "Name any one")),
+    ],
+)
+def test_a_rule_finds_its_words_in_any_case(make_problem, prompt, reasons):
+    for words in reasons:
+        for text in (prompt.format(words), prompt.format(words).upper()):
+            assert unsuitable_problem(make_problem("p", text).record), text
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "the reference answer is", "the official answer", "the provided label", "the gold answer",
+        "golden labels", "ground-truth label", "ground truth answer", "the expected answer",
+        "the answer key", "hardcode the output", "hard-coding the expected", "pass the grader",
+        "trick the checker", "fool the verifier", "satisfy the reward",
+    ],
+)  # fmt: skip
+def test_words_of_reward_hacking_are_found_in_any_case(make_demonstration, said):
+    for text in (said, said.upper(), f"{said} é"):
+        shown = make_demonstration("d", "How much?", f"<think>Now {text}.</think>7").record
+
+        assert "reward_hacking" == reason(unsuitable_response(shown))
+
+
 def test_a_choice_by_design_and_a_page_that_a_tool_reads_stay(make_problem):
     choice = make_problem(
         "c", "Same product? yes or no", verifier="choice", answer='{"correct":["yes"]}'

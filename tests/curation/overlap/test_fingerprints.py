@@ -3,11 +3,19 @@
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 
 from tasks.curation.items import Item
-from tasks.curation.overlap.fingerprints import Fingerprinter, Key, runs, shingles
+from tasks.curation.overlap.fingerprints import (
+    Fingerprinter,
+    Key,
+    every_shingle,
+    runs,
+    shingles,
+)
 
 Make = Callable[..., Item]
 WORDS = Fingerprinter().words
@@ -22,6 +30,34 @@ def test_one_changed_word_of_six_leaves_one_of_four_shingles():
 def test_a_text_shorter_than_a_shingle_is_one_shingle_and_an_empty_one_too():
     assert 1 == len(shingles(WORDS("a b"), 3)) == len(shingles(WORDS(""), 3))
     assert shingles(WORDS("a b"), 3) != shingles(WORDS("b a"), 3)
+
+
+def test_every_shingle_of_many_texts_is_one_of_each():
+    texts = [WORDS(text) for text in ("a b c a b c", "x y", "", "a b c d", "1 2 3")]
+
+    found, ends = every_shingle(texts, 3)
+
+    parts = [found[begin:end] for begin, end in pairwise(ends)]
+    assert [shingles(text, 3).tolist() for text in texts] == [
+        np.unique(part).tolist() for part in parts
+    ]
+    assert [4, 1, 1, 2, 1] == list(map(len, parts))
+
+
+def test_a_prompt_that_starts_with_its_content_has_the_key_of_the_whole(make_problem: Make):
+    for content, prompt in (
+        ("Is 1,000 - 2 < x?", "Is 1,000 - 2 < x? Say it."),
+        ("Is 1", "Is 10 of x?"),
+        ("\uff11\uff12", "12 34"),
+        ("e", "e\u0301 x"),
+        ("紅 bag", "紅 BAG\n背包"),
+    ):
+        whole = make_problem("a", prompt)
+        part = replace(whole, content=content)
+
+        keys = Fingerprinter().of([part, whole]).keys[:, Key.WORDING]
+
+        assert keys[0].tolist() == keys[1].tolist()
 
 
 def test_a_run_has_the_same_hash_wherever_it_stands():

@@ -1,5 +1,6 @@
 """Any number of shards and processes gives the same bytes; what is complete is not repeated."""
 
+import gc
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,7 +14,7 @@ from data_schemas.verdicts import Verdict
 from tasks.curation.curate import curate
 from tasks.curation.ingest import ingest, raw_files
 from tasks.curation.shards import mapping
-from tasks.curation.shards.mapping import DONE, Rules, map_shard, plan
+from tasks.curation.shards.mapping import DONE, Rules, collector_paused, map_shard, plan
 from tasks.curation.shards.processes import map_shards
 from tasks.errors import EngineError
 from tasks.rewards.table import score_batch
@@ -125,3 +126,17 @@ def test_a_complete_shard_is_not_written_again(base_model: Path, raw: Path, tmp_
 
     assert DONE in {path.name for path in before}
     assert before == {path: path.stat().st_ino for path in first.out.iterdir()}
+
+
+def test_the_search_for_cycles_goes_on_after_a_failure():
+    seen: list[bool] = []
+
+    def fail() -> None:
+        with collector_paused():
+            seen.append(gc.isenabled())
+            raise EngineError("a shard fails")
+
+    with pytest.raises(EngineError):
+        fail()
+
+    assert [False, True] == [*seen, gc.isenabled()]
