@@ -1,5 +1,6 @@
 """Presets as plain values. A test validates each of them."""
 
+from data_schemas.lora_settings import TrainingEngines
 from data_schemas.machine_settings import (
     LayoutSettings,
     MachineSettings,
@@ -182,7 +183,7 @@ def _large(
         batch_tokens=256 * 8192,  # Ring-lite: 256 sequences; their mean length is a guess
         entropy_window=(0.3, 0.5),  # Ring-lite (spec B.3)
         entropy_prompts=512,
-        engines=engines,
+        engines=TrainingEngines(**dict(engines)),
     )
     return PipelineSettings(
         base_model=_MOUNTED_MODEL,

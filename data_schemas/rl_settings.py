@@ -10,7 +10,8 @@ from pydantic import Field, model_validator
 
 from data_schemas.addresses import split_base_url
 from data_schemas.group import LOWEST_TEMPERATURE, Seed, Settings, are_shares
-from data_schemas.machine_settings import MachineSettings, RolloutKind, TrainerKind
+from data_schemas.lora_settings import TrainingEngines
+from data_schemas.machine_settings import RolloutKind, TrainerKind
 from data_schemas.prompts import Domain
 
 
@@ -236,7 +237,7 @@ class MismatchSettings(Settings):
         return self
 
 
-class EngineSettings(MachineSettings):
+class EngineSettings(TrainingEngines):
     """Engines of RL and how rollouts and updates are interleaved; the loop is the same for all."""
 
     staleness: int = Field(

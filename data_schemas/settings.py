@@ -12,6 +12,7 @@ from pydantic import BaseModel, Field, model_validator
 
 from data_schemas.demonstrations import MERGED, Parent
 from data_schemas.group import LOWEST_TEMPERATURE, Seed, Settings, are_shares
+from data_schemas.lora_settings import TrainingEngines
 from data_schemas.machine_settings import MachineSettings
 from data_schemas.prompts import Domain
 from data_schemas.rl_settings import JudgeSettings, RLSettings
@@ -124,7 +125,7 @@ class SFTSettings(Settings):
     entropy_prompts: int = Field(
         default=64, ge=1, description="number of fixed prompts on which entropy is measured"
     )
-    engines: MachineSettings = MachineSettings()
+    engines: TrainingEngines = TrainingEngines()
     seed: Seed = 0
 
     @model_validator(mode="after")

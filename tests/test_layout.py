@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from data_schemas import machine_settings, rl_settings, settings
+from data_schemas import lora_settings, machine_settings, rl_settings, settings
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("workflows", "tasks", "data_schemas")
@@ -65,12 +65,18 @@ SUITES = {
     "rl/durability/test_results.py": "several runs of the same phase on one store",
     "rl/durability/test_resume.py": "a phase that is killed at any point",
     "rl/test_recipes.py": "a phase with the switches of a published recipe",
+    "rl/test_lora.py": "a phase that trains adapters",
     "rl/test_team.py": "a phase in two processes",
 }
 """Suites of several modules, below tests/; those directly in it run the project as a whole."""
 MODELS = [
     model
-    for model in {**vars(settings), **vars(rl_settings), **vars(machine_settings)}.values()
+    for model in {
+        **vars(settings),
+        **vars(rl_settings),
+        **vars(lora_settings),
+        **vars(machine_settings),
+    }.values()
     if isinstance(model, type) and issubclass(model, BaseModel) and model is not BaseModel
 ]
 

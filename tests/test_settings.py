@@ -5,6 +5,7 @@ from pydantic import ValidationError
 
 from data_schemas import presets
 from data_schemas.faults import explain
+from data_schemas.lora_settings import LoRASettings, TrainingEngines
 from data_schemas.machine_settings import LayoutSettings, MachineSettings
 from data_schemas.rl_settings import PolicyLoss, RLSettings, without_effect
 from data_schemas.settings import EvaluationSettings, PipelineSettings, ReleaseSettings
@@ -76,6 +77,32 @@ def test_a_machine_without_the_thing_a_value_is_about_is_refused(settings, messa
         MachineSettings.model_validate(settings)
 
     assert message in explain(refused.value, MachineSettings)
+
+
+def test_adapters_are_of_the_embedded_trainer_with_either_rollout_engine():
+    with pytest.raises(ValidationError) as refused:
+        RLSettings.model_validate(
+            {"domains": {"maths": 1.0}, "engines": REAL | {"lora": {"rank": 8}}}
+        )
+
+    assert "lora.rank is 8, which trainer 'megatron' does not have" in str(refused.value)
+    for rollout in ("hf", "vllm"):
+        engines = TrainingEngines.model_validate({"rollout": rollout, "lora": {"rank": 8}})
+        assert 8 == engines.lora.rank
+
+
+@pytest.mark.parametrize("rank", [-8, 4, 12, 2048])
+def test_a_rank_is_a_multiple_of_eight(rank):
+    with pytest.raises(ValidationError, match="rank"):
+        LoRASettings(rank=rank)
+
+
+@pytest.mark.parametrize("group", ["grading", "evaluation"])
+def test_a_stage_that_trains_nothing_refuses_adapters(group):
+    with pytest.raises(ValidationError) as refused:
+        PipelineSettings.model_validate({group: {"engines": {"lora": {"rank": 8}}}})
+
+    assert f"{group}.engines.lora" in explain(refused.value, PipelineSettings)
 
 
 def test_the_group_is_named_where_the_settings_are_nested():

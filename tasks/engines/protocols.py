@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from data_schemas.rl_settings import AuxiliarySettings
 from data_schemas.rollouts import Rollout
+from tasks.algorithms.packing import pad_rows
 from tasks.errors import SettingsError
 
 
@@ -166,6 +167,19 @@ class TokenBatch:
     tensor of a batch, so trainers convert it to int64 one micro-batch at a time."""
     columns: Mapping[str, torch.Tensor]
     """Further inputs of the loss: [N, T] or [N] tensors (advantages_NT, ...)."""
+
+    @classmethod
+    def of_sequences(cls, sequences: Sequence[NDArray[np.int32]]) -> "TokenBatch":
+        """All tokens of some sequences but the first of each, as if they had been generated."""
+        rows = [torch.from_numpy(sequence.astype(np.int64)) for sequence in sequences]
+        masks = [torch.arange(len(row)) > 0 for row in rows]
+        return cls(
+            tokens_NT=pad_rows(rows, 0),
+            lengths_N=torch.tensor([len(row) for row in rows]),
+            response_NT=pad_rows(masks, False),
+            experts_NTLK=None,
+            columns={},
+        )
 
     @property
     def route_shape(self) -> tuple[int, int] | None:

@@ -5,10 +5,12 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+from data_schemas.lora_settings import TrainingEngines
 from data_schemas.machine_settings import MachineSettings, RolloutKind, TrainerKind
 from data_schemas.rl_settings import EngineSettings
 from tasks.engines.embedded.rollout import HFRolloutEngine
 from tasks.engines.embedded.trainer import TorchTrainer
+from tasks.engines.lora.rollout import AdapterRollout
 from tasks.engines.protocols import RolloutEngine, Trainer
 from tasks.engines.team.controller import current
 from tasks.engines.team.rank_info import replicas
@@ -113,6 +115,12 @@ def require_fit(engines: MachineSettings, *, nodes: int, processes: int) -> None
 def _rollout_here(engines: MachineSettings, find_model: Callable[[], Path]) -> RolloutEngine:
     """Open this process's engine, or its part of one."""
     folder = find_model()
+    engine = _plain_rollout(engines, folder)
+    rank = _lora_rank(engines)
+    return AdapterRollout(engine, folder, rank) if rank else engine
+
+
+def _plain_rollout(engines: MachineSettings, folder: Path) -> RolloutEngine:
     match engines.rollout:
         case RolloutKind.HF:
             return HFRolloutEngine(folder, precision=engines.precision)
@@ -139,6 +147,7 @@ def _trainer_here(
                 folder,
                 weight_decay=weight_decay,
                 micro_batch_tokens=engines.layout.micro_batch_tokens,
+                lora_rank=_lora_rank(engines),
             )
         case TrainerKind.MEGATRON:
             from tasks.engines.trainer_megatron.warning_filters import silence
@@ -147,6 +156,11 @@ def _trainer_here(
             from tasks.engines.trainer_megatron.trainer import MegatronTrainer
 
             return MegatronTrainer(folder, layout=engines.layout, weight_decay=weight_decay)
+
+
+def _lora_rank(engines: MachineSettings) -> int:
+    """Rank of the adapters; 0 in a stage that trains all weights, or none."""
+    return engines.lora.rank if isinstance(engines, TrainingEngines) else 0
 
 
 def _require_rollout(engines: MachineSettings) -> None:

@@ -64,9 +64,12 @@ class Outgoing(Iterator[tuple[str, torch.Tensor]]):
         self.source = source
         self._hasher = Hasher()
         self._elsewhere: dict[str, str] = {}
+        self.sent_bytes = 0
+        """Bytes of the tensors so far."""
 
     def __next__(self) -> tuple[str, torch.Tensor]:
         name, tensor = next(self.source)
+        self.sent_bytes += tensor.nbytes
         self._hasher.add(name, tensor)
         return name, tensor
 

@@ -23,6 +23,7 @@ from data_schemas.reports import StepReport, StepTiming
 from data_schemas.rl_settings import RLSettings, RouterReplay
 from tasks.algorithms.losses.surrogate import Plan
 from tasks.algorithms.schedules import warmup_constant
+from tasks.engines.lora.canary import check_adapter
 from tasks.engines.loss_calls import RecordingLoss
 from tasks.engines.protocols import RolloutEngine, TokenBatch, TokenScores, Trainer
 from tasks.engines.weight_sync import Outgoing
@@ -91,7 +92,9 @@ def steps(
         last_step=settings.steps,
         waiting=waiting,
     )
-    weights, probe = sync_weights(run, version=now.step)
+    if settings.engines.lora.rank:
+        check_adapter(run.engine, run.trainer, run.vocabulary, now.step)
+    synced = sync_weights(run, version=now.step)
     with closing(producer):
         for step in range(now.step + 1, settings.steps + 1):
             clock = Clock()
@@ -99,16 +102,16 @@ def steps(
             if settings.engines.staleness == 0:  # otherwise rollouts are already running
                 run.engine.sleep()
             clock.lap("collect")
-            record, updates, seen = one_step(run, collected, now.updates, probe, clock)
+            record, updates, seen = one_step(run, collected, now.updates, synced.gap, clock)
             producer.settle()
             clock.lap("wait_for_rollouts")
-            before, (weights, probe) = weights, sync_weights(run, version=step)
+            before, synced = synced, sync_weights(run, version=step)
             clock.lap("weight_sync")
             step_snapshot.write_snapshot(
-                run.folder, replace(seen, weights_before=before, weights_after=weights)
+                run.folder, replace(seen, weights_before=before.digest, weights_after=synced.digest)
             )
             now = now.model_copy(update={"step": step, "updates": updates})
-            record = record.model_copy(update={"timing": timing(collected, clock)})
+            record = finished(record, timing(collected, clock), synced, settings)
             state.write_step(run.folder, record)
             due = step % settings.commit_every == 0 or step == settings.steps
             if due or run.told_to_stop.is_set():
@@ -221,11 +224,18 @@ def update(
     return losses
 
 
-def sync_weights(run: Run, version: int) -> tuple[str, float]:
-    """Send the trainer's weights to the rollout engine; verify that it computes with exactly those.
+@dataclass(frozen=True, slots=True)
+class Synced:
+    """A weight sync that was verified."""
 
-    Returns:
-        The digest, and the mean |dlogp| between the engines on the canary sequences, nats.
+    digest: str
+    gap: float
+    """Mean |dlogp| between the engines on the canary sequences, nats."""
+    sent_bytes: int
+
+
+def sync_weights(run: Run, version: int) -> Synced:
+    """Send the trainer's weights to the rollout engine; verify that it computes with exactly those.
 
     Raises:
         EngineError: the digests differ, or the log-probabilities do.
@@ -238,9 +248,21 @@ def sync_weights(run: Run, version: int) -> tuple[str, float]:
             f"weight sync of version {version}: the engine has {installed[:12]}, "
             f"the trainer sent {sent[:12]}; no rollout was made with the wrong weights"
         )
-    return sent, gate.check_weight_sync(
+    gap = gate.check_weight_sync(
         run.engine, run.trainer, run.canaries, run.settings.engines.precision
     )
+    return Synced(sent, gap, weights.sent_bytes)
+
+
+def finished(
+    record: state.StepRecord, seconds: StepTiming, synced: Synced, settings: RLSettings
+) -> state.StepRecord:
+    """Complete a step's record with what followed its updates; with LoRA, the bytes of the sync."""
+    report = record.report
+    if settings.engines.lora.rank:
+        metrics = report.metrics | {"weight_sync/sent_bytes": float(synced.sent_bytes)}
+        report = report.model_copy(update={"metrics": metrics})
+    return record.model_copy(update={"timing": seconds, "report": report})
 
 
 def timing(collected: Collected, clock: Clock) -> StepTiming:

@@ -25,6 +25,8 @@ from tasks.algorithms import group_size
 from tasks.durability import states
 from tasks.durability.preemption import GRACE_S, Termination, listen_for_sigterm
 from tasks.engines.chat import load_tokenizer, render_prompt
+from tasks.engines.lora.factors import describe
+from tasks.engines.lora.peft_files import write_adapter
 from tasks.engines.protocols import RolloutEngine, Trainer
 from tasks.engines.select import open_rollout, open_trainer
 from tasks.errors import EngineError, Preempted, SettingsError
@@ -40,6 +42,8 @@ from tasks.store.files import canonical_json, copy_file, sha256_bytes, write_byt
 
 PROBLEMS_FILE = "graded.parquet"
 OpenEngine = Callable[[EngineSettings, Path], RolloutEngine]
+ADAPTER_FOLDER = "adapter"
+"""In the report of a phase with LoRA: its factors, for PEFT."""
 NUM_CANARIES = 4
 """Prompts on which rollout engine and trainer are compared after every weight sync."""
 logger = logging.getLogger(__name__)
@@ -254,6 +258,9 @@ def finish(phase: Phase, model_out: Path, report_out: Path) -> dict[str, float |
         records = list(state.read_steps(phase.state, last.step))
         _require_all_steps(phase, records)
         trainer.export(model_out)
+        rank = phase.settings.engines.lora.rank
+        if rank:
+            write_adapter(report_out / ADAPTER_FOLDER, trainer.weights(), rank)
     reports = [record.report for record in records]
     gates = [*state.read_pauses(phase.state), *(record.gate for record in records)]
     write_bytes(report_out / STEPS_FILE, _lines(reports))
@@ -267,6 +274,7 @@ def finish(phase: Phase, model_out: Path, report_out: Path) -> dict[str, float |
     costs = [cost for record in records for cost in record.costs]
     write_table(report_out / COSTS_FILE, PromptCost, costs)
     return {
+        **describe(rank),
         "steps": last.step,
         "updates": last.updates,
         "prompts": sum(row.rollouts > 0 for row in rows),

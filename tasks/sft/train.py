@@ -25,6 +25,8 @@ from data_schemas.settings import SFTSettings
 from tasks.algorithms.schedules import warmup_cosine
 from tasks.algorithms.sft_loss import choose_checkpoint, response_cross_entropy, scaled_window
 from tasks.engines.chat import load_tokenizer, render_prompt
+from tasks.engines.lora.canary import check_adapter
+from tasks.engines.lora.factors import describe
 from tasks.engines.protocols import Request, RolloutEngine, Sampling, TokenBatch, Trainer
 from tasks.engines.select import open_rollout, open_trainer
 from tasks.interchange.readiness import demonstrations_of
@@ -101,6 +103,8 @@ def _epochs(course: Course, trainer: Trainer, engine: RolloutEngine) -> Iterator
     lengths = [len(tokens) for tokens, _ in encoded]
     per_epoch = len(plan(lengths, train_rows, settings.batch_tokens, settings.seed))
     done = 0
+    if settings.engines.lora.rank:
+        check_adapter(engine, trainer, len(tokenizer), version=0)
     for epoch in range(1, settings.epochs + 1):
         # The rollout engine is idle until the epoch is measured.
         engine.sleep()
@@ -254,6 +258,7 @@ def fine_tune(
                 "demonstrations": len(rows),
                 "entropy_window_nats": list(window),
                 "chosen_epoch": best + 1,
+                **describe(settings.engines.lora.rank),
             }
         ),
     )
@@ -275,8 +280,10 @@ def facts(report_out: Path) -> dict[str, float | int | str]:
     """Return the facts for the statement of the stage."""
     marked = json.loads((report_out / "epochs.json").read_bytes())
     chosen = next(report for report in marked if report["chosen"])
+    report = json.loads((report_out / "report.json").read_bytes())
     return {
-        "demonstrations": json.loads((report_out / "report.json").read_bytes())["demonstrations"],
+        **{name: report[name] for name in ("lora",) if name in report},
+        "demonstrations": report["demonstrations"],
         "epochs": len(marked),
         "chosen_epoch": chosen["epoch"],
         "entropy": chosen["entropy"],

@@ -1,13 +1,16 @@
 import json
 
 import pytest
+import torch
 
 from data_schemas.arrow import read_table, write_table
 from data_schemas.demonstrations import USES_FILE, Demonstration, DemonstrationUse, Parent
+from data_schemas.lora_settings import LoRASettings, TrainingEngines
 from data_schemas.prompts import Domain, Message, Role
 from data_schemas.settings import SFTSettings
 from tasks.engines.chat import load_tokenizer
 from tasks.engines.embedded.trainer import TorchTrainer
+from tasks.engines.lora.factors import is_adapted
 from tasks.errors import DataError
 from tasks.sft.dataset import encode, padding_share, plan, split_validation, token_batch
 from tasks.sft.train import facts, fine_tune, validation_losses
@@ -37,11 +40,11 @@ def curated(tmp_path):
     return folder
 
 
-def run(curated, tiny_moe, folder):
+def run(curated, tiny_moe, folder, settings=SETTINGS):
     model, report = folder / "model", folder / "report"
     model.mkdir(parents=True)
     report.mkdir()
-    epochs = list(fine_tune(SETTINGS, Parent.REASONING, curated, tiny_moe, model, report))
+    epochs = list(fine_tune(settings, Parent.REASONING, curated, tiny_moe, model, report))
     return epochs, model, report
 
 
@@ -142,3 +145,17 @@ def test_the_validation_loss_of_a_domain_is_that_of_its_rows(tiny_moe):
 def test_a_parent_without_demonstrations_is_refused(curated, tiny_moe, tmp_path):
     with pytest.raises(DataError, match="1 demonstrations for commerce fine-tuning"):
         list(fine_tune(SETTINGS, Parent.COMMERCE, curated, tiny_moe, tmp_path, tmp_path))
+
+
+def test_adapters_learn_too_and_the_chosen_epoch_is_a_merged_model(curated, tiny_moe, tmp_path):
+    lora = TrainingEngines(lora=LoRASettings(rank=8))
+    settings = SETTINGS.model_copy(update={"engines": lora, "learning_rate": 1e-2})
+    epochs, model, report = run(curated, tiny_moe, tmp_path / "out", settings)
+    losses = [epoch.train_loss for epoch in epochs]
+    before, after = (dict(TorchTrainer(one).weights()) for one in (tiny_moe, model))
+
+    assert losses == sorted(losses, reverse=True)
+    assert facts(report)["lora"].startswith("rank 8, alpha 32, of q_proj")
+    changed = {name for name in before if not torch.equal(before[name], after[name])}
+    assert changed
+    assert all(map(is_adapted, changed))

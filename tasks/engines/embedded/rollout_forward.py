@@ -27,6 +27,7 @@ from transformers.models.qwen3_moe.modeling_qwen3_moe import (
     Qwen3MoeSparseMoeBlock,
 )
 
+from tasks.engines.embedded.experts import grouped, through_experts
 from tasks.errors import SettingsError
 
 _Model = Qwen3MoeForCausalLM | Qwen3ForCausalLM | Qwen2ForCausalLM
@@ -225,7 +226,14 @@ class _Layer:
         _, gates_MK, experts_MK = self.block.gate(normed_MH)
         gate_up = self.block.get_parameter("experts.gate_up_proj")
         down = self.block.get_parameter("experts.down_proj")
-        said_MH = _experts(normed_MH, gates_MK, experts_MK, gate_up, down)
+        said_MH = through_experts(
+            normed_MH,
+            gates_MK,
+            experts_MK,
+            len(down),
+            gate_up=lambda rows, ends: grouped(rows, gate_up, ends),
+            down=lambda rows, ends: grouped(rows, down, ends),
+        )
         return hidden_MH + said_MH, experts_MK
 
 
@@ -234,27 +242,3 @@ def _stacked(routes: list[torch.Tensor], num_tokens: int) -> torch.Tensor:
     if not routes:
         return torch.empty(num_tokens, 0, 0, dtype=torch.uint8)
     return torch.stack(routes, dim=1).cpu()
-
-
-def _experts(
-    hidden_MH: torch.Tensor,
-    gates_MK: torch.Tensor,
-    experts_MK: torch.Tensor,
-    gate_up: torch.Tensor,
-    down: torch.Tensor,
-) -> torch.Tensor:
-    """Send every token through its experts: sorted by expert, one grouped product each way.
-
-    Measured on one core with 8 experts, 2 chosen, hidden 128: 379 us for 192 tokens, against
-    833 us for all experts densely and 386 us for a loop over experts.
-    """
-    k = experts_MK.shape[1]
-    chosen = experts_MK.flatten()
-    order = chosen.argsort()
-    ends = torch.bincount(chosen, minlength=len(down)).cumsum(0).to(torch.int32)
-    sent = functional.grouped_mm(hidden_MH[order // k], gate_up.transpose(1, 2), offs=ends)
-    gate, up = sent.chunk(2, dim=1)
-    said = functional.grouped_mm(functional.silu(gate) * up, down.transpose(1, 2), offs=ends)
-    returned = torch.empty_like(said)
-    returned[order] = said
-    return torch.bmm(gates_MK[:, None], returned.unflatten(0, (-1, k)))[:, 0]

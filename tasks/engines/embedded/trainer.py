@@ -12,8 +12,8 @@ L layers, E experts, K experts per token.
 """
 
 import json
-from collections.abc import Iterator
-from contextlib import nullcontext
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,6 +22,7 @@ from transformers import PreTrainedModel
 
 from data_schemas.rl_settings import AuxiliarySettings
 from data_schemas.rollouts import MISSING_ROUTE
+from tasks.algorithms.digests import weight_digest
 from tasks.algorithms.logprobs import scores_from_hidden, trainable_scores
 from tasks.algorithms.packing import (
     Packing,
@@ -32,6 +33,7 @@ from tasks.algorithms.packing import (
 )
 from tasks.engines.chat import load_tokenizer
 from tasks.engines.embedded.hf_model import load_on_device
+from tasks.engines.embedded.lora import Adapter
 from tasks.engines.embedded.packed_attention import Layout, layout, use_packed_attention
 from tasks.engines.embedded.router_replay import recording, replaying
 from tasks.engines.embedded.router_terms import RouterTerms
@@ -48,7 +50,12 @@ class TorchTrainer:
     """A Trainer on a transformers model in this process."""
 
     def __init__(
-        self, folder: Path, *, weight_decay: float = 0.0, micro_batch_tokens: int = 8192
+        self,
+        folder: Path,
+        *,
+        weight_decay: float = 0.0,
+        micro_batch_tokens: int = 8192,
+        lora_rank: int = 0,
     ) -> None:
         """Open a model.
 
@@ -56,12 +63,18 @@ class TorchTrainer:
             folder: a Hugging Face directory.
             weight_decay: of matrices.
             micro_batch_tokens: packed rows of a forward pass; a longer sequence is one by itself.
+            lora_rank: of the factors that are trained; 0 = all weights are.
         """
         self._model: PreTrainedModel = load_on_device(folder)
         self._tokenizer = load_tokenizer(folder)
         self._micro_batch_tokens = micro_batch_tokens
+        self._adapter = Adapter(self._model, lora_rank) if lora_rank else None
+        self._frozen = ""
+        self._trained: list[torch.nn.Parameter] = list(
+            self._adapter.factors.values() if self._adapter else self._model.parameters()
+        )
         self._optimizer = torch.optim.AdamW(
-            _decay_groups(self._model, weight_decay), lr=0.0, betas=ADAM_BETAS, fused=True
+            _decay_groups(self._trained, weight_decay), lr=0.0, betas=ADAM_BETAS, fused=True
         )
 
     def score(
@@ -136,7 +149,7 @@ class TorchTrainer:
             (value + extra.cpu()).backward()
             for name, amount in ({"loss": float(value.detach())} | metrics | extra_metrics).items():
                 totals[name] = totals.get(name, 0.0) + amount
-        norm = torch.nn.utils.clip_grad_norm_(self._model.parameters(), GRAD_CLIP)
+        norm = torch.nn.utils.clip_grad_norm_(self._trained, GRAD_CLIP)
         if not torch.isfinite(norm):
             self._optimizer.zero_grad(set_to_none=True)
             raise EngineError(f"gradient norm is {float(norm)}; the update was not applied")
@@ -146,33 +159,63 @@ class TorchTrainer:
         return totals | {"grad_norm": float(norm)}
 
     def weights(self) -> Iterator[tuple[str, torch.Tensor]]:
-        """The policy's tensors under Hugging Face names."""
-        yield from named_tensors(self._model)
+        """The policy's tensors under Hugging Face names; with LoRA, the factors only."""
+        if self._adapter is None:
+            yield from named_tensors(self._model)
+        else:
+            yield from self._adapter.named_factors()
+
+    def probing(self) -> AbstractContextManager[None]:
+        """Give all factors random values, while the block runs; without LoRA, do nothing."""
+        return nullcontext() if self._adapter is None else self._adapter.probing()
 
     def save(self, folder: Path) -> None:
-        """Write weights and optimizer state."""
+        """Write weights and optimizer state; with LoRA, factors and their optimizer state."""
         state = {
-            "config": _geometry(self._model),
-            "model": self._model.state_dict(),
+            "config": self._geometry(),
+            "model": self._adapter.state() if self._adapter else self._model.state_dict(),
             "optimizer": self._optimizer.state_dict(),
         }
         torch.save(state, folder / STATE_FILE)
 
     def restore(self, folder: Path) -> None:
-        """Restore exactly the state that `save` wrote."""
+        """Restore exactly the state that `save` wrote.
+
+        Raises:
+            DataError: it is of another architecture or, with LoRA, of another frozen model or rank.
+        """
         state = torch.load(folder / STATE_FILE, map_location="cpu", weights_only=True)
-        if state["config"] != _geometry(self._model):
+        if state["config"] != self._geometry():
             raise DataError(f"{folder} holds the state of another architecture: {state['config']}")
-        self._model.load_state_dict(state["model"])
+        if self._adapter:
+            self._adapter.load(state["model"])
+        else:
+            self._model.load_state_dict(state["model"])
         self._optimizer.load_state_dict(state["optimizer"])
 
     def export(self, folder: Path) -> None:
-        """Write the policy as a Hugging Face directory with its tokenizer."""
-        self._model.save_pretrained(folder)
+        """Write the policy as a Hugging Face directory with its tokenizer; with LoRA, merged."""
+        state = self._adapter.merged_state() if self._adapter else None
+        self._model.save_pretrained(folder, state_dict=state)
         self._tokenizer.save_pretrained(folder)
 
     def close(self) -> None:
         """Do nothing: the model is freed with its last reference."""
+
+    def _geometry(self) -> str:
+        """What two trainers must share for one to load the other's state.
+
+        A frozen model is no part of the state, so its digest is.
+        """
+        shapes: dict[str, object] = {
+            name: list(parameter.shape) for name, parameter in self._model.named_parameters()
+        }
+        if self._adapter is not None:
+            shapes = {name: list(factor.shape) for name, factor in self._adapter.factors.items()}
+            if not self._frozen:
+                self._frozen = weight_digest(named_tensors(self._model))
+            shapes["frozen model"] = self._frozen
+        return json.dumps(shapes)
 
     def _head(self) -> torch.Tensor:
         return self._model.get_parameter("lm_head.weight")
@@ -258,16 +301,13 @@ def _micro_batches(batch: TokenBatch, max_tokens: int) -> list[_MicroBatch]:
     return micros
 
 
-def _decay_groups(model: PreTrainedModel, weight_decay: float) -> list[dict[str, object]]:
+def _decay_groups(
+    parameters: Sequence[torch.nn.Parameter], weight_decay: float
+) -> list[dict[str, object]]:
     """Decay matrices, not norms or biases."""
-    matrices = [parameter for parameter in model.parameters() if parameter.ndim >= 2]
-    vectors = [parameter for parameter in model.parameters() if parameter.ndim < 2]
+    matrices = [parameter for parameter in parameters if parameter.ndim >= 2]
+    vectors = [parameter for parameter in parameters if parameter.ndim < 2]
     return [
         {"params": matrices, "weight_decay": weight_decay},
         {"params": vectors, "weight_decay": 0.0},
     ]
-
-
-def _geometry(model: PreTrainedModel) -> str:
-    """The properties two models must share for one to load the other's state."""
-    return json.dumps({name: list(p.shape) for name, p in model.named_parameters()})

@@ -11,13 +11,11 @@ proceeds, is corrected by importance weights, or stops the run.
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from data_schemas.machine_settings import Precision
 from data_schemas.mismatch import Decision, GateRecord
 from data_schemas.rl_settings import Correction, MismatchSettings
-from tasks.algorithms.packing import pad_rows
 from tasks.engines.protocols import RolloutEngine, TokenBatch, Trainer
 from tasks.errors import EngineError
 
@@ -114,14 +112,6 @@ def trainer_logprobs(
     trainer: Trainer, sequences: Sequence[NDArray[np.int32]]
 ) -> NDArray[np.float32]:
     """Log-probabilities of every token after the first, sequences end to end."""
-    rows = [torch.from_numpy(sequence.astype(np.int64)) for sequence in sequences]
-    masks = [torch.arange(len(row)) > 0 for row in rows]
-    batch = TokenBatch(
-        tokens_NT=pad_rows(rows, 0),
-        lengths_N=torch.tensor([len(row) for row in rows]),
-        response_NT=pad_rows(masks, False),
-        experts_NTLK=None,
-        columns={},
-    )
+    batch = TokenBatch.of_sequences(sequences)
     scores = trainer.score(batch, temperature=1.0, record_routes=False)
     return scores.logprobs_NT[batch.response_NT].numpy()

@@ -1,0 +1,1 @@
+"""Low-rank adapters: their factors, what an engine does with them, and files of PEFT."""
