@@ -106,6 +106,11 @@ class MachineSettings(Settings):
     precision: Precision = Field(
         default=Precision.FP32, description="precision of the rollout engine"
     )
+    fp32_router: bool = Field(
+        default=False,
+        description="routers of a rollout engine below fp32 keep weights and logits in fp32; "
+        "Megatron-core always computes the logits in fp32",
+    )
     fp8_ignored_layers: tuple[str, ...] = Field(
         default=(),
         description="layers kept in bf16 under fp8, in addition to routers, embeddings and head: "
@@ -132,6 +137,15 @@ class MachineSettings(Settings):
             raise ValueError(
                 f"layout.hang_s is {given['hang_s']}, but only a rollout engine on GPUs of its own "
                 "is watched; set layout.dedicated_rollout_gpus, or leave it out"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _fp32_routers_are_an_exception(self) -> Self:
+        if self.fp32_router and self.precision is Precision.FP32:
+            raise ValueError(
+                "fp32_router is set, but precision is fp32, in which routers are as well; use "
+                "precision 'bf16', 'fp16' or 'fp8', or leave it out"
             )
         return self
 

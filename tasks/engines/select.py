@@ -123,7 +123,9 @@ def _rollout_here(engines: MachineSettings, find_model: Callable[[], Path]) -> R
 def _plain_rollout(engines: MachineSettings, folder: Path) -> RolloutEngine:
     match engines.rollout:
         case RolloutKind.HF:
-            return HFRolloutEngine(folder, precision=engines.precision)
+            return HFRolloutEngine(
+                folder, precision=engines.precision, fp32_router=engines.fp32_router
+            )
         case RolloutKind.VLLM:
             # Imported here: only this branch needs vLLM, which takes 15 seconds.
             from tasks.engines.rollout_vllm.engine import VllmRolloutEngine
@@ -132,6 +134,7 @@ def _plain_rollout(engines: MachineSettings, folder: Path) -> RolloutEngine:
                 folder,
                 precision=engines.precision,
                 layout=engines.layout,
+                fp32_router=engines.fp32_router,
                 fp8_ignored_layers=engines.fp8_ignored_layers,
             )
 

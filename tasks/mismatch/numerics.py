@@ -42,23 +42,33 @@ WIDE_NATS = 0.1
 """A difference of log-probs that changes the probability by about a tenth."""
 
 
-def real_engines(rollout: Precision, trainer: Precision) -> MachineSettings:
+def real_engines(
+    rollout: Precision, trainer: Precision, *, fp32_router: bool = False
+) -> MachineSettings:
     """vLLM in one precision against Megatron in another."""
     return MachineSettings(
         rollout=RolloutKind.VLLM,
         trainer=TrainerKind.MEGATRON,
         precision=rollout,
+        fp32_router=fp32_router,
         layout=LayoutSettings(precision=trainer),
     )
 
 
-EMBEDDED = tuple(
-    MachineSettings(precision=precision)
-    for precision in (Precision.BF16, Precision.FP16, Precision.FP32)
+EMBEDDED = (
+    MachineSettings(precision=Precision.BF16),
+    MachineSettings(precision=Precision.BF16, fp32_router=True),
+    MachineSettings(precision=Precision.FP16),
+    MachineSettings(precision=Precision.FP16, fp32_router=True),
+    MachineSettings(precision=Precision.FP32),
 )
 REAL = (
     real_engines(Precision.BF16, Precision.BF16),
+    real_engines(Precision.BF16, Precision.BF16, fp32_router=True),
     real_engines(Precision.BF16, Precision.FP32),
+    real_engines(Precision.BF16, Precision.FP32, fp32_router=True),
+    real_engines(Precision.FP16, Precision.FP32),
+    real_engines(Precision.FP16, Precision.FP32, fp32_router=True),
     real_engines(Precision.FP32, Precision.FP32),
 )
 PAIRS = {"embedded": EMBEDDED, "real": REAL}
@@ -94,8 +104,9 @@ class Gap:
 
     @property
     def rollout(self) -> str:
-        """Rollout engine and its precision."""
-        return f"{self.engines.rollout.value} {self.engines.precision.value}"
+        """Rollout engine and its precision, and that of its routers if it differs."""
+        routers = ", routers fp32" if self.engines.fp32_router else ""
+        return f"{self.engines.rollout.value} {self.engines.precision.value}{routers}"
 
     @property
     def trainer(self) -> str:
@@ -122,17 +133,21 @@ def gaps(
     Raises:
         SettingsError: an engine is not installed here.
     """
-    answered: dict[tuple[RolloutKind, Precision], list[Rollout]] = {}
+    answered: dict[tuple[RolloutKind, Precision, bool], list[Rollout]] = {}
     for pair in pairs:
-        key = pair.rollout, pair.precision
+        key = _rollout_of(pair)
         if key not in answered:
             answered[key] = answers(model, problems, pair, max_new_tokens, seeds)
     found = []
     for pair in pairs:
-        rollouts = answered[pair.rollout, pair.precision]
+        rollouts = answered[_rollout_of(pair)]
         with closing(open_trainer(pair, model)) as trainer:
             found.extend(_measure_pair(pair, trainer, rollouts))
     return found
+
+
+def _rollout_of(pair: MachineSettings) -> tuple[RolloutKind, Precision, bool]:
+    return pair.rollout, pair.precision, pair.fp32_router
 
 
 def _measure_pair(

@@ -16,10 +16,16 @@ from tasks.mismatch.task import mismatch
 
 def test_bf16_shows_and_what_replays_the_trainers_own_routes_changes_nothing(tiny_moe):
     rows = gaps(tiny_moe, sample_problems(0, 3), max_new_tokens=8, seeds=[0])
-    found = {(row.engines.precision, row.replay): row for row in rows}
+    found = {
+        (row.engines.precision, row.replay): row for row in rows if not row.engines.fp32_router
+    }
+    routers = {(row.engines.precision, row.replay): row for row in rows if row.engines.fp32_router}
     bf16_off = found[Precision.BF16, RouterReplay.OFF]
 
-    assert 9 == len(found)
+    assert (9, 6) == (len(found), len(routers))
+    fp32_routers = routers[Precision.BF16, RouterReplay.OFF]
+    assert fp32_routers.k3 != bf16_off.k3
+    assert "hf bf16, routers fp32" == fp32_routers.rollout
     assert bf16_off.mean_abs > 10.0 * found[Precision.FP32, RouterReplay.OFF].mean_abs
     assert bf16_off.mean_abs > 3.0 * found[Precision.FP16, RouterReplay.OFF].mean_abs > 0.0
     r2 = found[Precision.BF16, RouterReplay.R2].mean_abs
@@ -58,12 +64,12 @@ def test_vllm_and_megatron_agree_in_fp32_and_replay_hides_what_bf16_does_to_rout
     assert done.returncode == 0, done.stderr[-3000:]
     rows = json.loads((tmp_path / "mismatch.json").read_text())
     found = {(row["rollout"], row["trainer"], row["replay"]): row for row in rows}
-    assert 9 == len(found)
+    assert 21 == len(found)
     for replay in ("off", "r2", "r3"):
         assert found["vllm fp32", "megatron fp32", replay]["mean_abs"] < 1e-5
         assert found["vllm bf16", "megatron bf16", replay]["mean_abs"] > 1e-5
     assert 0.0 == found["vllm bf16", "megatron fp32", "r3"]["route_share"]
-    assert 11 == len((tmp_path / "mismatch.md").read_text().splitlines())
+    assert 23 == len((tmp_path / "mismatch.md").read_text().splitlines())
 
 
 def test_engines_of_no_known_name_are_refused():

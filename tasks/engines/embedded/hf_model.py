@@ -4,11 +4,12 @@ from pathlib import Path
 
 import torch
 from transformers import AutoModelForCausalLM, PreTrainedModel
+from transformers.models.qwen3_moe.modeling_qwen3_moe import Qwen3MoeTopKRouter
 from transformers.utils import logging as transformers_logging
 
 from tasks.errors import SettingsError
 from tasks.interchange.model_folder import has_router
-from tasks.interchange.weights import check_tensors
+from tasks.interchange.weights import Weights, check_tensors
 
 
 def load_model(folder: Path, *, dtype: torch.dtype = torch.float32) -> PreTrainedModel:
@@ -42,3 +43,22 @@ def load_on_device(folder: Path, *, dtype: torch.dtype = torch.float32) -> PreTr
     if torch.cuda.is_available():
         torch.nn.Module.to(model, torch.device("cuda", torch.cuda.current_device()))
     return model
+
+
+def widen_routers(model: PreTrainedModel, folder: Path) -> None:
+    """Give the routers of a model in a lower precision their weights in fp32, from its folder.
+
+    Raises:
+        SettingsError: the model is dense.
+    """
+    found = [
+        (name, module)
+        for name, module in model.named_modules()
+        if isinstance(module, Qwen3MoeTopKRouter)
+    ]
+    if not found:
+        raise SettingsError("engines.fp32_router is set, but a dense model has no router")
+    with Weights(folder) as weights:
+        for name, router in found:
+            whole = weights.read(f"{name}.weight").to(router.weight.device, torch.float32)
+            router.weight = torch.nn.Parameter(whole)

@@ -28,7 +28,7 @@ from data_schemas.rollouts import Rollout
 from tasks.algorithms.digests import weight_digest
 from tasks.engines.chat import end_and_pad, load_tokenizer
 from tasks.engines.embedded.draw import draw
-from tasks.engines.embedded.hf_model import load_on_device
+from tasks.engines.embedded.hf_model import load_on_device, widen_routers
 from tasks.engines.embedded.rollout_forward import DecoderForward, Prefilled
 from tasks.engines.embedded.slots import Seat, Slots
 from tasks.engines.expert_names import named_tensors
@@ -57,6 +57,7 @@ class HFRolloutEngine:
         folder: Path,
         *,
         precision: Precision = Precision.FP32,
+        fp32_router: bool = False,
         version: int = 0,
         slots: int = MAX_LIVE_SEQUENCES,
     ) -> None:
@@ -68,6 +69,8 @@ class HFRolloutEngine:
         if slots < 1:
             raise SettingsError(f"a rollout engine needs at least one slot, not {slots}")
         self._model: PreTrainedModel = load_on_device(folder, dtype=DTYPES[precision])
+        if fp32_router:
+            widen_routers(self._model, folder)
         self._forward = DecoderForward(self._model)
         self._tokenizer = load_tokenizer(folder)
         self._end_token, self._pad_token = end_and_pad(self._tokenizer)

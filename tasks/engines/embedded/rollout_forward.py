@@ -223,7 +223,10 @@ class _Layer:
         normed_MH = self._layer.post_attention_layernorm(hidden_MH)
         if self.block is None:
             return hidden_MH + self._layer.mlp(normed_MH), None
-        _, gates_MK, experts_MK = self.block.gate(normed_MH)
+        router = self.block.gate
+        # A router in fp32 gives gates in fp32, whatever the precision of the experts.
+        _, gates_MK, experts_MK = router(normed_MH.to(router.weight.dtype))
+        gates_MK = gates_MK.to(normed_MH.dtype)
         gate_up = self.block.get_parameter("experts.gate_up_proj")
         down = self.block.get_parameter("experts.down_proj")
         said_MH = through_experts(

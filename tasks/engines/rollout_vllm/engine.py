@@ -59,6 +59,7 @@ class VllmRolloutEngine:
         precision: Precision = Precision.FP32,
         layout: LayoutSettings = ONE_PROCESS,
         version: int = 0,
+        fp32_router: bool = False,
         fp8_ignored_layers: Sequence[str] = (),
         group: str | None = None,
     ) -> None:
@@ -67,6 +68,7 @@ class VllmRolloutEngine:
         Args:
             group: weight sync to separate processes: over 'nccl' or 'gloo', or '' in files. None
                 selects NCCL between GPUs, else files.
+            fp32_router: routers keep fp32 weights and logits in a lower precision.
             fp8_ignored_layers: layers kept in bf16 under fp8, in addition to routers, embeddings
                 and head, such as those of Super Experts: 'model.layers.3.mlp.experts'.
 
@@ -81,6 +83,7 @@ class VllmRolloutEngine:
             self._facts,
             precision=precision,
             layout=layout,
+            fp32_router=fp32_router,
             fp8_ignored_layers=fp8_ignored_layers,
         )
         self._replicas = max(1, layout.dedicated_rollout_gpus // layout.rollout_tensor)

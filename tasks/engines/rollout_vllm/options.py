@@ -13,7 +13,7 @@ from vllm.v1.attention.backends.cpu_attn import CPUAttentionBackend
 
 from data_schemas.machine_settings import LayoutSettings, Precision
 from tasks.engines.process_group import COLLECTIVE_LIMIT
-from tasks.engines.rollout_vllm.receive import BACKEND, TransferExtension
+from tasks.engines.rollout_vllm.receive import BACKEND, ROUTER_ARCHITECTURE, TransferExtension
 from tasks.errors import SettingsError
 
 SLOTS = 256
@@ -82,6 +82,7 @@ def engine_options(
     *,
     precision: Precision,
     layout: LayoutSettings,
+    fp32_router: bool,
     fp8_ignored_layers: Sequence[str],
 ) -> dict[str, Any]:
     """Return the keyword arguments of vLLM's EngineArgs, the same for both placements."""
@@ -107,6 +108,10 @@ def engine_options(
         "weight_transfer_config": WeightTransferConfig(backend=BACKEND),
         "worker_extension_cls": f"{TransferExtension.__module__}.{TransferExtension.__qualname__}",
     }
+    if fp32_router:
+        if not facts.num_experts:
+            raise SettingsError("engines.fp32_router is set, but a dense model has no router")
+        options["hf_overrides"] = {"architectures": [ROUTER_ARCHITECTURE]}
     if precision is Precision.FP8:
         options["quantization"] = "fp8_per_block"
         options["quantization_config"] = {"ignore": [*FP8_IGNORED_LAYERS, *fp8_ignored_layers]}

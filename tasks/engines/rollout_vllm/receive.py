@@ -32,6 +32,7 @@ from vllm.model_executor.model_loader.reload import (
     finalize_layerwise_reload,
     initialize_layerwise_reload,
 )
+from vllm.model_executor.models import ModelRegistry
 from vllm.platforms import current_platform
 
 from tasks.algorithms.digests import joint_digest, weight_digest
@@ -41,6 +42,8 @@ from tasks.errors import EngineError
 
 BACKEND = "eachprompt"
 """Name of the backend in vLLM's registry."""
+ROUTER_ARCHITECTURE = "Fp32RouterQwen3Moe"
+"""Name of the class in `fp32_router`."""
 PACKED_BY_HAND = "0.30."
 """Versions of vLLM known to omit the packing; packing twice would corrupt the weights."""
 
@@ -204,9 +207,12 @@ def pack_heads(model: torch.nn.Module) -> int:
 
 
 def register() -> None:
-    """Register the backend with vLLM in this process; idempotent."""
+    """Register the backend, and the model with routers in fp32, with vLLM here; idempotent."""
     if BACKEND not in WeightTransferEngineFactory._registry:
         WeightTransferEngineFactory.register_engine(BACKEND, TensorTransfer)
+        ModelRegistry.register_model(
+            ROUTER_ARCHITECTURE, f"tasks.engines.rollout_vllm.fp32_router:{ROUTER_ARCHITECTURE}"
+        )
 
 
 # A worker imports this module by the name of its extension, before it looks for the backend.

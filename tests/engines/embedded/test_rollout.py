@@ -4,10 +4,13 @@ import dataclasses
 
 import numpy as np
 import pytest
+import torch
+from transformers.models.qwen3_moe.modeling_qwen3_moe import Qwen3MoeTopKRouter
 
 from data_schemas.machine_settings import Precision
 from data_schemas.rollouts import StopReason
 from tasks.engines.embedded.rollout import HFRolloutEngine
+from tasks.engines.embedded.trainer import TorchTrainer
 from tasks.engines.protocols import Request, Sampling
 from tasks.errors import SettingsError
 
@@ -91,3 +94,39 @@ def test_parts_of_a_response_join_to_the_whole_of_it(engine, rollouts):
 def test_a_precision_the_engine_lacks_is_refused_by_name(tiny_moe):
     with pytest.raises(SettingsError, match=r"precision 'fp8' needs engines\.rollout 'vllm'"):
         HFRolloutEngine(tiny_moe, precision=Precision.FP8)
+
+
+def routers(engine):
+    return [module for module in engine._model.modules() if isinstance(module, Qwen3MoeTopKRouter)]
+
+
+def test_routers_in_fp32_are_never_cast_down(tiny_moe):
+    trainer = TorchTrainer(tiny_moe)
+    engine = HFRolloutEngine(tiny_moe, precision=Precision.BF16, fp32_router=True)
+    before = [router.weight.clone() for router in routers(engine)]
+    whole = [router.weight for router in routers(HFRolloutEngine(tiny_moe))]
+
+    assert before
+    assert all(map(torch.equal, whole, before))
+    assert not all(map(torch.equal, whole, [weight.bfloat16().float() for weight in whole]))
+
+    changed = {name: 1.001 * tensor for name, tensor in trainer.weights()}
+    engine.load_weights(iter(changed.items()), 1)
+    after = [router.weight for router in routers(engine)]
+    assert {torch.float32} == {weight.dtype for weight in after}
+    assert all(map(torch.equal, [1.001 * weight for weight in before], after))
+
+
+def test_routers_in_fp32_compute_logits_in_fp32(tiny_moe):
+    engine = HFRolloutEngine(tiny_moe, precision=Precision.BF16, fp32_router=True)
+    found = set()
+    for router in routers(engine):
+        router.register_forward_hook(lambda _module, _args, output: found.add(output[0].dtype))
+
+    assert 3 == len(list(engine.generate(prompts(5), SAMPLING)))
+    assert {torch.float32} == found
+
+
+def test_a_dense_model_has_no_router_to_keep_in_fp32(tiny_dense):
+    with pytest.raises(SettingsError, match=r"engines\.fp32_router is set, but a dense model"):
+        HFRolloutEngine(tiny_dense, precision=Precision.BF16, fp32_router=True)

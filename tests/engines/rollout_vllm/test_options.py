@@ -21,12 +21,13 @@ from tasks.engines.rollout_vllm.options import (
 from tasks.errors import SettingsError
 
 
-def options(folder, precision, **layout):
+def options(folder, precision, *, fp32_router=False, **layout):
     return engine_options(
         folder,
         model_facts(folder),
         precision=precision,
         layout=LayoutSettings(**layout),
+        fp32_router=fp32_router,
         fp8_ignored_layers=("model.layers.3.mlp.experts",),
     )
 
@@ -60,6 +61,18 @@ def test_routes_are_recorded_and_log_probs_are_those_of_the_sampling_distributio
     assert [600, 600] == [chosen[name] for name in limits]
 
 
+def test_routers_in_fp32_are_another_architecture_of_the_same_weights(tiny_moe):
+    chosen = options(tiny_moe, Precision.BF16, fp32_router=True)
+
+    assert {"architectures": ["Fp32RouterQwen3Moe"]} == chosen["hf_overrides"]
+    assert "hf_overrides" not in options(tiny_moe, Precision.BF16)
+
+
+def test_a_dense_model_has_no_router_to_keep_in_fp32(tiny_dense):
+    with pytest.raises(SettingsError, match=r"engines\.fp32_router is set, but a dense model"):
+        options(tiny_dense, Precision.BF16, fp32_router=True)
+
+
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
 def test_fp8_without_a_gpu_is_refused_by_name(tiny_moe):
     with pytest.raises(SettingsError, match=r"engines\.precision 'fp8' needs a GPU"):
@@ -77,7 +90,12 @@ def test_a_gpu_prefills_as_many_tokens_at_once_as_the_memory_budget_counts(tiny_
     layout = LayoutSettings(rollout_memory=0.3)
 
     chosen = engine_options(
-        tiny_moe, facts, precision=Precision.BF16, layout=layout, fp8_ignored_layers=()
+        tiny_moe,
+        facts,
+        precision=Precision.BF16,
+        layout=layout,
+        fp32_router=False,
+        fp8_ignored_layers=(),
     )
 
     assert BATCHED_TOKENS == PREFILL_TOKENS == chosen["max_num_batched_tokens"]

@@ -4,6 +4,7 @@
 import importlib.util
 import warnings
 import weakref
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -252,3 +253,30 @@ def test_bf16_differs_from_fp32_by_rounding_only(engine):
 def test_fp8_without_a_gpu_is_refused_by_name():
     with pytest.raises(SettingsError, match=r"engines\.precision 'fp8' needs a GPU"):
         VllmRolloutEngine(BASE_MODEL, precision=Precision.FP8)
+
+
+def test_routers_in_fp32_are_updated_and_computed_in_fp32():
+    trainer = trained(5)
+    engine = VllmRolloutEngine(BASE_MODEL, precision=Precision.BF16, fp32_router=True)
+    seen = {}
+
+    def watch(model):
+        for name, router in model.named_modules():
+            if name.endswith("mlp.gate"):
+                keep = partial(seen.__setitem__, f"{name}.weight")
+                router.register_forward_hook(lambda _, given, got, keep=keep: keep((given, got)))
+
+    engine._backend._engine.apply_model(watch)
+    engine.load_weights(trainer.weights(), version=1)
+    engine.score_logprobs(TOKENS)
+    engine.close()
+
+    sent = {name: tensor.detach() for name, tensor in trainer.weights() if name in seen}
+    assert 3 == len(sent)
+    for name, weight in sent.items():
+        (hidden,), (logits, _) = seen[name]
+        assert (torch.bfloat16, torch.float32) == (hidden.dtype, logits.dtype)
+        # A CPU packs the weights, so that what was computed with them says what they are.
+        cast = hidden.float() @ weight.bfloat16().float().T
+        assert torch.allclose(hidden.float() @ weight.T, logits, atol=1e-5)
+        assert (cast - logits).abs().max() > 1e-3
