@@ -100,7 +100,16 @@ STAGES = {
     "fit_settings": Stage("curation", SMALL, "cpu", hours=1, retries=2, cached=False),
     "has_epochs": Stage("sft", SMALL, "cpu", hours=0.5),
     "keep_model": Stage("sft", SMALL, "cpu", hours=0.5),
-    "sft": Stage("sft", H100_NODE, "trainer", hours=24 * 7, retries=3, team=True),
+    "sft": Stage(
+        "sft",
+        H100_NODE,
+        "trainer",
+        hours=24 * 7,
+        retries=5,
+        interruptible=True,
+        grace_s=1800,
+        team=True,
+    ),
     # Reads files from outside.
     "collect_comparisons": Stage("judge_training", SMALL, "cpu", hours=2, retries=2, cached=False),
     "measure_judge": Stage("judge_training", H100_NODE, "trainer", hours=24, retries=3),

@@ -7,10 +7,14 @@ from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, ReportR
 from data_schemas.demonstrations import Parent
 from data_schemas.reports import SKIPPED_FILE
 from data_schemas.settings import SFTSettings
-from tasks.lineage.stage import stage
+from tasks.durability.durable import keep_durable
+from tasks.durability.preemption import listen_for_sigterm
+from tasks.lineage.stage import stage, workplace
+from tasks.platform import resources
 from tasks.platform.cache_version import code_digest
 from tasks.platform.deck import deck_of_facts
 from tasks.platform.progress import progress
+from tasks.platform.retries import checkpoint
 from tasks.platform.shell import shell
 from tasks.sft import train
 from tasks.store import results
@@ -55,8 +59,11 @@ def sft(
 ) -> Tuned:
     """Fine-tune a model on one parent's demonstrations and choose the checkpoint by entropy.
 
-    A parent that is an existing model is passed on; without epochs, so is the base. One run at a
-    time does a fine-tuning on a store; the next one waits for it and returns what it has committed.
+    A parent that is an existing model is passed on; without epochs, so is the base. The state of
+    committed updates is on a disk and, uploaded in the background, in the store: a fine-tuning that
+    was killed goes on after the last one when it is run again, on this or another machine. One run
+    at a time does a fine-tuning on a store; the next one waits for it and returns what it has
+    committed.
 
     Args:
         settings: of both parents.
@@ -66,26 +73,37 @@ def sft(
         store: of the run.
         execution: of the workflow.
     """
-    name, code = f"sft/{parent.value}", code_digest("sft")
+    name, digest = f"sft/{parent.value}", code_digest("sft")
     if parent in settings.parents or not settings.epochs:
         return _passed_on(settings, parent, base, store, execution)
     uri = results.work_uri(store.uri, name, settings, curated.digest, base.digest)
-    with results.exclusive(f"{execution.id}, {name}", uri) as check_lease:
-        if (done := results.find(uri, name, code)) and done.report:
+    # The disk may be lost with the machine; the store is durable.
+    folder = results.work_folder(workplace(store), uri)
+    with results.exclusive(f"{execution.id}, {name}", str(folder), uri) as check_lease:
+        if (done := results.find(uri, name, digest)) and done.report:
+            results.clear(folder, uri)
             return Tuned(done.model, done.report)
-        with stage(name, settings, store, execution, code) as record:
-            rows, start = record.read("curated", curated), record.read("base", base)
-            with record.output("model") as model, record.output("report") as report:
-                epochs = train.fine_tune(settings, parent, rows, start, model, report)
-                for epoch in progress(epochs, name, settings.epochs):
+        with (
+            listen_for_sigterm(resources.STAGES["sft"].grace_s) as stop,
+            keep_durable(folder, uri, checkpoint(), stop.seconds_left) as keeper,
+        ):
+            code = tuple(dict.fromkeys((*train.past_code(folder), digest)))
+            with stage(name, settings, store, execution, code) as record:
+                rows, start = record.read("curated", curated), record.read("base", base)
+                course = train.prepare(settings, parent, rows, start, folder, digest)
+                for update in progress(train.updates(course, stop), name, course.num_updates):
                     check_lease()
-                    record.metrics(epoch.epoch, epoch.metrics())
-                facts = train.facts(report)
-            record.facts(facts)
-            record.rows(int(facts["demonstrations"]), int(facts["demonstrations"]))
-            deck_of_facts(name, facts)
-            tuned = Tuned(record.ref("model", CheckpointRef), record.ref("report", ReportRef))
-        results.record(uri, name, code, execution.id, *tuned)
+                    keeper.upload_newest()
+                    if update.epoch:
+                        record.metrics(update.epoch.epoch, update.epoch.metrics())
+                with record.output("model") as model, record.output("report") as report:
+                    facts = train.finish(course, model, report)
+                record.facts(facts)
+                record.rows(len(course.rows), len(course.rows))
+                deck_of_facts(name, facts)
+                tuned = Tuned(record.ref("model", CheckpointRef), record.ref("report", ReportRef))
+        results.record(uri, name, digest, execution.id, *tuned)
+        results.clear(folder, uri)
     return tuned
 
 

@@ -1,6 +1,6 @@
 """The results of a finished stage, and the lease that makes one run at a time work on it.
 
-    <place>/state/<work>/          working state of RL, removed when its phase is finished
+    <place>/state/<work>/          working state of fine-tuning and RL, removed when it is finished
     <place>/state/<work>.lease     who works on it
     <store>/state/<work>.json      the committed results
 
@@ -11,6 +11,7 @@ that waited for another, also where Flyte's cache does not know of either.
 """
 
 import logging
+import os
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -51,6 +52,17 @@ def work_uri(store: str, stage: str, settings: BaseModel, *inputs: str) -> str:
     """
     work = {"stage": stage, "settings": settings.model_dump(mode="json"), "inputs": inputs}
     return f"{store}/state/{sha256_bytes(canonical_json(work))[:16]}"
+
+
+def work_folder(workplace: Path, uri: str) -> Path:
+    """Folder of a work's state on a disk that outlives the process: EACHPROMPT_STATE, if it is set.
+
+    Args:
+        workplace: otherwise; shared by all nodes on a cluster.
+        uri: of the work in the store.
+    """
+    root = Path(os.environ.get("EACHPROMPT_STATE") or workplace)
+    return root / "state" / uri.rpartition("/")[2]
 
 
 @contextmanager
@@ -115,11 +127,11 @@ def record(
 
 
 def clear(folder: Path, uri: str) -> None:
-    """Remove the working state of a finished phase, on the disk and in the store."""
+    """Remove the working state of finished work, on the disk and in the store."""
     shutil.rmtree(folder, ignore_errors=True)
     try:
         store_at(uri).delete_folder()
-    except EngineError as error:  # not a reason to repeat the phase
+    except EngineError as error:  # not a reason to repeat the work
         logger.warning("the uploaded states at %s are left behind: %s", uri, error)
 
 

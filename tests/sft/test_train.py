@@ -11,9 +11,10 @@ from data_schemas.settings import SFTSettings
 from tasks.engines.chat import load_tokenizer
 from tasks.engines.embedded.trainer import TorchTrainer
 from tasks.engines.lora.factors import is_adapted
-from tasks.errors import DataError
+from tasks.errors import DataError, EngineError
 from tasks.sft.dataset import encode, padding_share, plan, split_validation, token_batch
-from tasks.sft.train import facts, fine_tune, validation_losses
+from tasks.sft.measures import validation_losses
+from tasks.sft.train import finish, prepare, updates
 
 SETTINGS = SFTSettings(epochs=3, learning_rate=3e-3, batch_tokens=256, entropy_prompts=8)
 
@@ -44,8 +45,16 @@ def run(curated, tiny_moe, folder, settings=SETTINGS):
     model, report = folder / "model", folder / "report"
     model.mkdir(parents=True)
     report.mkdir()
-    epochs = list(fine_tune(settings, Parent.REASONING, curated, tiny_moe, model, report))
+    course = prepare(settings, Parent.REASONING, curated, tiny_moe, folder / "state", "code-a")
+    epochs = [update.epoch for update in updates(course) if update.epoch]
+    facts = finish(course, model, report)
+    assert len(epochs) == facts["epochs"]
+    assert (settings.engines.lora.rank > 0) == ("lora" in facts)
     return epochs, model, report
+
+
+def chosen_in(report):
+    return json.loads((report / "report.json").read_text())["chosen_epoch"]
 
 
 def test_loss_falls_and_the_chosen_epoch_is_what_is_written(curated, tiny_moe, tmp_path):
@@ -56,10 +65,7 @@ def test_loss_falls_and_the_chosen_epoch_is_what_is_written(curated, tiny_moe, t
     assert losses == sorted(losses, reverse=True)
     assert 1 == sum(epoch["chosen"] for epoch in marked)
     assert load_tokenizer(model).eos_token == "<|im_end|>"
-    assert (
-        facts(report)["chosen_epoch"]
-        == json.loads((report / "report.json").read_text())["chosen_epoch"]
-    )
+    assert [chosen_in(report)] == [epoch["epoch"] for epoch in marked if epoch["chosen"]]
 
 
 def test_the_report_shows_samples_and_losses_by_domain(curated, tiny_moe, tmp_path):
@@ -82,7 +88,7 @@ def test_the_report_says_how_often_every_row_was_trained(curated, tiny_moe, tmp_
     uses = read_table(report / USES_FILE, DemonstrationUse)
 
     training, validation = split_validation(40, SETTINGS.seed)
-    chosen = facts(report)["chosen_epoch"]
+    chosen = chosen_in(report)
     expected = dict.fromkeys(training, chosen) | dict.fromkeys(validation, 0)
     assert [(f"d/reasoning/{n}", expected[n]) for n in range(40)] == [
         (use.id, use.epochs) for use in uses
@@ -144,7 +150,16 @@ def test_the_validation_loss_of_a_domain_is_that_of_its_rows(tiny_moe):
 
 def test_a_parent_without_demonstrations_is_refused(curated, tiny_moe, tmp_path):
     with pytest.raises(DataError, match="1 demonstrations for commerce fine-tuning"):
-        list(fine_tune(SETTINGS, Parent.COMMERCE, curated, tiny_moe, tmp_path, tmp_path))
+        prepare(SETTINGS, Parent.COMMERCE, curated, tiny_moe, tmp_path / "state", "code-a")
+
+
+def test_a_fine_tuning_with_fewer_epochs_than_asked_is_not_committed(curated, tiny_moe, tmp_path):
+    course = prepare(SETTINGS, Parent.REASONING, curated, tiny_moe, tmp_path / "state", "code-a")
+    next(update for update in updates(course) if update.epoch)
+
+    with pytest.raises(EngineError, match="state holds 1 of 3 epochs, so nothing is committed"):
+        finish(course, tmp_path / "model", tmp_path / "report")
+    assert not (tmp_path / "model").exists()
 
 
 def test_adapters_learn_too_and_the_chosen_epoch_is_a_merged_model(curated, tiny_moe, tmp_path):
@@ -155,7 +170,7 @@ def test_adapters_learn_too_and_the_chosen_epoch_is_a_merged_model(curated, tiny
     before, after = (dict(TorchTrainer(one).weights()) for one in (tiny_moe, model))
 
     assert losses == sorted(losses, reverse=True)
-    assert facts(report)["lora"].startswith("rank 8, alpha 32, of q_proj")
+    assert json.loads((report / "report.json").read_text())["lora"].startswith("rank 8, alpha 32, of q_proj")
     changed = {name for name in before if not torch.equal(before[name], after[name])}
     assert changed
     assert all(map(is_adapted, changed))
