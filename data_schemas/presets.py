@@ -300,12 +300,21 @@ _RING_LITE_RL = FULL_SCALE.rl_one.model_copy(
     }
 )
 _SCIENCE = Source(adapter="prompt_jsonl", path="/mnt/data/science")
+_RING_LITE_MIX = {
+    Domain.MATHS: 64.5,
+    Domain.CODE: 25.5,
+    Domain.SCIENCE: 9.2,
+    Domain.GENERAL: 0.8,  # "the rest" (spec B.6)
+}
+"""Percent of the demonstrations of the long-CoT SFT; whether of samples or tokens is not said."""
 RING_LITE = FULL_SCALE.model_copy(
     update={
         "curation": FULL_SCALE.curation.model_copy(
             update={"sources": (*_MOUNTED_SOURCES, _SCIENCE)}
         ),
-        "sft": FULL_SCALE.sft.model_copy(update={"engines": _RING_LITE_NODES}),
+        "sft": FULL_SCALE.sft.model_copy(
+            update={"domains": _RING_LITE_MIX, "engines": _RING_LITE_NODES}
+        ),
         # Drop what is always solved and what is never solved.
         "grading": FULL_SCALE.grading.model_copy(
             update={

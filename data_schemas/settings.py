@@ -109,6 +109,10 @@ class SFTSettings(Settings):
         ge=0,
         description="0 = the base itself; Ring-lite: 3 in the settings, up to 9 in ablation",
     )
+    domains: dict[Domain, float] = Field(
+        default_factory=dict,
+        description="share of an epoch's demonstrations per domain; empty = each of them once",
+    )
     parents: dict[Parent, str] = Field(
         default_factory=dict,
         description="existing models merged in place of fine-tuned ones: folder per parent",
@@ -127,6 +131,12 @@ class SFTSettings(Settings):
     )
     engines: TrainingEngines = TrainingEngines()
     seed: Seed = 0
+
+    @model_validator(mode="after")
+    def _domains_have_weight(self) -> Self:
+        if not are_shares(self.domains.values()):
+            raise ValueError("domains must be positive; to leave a domain out, do not name it")
+        return self
 
     @model_validator(mode="after")
     def _parents_are_of_the_merge(self) -> Self:

@@ -1,10 +1,10 @@
 """Check before training that the curated data is sufficient for the settings."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from data_schemas.demonstrations import Demonstration, Parent
-from data_schemas.prompts import Problem
+from data_schemas.prompts import Domain, Problem
 from data_schemas.rl_settings import RLSettings
 from tasks.errors import DataError, SettingsError
 
@@ -57,3 +57,27 @@ def demonstrations_of(parent: Parent, rows: Sequence[Demonstration]) -> list[Dem
             "curation."
         )
     return own
+
+
+def fit_mixture(
+    weights: Mapping[Domain, float], present: Iterable[Domain], parent: Parent
+) -> dict[Domain, float]:
+    """Remove the domains of a mixture for which a parent has no demonstrations.
+
+    Nothing is left for a parent with none of them: it learns from all its rows.
+
+    Args:
+        weights: share of each domain; empty = all rows.
+        present: domains of the demonstrations that are trained on.
+        parent: whose they are.
+    """
+    own = set(present)
+    fitted = {domain: weight for domain, weight in weights.items() if domain in own}
+    if weights.keys() - fitted.keys():
+        logger.warning(
+            "sft of %s: no demonstrations of %s; trained %s",
+            parent.value,
+            ", ".join(sorted(weights.keys() - fitted.keys())),
+            "without" if fitted else "on all rows once per epoch",
+        )
+    return fitted

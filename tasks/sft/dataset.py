@@ -1,12 +1,14 @@
 """Convert demonstrations to padded batches with loss on the response only."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import torch
 from transformers import PreTrainedTokenizerBase
 
 from data_schemas.demonstrations import Demonstration
+from data_schemas.prompts import Domain
+from tasks.algorithms.mixture import MixtureStream
 from tasks.algorithms.packing import length_buckets, pad_rows
 from tasks.engines.chat import render_demonstration
 from tasks.engines.protocols import TokenBatch
@@ -30,6 +32,36 @@ def split_validation(count: int, seed: int) -> tuple[list[int], list[int]]:
     order = np.random.default_rng(seed).permutation(count).tolist()
     num_held = min(max(1, round(VALIDATION_SHARE * count)), count - 1)
     return sorted(order[num_held:]), sorted(order[:num_held])
+
+
+def mixed(
+    domains: Sequence[Domain],
+    rows: Sequence[int],
+    weights: Mapping[Domain, float],
+    seed: int,
+    epoch: int,
+) -> list[int]:
+    """Draw the rows of an epoch so that every domain has its share of them.
+
+    An epoch is as long as the domains with a weight have rows: a domain with few rows repeats them,
+    of one with many the next epoch shows those that this one left out. Without weights, every row
+    comes once.
+
+    Args:
+        domains: of all demonstrations.
+        rows: numbers of those that are trained on.
+        weights: share of each domain; no row of another domain is drawn.
+        seed: of the order.
+        epoch: from 1.
+    """
+    if not weights:
+        return list(rows)
+    own = {domain: [row for row in rows if domains[row] is domain] for domain in weights}
+    sizes = {domain: len(part) for domain, part in own.items()}
+    count = sum(sizes.values())
+    stream = MixtureStream(sizes, weights, seed, position=(epoch - 1) * count)
+    drawn = [stream.take() for _ in range(count)]
+    return [own[domain][index] for domain, index in drawn]
 
 
 def plan(

@@ -31,9 +31,9 @@ from tasks.engines.lora.factors import describe
 from tasks.engines.protocols import RolloutEngine, TokenBatch, Trainer
 from tasks.engines.select import open_rollout, open_trainer
 from tasks.errors import EngineError, Preempted
-from tasks.interchange.readiness import demonstrations_of
+from tasks.interchange.readiness import demonstrations_of, fit_mixture
 from tasks.sft import progress
-from tasks.sft.dataset import encode, padding_share, plan, split_validation, token_batch
+from tasks.sft.dataset import encode, mixed, padding_share, plan, split_validation, token_batch
 from tasks.sft.measures import EpochReport, sample, sampled_entropy, shown, validation_losses
 from tasks.sft.progress import COMMIT_SHARE, Committer, Progress
 from tasks.store.files import canonical_json, write_bytes
@@ -106,9 +106,17 @@ def prepare(
     rows = demonstrations_of(parent, read_table(curated / DEMONSTRATIONS, Demonstration))
     encoded = encode(load_tokenizer(base), rows)
     training, validation = split_validation(len(rows), settings.seed)
-    lengths = [len(tokens) for tokens, _ in encoded]
+    lengths, domains = [len(tokens) for tokens, _ in encoded], [row.domain for row in rows]
+    weights = fit_mixture(settings.domains, [domains[row] for row in training], parent)
+    if weights:
+        validation = [row for row in validation if domains[row] in weights] or validation
     batches = [
-        plan(lengths, training, settings.batch_tokens, settings.seed * 1009 + epoch)
+        plan(
+            lengths,
+            mixed(domains, training, weights, settings.seed, epoch),
+            settings.batch_tokens,
+            settings.seed * 1009 + epoch,
+        )
         for epoch in range(1, settings.epochs + 1)
     ]
     return Course(settings, parent, base, rows, encoded, validation, batches, state, code)

@@ -1,4 +1,5 @@
 import json
+from collections import Counter
 
 import pytest
 import torch
@@ -12,6 +13,7 @@ from tasks.engines.chat import load_tokenizer
 from tasks.engines.embedded.trainer import TorchTrainer
 from tasks.engines.lora.factors import is_adapted
 from tasks.errors import DataError, EngineError
+from tasks.interchange.readiness import fit_mixture
 from tasks.sft.dataset import encode, padding_share, plan, split_validation, token_batch
 from tasks.sft.measures import validation_losses
 from tasks.sft.train import finish, prepare, updates
@@ -170,7 +172,45 @@ def test_adapters_learn_too_and_the_chosen_epoch_is_a_merged_model(curated, tiny
     before, after = (dict(TorchTrainer(one).weights()) for one in (tiny_moe, model))
 
     assert losses == sorted(losses, reverse=True)
-    assert json.loads((report / "report.json").read_text())["lora"].startswith("rank 8, alpha 32, of q_proj")
+    assert json.loads((report / "report.json").read_text())["lora"].startswith(
+        "rank 8, alpha 32, of q_proj"
+    )
     changed = {name for name in before if not torch.equal(before[name], after[name])}
     assert changed
     assert all(map(is_adapted, changed))
+
+
+def test_a_mixture_trains_its_shares_and_says_how_often_every_row_was_trained(tiny_moe, tmp_path):
+    domains = [Domain.MATHS] * 30 + [Domain.CODE] * 20 + [Domain.CHOICE] * 10
+    rows = [
+        demonstration(number).model_copy(update={"domain": domain})
+        for number, domain in enumerate(domains)
+    ]
+    write_table(tmp_path / "demonstrations.parquet", Demonstration, rows)
+    weights = {Domain.MATHS: 1.0, Domain.CODE: 3.0, Domain.SCIENCE: 5.0}
+    settings = SETTINGS.model_copy(update={"domains": weights, "epochs": 1})
+
+    course = prepare(settings, Parent.REASONING, tmp_path, tiny_moe, tmp_path / "state", "code-a")
+    list(updates(course))
+    for name in ("model", "report"):
+        (tmp_path / name).mkdir()
+    finish(course, tmp_path / "model", tmp_path / "report")
+
+    times = Counter()
+    for use in read_table(tmp_path / "report" / USES_FILE, DemonstrationUse):
+        times[domains[int(use.id.rpartition("/")[2])]] += use.epochs
+    training, _ = split_validation(60, settings.seed)
+    whole = sum(domains[row] is not Domain.CHOICE for row in training)
+    assert whole == times.total()
+    assert round(0.25 * whole) == pytest.approx(times[Domain.MATHS], abs=1)
+    assert 0 == times[Domain.CHOICE]
+    assert {domains[row] for row in course.validation} <= {Domain.MATHS, Domain.CODE}
+
+
+def test_a_parent_without_a_domain_of_the_mixture_learns_from_all_its_rows(caplog):
+    weights = {Domain.MATHS: 2.0, Domain.CODE: 1.0}
+
+    assert {Domain.CODE: 1.0} == fit_mixture(weights, [Domain.CODE], Parent.REASONING)
+    assert {} == fit_mixture(weights, [Domain.CHOICE], Parent.COMMERCE)
+    assert "sft of reasoning: no demonstrations of maths; trained without" in caplog.text
+    assert "sft of commerce: no demonstrations of code, maths; trained on all" in caplog.text

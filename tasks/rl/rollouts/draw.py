@@ -3,9 +3,8 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from data_schemas.prompts import Domain, Problem
+from tasks.algorithms.mixture import MixtureStream
 from tasks.errors import DataError
 
 
@@ -18,11 +17,7 @@ class Drawn:
 
 
 class PromptStream:
-    """Prompts in a seeded order: domains by weight, each domain reshuffled on every pass.
-
-    The prompt at a position depends on the problems, the weights and the seed only, so
-    a resumed run neither skips nor repeats one.
-    """
+    """Prompts in a seeded order: domains by weight, each domain reshuffled on every pass."""
 
     def __init__(
         self,
@@ -31,23 +26,23 @@ class PromptStream:
         seed: int,
         position: int = 0,
     ) -> None:
-        self._weights = {domain: weights[domain] for domain in sorted(weights)}
         self._problems = {
             domain: [problem for problem in problems if problem.domain is domain]
-            for domain in self._weights
+            for domain in sorted(weights)
         }
-        empty = [domain.value for domain, rows in self._problems.items() if not rows]
+        sizes = {domain: len(rows) for domain, rows in self._problems.items()}
+        empty = [domain.value for domain, size in sizes.items() if not size]
         if empty:
             raise DataError(
                 f"no problems of domain {', '.join(empty)} are left for this phase. Remove it from "
                 "the phase's domains, or loosen the grading band that dropped them."
             )
-        self._seed = seed
-        self._taken = dict.fromkeys(self._weights, 0)
-        self._orders: dict[Domain, tuple[int, list[int]]] = {}
-        self.position = 0
-        for _ in range(position):
-            self._next_domain()
+        self._order = MixtureStream(sizes, weights, seed, position)
+
+    @property
+    def position(self) -> int:
+        """Prompts drawn so far."""
+        return self._order.position
 
     @property
     def num_problems(self) -> int:
@@ -75,21 +70,5 @@ class PromptStream:
         return drawn
 
     def _next(self) -> Problem:
-        domain = self._next_domain()
-        rows = self._problems[domain]
-        lap, index = divmod(self._taken[domain] - 1, len(rows))
-        if self._orders.get(domain, (-1, []))[0] != lap:
-            order = np.random.default_rng([self._seed, lap, list(Domain).index(domain)])
-            self._orders[domain] = (lap, order.permutation(len(rows)).tolist())
-        return rows[self._orders[domain][1][index]]
-
-    def _next_domain(self) -> Domain:
-        """The domain that is furthest behind its share."""
-        self.position += 1
-        total = sum(self._weights.values())
-        domain = max(
-            self._weights,
-            key=lambda name: self._weights[name] / total * self.position - self._taken[name],
-        )
-        self._taken[domain] += 1
-        return domain
+        domain, index = self._order.take()
+        return self._problems[domain][index]

@@ -1,0 +1,63 @@
+"""An endless seeded mixture of rows over domains, restored from a position.
+
+RL draws its prompts from it, and a weighted epoch of fine-tuning its demonstrations.
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from data_schemas.prompts import Domain
+
+
+class MixtureStream:
+    """Rows in a seeded order: domains by weight, each domain reshuffled on every pass.
+
+    The row at a position depends on the sizes, the weights and the seed only, so a resumed run
+    neither skips nor repeats one.
+    """
+
+    def __init__(
+        self,
+        sizes: Mapping[Domain, int],
+        weights: Mapping[Domain, float],
+        seed: int,
+        position: int = 0,
+    ) -> None:
+        """Start at a position.
+
+        Args:
+            sizes: rows of every domain that has a weight, at least one.
+            weights: share of each domain, in any unit.
+            seed: of the order.
+            position: rows that were taken before.
+        """
+        self._sizes = sizes
+        self._weights = {domain: weights[domain] for domain in sorted(weights)}
+        self._seed = seed
+        self._taken = dict.fromkeys(self._weights, 0)
+        self._orders: dict[Domain, tuple[int, list[int]]] = {}
+        self.position = 0
+        for _ in range(position):
+            self._next_domain()
+
+    def take(self) -> tuple[Domain, int]:
+        """Return the next row: its domain, and its number in the domain."""
+        domain = self._next_domain()
+        size = self._sizes[domain]
+        lap, index = divmod(self._taken[domain] - 1, size)
+        if self._orders.get(domain, (-1, []))[0] != lap:
+            order = np.random.default_rng([self._seed, lap, list(Domain).index(domain)])
+            self._orders[domain] = (lap, order.permutation(size).tolist())
+        return domain, self._orders[domain][1][index]
+
+    def _next_domain(self) -> Domain:
+        """The domain that is furthest behind its share."""
+        self.position += 1
+        total = sum(self._weights.values())
+        domain = max(
+            self._weights,
+            key=lambda name: self._weights[name] / total * self.position - self._taken[name],
+        )
+        self._taken[domain] += 1
+        return domain
