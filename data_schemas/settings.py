@@ -37,7 +37,6 @@ class PretrainSettings(Settings):
     """Stage 0: the shipped base model, from the marketplace corpus."""
 
     steps: int = Field(default=6000, ge=1, description="optimizer updates")
-    row_tokens: int = Field(default=128, ge=16, description="tokens per packed row")
     vocabulary: int = Field(default=768, ge=272, description="256 bytes, 7 added tokens, merges")
     seed: Seed = 0
 

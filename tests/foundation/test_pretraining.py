@@ -35,7 +35,8 @@ def test_the_learning_rate_rises_then_falls_to_a_tenth():
 
 def test_a_short_run_repeats_bit_for_bit_and_learns(tmp_path, monkeypatch):
     monkeypatch.setattr(pretraining, "BATCH_ROWS", 4)
-    settings = PretrainSettings(steps=12, row_tokens=64, vocabulary=300)
+    monkeypatch.setattr(pretraining, "ROW_TOKENS", 64)
+    settings = PretrainSettings(steps=12, vocabulary=300)
     for name in ("first", "second"):
         (tmp_path / name).mkdir()
     first = pretrain(settings, tmp_path / "first")
