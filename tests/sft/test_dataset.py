@@ -6,10 +6,14 @@ from data_schemas.presets import RING_LITE
 from data_schemas.prompts import Domain
 from tasks.sft.dataset import mixed
 
-DOMAINS = (
-    [Domain.MATHS] * 400 + [Domain.CODE] * 300 + [Domain.SCIENCE] * 250 + [Domain.GENERAL] * 50
-)
-DOMAINS += [Domain.GENERAL] * 50 + [Domain.CHOICE] * 20
+SIZES = {
+    Domain.MATHS: 400,
+    Domain.CODE: 300,
+    Domain.SCIENCE: 250,
+    Domain.GENERAL: 50,
+    Domain.CHOICE: 20,
+}
+DOMAINS = [domain for domain, size in SIZES.items() for _ in range(size)]
 EVERY = range(len(DOMAINS))
 
 
