@@ -37,7 +37,12 @@ def forecast(
     and the token limit is used, so that it starts early.
     """
     limit = float(sampling.max_new_tokens)
-    waves = sum(request.num_samples for request in requests) / max(1, engine.slots)
+    sizes = [
+        len(request.prompt_tokens) + (limit if tokens is None else min(tokens, limit))
+        for request, tokens in zip(requests, known, strict=True)
+    ]
+    slots = engine.slots(float(np.mean(sizes)) if sizes else 1.0)
+    waves = sum(request.num_samples for request in requests) / max(1, slots)
     unknown = [index for index, tokens in enumerate(known) if tokens is None]
     drafts = dict.fromkeys(range(len(requests)), 0)
     guesses = dict.fromkeys(unknown, limit)
