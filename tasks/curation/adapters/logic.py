@@ -1,9 +1,9 @@
-"""Adapters for reasoning in words: BIG-Bench Hard, knights and knaves, ZebraLogic grids."""
+"""Adapters for reasoning in words: BIG-Bench Hard, GPQA, knights and knaves, ZebraLogic."""
 
 import re
 
 from data_schemas.prompts import Domain, Message, Problem, Role
-from tasks.curation.items import Item
+from tasks.curation.items import Item, ticket
 from tasks.curation.rows import BadRow, RawRow, tidy
 from tasks.store.files import canonical_json
 
@@ -69,6 +69,28 @@ def zebra_logic(row: RawRow) -> list[Item]:
     return [_item("zebra_logic", row, "extraction", puzzle, prompt, {"fields": fields})]
 
 
+def gpqa(row: RawRow) -> list[Item]:
+    """Read a GPQA row: the right answer and three wrong ones.
+
+    Differs: GPQA's code shuffles the options with a seed; here they are in the order of a hash of
+    question and option, so that a row's options never move.
+    """
+    question = row.text("Question")
+    right = tidy(row.text("Correct Answer"))
+    texts = [right, *(tidy(row.text(f"Incorrect Answer {number}")) for number in (1, 2, 3))]
+    if len(set(texts)) != len(texts):
+        raise BadRow("bad_gold", f"two of the options are equal: {texts}")
+    texts.sort(key=lambda text: ticket("gpqa", 0, f"{question}/{text}"))
+    options = dict(zip("ABCD", texts, strict=True))
+    listed = "\n".join(f"{letter}: {text}" for letter, text in options.items())
+    gold: dict[str, object] = {
+        "correct": [letter for letter, text in options.items() if text == right],
+        "others": [[letter] for letter, text in options.items() if text != right],
+    }
+    prompt = f"{question}\n{listed}\nAnswer A, B, C or D."
+    return [_item("gpqa", row, "choice", question, prompt, gold)]
+
+
 def _options(question: str, target: str) -> list[list[str]]:
     """Return the names of every option; [] if the question is open."""
     lettered = _LETTERED.findall(question)
@@ -83,7 +105,7 @@ def _options(question: str, target: str) -> list[list[str]]:
 def _item(
     source: str, row: RawRow, verifier: str, content: str, prompt: str, gold: dict[str, object]
 ) -> Item:
-    key = row.fields.get("id")
+    key = row.fields.get("id", row.fields.get("Record ID"))
     problem = Problem(
         id=f"{source}/{key if isinstance(key, str) and key else row.key}",
         domain=Domain.GENERAL,

@@ -18,7 +18,7 @@ from tasks.curation.adapters.commerce import ae110k, oa_mine, prdect_id
 from tasks.curation.adapters.contests import apps, code_contests, humaneval
 from tasks.curation.adapters.episodes import episodes, sample_shop
 from tasks.curation.adapters.general import ifeval, m_ifeval, prompt_jsonl, sample
-from tasks.curation.adapters.logic import bbh, knights_knaves, zebra_logic
+from tasks.curation.adapters.logic import bbh, gpqa, knights_knaves, zebra_logic
 from tasks.curation.adapters.mapped import language_in, read_mapped
 from tasks.curation.adapters.reasoning import gsm8k, math_train, mbpp, mgsm, olympiadbench
 from tasks.curation.adapters.tools import api_bank, bfcl, tau_bench_retail, toolrl_rlla
@@ -68,6 +68,10 @@ ADAPTERS: dict[str, Adapter] = {
     "bbh": Adapter(bbh, ("input", "target")),
     "knights_knaves": Adapter(knights_knaves, ("quiz", "names", "solution")),
     "zebra_logic": Adapter(zebra_logic, ("puzzle", "solution")),
+    "gpqa": Adapter(
+        gpqa,
+        ("Question", "Correct Answer", *(f"Incorrect Answer {number}" for number in (1, 2, 3))),
+    ),
     "bfcl": Adapter(bfcl, ("id", "question", "function")),
     "toolrl_rlla": Adapter(toolrl_rlla, ("instruction", "input", "output")),
     "api_bank": Adapter(api_bank, ("system", "user", "answer")),

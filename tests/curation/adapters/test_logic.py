@@ -1,5 +1,6 @@
 """Questions in words: which verifier each gets, and that its gold answer passes."""
 
+import json
 import os
 from pathlib import Path
 
@@ -7,7 +8,7 @@ import pytest
 
 from data_schemas.prompts import Problem
 from data_schemas.quarantine import Quarantined
-from tasks.curation.adapters.logic import bbh, knights_knaves, zebra_logic
+from tasks.curation.adapters.logic import bbh, gpqa, knights_knaves, zebra_logic
 from tasks.curation.adapters.table import read_file
 from tasks.curation.rows import BadRow, RawRow
 from tasks.rewards.table import VERIFIERS
@@ -21,6 +22,15 @@ GRID = {
     },
 }
 KNIGHTS = {"quiz": "Zoey says ...", "names": ["Zoey", "Aria"], "solution": [True, False]}
+
+GPQA = {
+    "Record ID": "rec06",
+    "Question": "Which boson is the heaviest?",
+    "Correct Answer": "Higgs ",
+    "Incorrect Answer 1": "W",
+    "Incorrect Answer 2": "Z",
+    "Incorrect Answer 3": "photon",
+}
 
 
 def row(fields: dict[str, object]) -> RawRow:
@@ -75,6 +85,27 @@ def test_a_grid_is_scored_by_house_and_a_masked_one_is_refused():
     masked = {"header": ["House", "Name"], "rows": [["___", "___"]]}
     with pytest.raises(BadRow, match="masked"):
         zebra_logic(row(GRID | {"solution": masked}))
+
+
+def test_the_right_option_of_a_gpqa_row_is_anywhere_but_always_in_the_same_place():
+    (item,) = gpqa(row(GPQA))
+
+    asked = item.record.messages[0].content
+    (right,) = (line[0] for line in asked.splitlines() if line.endswith(": Higgs"))
+    others = sorted(set("ABCD") - {right})
+    assert "gpqa/rec06" == item.record.id
+    assert [1.0, 0.0, 0.0, 0.0] == scores(item.record, right, *others)
+    assert item == gpqa(row(GPQA))[0]
+    places = set()
+    for number in range(40):
+        (other,) = gpqa(row(GPQA | {"Question": f"Question {number}?"}))
+        places.add(json.loads(other.record.answer)["correct"][0])
+    assert set("ABCD") == places
+
+
+def test_a_gpqa_row_with_two_equal_options_is_refused():
+    with pytest.raises(BadRow, match="bad_gold"):
+        gpqa(row(GPQA | {"Incorrect Answer 2": " W"}))
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from tasks.curation.adapters.table import ADAPTERS, read_file
 from tasks.curation.items import Item
 from tasks.rewards.table import VERIFIERS
 from tests.curation.adapters.test_contests import APPS, CONTEST, HUMANEVAL
-from tests.curation.adapters.test_logic import GRID, KNIGHTS
+from tests.curation.adapters.test_logic import GPQA, GRID, KNIGHTS
 
 
 def read(tmp_path: Path, adapter: str, *rows: object) -> list[list[Item] | Quarantined]:
@@ -260,6 +260,7 @@ EXAMPLES = {
     "bbh": {"input": "How many?", "target": "8"},
     "knights_knaves": KNIGHTS,
     "zebra_logic": GRID,
+    "gpqa": GPQA,
     "olympiadbench": {"question": "1 + 1", "final_answer": ["2"]},
     "api_bank": {
         "system": "find(x)",
