@@ -1,10 +1,10 @@
 """Division of a batch into micro-batches of packed sequences, per data-parallel rank.
 
-Every sequence is assigned to one rank (longest first, to the least loaded rank), and a rank
-packs
- its sequences end to end into micro-batches without padding. Pipeline and expert parallel
-ranks work in lockstep, so all ranks have the same number of micro-batches: fillers have no
-sequences and no weight.
+Every sequence is assigned to one rank (longest first, to the least loaded rank), and a rank packs
+its sequences end to end into micro-batches without padding. Pipeline and expert parallel ranks
+work in lockstep, so all ranks have the same number of micro-batches: fillers have no sequences and
+no weight. Replayed routes are not looked at: packing by them gains little
+(`tasks.benchmarks.expert_loads`).
 
 Letters: N sequences, T tokens, C tokens of all sequences end to end, M packed rows, R response
 positions, L MoE layers, K experts per token.

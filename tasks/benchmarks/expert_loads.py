@@ -1,0 +1,110 @@
+"""How evenly micro-batches load expert-parallel ranks, and what another packing could gain.
+
+    python -m tasks.benchmarks.expert_loads
+
+The shipped base answers drawn problems; its answers are divided into micro-batches as Megatron's
+trainer divides them, and their recorded routes say which experts are used. All expert-parallel
+ranks compute a layer of a micro-batch together, so its time is that of the fullest rank.
+`unevenness` is the sum of the fullest ranks' loads over that of the means. No other packing of the
+same sequences is below the unevenness of the whole batch: a sum of maxima is at least the maximum
+of the sums.
+"""
+
+import argparse
+import itertools
+import random
+from collections.abc import Sequence
+from contextlib import closing
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.console import Console
+from rich.table import Table
+
+from data_schemas.prompts import Domain, Message, Role
+from data_schemas.rollouts import Rollout
+from tasks.engines.chat import load_tokenizer, render_prompt
+from tasks.engines.embedded.rollout import HFRolloutEngine
+from tasks.engines.protocols import Request, Sampling
+from tasks.engines.trainer_megatron.micro_batches import divide
+from tasks.interchange.model_folder import SHIPPED
+from tasks.marketplace.drawing import draw_items
+from tasks.platform.command_line import positive, run
+
+DOMAINS = (Domain.MATHS, Domain.CODE, Domain.EXTRACTION, Domain.CHOICE, Domain.INSTRUCTION)
+
+
+def expert_counts(rollouts: Sequence[Rollout], num_experts: int) -> NDArray[np.int64]:
+    """Count how often every sequence uses every expert of every layer, [N, L, E]."""
+    counts = []
+    for rollout in rollouts:
+        assert rollout.trace is not None
+        experts_TLK = rollout.trace.experts_TLK
+        layers = range(experts_TLK.shape[1])
+        counts.append(
+            [np.bincount(experts_TLK[:, layer].ravel(), minlength=num_experts) for layer in layers]
+        )
+    return np.array(counts)
+
+
+def unevenness(
+    counts_NLE: NDArray[np.int64], division: Sequence[Sequence[Sequence[int]]]
+) -> tuple[float, float]:
+    """Return the unevenness of a division over data-parallel ranks, and that of the whole batch.
+
+    Args:
+        division: per rank, the sequences of its micro-batches; as many ranks hold the experts.
+    """
+    ranks = len(division)
+    sequences, layers, experts = counts_NLE.shape
+    loads_NLR = counts_NLE.reshape(sequences, layers, ranks, experts // ranks).sum(-1)
+    found_JLR = np.array(
+        [loads_NLR[[*itertools.chain(*micros)]].sum(0) for micros in zip(*division, strict=True)]
+    )
+    means = found_JLR.mean(-1).sum()
+    whole_LR = found_JLR.sum(0)
+    return float(found_JLR.max(-1).sum() / means), float(whole_LR.max(-1).sum() / means)
+
+
+def recorded(problems: int, samples: int, tokens: int) -> tuple[list[Rollout], int]:
+    """Let the shipped base answer problems of every domain; also returns its number of experts."""
+    tokenizer, draws, requests = load_tokenizer(SHIPPED), random.Random(0), []
+    for domain in DOMAINS:
+        for item in itertools.islice(draw_items(draws, domain, problems=True), problems):
+            prompt = render_prompt(tokenizer, (Message(role=Role.USER, content=item.prompt),))
+            requests.append(Request(str(len(requests)), np.array(prompt, np.int32), samples))
+    with closing(HFRolloutEngine(SHIPPED)) as engine:
+        rollouts = list(engine.generate(requests, Sampling(tokens, 1.0, seed=0)))
+        return sorted(
+            rollouts, key=lambda one: (int(one.problem_id), one.sample)
+        ), engine.num_experts
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Roll out, divide and print."""
+    parser = argparse.ArgumentParser(
+        prog="python -m tasks.benchmarks.expert_loads",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--problems", type=positive, default=8, help="of every domain")
+    parser.add_argument("--samples", type=positive, default=8)
+    parser.add_argument("--tokens", type=positive, default=64, help="most of an answer")
+    options = parser.parse_args(arguments)
+    rollouts, experts = recorded(options.problems, options.samples, options.tokens)
+    counts_NLE = expert_counts(rollouts, experts)
+    lengths = [len(one.prompt_tokens) + len(one.response_tokens) for one in rollouts]
+    table = Table(title="max / mean load of expert-parallel ranks", box=None)
+    for head in ("ranks", "tokens", "micro-batches", "as divided", "bound", "gain at most"):
+        table.add_column(head, justify="right")
+    for ranks, tokens in itertools.product((2, 4, 8), (256, 1024)):
+        division = divide(lengths, num_ranks=ranks, max_tokens=tokens)
+        found, bound = unevenness(counts_NLE, division)
+        cells = (ranks, tokens, len(division[0]))
+        gain = f"{found / bound - 1:.1%}"
+        table.add_row(*map(str, cells), f"{found:.3f}", f"{bound:.3f}", gain)
+    Console(highlight=False).print(table)
+
+
+if __name__ == "__main__":
+    run(main)
