@@ -75,6 +75,10 @@ class LedgerRow(BaseModel):
     prompt_tokens: int
     generated_tokens: int = Field(description="generated in this step, drafts included")
     draft_tokens: int = Field(description="of these, drafts that estimate response lengths")
+    reused_tokens: int = Field(
+        default=0,
+        description="of its responses, taken from earlier ones after verification; not generated",
+    )
     saved_tokens: int = Field(description="predicted for the group of a skipped prompt, else 0")
     trained_tokens: int = Field(description="response tokens with a non-zero advantage")
     solved: int

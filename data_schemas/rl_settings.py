@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 from data_schemas.addresses import split_base_url
 from data_schemas.group import LOWEST_TEMPERATURE, Seed, Settings, are_shares
 from data_schemas.lora_settings import TrainingEngines
-from data_schemas.machine_settings import RolloutKind, TrainerKind
+from data_schemas.machine_settings import Reuse, RolloutEngines, RolloutKind, TrainerKind
 from data_schemas.prompts import Domain
 
 
@@ -237,7 +237,7 @@ class MismatchSettings(Settings):
         return self
 
 
-class EngineSettings(TrainingEngines):
+class EngineSettings(RolloutEngines, TrainingEngines):
     """Engines of RL and how rollouts and updates are interleaved; the loop is the same for all."""
 
     staleness: int = Field(
@@ -251,6 +251,15 @@ class EngineSettings(TrainingEngines):
         description="tokens per response and step, the rest in later steps; 0 = no limit",
     )
     mismatch: MismatchSettings = MismatchSettings()
+
+    @model_validator(mode="after")
+    def _whole_responses_are_reused(self) -> Self:
+        if self.reuse is not Reuse.OFF and self.segment_tokens:
+            raise ValueError(
+                f"engines.reuse is '{self.reuse.value}': responses in segments are not reused; "
+                "set engines.segment_tokens to 0, or reuse to 'off'"
+            )
+        return self
 
     @model_validator(mode="after")
     def _asynchrony_needs_engines_of_their_own(self) -> Self:

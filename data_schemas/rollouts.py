@@ -67,6 +67,13 @@ class Rollout:
     sampled: NDArray[np.bool_] | None = None
     """[R] False: the token is an environment's, which the policy read between two of its turns (its
     log-probability is 0); None: all are the policy's."""
+    reused: int = 0
+    """Sampled tokens taken from an earlier response, because the policy draws the same."""
+
+    @property
+    def num_generated(self) -> int:
+        """Response tokens of the policy that were generated for this rollout."""
+        return self.num_sampled - self.reused
 
     @property
     def num_sampled(self) -> int:

@@ -1,9 +1,22 @@
-"""One sampled response of an evaluation; one row of samples.parquet."""
+"""Sampled responses: of an evaluation, one row of samples.parquet; as tokens, for their reuse."""
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from data_schemas.prompts import Domain
 from data_schemas.verdicts import Verdict
+
+RESPONSES = "responses.parquet"
+"""ResponseTokens: in a graded set and in the report of a phase, if its engine can reuse them."""
+
+
+class ResponseTokens(BaseModel):
+    """The tokens of a response, environments' included."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    stream: str = Field(description="of its random numbers: the problem's id")
+    sample: int = Field(ge=0, description="index within the stream")
+    tokens: tuple[int, ...]
 
 
 class SampleResult(BaseModel):

@@ -7,7 +7,7 @@ from data_schemas import presets
 from data_schemas.faults import explain
 from data_schemas.lora_settings import LoRASettings, TrainingEngines
 from data_schemas.machine_settings import LayoutSettings, MachineSettings
-from data_schemas.rl_settings import PolicyLoss, RLSettings, without_effect
+from data_schemas.rl_settings import EngineSettings, PolicyLoss, RLSettings, without_effect
 from data_schemas.settings import EvaluationSettings, PipelineSettings, ReleaseSettings
 from tasks.engines import select
 
@@ -117,6 +117,18 @@ def test_micro_batches_of_the_embedded_trainer_have_the_size_that_was_set(tiny_m
     small = MachineSettings(layout=LayoutSettings(micro_batch_tokens=64))
 
     assert 64 == select.open_trainer(small, tiny_moe)._micro_batch_tokens
+
+
+@pytest.mark.parametrize("reuse", ["shared_noise", "prefix"])
+def test_reuse_that_would_not_be_exact_is_refused_by_name(reuse):
+    for change, reason in (
+        ({"rollout": "vllm"}, "which rollout 'vllm' does not have"),
+        ({"segment_tokens": 8}, "set engines.segment_tokens to 0, or reuse to 'off'"),
+    ):
+        with pytest.raises(ValidationError) as refused:
+            EngineSettings.model_validate({"reuse": reuse} | change)
+        assert f"reuse is '{reuse}'" in str(refused.value)
+        assert reason in str(refused.value)
 
 
 def settings_with(**changes) -> RLSettings:

@@ -84,6 +84,7 @@ def pipeline(settings: PipelineSettings, store: str, sources: str) -> Pipeline:
         curated=rows.curated,
         store=run,
         execution=execution,
+        earlier=one.training,
     )
 
     last = finishing(fitted, two, rows.curated, run, execution)

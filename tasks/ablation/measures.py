@@ -52,6 +52,9 @@ class Cell(BaseModel):
     flat_trained: tuple[float, ...] = Field(description="share in the batch, per step")
     rewards: tuple[float, ...] = Field(description="mean verdict, per step")
     trained_tokens: tuple[float, ...] = Field(description="that the loss counts, per step")
+    reused_share: tuple[float, ...] = Field(
+        description="of the responses' tokens, those taken from earlier responses, per step"
+    )
     tokens_per_solved: float
     gradient_variance: float
     gradient_relative_variance: float
@@ -124,6 +127,7 @@ def cell_of(
         flat_trained=tuple(_column(steps, "zero_variance/trained_share")),
         rewards=tuple(_column(steps, "reward/mean")),
         trained_tokens=tuple(_column(steps, "policy/trained_tokens")),
+        reused_share=_reused_share(rows, [step.step for step in steps]),
         tokens_per_solved=generated / max(1, sum(row.solved > 0 for row in rows)),
         gradient_variance=variance,
         gradient_relative_variance=variance / max(float(norms.mean()) ** 2, 1e-30),
@@ -144,6 +148,15 @@ def accuracy_by_problem(samples: Sequence[SampleResult]) -> dict[str, float | No
     for sample in samples:
         solved[sample.problem_id] += [sample.solved] if sample.scored else []
     return {name: _mean(found) if found else None for name, found in solved.items()}
+
+
+def _reused_share(rows: Sequence[LedgerRow], steps: Sequence[int]) -> tuple[float, ...]:
+    """Share of reused tokens among those of a step's responses; 0 if there are none."""
+    reused, new = dict.fromkeys(steps, 0), dict.fromkeys(steps, 0)
+    for row in rows:
+        reused[row.step] += row.reused_tokens
+        new[row.step] += row.generated_tokens - row.draft_tokens
+    return tuple(reused[step] / max(1, reused[step] + new[step]) for step in steps)
 
 
 def _step_seconds(timing: StepTiming) -> float:

@@ -101,6 +101,17 @@ VARIANTS = (
     ),
     Variant("one_step_off", "rollouts one version behind", {"engines": {"staleness": 1}}),
     Variant("segments", "24 tokens of a response per step", {"engines": {"segment_tokens": 24}}),
+    Variant(
+        "shared_noise",
+        "a problem's random numbers are the same in every step",
+        {"engines": {"reuse": "shared_noise"}},
+    ),
+    Variant(
+        "reuse",
+        "and what the policy draws again is reused: more steps for the same tokens",
+        {"engines": {"reuse": "prefix"}},
+        against="shared_noise",
+    ),
     Variant("group_4", "48 prompts of 4", {"group_size": 4, "prompts_per_step": 48}),
     Variant("group_16", "12 prompts of 16", {"group_size": 16, "prompts_per_step": 12}),
     Variant("dapo", "DAPO's loss instead of ESPO", {"loss": _DAPO}),

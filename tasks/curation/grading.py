@@ -12,7 +12,7 @@ solve). Differs: the thresholds are ours; the papers state none.
 import json
 import logging
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from transformers import PreTrainedTokenizerBase
@@ -20,9 +20,11 @@ from transformers import PreTrainedTokenizerBase
 from data_schemas.arrow import write_table
 from data_schemas.curated import GRADED, QUARANTINE
 from data_schemas.graded import Band, GradedProblem
+from data_schemas.machine_settings import RolloutKind
 from data_schemas.prompts import Problem
 from data_schemas.quarantine import Outcome, Quarantined
 from data_schemas.rollouts import Rollout
+from data_schemas.samples import RESPONSES, ResponseTokens
 from data_schemas.settings import GradingSettings
 from data_schemas.verdicts import Verdict
 from tasks.curation.cleaning.verification import Score
@@ -72,7 +74,8 @@ def grade(
     chosen = draw(problems, settings.weights, settings.max_problems, settings.seed)
     mastered = {refusal.key for refusal in screened}
     chosen = [problem for problem in chosen if problem.id not in mastered]
-    graded = _measure(settings, chosen, engine, tokenizer, score)
+    rollouts = answer(settings, chosen, engine, tokenizer, "grading")
+    graded = _measure(chosen, rollouts, tokenizer, score)
     unfit = [found for problem in graded if (found := _check_bounds(settings, problem)) is not None]
     refused = [*screened, *unfit]
     lost = {refusal.key for refusal in refused}
@@ -81,6 +84,8 @@ def grade(
         raise DataError(_explain_nothing_left(settings, graded, refused))
     write_table(out / GRADED, GradedProblem, kept)
     write_table(out / QUARANTINE, Quarantined, refused)
+    if settings.engines.rollout is RolloutKind.HF:
+        _write_responses(out, kept, rollouts)
     report = _report(graded, kept, refused)
     write_bytes(out / REPORT, json.dumps(report, indent=2, sort_keys=True).encode())
     reasons = Counter(refusal.reason for refusal in refused)
@@ -110,14 +115,12 @@ def band_of(pass_rate: float | None) -> Band:
 
 
 def _measure(
-    settings: GradingSettings,
     problems: Sequence[Problem],
-    engine: RolloutEngine,
+    rollouts: Mapping[str, Sequence[Rollout]],
     tokenizer: PreTrainedTokenizerBase,
     score: Score,
 ) -> list[GradedProblem]:
-    """Answer every problem and measure its pass rate."""
-    rollouts = answer(settings, problems, engine, tokenizer, "grading")
+    """Measure the pass rate of every problem."""
     verdicts = iter(
         score(
             [problem for problem in problems for _ in rollouts[problem.id]],
@@ -152,7 +155,8 @@ def screen_out(
     """
     enough = settings.model_copy(update={"samples": SCREEN_SAMPLES})
     chosen = draw(problems, settings.weights, settings.max_problems, settings.seed)
-    rated = _measure(enough, chosen, engine, tokenizer, score)
+    rollouts = answer(enough, chosen, engine, tokenizer, "grading")
+    rated = _measure(chosen, rollouts, tokenizer, score)
     return [
         refuse(
             Item(problem, problem.prompt_text),
@@ -203,6 +207,22 @@ def answer(
             )
         answers[problem.id].sort(key=lambda rollout: rollout.sample)
     return answers
+
+
+def _write_responses(
+    out: Path, problems: Sequence[Problem], rollouts: Mapping[str, Sequence[Rollout]]
+) -> None:
+    """Write the responses of an engine that can reuse them in a phase (`engines.reuse`)."""
+    rows = (
+        ResponseTokens(
+            stream=problem.id,
+            sample=rollout.sample,
+            tokens=tuple(rollout.response_tokens.tolist()),
+        )
+        for problem in problems
+        for rollout in rollouts[problem.id]
+    )
+    write_table(out / RESPONSES, ResponseTokens, rows)
 
 
 def _with_pass_rate(

@@ -42,9 +42,16 @@ class Sampling:
     """Tokens below this share of the likeliest token's probability are excluded; 0 = none."""
     stop: tuple[str, ...] = ()
     """A response ends with StopReason.STOP when its text contains one of these, which it keeps."""
+    exact: bool = False
+    """Every token, log-probability and route is that of a pass over its sequence alone, whatever
+    else is generated and whatever is reused: embedded/verified.py. No other engine has this."""
 
     def __post_init__(self) -> None:
         """Refuse what no engine does: a stop string may begin in an earlier segment."""
+        if self.exact and self.segment_tokens:
+            raise SettingsError(
+                "exact rollouts are not generated in segments; set engines.segment_tokens to 0"
+            )
         if self.stop and self.segment_tokens:
             raise SettingsError(
                 "stop strings do not end a response that is generated in segments; "
@@ -68,6 +75,12 @@ class Request:
     """Generated earlier: every sample continues after them."""
     expected_tokens: float = 1.0
     """Predicted length of a response, used to balance requests over several engines."""
+    stream: str = ""
+    """Name of its random stream; '' = problem_id. Requests with the same stream and seed draw with
+    the same random numbers, sample by sample and token by token."""
+    drafts: tuple[NDArray[np.int32], ...] = ()
+    """Guesses of the whole response of the first samples, in order, for `Sampling.exact`: what the
+    policy would draw again is kept, and the rest is generated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +90,11 @@ class EngineCounters:
     sequences: int = 0
     """Rollouts yielded."""
     generated_tokens: int = 0
-    """Sum of their response tokens: the new ones."""
+    """Sum of their response tokens: the new ones, without those reused."""
+    reused_tokens: int = 0
+    """Sum of their response tokens that were taken from a draft after verification."""
+    verified_tokens: int = 0
+    """Tokens of prompts and responses in passes of `Sampling.exact`."""
     prompt_tokens: int = 0
     """Prefilled: prompt and earlier response, once per request, not per sample."""
     prefill_seconds: float = 0.0
@@ -109,8 +126,9 @@ class RolloutEngine(Protocol):
         """Experts per MoE layer, to check recorded routes against; 0 without a router."""
         ...
 
-    def slots(self, tokens: float) -> int:
-        """Number of sequences of so many tokens, prompt included, that are decoded concurrently."""
+    @property
+    def slots(self) -> int:
+        """Number of sequences decoded concurrently."""
         ...
 
     @property

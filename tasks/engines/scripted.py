@@ -44,7 +44,8 @@ class ScriptedRolloutEngine:
         """Version of the weights installed last."""
         return self._version
 
-    def slots(self, tokens: float) -> int:
+    @property
+    def slots(self) -> int:
         """One: responses are generated in sequence."""
         return 1
 

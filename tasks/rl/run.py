@@ -2,8 +2,8 @@
 
 import contextlib
 import logging
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from pydantic import BaseModel
@@ -11,6 +11,7 @@ from pydantic import BaseModel
 from data_schemas.arrow import read_table, write_table
 from data_schemas.graded import GradedProblem
 from data_schemas.ledger import LedgerRow, PromptCost
+from data_schemas.machine_settings import Reuse
 from data_schemas.mismatch import Decision
 from data_schemas.prompts import Problem
 from data_schemas.reports import COSTS_FILE, GATES_FILE, LEDGER_FILE, STEPS_FILE, TIMING_FILE
@@ -37,6 +38,7 @@ from tasks.rl.durability import inflight, state, step_snapshot
 from tasks.rl.rollouts.collect import Collector
 from tasks.rl.rollouts.collected import Collected
 from tasks.rl.rollouts.history import History
+from tasks.rl.rollouts.reuse import Responses, write_responses
 from tasks.rl.update.ledger import use_metrics
 from tasks.store.files import canonical_json, copy_file, sha256_bytes, write_bytes
 
@@ -63,10 +65,17 @@ class Phase:
     """Source digest of this program."""
     max_tokens: int = 0
     """Stop after the committed step with this many generated tokens in total; 0 = all steps."""
+    earlier: Mapping[str, Responses] = field(default_factory=dict)
+    """Responses of grading or of an earlier phase, which the first rollouts may reuse."""
 
 
 def state_folder(
-    workplace: Path, settings: RLSettings, start: str, problems: str, max_tokens: int = 0
+    workplace: Path,
+    settings: RLSettings,
+    start: str,
+    problems: str,
+    max_tokens: int = 0,
+    earlier: str = "",
 ) -> Path:
     """Name the state folder of a phase by everything that determines its results.
 
@@ -76,10 +85,13 @@ def state_folder(
         start: digest of the start model.
         problems: digest of the graded problems.
         max_tokens: of the phase; 0 = all steps.
+        earlier: digest of the report with responses that are reused; '' = none.
     """
     work = {"settings": settings.model_dump(mode="json"), "start": start, "problems": problems}
     if max_tokens:
         work["max_tokens"] = max_tokens
+    if earlier:
+        work["earlier"] = earlier
     return workplace / "state" / sha256_bytes(canonical_json(work))[:16]
 
 
@@ -171,7 +183,9 @@ def _steps(
             engine=engine,
             trainer=trainer,
             reference=reference,
-            collector=Collector(settings, engine, tokenizer, scorer, phase.problems, start),
+            collector=Collector(
+                settings, engine, tokenizer, scorer, phase.problems, start, phase.earlier
+            ),
             vocabulary=len(tokenizer),
             canaries=[
                 render_prompt(tokenizer, problem.messages)
@@ -273,6 +287,10 @@ def finish(phase: Phase, model_out: Path, report_out: Path) -> dict[str, float |
         copy_file(path, report_out / step_snapshot.FOLDER / path.name)
     costs = [cost for record in records for cost in record.costs]
     write_table(report_out / COSTS_FILE, PromptCost, costs)
+    if phase.settings.engines.reuse is Reuse.PREFIX:
+        data = states.read_file(phase.state, last.step, inflight.FILE)
+        left = inflight.decode(data, phase.problems).collector
+        write_responses(report_out, left.responses)
     return {
         **describe(rank),
         "steps": last.step,
@@ -282,6 +300,8 @@ def finish(phase: Phase, model_out: Path, report_out: Path) -> dict[str, float |
         # The engine's own count, which must equal the sum of the ledger.
         "engine_tokens": round(sum(r.metrics["rollout/engine_tokens"] for r in reports)),
         "trained_tokens": sum(row.trained_tokens for row in rows),
+        "reused_tokens": sum(row.reused_tokens for row in rows),
+        "verified_tokens": round(sum(r.metrics["rollout/verified_tokens"] for r in reports)),
         **use_metrics(rows),
         "saved_tokens": sum(row.saved_tokens for row in rows),
         "corrected_steps": sum(record.decision is Decision.CORRECT for record in gates),

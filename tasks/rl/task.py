@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, ReportRef, StoreRef
+from data_schemas.machine_settings import Reuse
 from data_schemas.reports import SKIPPED_FILE
 from data_schemas.rl_settings import RLSettings
 from tasks.durability.durable import keep_durable
@@ -23,6 +24,7 @@ from tasks.platform.shell import shell
 from tasks.rewards.scoring.service import ScoringService
 from tasks.rl import run
 from tasks.rl.durability.views import page_of_phase
+from tasks.rl.rollouts.reuse import read_responses
 from tasks.store import results
 from tasks.store.files import canonical_json, write_bytes
 
@@ -43,6 +45,7 @@ def rl(
     store: StoreRef,
     execution: Execution,
     max_tokens: int = 0,
+    earlier: ReportRef | None = None,
 ) -> Trained:
     """Train the start model on the graded problems of a phase.
 
@@ -54,6 +57,7 @@ def rl(
         store: of the run.
         execution: of the workflow.
         max_tokens: stop after the step with this many generated tokens in total; 0 = all steps.
+        earlier: of the phase before, whose responses `engines.reuse` may reuse beside grading's.
 
     The state of every committed step is on a disk and, uploaded in the background, in the store
     under a name made of settings, start model and problems: a phase that was killed resumes when it
@@ -66,7 +70,8 @@ def rl(
     digest = code_digest("rl")
     if not settings.steps:
         return _passed_on(settings, name, start, store, execution, digest)
-    inputs = settings, start.digest, graded.digest, max_tokens
+    before = earlier if settings.engines.reuse is Reuse.PREFIX else None
+    inputs = settings, start.digest, graded.digest, max_tokens, before.digest if before else ""
     folder = run.state_folder(Path(os.environ.get("EACHPROMPT_STATE") or workplace(store)), *inputs)
     # The disk may be lost with the machine; the store is durable.
     uri, slot = f"{store.uri}/state/{folder.name}", checkpoint()
@@ -83,11 +88,13 @@ def rl(
                 model, problems = record.read("start", start), record.read("graded", graded)
                 judge = read_judge(settings.rewards.judge, record, store)
                 rows = run.read_problems(problems, judge.kind)
+                folders = [problems, *([record.read("earlier", before)] if before else [])]
+                responses = read_responses(settings.engines.reuse, folders)
                 pages = Publisher(store.uri, page_name(execution.id, name), deck_while_running)
                 show = partial(
                     page_of_phase, folder, load_tokenizer(model), f"{name} of {execution.id}"
                 )
-                course = run.Phase(settings, model, rows, folder, digest, max_tokens)
+                course = run.Phase(settings, model, rows, folder, digest, max_tokens, responses)
                 rewards = settings.rewards.model_copy(update={"judge": judge})
                 with ScoringService(model, rewards) as scorer:
                     scorer.check_canaries(run.verifiers_in_use(course))

@@ -13,6 +13,7 @@ from data_schemas.graded import Band, GradedProblem
 from data_schemas.prompts import Domain, Problem
 from data_schemas.quarantine import Quarantined
 from data_schemas.rollouts import Rollout
+from data_schemas.samples import RESPONSES, ResponseTokens
 from data_schemas.settings import GradingSettings
 from data_schemas.verdicts import Verdict, abstain, scored
 from tasks.curation.grading import REPORT, band_of, grade, screen_out
@@ -43,6 +44,21 @@ def problems(make_problem: Callable[..., Item]) -> list[Problem]:
     items = [make_problem(f"{times}", f"solved {times} times") for times in range(5)]
     items.append(make_problem("silent", "solved 4 times, silent", domain=Domain.CODE))
     return [item.record for item in items if isinstance(item.record, Problem)]
+
+
+def test_the_responses_of_the_problems_that_are_kept_are_written_for_their_reuse(
+    tmp_path: Path, tokenizer: PreTrainedTokenizerBase, problems: list[Problem]
+):
+    grade(SETTINGS, problems, ScriptedRolloutEngine(tokenizer, solve), tokenizer, judge, tmp_path)
+
+    graded = {problem.id for problem in read_table(tmp_path / GRADED, GradedProblem)}
+    rows = read_table(tmp_path / RESPONSES, ResponseTokens)
+    texts = {
+        (row.stream, row.sample): tokenizer.decode(row.tokens, skip_special_tokens=True)
+        for row in rows
+    }
+    assert {(name, sample) for name in graded for sample in range(4)} == texts.keys()
+    assert ["yes", "yes", "no", "no"] == [texts["test/2", sample] for sample in range(4)]
 
 
 def test_pass_rates_bands_and_drops(

@@ -50,6 +50,7 @@ SAMPLES = GROUPS | {
     Assessment: Assessment(decision=DECISION, lesson=LESSON),
     CheckpointRef: CheckpointRef(uri="s3://shop/objects/c", digest="c", statement="s"),
     ReportRef: ReportRef(uri="s3://shop/objects/r", digest="r", statement="s"),
+    ReportRef | None: ReportRef(uri="s3://shop/objects/r", digest="r", statement="s"),
     list[ReportRef]: [ReportRef(uri="s3://shop/objects/r", digest="r", statement="s")],
     DatasetRef: DATASET,
     list[DatasetRef]: [DATASET],

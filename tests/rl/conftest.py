@@ -16,6 +16,7 @@ from data_schemas.scoring import Finished, Scored
 from data_schemas.verdicts import Verdict, scored
 from tasks.engines.chat import load_tokenizer, response_text
 from tasks.rl.durability import state
+from tasks.rl.durability.step_snapshot import StepSnapshot
 from tasks.rl.run import Phase
 
 Rule = Callable[[Problem, str], Verdict]
@@ -76,6 +77,28 @@ def rollout(sample: int = 0, length: int = 4, **changes: object) -> Rollout:
         "policy_version": 3,
     }
     return Rollout(**(values | changes))
+
+
+def content_of(snapshot: StepSnapshot) -> tuple[object, ...]:
+    """All that a step was computed from and became, but for what its rollouts cost."""
+    rollouts = [
+        (
+            rollout.sample,
+            rollout.response_tokens.tobytes(),
+            rollout.logprobs.tobytes(),
+            rollout.trace.experts_TLK.tobytes(),
+            None if rollout.sampled is None else rollout.sampled.tobytes(),
+            rollout.stop_reason,
+            rollout.policy_version,
+            item.verdict,
+        )
+        for entry in snapshot.groups
+        for item in entry.group.rollouts
+        for rollout in (item.rollout,)
+    ]
+    arrays = {**snapshot.inputs, **snapshot.outputs}
+    weights = snapshot.weights_before, snapshot.weights_after
+    return rollouts, {name: array.tobytes() for name, array in arrays.items()}, weights
 
 
 @pytest.fixture

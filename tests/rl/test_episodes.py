@@ -1,22 +1,25 @@
 """A phase whose responses have several turns: replayed, counted and resumed like any other."""
 
 import random
+from dataclasses import replace
 from itertools import islice
 
 import numpy as np
 import pytest
 
+from data_schemas.machine_settings import Reuse
 from data_schemas.prompts import Domain
+from data_schemas.rl_settings import EngineSettings
 from tasks.durability import states
 from tasks.engines.chat import load_tokenizer
 from tasks.foundation.base import shipped_base
 from tasks.marketplace.shop import draw_cases
-from tasks.rl.durability import state, step_snapshot
+from tasks.rl.durability import inflight, state, step_snapshot
 from tasks.rl.durability.views import responses_of
 from tasks.rl.run import Phase, train
 from tasks.store.manifest import folder_manifest
 from tests.rewards.environments.conftest import problem_of
-from tests.rl.conftest import RuleScorer
+from tests.rl.conftest import RuleScorer, content_of
 
 STEPS = 2
 
@@ -116,3 +119,22 @@ def test_a_phase_that_stopped_between_two_steps_ends_in_the_same_bytes(
         folder_manifest(tmp_path / name) for name in files
     ]
     assert [r.report for r in records] == [r.report for r in state.read_steps(tmp_path, STEPS)]
+
+
+def test_an_episode_is_reused_in_all_its_turns(phase, tokenizer, tmp_path):
+    reusing = EngineSettings(reuse=Reuse.PREFIX)
+    first = phase(tmp_path / "first")
+    first = replace(first, settings=first.settings.model_copy(update={"engines": reusing}))
+    next(iter(train(first, RuleScorer(tokenizer))))
+    data = states.read_file(first.state, 1, inflight.FILE)
+    earlier = inflight.decode(data, first.problems).collector.responses
+    again = replace(first, state=tmp_path / "again", earlier=earlier)
+
+    record = next(iter(train(again, RuleScorer(tokenizer))))
+
+    one, two = snapshots(first.state)[0], snapshots(again.state)[0]
+    assert episodes_of(first.state)
+    assert content_of(one) == content_of(two)
+    # The same policy draws every turn again.
+    assert 0 == sum(row.generated_tokens for row in record.ledger)
+    assert all(episode.num_sampled == episode.reused for episode in episodes_of(again.state))

@@ -10,7 +10,7 @@ import pytest
 from data_schemas.arrow import read_table, write_table
 from data_schemas.graded import Band, GradedProblem
 from data_schemas.ledger import LedgerRow, PromptCost
-from data_schemas.machine_settings import Precision
+from data_schemas.machine_settings import Precision, Reuse
 from data_schemas.mismatch import Decision, GateRecord
 from data_schemas.prompts import Domain
 from data_schemas.reports import COSTS_FILE, GATES_FILE, TIMING_FILE
@@ -185,6 +185,7 @@ MODES = {
     "in segments": EngineSettings(segment_tokens=3),
     "both": EngineSettings(staleness=1, segment_tokens=4),
     "bf16 rollouts": EngineSettings(precision=Precision.BF16),
+    "reuse, one step off": EngineSettings(reuse=Reuse.PREFIX, staleness=1),
 }
 
 

@@ -33,6 +33,7 @@ def reinforcement(
     curated: DatasetRef,
     store: StoreRef,
     execution: Execution,
+    earlier: ReportRef | None = None,
 ) -> Phase:
     """Run one RL phase and evaluate the resulting model.
 
@@ -45,6 +46,7 @@ def reinforcement(
         curated: contains the held-out suites.
         store: of the run.
         execution: of the workflow.
+        earlier: report of the phase before; its responses may be reused.
     """
     trained = rl(
         settings=settings,
@@ -53,6 +55,7 @@ def reinforcement(
         graded=graded,
         store=store,
         execution=execution,
+        earlier=earlier,
     )
     held_out_evaluation = evaluate(
         settings=evaluation,

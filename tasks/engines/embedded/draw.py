@@ -1,8 +1,9 @@
 """Sample tokens with random numbers that depend on the sequence, not on the batch.
 
-Every token has one uniform number, a hash of (seed, problem, sample, position in the response). It
-does not depend on the order of the requests, on other sequences in the batch, or on segments. The
-number selects a token from the cumulative probabilities.
+Every token has one uniform number, a hash of (seed, stream, sample, position in the response). The
+stream is the request's problem_id unless the request names another. The number does not depend on
+the order of the requests, on other sequences in the batch, or on segments. It selects a token from
+the cumulative probabilities.
 
 Differs: most engines draw V Gumbel numbers per token from one stream of the batch; one number per
 token is enough, and it can be computed for any position independently.
@@ -24,9 +25,9 @@ _MIX = (
 )
 
 
-def stream_key(seed: int, problem_id: str, sample: int) -> int:
+def stream_key(seed: int, stream: str, sample: int) -> int:
     """Return the 64-bit key of one sequence's random numbers."""
-    text = f"{seed}\0{sample}\0{problem_id}".encode()
+    text = f"{seed}\0{sample}\0{stream}".encode()
     return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little")
 
 

@@ -31,6 +31,7 @@ from tasks.engines.embedded.draw import draw
 from tasks.engines.embedded.hf_model import load_on_device, widen_routers
 from tasks.engines.embedded.rollout_forward import DecoderForward, Prefilled
 from tasks.engines.embedded.slots import Seat, Slots
+from tasks.engines.embedded.verified import Verifier
 from tasks.engines.expert_names import named_tensors
 from tasks.engines.protocols import EngineCounters, Request, Sampling
 from tasks.engines.stop_strings import StopStrings
@@ -88,8 +89,9 @@ class HFRolloutEngine:
         """Experts per MoE layer; 0 in a dense model."""
         return int(getattr(self._model.config, "num_experts", 0))
 
-    def slots(self, tokens: float) -> int:
-        """Number of sequences decoded concurrently; the cache grows with them."""
+    @property
+    def slots(self) -> int:
+        """Number of sequences decoded concurrently."""
         return self._slots
 
     @property
@@ -135,6 +137,27 @@ class HFRolloutEngine:
         Raises:
             DataError: a request has no prompt, or no token left to draw.
         """
+        make = self._verified if sampling.exact else self._decoded
+        for rollout in make(requests, sampling):
+            counted = self._counters
+            self._counters = replace(
+                counted,
+                sequences=counted.sequences + 1,
+                generated_tokens=counted.generated_tokens + rollout.num_generated,
+                reused_tokens=counted.reused_tokens + rollout.reused,
+            )
+            yield rollout
+
+    def _verified(self, requests: Sequence[Request], sampling: Sampling) -> Iterator[Rollout]:
+        stop = StopStrings(self._tokenizer, sampling.stop)
+        verifier = Verifier(self._forward, self._decoded, self._end_token, stop, sampling)
+        yield from verifier.generate(_make_seats(requests, sampling), self._version)
+        self._counters = replace(
+            self._counters,
+            verified_tokens=self._counters.verified_tokens + verifier.verified_tokens,
+        )
+
+    def _decoded(self, requests: Sequence[Request], sampling: Sampling) -> Iterator[Rollout]:
         waiting = _make_seats(requests, sampling)
         known: dict[int, _Prefix] = {}
         stop = StopStrings(self._tokenizer, sampling.stop)
@@ -158,11 +181,11 @@ class HFRolloutEngine:
             ended_B = slots.record(*(part.cpu() for part in drawn))
             done = [slots.rollout(slot, self._version) for slot in ended_B.nonzero()[:, 0].tolist()]
             slots.drop(ended_B)
-            self._count(done, time.perf_counter() - started)
+            self._count_decoding(time.perf_counter() - started)
             yield from done
             started = time.perf_counter()
             logits_BV = self._decode(slots) if slots.live else logits_BV[:0]
-            self._count([], time.perf_counter() - started)
+            self._count_decoding(time.perf_counter() - started)
 
     @torch.inference_mode()
     def score_logprobs(self, tokens: Sequence[NDArray[np.int32]]) -> list[NDArray[np.float32]]:
@@ -221,14 +244,9 @@ class HFRolloutEngine:
             row_T[: len(sequence)] = sequence
         return torch.from_numpy(tokens_PT)
 
-    def _count(self, done: Sequence[Rollout], seconds: float) -> None:
-        self._counters = replace(
-            self._counters,
-            sequences=self._counters.sequences + len(done),
-            generated_tokens=self._counters.generated_tokens
-            + sum(len(rollout.response_tokens) for rollout in done),
-            decode_seconds=self._counters.decode_seconds + seconds,
-        )
+    def _count_decoding(self, seconds: float) -> None:
+        seconds += self._counters.decode_seconds
+        self._counters = replace(self._counters, decode_seconds=seconds)
 
 
 @dataclass(frozen=True, slots=True)

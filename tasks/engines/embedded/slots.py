@@ -113,7 +113,7 @@ class Slots:
         self._prompt_S[slot] = prompt
         self._position_S[slot] = prompt + earlier
         self._stop_S[slot] = prompt + earlier + allowed
-        key = stream_key(sampling.seed, request.problem_id, seat.sample)
+        key = stream_key(sampling.seed, request.stream or request.problem_id, seat.sample)
         self._stream_S.numpy().view(np.uint64)[slot] = key
 
     def record(self, token_B: torch.Tensor, logprob_B: torch.Tensor) -> torch.Tensor:

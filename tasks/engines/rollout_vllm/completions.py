@@ -38,8 +38,13 @@ def make_seats(requests: Sequence[Request], sampling: Sampling, max_tokens: int)
 
     Raises:
         DataError: a request has no prompt, or no token left to draw.
-        SettingsError: vLLM does not support the temperature or the length.
+        SettingsError: vLLM does not support the temperature or the length, or is to be exact.
     """
+    if sampling.exact:
+        raise SettingsError(
+            "vLLM does not draw by position, and its log-probabilities depend on the batch: it has "
+            "no exact rollouts; set engines.reuse to 'off' or engines.rollout to 'hf'"
+        )
     if sampling.temperature != 0.0 and not COLDEST <= sampling.temperature <= HOTTEST:
         raise SettingsError(
             f"temperature {sampling.temperature}: vLLM samples between {COLDEST} and {HOTTEST}; "

@@ -50,6 +50,7 @@ def generate(
             "set engines.segment_tokens to 0"
         )
     begun: dict[tuple[str, int], Rollout] = {}
+    first = {request.problem_id: request for request in requests}
     while requests:
         following: list[Request] = []
         for turn in engine.generate(requests, sampling):
@@ -62,7 +63,7 @@ def generate(
                 yield replace(episode, stop_reason=StopReason.LENGTH)
             else:
                 begun[key] = _with_answer(episode, answer)
-                following.append(_next_turn(begun[key]))
+                following.append(_next_turn(first[turn.problem_id], begun[key]))
         requests = following
 
 
@@ -98,13 +99,15 @@ def _with_answer(episode: Rollout, answer: NDArray[np.int32]) -> Rollout:
     )
 
 
-def _next_turn(episode: Rollout) -> Request:
-    return Request(
-        episode.problem_id,
-        episode.prompt_tokens,
+def _next_turn(first: Request, episode: Rollout) -> Request:
+    """Continue an episode, with what its first request says of its random numbers and drafts."""
+    place = episode.sample - first.first_sample
+    return replace(
+        first,
         num_samples=1,
         first_sample=episode.sample,
         response_tokens=episode.response_tokens,
+        drafts=first.drafts[place : place + 1],
     )
 
 
@@ -120,5 +123,6 @@ def _join(before: Rollout, turn: Rollout) -> Rollout:
         response_tokens=np.concatenate([before.response_tokens, turn.response_tokens]),
         logprobs=np.concatenate([before.logprobs, turn.logprobs]),
         sampled=np.pad(before.sampled, (0, len(turn.response_tokens)), constant_values=True),
+        reused=before.reused + turn.reused,
         trace=trace,
     )

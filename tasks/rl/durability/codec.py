@@ -90,6 +90,7 @@ def rollout_arrays(
             "version": rollout.policy_version,
             "first_version": rollout.first_version,
             "role": rollout.role,
+            "reused": rollout.reused,
         }
         for rollout in rollouts
     ]
@@ -118,6 +119,7 @@ def rollouts_of(arrays: Mapping[str, NDArray], rows: Sequence[Mapping[str, Any]]
                 first_version=row["first_version"],
                 role=row["role"],
                 sampled=_mask(arrays, response),
+                reused=row.get("reused", 0),
             )
         )
     return rollouts

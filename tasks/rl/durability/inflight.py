@@ -6,7 +6,11 @@ records, the position in the curriculum and in the prompt stream. Problems are s
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from data_schemas.ledger import GroupOutcome
 from data_schemas.prompts import Problem
@@ -18,6 +22,7 @@ from tasks.rl.rollouts.collected import Collected, CollectorState, Cost, InFligh
 from tasks.rl.rollouts.curriculum import CurriculumPosition
 from tasks.rl.rollouts.group_outcomes import CollectedGroup
 from tasks.rl.rollouts.history import PromptRecord
+from tasks.rl.rollouts.reuse import Responses
 from tasks.rl.rollouts.segments import OpenGroup
 
 FILE = "inflight.npz"
@@ -46,7 +51,11 @@ def encode(between: Between) -> bytes:
         "waiting": [_collected_out(item, rollouts) for item in between.waiting],
     }
     arrays, rows = codec.rollout_arrays(rollouts)
-    return codec.pack(arrays, meta | {"rollouts": rows})
+    responses = between.collector.responses
+    flat = [tokens for name in sorted(responses) for tokens in responses[name]]
+    arrays["earlier_responses"] = np.concatenate([np.empty(0, np.int32), *flat])
+    lengths = {name: [len(tokens) for tokens in responses[name]] for name in sorted(responses)}
+    return codec.pack(arrays, meta | {"rollouts": rows, "earlier_responses": lengths})
 
 
 def decode(data: bytes, problems: Sequence[Problem]) -> Between:
@@ -68,11 +77,25 @@ def decode(data: bytes, problems: Sequence[Problem]) -> Between:
                 },
                 stage=CurriculumPosition.model_validate(meta["stage"]),
                 open_groups=tuple(_open_in(item, by_id, rollouts) for item in meta["open"]),
+                responses=_responses_in(arrays, meta.get("earlier_responses", {})),
             ),
             waiting=tuple(_collected_in(item, by_id, rollouts) for item in meta["waiting"]),
         )
     except KeyError as error:
         raise DataError(f"the state names {error}, which this phase does not have") from error
+
+
+def _responses_in(
+    arrays: Mapping[str, NDArray], lengths: Mapping[str, Sequence[int]]
+) -> dict[str, Responses]:
+    found, start = {}, 0
+    for name, of_stream in lengths.items():
+        ends = [start + length for length in accumulate(of_stream)]
+        begins = [start, *ends[:-1]]
+        tokens = arrays["earlier_responses"]
+        found[name] = tuple(tokens[b:e].copy() for b, e in zip(begins, ends, strict=True))
+        start = ends[-1]
+    return found
 
 
 def _open_out(group: OpenGroup, rollouts: list[Rollout]) -> dict[str, Any]:
@@ -157,6 +180,7 @@ def group_out(entry: CollectedGroup, rollouts: list[Rollout]) -> dict[str, Any]:
         "outcome": entry.outcome.value,
         "new_tokens": entry.new_tokens,
         "draft_tokens": entry.draft_tokens,
+        "reused_tokens": entry.reused_tokens,
         "pass_rate_change": entry.pass_rate_change,
         "items": [
             [item.text, item.verdict.model_dump(mode="json"), item.penalty]
@@ -179,5 +203,6 @@ def group_in(
         outcome=GroupOutcome(item["outcome"]),
         new_tokens=item["new_tokens"],
         draft_tokens=item["draft_tokens"],
+        reused_tokens=item.get("reused_tokens", 0),
         pass_rate_change=item["pass_rate_change"],
     )

@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-import numpy as np
 from transformers import PreTrainedTokenizerBase
 
 from data_schemas.ledger import GroupOutcome
+from data_schemas.machine_settings import Reuse
 from data_schemas.prompts import Problem
 from data_schemas.rl_settings import RLSettings, RouterReplay
 from data_schemas.rollouts import Rollout, RolloutGroup, ScoredRollout
@@ -37,6 +37,7 @@ from tasks.rl.rollouts.draw import PromptStream
 from tasks.rl.rollouts.group_outcomes import CollectedGroup, check_abstentions, decide_outcome, fill
 from tasks.rl.rollouts.history import MAX_SKIPS, History
 from tasks.rl.rollouts.neighbours import Neighbours
+from tasks.rl.rollouts.reuse import NOISE_SEED, EarlierResponses, Responses
 from tasks.rl.rollouts.schedule import Forecast, forecast, order_requests, schedule_metrics
 from tasks.rl.rollouts.segments import OpenGroup, requests_of, update_group
 from tasks.rl.rollouts.shaping import penalties
@@ -53,6 +54,7 @@ class Collector:
         scorer: Scorer,
         problems: Sequence[Problem],
         start: CollectorState | None = None,
+        earlier: Mapping[str, Responses] | None = None,
     ) -> None:
         position = start.position if start else 0
         self._settings = settings
@@ -64,11 +66,17 @@ class Collector:
         self._history = History(start.records) if start else History.graded(problems)
         self._stage = start.stage if start else CurriculumPosition()
         self._open = start.open_groups if start else ()
+        reuse = settings.engines.reuse
+        self._earlier = EarlierResponses(reuse, start.responses if start else earlier or {})
 
     def state(self) -> CollectorState:
         """State at the beginning of the next step."""
         return CollectorState(
-            self._stream.position, self._history.records(), self._stage, self._open
+            self._stream.position,
+            self._history.records(),
+            self._stage,
+            self._open,
+            self._earlier.responses(),
         )
 
     def collect(self, step: int) -> Collected:
@@ -80,7 +88,7 @@ class Collector:
         Raises:
             EngineError: more rollouts than the error budget allows have no verdict.
         """
-        settings, before = self._settings, self._engine.counters.generated_tokens
+        settings, before = self._settings, self._engine.counters
         whole = Collected(step, self._engine.policy_version, [])
         missing = settings.prompts_per_step
         for number in range(1 + settings.zero_variance.refill_rounds):
@@ -100,8 +108,11 @@ class Collector:
             sum(g.outcome is GroupOutcome.NON_ZERO_VARIANCE for g in whole.groups),
         )
         self._stage = self._next_position(whole.groups)
-        made = self._engine.counters.generated_tokens - before
-        metrics = whole.metrics | {"rollout/engine_tokens": float(made)}
+        after = self._engine.counters
+        metrics = whole.metrics | {
+            "rollout/engine_tokens": float(after.generated_tokens - before.generated_tokens),
+            "rollout/verified_tokens": float(after.verified_tokens - before.verified_tokens),
+        }
         return replace(whole, groups=fill(whole.groups, places), metrics=metrics)
 
     def _draw(self, step: int, number: int, count: int) -> tuple[list[OpenGroup], list[Skipped]]:
@@ -116,7 +127,13 @@ class Collector:
             if reason == GroupOutcome.SKIPPED_ZERO_VARIANCE:
                 self._history.skipped(problem.id)
         fresh = [
-            OpenGroup(f"{step}.{number}.{place}", problem, number, size)
+            OpenGroup(
+                f"{step}.{number}.{place}",
+                problem,
+                number,
+                size,
+                stream=self._earlier.stream(step, problem),
+            )
             for place, problem in enumerate(drawn.problems)
         ]
         return fresh, skipped
@@ -137,11 +154,18 @@ class Collector:
         prompts = {
             group.key: render_prompt(self._tokenizer, group.problem.messages) for group in groups
         }
-        requests = [r for group in groups for r in requests_of(group, prompts[group.key])]
+        requests = [
+            request
+            for group in groups
+            for request in self._earlier.requests(
+                group.stream, requests_of(group, prompts[group.key])
+            )
+        ]
         owners = {group.key: group for group in groups}
         sampling = self._sampling()
         known = self._history.predicted_tokens([owners[r.problem_id].problem for r in requests])
         expected = forecast(known, requests, self._engine, sampling)
+        requests = self._earlier.with_drafts(requests, expected.drafts)
         drafted = dict.fromkeys(owners, 0)
         for request, tokens in zip(requests, expected.draft_tokens, strict=True):
             drafted[request.problem_id] += tokens
@@ -162,18 +186,23 @@ class Collector:
             groups=[item for item in found if isinstance(item, CollectedGroup)],
             in_flight=[item for item in found if isinstance(item, InFlight)],
             costs=costs_of(groups, new, drafted, scored, rolled - started),
-            metrics=_schedule(requests, expected, new, self._engine),
+            metrics=_schedule(requests, expected, new, self._engine.slots),
             rollout_seconds=rolled - started,
             reward_seconds=waited,
         )
 
     def _sampling(self) -> Sampling:
-        """One seed for the phase: random streams are keyed by group, sample and position."""
+        """One seed for the phase: random streams are keyed by group, sample and position.
+
+        With reuse the streams are those of the problems, the same in every step and phase.
+        """
         settings = self._settings
+        exact = settings.engines.reuse is not Reuse.OFF
         return Sampling(
             max_new_tokens=settings.max_new_tokens,
             temperature=settings.temperature,
-            seed=settings.seed,
+            seed=NOISE_SEED if exact else settings.seed,
+            exact=exact,
             segment_tokens=settings.engines.segment_tokens,
         )
 
@@ -226,7 +255,7 @@ class Collector:
         scored: Mapping[tuple[str, int], Scored],
     ) -> CollectedGroup | InFlight:
         """Add a group to the in-flight or to the scored ones, with its outcome."""
-        new_tokens = sum(rollout.num_sampled for rollout in new)
+        new_tokens = sum(rollout.num_generated for rollout in new)
         if not group.complete:
             return InFlight(group, new_tokens, draft_tokens)
         found = [scored[group.key, rollout.sample] for rollout in group.rollouts]
@@ -236,6 +265,7 @@ class Collector:
             for rollout, item, penalty in zip(group.rollouts, found, shaping, strict=True)
         )
         whole = RolloutGroup(group.problem, items)
+        self._earlier.remember(group.stream, group.rollouts)
         solved = sum(item.verdict.solved for item in found)
         num_scored = sum(not item.verdict.abstained for item in found)
         before = self._history.of(group.problem.id).last_pass_rate
@@ -247,6 +277,7 @@ class Collector:
             outcome=decide_outcome(self._settings, whole),
             new_tokens=new_tokens,
             draft_tokens=draft_tokens,
+            reused_tokens=sum(rollout.reused for rollout in group.rollouts),
             pass_rate_change=0.0
             if before is None or not num_scored
             else solved / num_scored - before,
@@ -282,7 +313,7 @@ def _schedule(
     requests: Sequence[Request],
     expected: Forecast,
     new: Mapping[str, Sequence[Rollout]],
-    engine: RolloutEngine,
+    slots: int,
 ) -> dict[str, float]:
     """Compare the schedule of a draw with its bounds; the first draw represents the step."""
     guess = {
@@ -295,12 +326,4 @@ def _schedule(
         for key, rollouts in new.items()
         for rollout in rollouts
     }
-    sizes = [
-        len(request.prompt_tokens)
-        + len(request.response_tokens)
-        + length[request.problem_id, request.first_sample + index]
-        for request in requests
-        for index in range(request.num_samples)
-    ]
-    slots = engine.slots(float(np.mean(sizes)) if sizes else 1.0)
     return schedule_metrics(list(guess.values()), [length[place] for place in guess], slots)

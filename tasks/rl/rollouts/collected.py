@@ -10,6 +10,7 @@ from data_schemas.scoring import Scored
 from tasks.rl.rollouts.curriculum import CurriculumPosition
 from tasks.rl.rollouts.group_outcomes import CollectedGroup
 from tasks.rl.rollouts.history import PromptRecord
+from tasks.rl.rollouts.reuse import Responses
 from tasks.rl.rollouts.segments import OpenGroup
 
 
@@ -21,6 +22,8 @@ class CollectorState:
     records: Mapping[str, PromptRecord]
     stage: CurriculumPosition
     open_groups: tuple[OpenGroup, ...]
+    responses: Mapping[str, Responses] = field(default_factory=dict)
+    """By stream; empty without `engines.reuse`."""
 
 
 @dataclass(frozen=True, slots=True)

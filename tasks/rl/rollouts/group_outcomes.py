@@ -27,6 +27,8 @@ class CollectedGroup:
     new_tokens: int = 0
     """Generated in this step; fewer than all where a response began in an earlier one."""
     draft_tokens: int = 0
+    reused_tokens: int = 0
+    """Of earlier responses, after verification; not among the new tokens."""
     pass_rate_change: float = 0.0
 
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tasks.algorithms.scheduling import longest_first, makespan
 from tasks.engines.protocols import Request, RolloutEngine, Sampling
@@ -23,6 +24,8 @@ class Forecast:
 
     tokens: list[float]
     draft_tokens: list[int]
+    drafts: list[NDArray[np.int32]]
+    """Empty where none was generated."""
 
 
 def forecast(
@@ -37,18 +40,14 @@ def forecast(
     and the token limit is used, so that it starts early.
     """
     limit = float(sampling.max_new_tokens)
-    sizes = [
-        len(request.prompt_tokens) + (limit if tokens is None else min(tokens, limit))
-        for request, tokens in zip(requests, known, strict=True)
-    ]
-    slots = engine.slots(float(np.mean(sizes)) if sizes else 1.0)
-    waves = sum(request.num_samples for request in requests) / max(1, slots)
+    waves = sum(request.num_samples for request in requests) / max(1, engine.slots)
     unknown = [index for index, tokens in enumerate(known) if tokens is None]
-    drafts = dict.fromkeys(range(len(requests)), 0)
+    drafts = [np.empty(0, np.int32)] * len(requests)
     guesses = dict.fromkeys(unknown, limit)
     if unknown and waves > 1.0:
         asked = [
-            Request(str(index), requests[index].prompt_tokens, num_samples=1) for index in unknown
+            Request(str(index), requests[index].prompt_tokens, 1, stream=requests[index].stream)
+            for index in unknown
         ]
         short = Sampling(
             max_new_tokens=min(DRAFT_TOKENS, sampling.max_new_tokens),
@@ -58,15 +57,16 @@ def forecast(
         )
         for draft in engine.generate(asked, short):
             index = int(draft.problem_id)
-            drafts[index] = len(draft.response_tokens)
-            if drafts[index] < short.max_new_tokens:
-                guesses[index] = float(drafts[index])
+            drafts[index] = draft.response_tokens
+            if len(drafts[index]) < short.max_new_tokens:
+                guesses[index] = float(len(drafts[index]))
     return Forecast(
         tokens=[
             min(tokens, limit) if tokens is not None else guesses[index]
             for index, tokens in enumerate(known)
         ],
-        draft_tokens=[drafts[index] for index in range(len(requests))],
+        draft_tokens=[len(draft) for draft in drafts],
+        drafts=drafts,
     )
 
 

@@ -30,6 +30,8 @@ class OpenGroup:
     size: int
     rollouts: tuple[Rollout, ...] = ()
     """One per sample once the first segment is done; ordered by sample."""
+    stream: str = ""
+    """Of its random numbers, with `engines.reuse`; such a group is never open between two steps."""
 
     @property
     def complete(self) -> bool:
@@ -72,6 +74,7 @@ def join_segments(before: Rollout, after: Rollout) -> Rollout:
         logprobs=np.concatenate([before.logprobs, after.logprobs]),
         trace=trace,
         first_version=first,
+        reused=before.reused + after.reused,
     )
 
 

@@ -61,7 +61,7 @@ def token_uses(rows: Sequence[LedgerRow]) -> dict[TokenUse, int]:
     """Count the generated tokens of a step by use; the counts add up to all of them.
 
     A response that was generated over several steps counts in each step with the tokens of that
-    step only.
+    step only; reused tokens are not generated and have no use here.
     """
     uses = dict.fromkeys(TokenUse, 0)
     for row in rows:
@@ -109,6 +109,7 @@ def _finished(step: int, entry: CollectedGroup, mass: float, trained: int) -> Le
         prompt_tokens=len(items[0].rollout.prompt_tokens),
         generated_tokens=entry.new_tokens + entry.draft_tokens,
         draft_tokens=entry.draft_tokens,
+        reused_tokens=entry.reused_tokens,
         saved_tokens=0,
         trained_tokens=trained,
         solved=sum(item.verdict.solved for item in items),

@@ -31,6 +31,7 @@ def collect_metrics(collected: Collected) -> dict[str, float]:
         "rollout/length_tokens": sum(lengths) / max(1, len(items)),
         "rollout/generated_tokens": float(generated + unfinished),
         "rollout/draft_tokens": float(sum(entry.draft_tokens for entry in groups)),
+        "rollout/reused_tokens": float(sum(entry.reused_tokens for entry in groups)),
         "rollout/truncated_share": truncated / max(1, len(items)),
         "rollout/staleness_versions": float(_staleness(collected)),
         "rollout/in_flight_groups": float(len(collected.in_flight)),
