@@ -22,6 +22,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -41,7 +42,7 @@ from data_schemas.rollouts import Rollout
 from tasks.algorithms.packing import pad_rows
 from tasks.algorithms.routing import pad_traces
 from tasks.engines.chat import load_tokenizer
-from tasks.engines.embedded.hf_model import load_model
+from tasks.engines.embedded.hf_model import load_on_device
 from tasks.engines.protocols import Request, RolloutEngine, Sampling, TokenBatch, Trainer
 from tasks.engines.select import open_rollout, open_trainer, require
 from tasks.errors import SettingsError
@@ -148,30 +149,33 @@ def endless_copy(model: Path, folder: Path) -> Path:
     return folder
 
 
-def random_moe() -> Qwen3MoeConfig:
+def random_moe(**other: Any) -> Qwen3MoeConfig:
     """Describe a larger sibling of the shipped base: 99 M parameters, of which 16 M act on a token.
 
     Weights drawn this wide make sharp distributions, in which the padding token, whose embedding
     is zero, has a probability of 5e-5.
+
+    Args:
+        other: parts of the shape that are different.
     """
-    return Qwen3MoeConfig.from_pretrained(
-        SHIPPED,
-        hidden_size=512,
-        num_hidden_layers=6,
-        num_attention_heads=8,
-        head_dim=64,
-        num_experts=32,
-        num_experts_per_tok=4,
-        moe_intermediate_size=320,
-        initializer_range=0.12,
-        dtype=torch.float32,
-    )
+    shape: dict[str, Any] = {
+        "hidden_size": 512,
+        "num_hidden_layers": 6,
+        "num_attention_heads": 8,
+        "head_dim": 64,
+        "num_experts": 32,
+        "num_experts_per_tok": 4,
+        "moe_intermediate_size": 320,
+        "initializer_range": 0.12,
+        "dtype": torch.float32,
+    }
+    return Qwen3MoeConfig.from_pretrained(SHIPPED, **shape | other)
 
 
-def random_model(folder: Path) -> Path:
+def random_model(folder: Path, config: Qwen3MoeConfig | None = None) -> Path:
     """Write a model that learnt nothing, the same one every time, with the shipped tokenizer."""
     torch.manual_seed(0)
-    Qwen3MoeForCausalLM(random_moe()).save_pretrained(folder)
+    Qwen3MoeForCausalLM(config or random_moe()).save_pretrained(folder)
     AutoTokenizer.from_pretrained(SHIPPED).save_pretrained(folder)
     return folder
 
@@ -200,7 +204,7 @@ def generate_turn(
     model: Path, precision: Precision, requests: Sequence[Request], load: Load
 ) -> Turn:
     """Answer with `generate` of transformers, all prompts in one left-padded batch."""
-    network = load_model(model, dtype=DTYPES[precision])
+    network = load_on_device(model, dtype=DTYPES[precision])
     longest = max(len(request.prompt_tokens) for request in requests)
     tokens_NT = torch.zeros((len(requests), longest), dtype=torch.int64)
     mask_NT = torch.zeros_like(tokens_NT)
@@ -220,7 +224,9 @@ def generate_turn(
     def turn(number: int) -> int:
         torch.manual_seed(number)
         with torch.inference_mode():
-            found_NT = network.generate(tokens_NT, attention_mask=mask_NT)  # pyright: ignore
+            found_NT = network.generate(  # pyright: ignore
+                tokens_NT.to(network.device), attention_mask=mask_NT.to(network.device)
+            )
         return found_NT[:, longest:].numel()
 
     return turn

@@ -97,6 +97,8 @@ SLICES = (
             "workflows/mismatch.py", "mismatch", "--engines", "embedded"),
     _module("speed_shipped", 1, "tasks.benchmarks.engines"),
     _module("speed_random", 1, "tasks.benchmarks.engines", "--random"),
+    _module("rl_step_embedded", 1, "tasks.benchmarks.rl_on_device"),
+    _module("rl_step_embedded_large", 1, "tasks.benchmarks.rl_on_device", "--large"),
     _module("rl_embedded", 1, "flytekit.clis.sdk_in_container.pyflyte", "run",
             "workflows/post_training.py", "post_training"),
     _tests("vllm_options", 2, "tests/engines/rollout_vllm/test_options.py"),
@@ -106,6 +108,8 @@ SLICES = (
     _tests("weight_sync_in_process", 2, "tests/engines/rollout_vllm/test_weight_update.py"),
     _tests("weight_sync_packets", 2, "tests/engines/rollout_vllm/test_broadcast.py"),
     _tests("weight_sync_own_process", 2, "tests/engines/rollout_vllm/test_own_process.py"),
+    _module("rl_step_real_large", 2, "tasks.benchmarks.rl_on_device", "--engines", "real",
+            "--large"),
     _module("mismatch_vllm_megatron", 2, "flytekit.clis.sdk_in_container.pyflyte", "run",
             "workflows/mismatch.py", "mismatch", "--engines", "real"),
 )  # fmt: skip

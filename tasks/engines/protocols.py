@@ -126,9 +126,8 @@ class RolloutEngine(Protocol):
         """Experts per MoE layer, to check recorded routes against; 0 without a router."""
         ...
 
-    @property
-    def slots(self) -> int:
-        """Number of sequences decoded concurrently."""
+    def slots(self, tokens: float) -> int:
+        """Number of sequences of so many tokens, prompt included, that are decoded concurrently."""
         ...
 
     @property

@@ -44,8 +44,7 @@ class ScriptedRolloutEngine:
         """Version of the weights installed last."""
         return self._version
 
-    @property
-    def slots(self) -> int:
+    def slots(self, tokens: float) -> int:
         """One: responses are generated in sequence."""
         return 1
 

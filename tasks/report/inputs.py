@@ -46,6 +46,18 @@ class RunInputs:
     """'MLflow' -> where it is."""
 
 
+class EarlySample(BaseModel):
+    """One answer of an epoch's model; reports of earlier versions have no prompt or reference."""
+
+    model_config = ConfigDict(frozen=True)
+
+    demonstration: str
+    domain: str
+    response: str
+    prompt: str = ""
+    reference: str = ""
+
+
 class Epoch(BaseModel):
     """One line of epochs.json."""
 
@@ -57,6 +69,7 @@ class Epoch(BaseModel):
     entropy: float
     val_losses: dict[str, float] = {}
     """By domain; none in reports of earlier versions."""
+    samples: tuple[EarlySample, ...] = ()
     chosen: bool = False
 
 

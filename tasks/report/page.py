@@ -9,6 +9,7 @@ from jinja2 import Environment, StrictUndefined
 from data_schemas.reports import Comparison, EvaluationReport
 from tasks.platform.page_style import STYLE
 from tasks.report import figures, wording
+from tasks.report.early_samples import TuningSamples, tuning_samples
 from tasks.report.funnel import FunnelLine, funnel_lines, funnel_note, read_curation
 from tasks.report.inputs import RunInputs, suite
 from tasks.report.sections import (
@@ -76,6 +77,7 @@ class Page:
     phases_key: tuple[PhaseKey, ...]
     phases_note: str
     tunings: tuple[Chart, ...]
+    samples: tuple[TuningSamples, ...]
     funnel: tuple[FunnelLine, ...]
     funnel_note: str
     stages: tuple[StageLine, ...]
@@ -152,6 +154,7 @@ def _page(inputs: RunInputs) -> Page:
         phases_note="One value per step, phases one after the other; thin lines are the values, "
         "thick ones their trailing mean. Beside each title: from the first steps to the last.",
         tunings=tuning_charts(inputs.tunings),
+        samples=tuning_samples(inputs.tunings),
         funnel=funnel_lines(curation) if curation else (),
         funnel_note=funnel_note(curation) if curation else "",
         stages=stage_lines(inputs.stages),

@@ -81,6 +81,15 @@ explore.</p>
 <span><i class="band" style="background:{{ colours.window }}"></i>entropy window</span>\
 <span><i class="ring"></i>chosen checkpoint</span></p>
 <div class="grid two">{% for figure in page.tunings %}{{ chart(figure) }}{% endfor %}</div>
+{% for group in page.samples %}
+<details class="card"><summary>{{ group.title }}: samples of every epoch \
+<span>{{ group.prompts | length }} held-out prompts, the first tokens of one response each at \
+temperature 1; they are cut, so that no verifier has scored them</span></summary>
+{% for one in group.prompts %}<table><tbody><tr><th>{{ one.title }}</th>\
+<td><code>{{ one.prompt }}</code></td></tr>
+{% for name, text in one.rows %}<tr><th>{{ name }}</th><td><code>{{ text }}</code></td></tr>\
+{% endfor %}</tbody></table>{% endfor %}</details>
+{% endfor %}
 </section>
 {% endif %}
 {% if page.funnel %}

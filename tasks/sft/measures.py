@@ -25,6 +25,8 @@ class Sample(BaseModel):
 
     demonstration: str = Field(description="its id")
     domain: Domain
+    prompt: str
+    reference: str = Field(description="the response of the demonstration")
     response: str = Field(description="the first ENTROPY_MAX_NEW_TOKENS tokens, at temperature 1")
 
 
@@ -125,6 +127,8 @@ def shown(
         Sample(
             demonstration=row.id,
             domain=row.domain,
+            prompt=row.prompt_text,
+            reference=row.response,
             response=str(tokenizer.decode(rollout.response_tokens)),
         )
         for row, rollout in zip(demonstrations, rollouts[:SHOWN_SAMPLES], strict=False)

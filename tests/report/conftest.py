@@ -121,6 +121,15 @@ def write_tuning(folder, chosen):
             "val_loss": 1.7 / epoch + 0.05 * epoch,
             "entropy": 0.9 - 0.2 * epoch,
             "chosen": epoch == chosen,
+            "samples": [
+                {
+                    "demonstration": "d/7",
+                    "domain": "maths",
+                    "prompt": "What is 3 < 4?",
+                    "reference": "<think>true</think>yes",
+                    "response": f"<think>epoch {epoch}",
+                }
+            ],
         }
         for epoch in (1, 2, 3)
     ]

@@ -85,6 +85,8 @@ def test_all_numbers_of_the_run_are_on_the_page(page):
         "+21.0",  # maths gained
         "failed | open text lost 6.0 points",
         "zh-TW",
+        "What is 3 < 4?",  # a held-out prompt of a fine-tuning, and its samples
+        "epoch 3, chosen | <think>epoch 3",
         "epoch 3: 0.717",  # validation loss at the chosen checkpoint: 1.7 / 3 + 0.15
         "1,319",
         "dropped: prompt too long",

@@ -82,6 +82,9 @@ def test_the_report_shows_samples_and_losses_by_domain(curated, tiny_moe, tmp_pa
         shown = [f"d/reasoning/{row}" for row in validation]
         assert shown == [sample["demonstration"] for sample in written["samples"]]
         assert all(sample["response"] for sample in written["samples"])
+        for row, sample in zip(validation, written["samples"], strict=True):
+            told = demonstration(row)
+            assert (f"{row}+1", told.response) == (sample["prompt"], sample["reference"])
 
 
 def test_the_report_says_how_often_every_row_was_trained(curated, tiny_moe, tmp_path):

@@ -8,6 +8,7 @@ duplicates from the same questions, in an environment of their own (datatrove ne
 
     python3 -m venv .venv-curation
     .venv-curation/bin/pip install datatrove==0.10.1 rensa==0.5.0 nltk orjson regex spacy
+    .venv-curation/bin/pip install tokenizers "xxhash<4"
 """
 
 import argparse
@@ -109,7 +110,7 @@ def remove_duplicates(path: Path, folder: Path) -> list[int]:
     ingest(settings.sources, settings.seed, raw)
     curate(settings, raw, SHIPPED, out, score=score_batch)
     return [
-        int(one.key.rpartition("-")[2]) - 1
+        int(one.key.rpartition("/")[2])
         for one in read_table(out / QUARANTINE, Quarantined)
         if one.reason in _DUPLICATES and one.kind is ItemKind.PROBLEM
     ]

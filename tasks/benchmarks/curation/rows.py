@@ -44,7 +44,8 @@ def make_rows(data: Path, count: int, seed: int) -> Iterator[dict[str, str]]:
         asked = f"{starts[made.randrange(len(starts))]}. {row['question']}"
         if place != number and kind >= EXACT:
             asked = f"{asked} {draws.choice(_ADDED)}"
-        yield {"question": asked, "answer": row["answer"]}
+        # Curation keeps the smallest id of several duplicates, the other tools the first row.
+        yield {"id": f"{number:09d}", "question": asked, "answer": row["answer"]}
 
 
 def write_rows(data: Path, count: int, seed: int, path: Path) -> None:

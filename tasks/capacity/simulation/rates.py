@@ -144,11 +144,15 @@ def _nodes_and_world(plan: Plan) -> tuple[int, int]:
     return nodes, plan.gpus - nodes * plan.layout.dedicated_rollout_gpus
 
 
+def forward_flops(model: ModelShape, mean_tokens: float) -> float:
+    """Return the operations of a forward pass per token: matrix products and attention."""
+    return 2.0 * model.active_parameters + 2.0 * mean_tokens * model.query_size * model.layers
+
+
 def _forward_seconds(plan: Plan, efficiency: Efficiency, mean_tokens: float, world: int) -> float:
     """Return the seconds of a forward pass per token, on all training GPUs."""
     model, layout = plan.model, plan.layout
-    attention = 2.0 * mean_tokens * model.query_size * model.layers
-    compute = (2.0 * model.active_parameters + attention) / (efficiency.compute * FLOPS)
+    compute = forward_flops(model, mean_tokens) / (efficiency.compute * FLOPS)
     return (compute + _exchange_seconds(model, layout)) / world
 
 

@@ -89,9 +89,8 @@ class HFRolloutEngine:
         """Experts per MoE layer; 0 in a dense model."""
         return int(getattr(self._model.config, "num_experts", 0))
 
-    @property
-    def slots(self) -> int:
-        """Number of sequences decoded concurrently."""
+    def slots(self, tokens: float) -> int:
+        """Number of sequences decoded concurrently; the cache grows with them."""
         return self._slots
 
     @property

@@ -34,6 +34,11 @@ class Backend(Protocol):
         """Number of calls that were in flight at a restart and were issued again."""
         ...
 
+    @property
+    def cache_tokens(self) -> int:
+        """Tokens that the KV cache of one engine holds."""
+        ...
+
     def run(self, calls: Sequence[Call]) -> Generator[tuple[int, RequestOutput]]:
         """Yield every call's number and output as it ends; closing the generator aborts the others.
 

@@ -102,10 +102,10 @@ class VllmRolloutEngine:
         """Experts per MoE layer; 0 for a dense model."""
         return self._facts.num_experts
 
-    @property
-    def slots(self) -> int:
-        """Number of sequences decoded concurrently."""
-        return SLOTS * self._replicas
+    def slots(self, tokens: float) -> int:
+        """Number of sequences decoded concurrently, as many as the KV cache holds."""
+        held = int(self._backend.cache_tokens / max(1.0, tokens))
+        return min(SLOTS, max(1, held)) * self._replicas
 
     @property
     def counters(self) -> EngineCounters:

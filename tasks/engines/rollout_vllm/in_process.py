@@ -58,6 +58,11 @@ class InProcess:
         self._asleep: set[str] = set()
         self._made = 0
 
+    @property
+    def cache_tokens(self) -> int:
+        """Tokens that the KV cache holds."""
+        return int(self._engine.vllm_config.cache_config.kv_cache_size_tokens or 0)
+
     def run(self, calls: Sequence[Call]) -> Generator[tuple[int, RequestOutput]]:
         """Step until every call has ended.
 

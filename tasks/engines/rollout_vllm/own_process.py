@@ -74,6 +74,11 @@ class OwnProcess:
         self._digest, self._canary = self._read_identity()
         self._before = (self._folder, self._digest, self._canary)
 
+    @property
+    def cache_tokens(self) -> int:
+        """Tokens that the KV cache holds."""
+        return self._process.cache_tokens
+
     def run(self, calls: Sequence[Call]) -> Generator[tuple[int, RequestOutput]]:
         """Yield outputs as they end, from this engine or from its replacement after a restart."""
         pending = {call.number: call for call in calls}

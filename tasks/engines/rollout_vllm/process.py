@@ -127,6 +127,11 @@ class Process:
         """Make one call and wait for it."""
         return self._ask(self._complete(call))
 
+    @property
+    def cache_tokens(self) -> int:
+        """Tokens that the KV cache holds, as the process said when it was ready."""
+        return int(self._engine.vllm_config.cache_config.kv_cache_size_tokens or 0)
+
     def call(self, name: str, **arguments: Any) -> Future[list[Any]]:
         """Call all workers, without waiting."""
         return self._on_loop(self._engine.collective_rpc(name, kwargs=arguments))

@@ -35,6 +35,11 @@ class Replicas:
         """Of all members."""
         return sum(member.reissued for member in self._members)
 
+    @property
+    def cache_tokens(self) -> int:
+        """Of each member."""
+        return min(member.cache_tokens for member in self._members)
+
     def run(self, calls: Sequence[Call]) -> Generator[tuple[int, RequestOutput]]:
         """Yield the outputs of all members as they end."""
         found: queue.SimpleQueue[Found] = queue.SimpleQueue()

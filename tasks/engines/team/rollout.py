@@ -184,10 +184,9 @@ class TeamRollout:
         """Experts per MoE layer."""
         return self._local.num_experts
 
-    @property
-    def slots(self) -> int:
+    def slots(self, tokens: float) -> int:
         """Number of sequences that all replicas decode concurrently."""
-        return self._local.slots * len(self._replicas)
+        return self._local.slots(tokens) * len(self._replicas)
 
     @property
     def counters(self) -> EngineCounters:

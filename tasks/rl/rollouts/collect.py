@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
+import numpy as np
 from transformers import PreTrainedTokenizerBase
 
 from data_schemas.ledger import GroupOutcome
@@ -186,7 +187,7 @@ class Collector:
             groups=[item for item in found if isinstance(item, CollectedGroup)],
             in_flight=[item for item in found if isinstance(item, InFlight)],
             costs=costs_of(groups, new, drafted, scored, rolled - started),
-            metrics=_schedule(requests, expected, new, self._engine.slots),
+            metrics=_schedule(requests, expected, new, self._engine),
             rollout_seconds=rolled - started,
             reward_seconds=waited,
         )
@@ -313,7 +314,7 @@ def _schedule(
     requests: Sequence[Request],
     expected: Forecast,
     new: Mapping[str, Sequence[Rollout]],
-    slots: int,
+    engine: RolloutEngine,
 ) -> dict[str, float]:
     """Compare the schedule of a draw with its bounds; the first draw represents the step."""
     guess = {
@@ -326,4 +327,12 @@ def _schedule(
         for key, rollouts in new.items()
         for rollout in rollouts
     }
+    sizes = [
+        len(request.prompt_tokens)
+        + len(request.response_tokens)
+        + length[request.problem_id, request.first_sample + index]
+        for request in requests
+        for index in range(request.num_samples)
+    ]
+    slots = engine.slots(float(np.mean(sizes)) if sizes else 1.0)
     return schedule_metrics(list(guess.values()), [length[place] for place in guess], slots)

@@ -40,7 +40,12 @@ def forecast(
     and the token limit is used, so that it starts early.
     """
     limit = float(sampling.max_new_tokens)
-    waves = sum(request.num_samples for request in requests) / max(1, engine.slots)
+    sizes = [
+        len(request.prompt_tokens) + (limit if tokens is None else min(tokens, limit))
+        for request, tokens in zip(requests, known, strict=True)
+    ]
+    slots = engine.slots(float(np.mean(sizes)) if sizes else 1.0)
+    waves = sum(request.num_samples for request in requests) / max(1, slots)
     unknown = [index for index, tokens in enumerate(known) if tokens is None]
     drafts = [np.empty(0, np.int32)] * len(requests)
     guesses = dict.fromkeys(unknown, limit)

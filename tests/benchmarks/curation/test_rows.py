@@ -14,8 +14,10 @@ def test_a_fifth_of_the_rows_repeats_earlier_ones_exactly_or_but_for_a_word(tmp_
     ]
     (tmp_path / "gsm8k" / "train.jsonl").write_text("\n".join(map(json.dumps, rows)))
 
-    made = [row["question"] for row in make_rows(tmp_path, 4000, seed=0)]
+    rows_made = list(make_rows(tmp_path, 4000, seed=0))
+    made = [row["question"] for row in rows_made]
 
+    assert sorted(row["id"] for row in rows_made) == [row["id"] for row in rows_made]
     assert made == [row["question"] for row in make_rows(tmp_path, 4000, seed=0)]
     near = [asked.rpartition(" ")[0] for asked in made if not asked.endswith("?")]
     assert 0.07 < len(near) / len(made) < 0.13

@@ -43,7 +43,7 @@ def rollouts(engine):
 def test_neither_slots_nor_order_change_what_is_drawn(tiny_moe, rollouts, slots):
     engine = HFRolloutEngine(tiny_moe, slots=slots)
 
-    assert slots == engine.slots
+    assert slots == engine.slots(64) == engine.slots(10**6)
     assert by_key(rollouts) == by_key(engine.generate(prompts(5, 9, 2)[::-1], SAMPLING))
 
 

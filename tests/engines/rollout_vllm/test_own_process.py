@@ -22,6 +22,7 @@ from data_schemas.machine_settings import LayoutSettings
 from tasks.algorithms.digests import weight_digest
 from tasks.engines.embedded.trainer import TorchTrainer
 from tasks.engines.protocols import Request, Sampling
+from tasks.engines.rollout_vllm.options import SLOTS
 from tasks.engines.rollout_vllm.own_process import MAX_FRUITLESS_RESTARTS
 from tasks.errors import EngineError
 
@@ -77,6 +78,13 @@ def engine():
     engine.load_weights(trained(1).weights(), version=1)
     yield engine
     engine.close()
+
+
+def test_as_many_sequences_are_decoded_as_the_cache_holds(engine):
+    tokens = engine._backend.cache_tokens
+    assert tokens > 0
+
+    assert [1, 3, SLOTS] == [engine.slots(size) for size in (tokens, tokens / 3, 1)]
 
 
 @pytest.fixture(scope="module")

@@ -25,6 +25,7 @@ from data_schemas.machine_settings import LayoutSettings, Precision
 from tasks.algorithms.digests import weight_digest
 from tasks.engines.embedded.trainer import TorchTrainer
 from tasks.engines.protocols import Request, Sampling
+from tasks.engines.rollout_vllm.options import SLOTS
 from tasks.engines.rollout_vllm.receive import pack_experts
 from tasks.errors import EngineError, SettingsError
 
@@ -66,6 +67,13 @@ def exported(tmp_path_factory):
     expected = fresh.score_logprobs(TOKENS)
     fresh.close()
     return folder, expected
+
+
+def test_as_many_sequences_are_decoded_as_the_cache_holds(engine):
+    tokens = engine._backend.cache_tokens
+    assert tokens > 0
+
+    assert [1, 3, SLOTS] == [engine.slots(size) for size in (tokens, tokens / 3, 1)]
 
 
 def test_an_updated_engine_computes_as_a_new_one_on_the_new_weights(engine, exported):

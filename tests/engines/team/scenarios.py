@@ -85,7 +85,7 @@ def rolled_out(model: Path, out: Path) -> dict:
             engine.counters.generated_tokens,
             sum(len(rollout.response_tokens) for rollout in [*rollouts, *rollouts, *again]),
         ],
-        "slots": [engine.slots, alone.slots],
+        "slots": [engine.slots(64), alone.slots(64)],
         "probe": float(
             np.abs(engine.score_logprobs(canaries)[0] - alone.score_logprobs(canaries)[0]).max()
         ),

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from tasks.engines.protocols import Request
+from tasks.engines.protocols import Request, Sampling
 from tasks.engines.team.rollout import spread_requests
-from tasks.rl.rollouts.schedule import order_requests
+from tasks.rl.rollouts.schedule import forecast, order_requests
 
 
 def request(number: int, generated: int = 0) -> Request:
@@ -44,3 +44,32 @@ def test_replicas_are_balanced_by_expected_tokens(seed):
 
     loads = [sum(lengths[int(one.problem_id)] for one in part) for part in parts]
     assert max(loads) < 1.02 * np.mean(loads)
+
+
+class Cached:
+    """A rollout engine whose cache holds 100 tokens; it only notes what it is asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def slots(self, tokens: float) -> int:
+        return int(100 / tokens)
+
+    def generate(self, requests, sampling):
+        self.asked += [one.problem_id for one in requests]
+        return iter(())
+
+
+def drafted(known: list[float | None]) -> list[str]:
+    engine = Cached()
+    requests = [request(number) for number in range(len(known))]
+    forecast(known, requests, engine, Sampling(max_new_tokens=47, temperature=1.0, seed=0))
+    return engine.asked
+
+
+def test_drafts_are_made_when_the_cache_cannot_hold_all_responses():
+    # Prompts have 3 tokens: two responses of 47 fill the cache, and 5 of at most 17.
+    assert [] == drafted([None, None])
+    assert ["2"] == drafted([47.0, 47.0, None])
+    assert [] == drafted([3.0, 3.0, 3.0, None])
+    assert ["3"] == drafted([40.0, 40.0, 40.0, None])

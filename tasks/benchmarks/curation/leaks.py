@@ -1,0 +1,230 @@
+"""Which method finds a leaked test question: `python -m tasks.benchmarks.curation.leaks DATA`.
+
+Suite: the 1,319 test questions of GSM8K. MGSM's English questions are 250 of them, and its Chinese
+ones their translations. The other sets are made of the first 250: the k-th number raised by k,
+other names, or reworded (other words, and the sentences in another order).
+
+Methods: the 13 words in a row that curation drops (`curation/contamination.py`); the Jaccard
+similarity of word 3-grams; the cosine of a model's hidden states in the last layer, each the mean
+over the text's tokens, minus the mean over the suite. A similarity finds a question if that with
+its original exceeds the one that 1 % of 1,000 training questions of GSM8K have with any question of
+the suite.
+"""
+
+import argparse
+import json
+import re
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.console import Console
+from rich.table import Table
+
+from data_schemas.prompts import Domain, Message, Problem, Role
+from tasks.curation.cleaning.wording import normalise
+from tasks.curation.contamination import decontaminate
+from tasks.curation.dedup import NGRAM
+from tasks.curation.items import Item
+from tasks.curation.overlap.fingerprints import Fingerprinter, shingles
+from tasks.errors import DataError
+from tasks.interchange.model_folder import SHIPPED
+from tasks.platform.command_line import run
+
+CLEAN = 1000
+FALSE_POSITIVES = 0.01
+_NUMBER = re.compile(r"\d[\d,]*")
+_NAME = re.compile(r"(?<=[a-z,;] )[A-Z][a-z]+")
+_SENTENCE = re.compile(r"(?<=[.?!]) +")
+_WORDS = {
+    "how many": "what number of",
+    "buys": "purchases",
+    "each": "every single",
+    "total": "overall sum",
+    "gives": "hands",
+    "sold": "traded away",
+    "sells": "trades away",
+    "makes": "produces",
+    "spends": "pays out",
+    "week": "seven-day period",
+    "has": "owns",
+    "left": "remaining",
+    "twice": "two times",
+    "half": "one half of",
+    "eats": "consumes",
+    "needs": "requires",
+    "takes": "requires",
+    "earns": "receives",
+    "more than": "over and above",
+}
+
+Similarity = Callable[[Sequence[str]], NDArray[np.float64]]
+"""Maps texts to [texts, questions of the suite]."""
+
+
+def renumbered(text: str) -> str:
+    """Raise the k-th number of a text by k; separators of thousands are lost."""
+    found = iter(range(1, len(text) + 1))
+    return _NUMBER.sub(lambda one: str(int(one[0].replace(",", "")) + next(found)), text)
+
+
+def renamed(text: str) -> str:
+    """Reverse the capitalised words within sentences."""
+    return _NAME.sub(lambda one: one[0][::-1].capitalize(), text)
+
+
+def reworded(text: str) -> str:
+    """Put the last sentence first and the first one last, and use other words."""
+    first, *others = _SENTENCE.split(text)
+    moved = " ".join([*others[-1:], *others[:-1], first])
+    for word, other in _WORDS.items():
+        moved = re.sub(rf"\b{word}\b", other, moved, flags=re.IGNORECASE)
+    return moved
+
+
+PLANTED: Mapping[str, Callable[[str], str]] = {
+    "other numbers": renumbered,
+    "other names": renamed,
+    "other numbers and names": lambda text: renamed(renumbered(text)),
+    "reworded": reworded,
+    "reworded, other numbers": lambda text: reworded(renumbered(text)),
+}
+
+
+def num_found(texts: Sequence[str], language: str, suite: Sequence[str]) -> int:
+    """Count the texts that curation drops because of a suite."""
+    items = [_item(f"{number}", text, language) for number, text in enumerate(texts)]
+    held_out = [_item(f"suite-{number}", text, "en") for number, text in enumerate(suite)]
+    return len(decontaminate(items, held_out)[1])
+
+
+def by_shingles(suite: Sequence[str]) -> Similarity:
+    """Return the Jaccard similarity of word 3-grams with every question of a suite."""
+    read = Fingerprinter().words
+    sizes = np.zeros(len(suite))
+    owners: dict[int, list[int]] = defaultdict(list)
+    for number, text in enumerate(suite):
+        own = shingles(read(normalise(text)), NGRAM).tolist()
+        sizes[number] = len(own)
+        for one in own:
+            owners[one].append(number)
+
+    def compare(texts: Sequence[str]) -> NDArray[np.float64]:
+        rows = []
+        for text in texts:
+            own = shingles(read(normalise(text)), NGRAM).tolist()
+            shared = [number for one in own for number in owners.get(one, ())]
+            both = np.bincount(np.array(shared, np.int64), minlength=len(suite))
+            rows.append(both / (len(own) + sizes - both))
+        return np.array(rows)
+
+    return compare
+
+
+def by_states(suite: Sequence[str], folder: Path) -> Similarity:
+    """Return the cosine of a model's mean hidden states, minus those of the suite."""
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
+    model = AutoModelForCausalLM.from_pretrained(folder, local_files_only=True).float().eval()
+    longest = model.config.max_position_embeddings
+
+    def read(texts: Sequence[str]) -> NDArray[np.float64]:
+        rows = []
+        for text in texts:
+            tokens = tokenizer(text, return_tensors="pt", truncation=True, max_length=longest)
+            with torch.no_grad():
+                states = model(**tokens, output_hidden_states=True).hidden_states[-1]
+            rows.append(states[0].mean(0).double().numpy())
+        return np.array(rows)
+
+    def unit(states: NDArray[np.float64]) -> NDArray[np.float64]:
+        return (states - centre) / np.linalg.norm(states - centre, axis=1, keepdims=True)
+
+    known = read(suite)
+    centre = known.mean(0)
+    return lambda texts: unit(read(texts)) @ unit(known).T
+
+
+def threshold(clean: NDArray[np.float64]) -> float:
+    """Return what 1 % of clean texts exceed.
+
+    Args:
+        clean: similarity of each with the nearest question of the suite.
+    """
+    return float(np.quantile(clean, 1 - FALSE_POSITIVES))
+
+
+def questions(path: Path) -> list[str]:
+    """Read the questions of a file.
+
+    Raises:
+        DataError: the file cannot be read.
+    """
+    try:
+        with path.open() as lines:
+            return [json.loads(line)["question"] for line in lines]
+    except (OSError, ValueError, KeyError) as error:
+        raise DataError(f"{path} cannot be read: {error!r}. Set DATA.") from error
+
+
+def leaks(data: Path, model: Path) -> Table:
+    """Draw the table of what each method finds of each set."""
+    suite = questions(data / "gsm8k" / "test.jsonl")
+    clean = questions(data / "gsm8k" / "train.jsonl")[:CLEAN]
+    english = questions(data / "mgsm" / "en.jsonl")
+    sources = suite[: len(english)]
+    places = [suite.index(text) for text in english]
+    sets = {
+        "MGSM, English": ("en", english, places),
+        "MGSM, Chinese": ("zh", questions(data / "mgsm" / "zh.jsonl"), places),
+    }
+    for name, plant in PLANTED.items():
+        sets[name] = ("en", [plant(text) for text in sources], list(range(len(sources))))
+    methods = {"Jaccard": by_shingles(suite), "hidden states": by_states(suite, model)}
+    nearest = {name: similarity(clean).max(axis=1) for name, similarity in methods.items()}
+    limits = {name: threshold(found) for name, found in nearest.items()}
+    table = Table("leaked", "texts", "13 words")
+    for name, limit in limits.items():
+        table.add_column(f"{name} > {limit:.2f}")
+    for name, (language, texts, originals) in sets.items():
+        cells = [name, str(len(texts)), str(num_found(texts, language, suite))]
+        for method, similarity in methods.items():
+            own = similarity(texts)[np.arange(len(texts)), originals]
+            cells.append(str(int((own > limits[method]).sum())))
+        table.add_row(*cells)
+    wrong = [str(int((found > limits[name]).sum())) for name, found in nearest.items()]
+    table.add_row("GSM8K train", str(len(clean)), str(num_found(clean, "en", suite)), *wrong)
+    return table
+
+
+def _item(key: str, text: str, language: str) -> Item:
+    problem = Problem(
+        id=key,
+        domain=Domain.MATHS,
+        language=language,
+        messages=(Message(role=Role.USER, content=text),),
+        verifier="final_answer",
+        answer='{"value":"0"}',
+        source="leaks",
+        source_row=key,
+    )
+    return Item(problem, text)
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Read the command line and print the table."""
+    parser = argparse.ArgumentParser(prog="leaks", description=__doc__)
+    parser.add_argument("data", type=Path, help="folder with gsm8k and mgsm")
+    parser.add_argument(
+        "--model", type=Path, default=SHIPPED, help="whose hidden states to compare"
+    )
+    asked = parser.parse_args(arguments)
+    Console().print(leaks(asked.data, asked.model))
+
+
+if __name__ == "__main__":
+    run(main)

@@ -1,0 +1,100 @@
+"""Planted leaks, and what curation and similarities find of known ones."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tasks.benchmarks.curation.leaks import (
+    PLANTED,
+    by_shingles,
+    by_states,
+    num_found,
+    questions,
+    renamed,
+    renumbered,
+    reworded,
+    threshold,
+)
+from tasks.curation.dedup import jaccard
+from tasks.curation.overlap.fingerprints import Fingerprinter, shingles
+from tasks.errors import DataError
+from tasks.interchange.model_folder import SHIPPED
+
+TEXT = "Ann has 2 bags. Then Ben buys 1,000 for $3. How many bags has Ben?"
+
+
+@pytest.fixture
+def data() -> Path:
+    folder = Path(os.environ.get("EACHPROMPT_DATA", "/nowhere"))
+    if not (folder / "mgsm").is_dir() or not (folder / "gsm8k").is_dir():
+        pytest.skip("EACHPROMPT_DATA names no folder with gsm8k and mgsm")
+    return folder
+
+
+def test_a_leak_is_planted_with_other_numbers_names_or_words():
+    assert renumbered(TEXT) == "Ann has 3 bags. Then Ben buys 1002 for $6. How many bags has Ben?"
+    assert renamed(TEXT) == "Ann has 2 bags. Then Neb buys 1,000 for $3. How many bags has Neb?"
+    assert reworded(TEXT) == (
+        "what number of bags owns Ben? Then Ben purchases 1,000 for $3. Ann owns 2 bags."
+    )
+
+
+def test_the_similarity_is_that_of_near_duplicates():
+    words = Fingerprinter().words
+    texts, suite = ["a b c d x", "a b"], ["a b c d e", "q r s", "a b"]
+    both = [[shingles(words(text), 3) for text in some] for some in (texts, suite)]
+
+    found = by_shingles(suite)(texts)
+
+    assert [[jaccard(one, two) for two in both[1]] for one in both[0]] == found.tolist()
+    assert found[0, 0] == 0.5
+
+
+def test_one_of_a_hundred_clean_texts_exceeds_the_threshold():
+    nearest = np.arange(101) / 100
+
+    limit = threshold(nearest)
+
+    assert limit == pytest.approx(0.99)
+    assert (nearest > limit).sum() == 1
+
+
+def test_a_text_has_the_hidden_states_of_itself():
+    suite = ["How many bags has Ben?", "Name a color.", "Add 3 and 4."]
+
+    found = by_states(suite, SHIPPED)(suite[::-1])
+
+    assert [2, 1, 0] == found.argmax(axis=1).tolist()
+    assert np.allclose(1.0, found.max(axis=1))
+
+
+def test_a_missing_file_names_what_to_set(tmp_path: Path):
+    with pytest.raises(DataError, match="Set DATA"):
+        questions(tmp_path / "none.jsonl")
+
+
+def test_all_of_mgsm_english_is_found_in_gsm8k_and_nothing_of_its_translation(data: Path):
+    suite = questions(data / "gsm8k" / "test.jsonl")
+
+    assert 250 == num_found(questions(data / "mgsm" / "en.jsonl"), "en", suite)
+    assert 0 == num_found(questions(data / "mgsm" / "zh.jsonl"), "zh", suite)
+    assert 2 == num_found(questions(data / "gsm8k" / "train.jsonl")[:1000], "en", suite)
+
+
+def test_changed_numbers_and_names_are_mostly_found_and_reworded_questions_partly(data: Path):
+    suite = questions(data / "gsm8k" / "test.jsonl")
+
+    found = {
+        name: num_found([plant(text) for text in suite[:250]], "en", suite)
+        for name, plant in PLANTED.items()
+    }
+
+    assert found == {
+        "other numbers": 184,
+        "other names": 231,
+        "other numbers and names": 158,
+        "reworded": 179,
+        "reworded, other numbers": 94,
+    }

@@ -1,0 +1,113 @@
+"""The parts of a step on a device, on a machine of which the test is the clock and the memory."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from data_schemas.machine_settings import MachineSettings
+from tasks.benchmarks.engines import Load, endless_copy, random_moe
+from tasks.benchmarks.rl_on_device import (
+    LARGE,
+    Machine,
+    Part,
+    budget_bytes,
+    plain_part,
+    step_parts,
+    vllm_bench,
+)
+from tasks.capacity.model_shape import shape_of
+from tasks.capacity.simulation.rates import forward_flops
+from tasks.capacity.table import read_shape
+from tasks.interchange.model_folder import SHIPPED
+
+LOAD = Load(prompts=2, samples=3, new_tokens=4)
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory) -> Path:
+    return endless_copy(SHIPPED, tmp_path_factory.mktemp("endless") / "model")
+
+
+def machine() -> Machine:
+    """Every part takes two seconds; the first allocates 100 bytes, the second 200, and so on."""
+    seconds, peaks = count(0.0, 2.0), iter(range(0, 10_000, 100))
+    peak = [0]
+
+    def reset() -> None:
+        peak[0] = next(peaks)
+
+    next(peaks)
+    return Machine(1e9, seconds.__next__, reset, lambda: peak[0])
+
+
+@pytest.fixture(scope="module")
+def parts(model) -> dict[str, Part]:
+    return {one.part: one for one in step_parts(MachineSettings(), model, LOAD, 1, machine())}
+
+
+def test_a_step_has_its_parts_in_order_with_speed_and_peak(parts):
+    assert ["rollouts", "old_logprobs", "update", "weight_sync"] == list(parts)
+    assert [100, 200, 300, 400] == [one.peak_bytes for one in parts.values()]
+    assert (24, 2.0, 12.0) == (
+        parts["rollouts"].tokens,
+        parts["rollouts"].seconds,
+        parts["rollouts"].tokens_s,
+    )
+
+
+def test_the_update_has_its_share_of_the_peak(parts, model):
+    update = parts["update"]
+    mean = update.tokens / 6
+
+    expected = 3 * forward_flops(read_shape(model), mean) * update.tokens / 2.0 / 1e9
+    assert expected == pytest.approx(update.mfu)
+    assert [None] * 3 == [one.mfu for name, one in parts.items() if name != "update"]
+
+
+def test_the_update_is_compared_with_its_budget(parts, model):
+    bytes_of = budget_bytes(MachineSettings(), model, LOAD)
+
+    # fp32 weights, gradients and two moments, and activations on top.
+    assert bytes_of["update"] > 16 * read_shape(model).parameters
+    assert bytes_of["update"] == parts["update"].budget_bytes
+    assert parts["rollouts"].budget_bytes is None
+
+
+def test_an_unknown_gpu_has_no_share_of_a_peak(model):
+    unknown = replace(machine(), peak_flops=None)
+    parts: Iterator[Part] = step_parts(MachineSettings(), model, LOAD, 1, unknown)
+
+    assert [None] * 4 == [one.mfu for one in parts]
+
+
+def test_the_same_load_is_rolled_out_by_the_library_alone(model):
+    plain = plain_part(MachineSettings(), model, LOAD, 1, machine())
+
+    assert ("plain", 24, 12.0) == (plain.part, plain.tokens, plain.tokens_s)
+
+
+def test_vllms_benchmark_is_asked_for_the_same_number_of_tokens(tmp_path):
+    asked = []
+
+    def bench(command) -> None:
+        asked.extend(command)
+        Path(command[command.index("--output-json") + 1]).write_text(
+            json.dumps({"elapsed_time": 4.0})
+        )
+
+    assert Part("plain", 24, 4.0, 6.0) == vllm_bench(tmp_path, LOAD, bench)
+    options = {name: asked[asked.index(name) + 1] for name in ("--num-prompts", "--model")}
+    assert {"--num-prompts": "6", "--model": str(tmp_path)} == options
+
+
+def test_the_large_model_has_the_size_that_is_said():
+    shape = shape_of(random_moe(**LARGE).to_dict())
+
+    assert (1.8, 0.37) == (
+        round(shape.parameters / 1e9, 1),
+        round(shape.active_parameters / 1e9, 2),
+    )
