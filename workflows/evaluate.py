@@ -51,7 +51,9 @@ def evaluate(
 
     Returns:
         scores: of every model on every suite, with every answer.
-        formats: of every model, for lm-evaluation-harness, Every Eval Ever and the model hub.
+        formats: of every model, for lm-evaluation-harness, Every Eval Ever and the model hub;
+            of several models, annotate.jsonl: problems that none solved, or on another answer of
+            which all agree.
         page: the HTML report; the last model is compared with the others.
         answers: the HTML page of every answer, and of the differences between any two models.
     """

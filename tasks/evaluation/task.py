@@ -18,10 +18,11 @@ from data_schemas.artifacts import (
 from data_schemas.prompts import Problem
 from data_schemas.reports import EvaluationReport
 from data_schemas.rl_settings import RewardSettings
+from data_schemas.samples import SampleResult
 from data_schemas.settings import EvaluationSettings
 from tasks.engines.chat import load_tokenizer
 from tasks.engines.select import open_rollout
-from tasks.evaluation import against, pooling, respondents, runner
+from tasks.evaluation import against, doubtful, pooling, respondents, runner
 from tasks.evaluation.agreement import (
     compare_all,
     counts_table,
@@ -35,6 +36,7 @@ from tasks.evaluation.formats import export as exporting
 from tasks.evaluation.formats import score_logs
 from tasks.evaluation.journal import open_journal
 from tasks.interchange.benchmark_file import read_suites
+from tasks.interchange.comparison import SAMPLES_FILE
 from tasks.interchange.progression import read_evaluation
 from tasks.lineage.base_model import read_judge
 from tasks.lineage.stage import StageRecord, stage
@@ -237,7 +239,10 @@ def compare_logs(left: str, right: str, out: str) -> str:
 def export(
     reports: list[ReportRef], curated: DatasetRef, store: StoreRef, execution: Execution
 ) -> ReportRef:
-    """Write evaluations as lm-evaluation-harness, Every Eval Ever and the model hub read them."""
+    """Write evaluations as lm-evaluation-harness, Every Eval Ever and the model hub read them.
+
+    Beside them are the problems whose gold answer all models doubt, for people.
+    """
     code = code_digest("export")
     with stage("export", exporting.Formats(), store, execution, code) as record:
         rows = record.read("curated", curated)
@@ -245,9 +250,12 @@ def export(
         by_id = {problem.id: problem for problem in problems}
         folders = [record.read(f"report/{place}", ref) for place, ref in enumerate(reports, 1)]
         with record.output("formats") as out:
+            samples = {}
             for folder in folders:
                 name = read_evaluation(folder).model.replace("/", "-")
                 exporting.export(folder, by_id, suites, execution.started, out / name)
+                samples[name] = read_table(folder / SAMPLES_FILE, SampleResult)
+            doubtful.write(doubtful.find(by_id, samples), out)
         return record.ref("formats", ReportRef)
 
 

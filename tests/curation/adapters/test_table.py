@@ -283,11 +283,7 @@ EXAMPLES = {
     "m_ifeval": M_IFEVAL,
     "math_train": {"problem": "1+1", "answer": "2"},
     "mgsm": {"question": "1+1", "gold": "2", "lang": "th"},
-    "toolrl_rlla": {
-        "instruction": "You have tools.",
-        "input": "Hello",
-        "output": "<think></think>",
-    },
+    "toolrl_rlla": {"instruction": "Use tools.", "input": "Hello", "output": "<think></think>"},
     "prompt_jsonl": {
         "domain": "maths",
         "language": "en",
