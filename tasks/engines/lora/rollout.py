@@ -49,10 +49,9 @@ class AdapterRollout:
         """Experts per MoE layer."""
         return self._engine.num_experts
 
-    @property
-    def slots(self) -> int:
+    def slots(self, tokens: float) -> int:
         """Number of sequences decoded concurrently."""
-        return self._engine.slots
+        return self._engine.slots(tokens)
 
     @property
     def counters(self) -> EngineCounters:
