@@ -313,7 +313,7 @@ RING_LITE = FULL_SCALE.model_copy(
             update={"sources": (*_MOUNTED_SOURCES, _SCIENCE)}
         ),
         "sft": FULL_SCALE.sft.model_copy(
-            update={"domains": _RING_LITE_MIX, "engines": _RING_LITE_NODES}
+            update={"domains": _RING_LITE_MIX, "engines": TrainingEngines(**dict(_RING_LITE_NODES))}
         ),
         # Drop what is always solved and what is never solved.
         "grading": FULL_SCALE.grading.model_copy(
@@ -336,7 +336,7 @@ RING_LITE = FULL_SCALE.model_copy(
             update={
                 "epochs": 1,
                 "learning_rate": 3e-5,  # a tenth of that before RL, which it is to keep [I]
-                "engines": _RING_LITE_NODES,
+                "engines": TrainingEngines(**dict(_RING_LITE_NODES)),
             }
         ),
         "release": ReleaseSettings(name="eachprompt-ring-lite"),
@@ -369,7 +369,9 @@ _COMPASS_THINKER_RL = SINGLE_NODE.rl_one.model_copy(
 )
 COMPASS_THINKER = SINGLE_NODE.model_copy(
     update={
-        "sft": SINGLE_NODE.sft.model_copy(update={"epochs": 0, "engines": _DENSE_NODE}),
+        "sft": SINGLE_NODE.sft.model_copy(
+            update={"epochs": 0, "engines": TrainingEngines(**dict(_DENSE_NODE))}
+        ),
         "grading": SINGLE_NODE.grading.model_copy(update={"engines": _rollouts_only(_DENSE_NODE)}),
         "evaluation": SINGLE_NODE.evaluation.model_copy(
             update={"engines": _rollouts_only(_DENSE_NODE)}
