@@ -153,6 +153,14 @@ _HIGHER = {f"clip_higher_{high}": {"loss": _GRPO | {"clip_high": high}} for high
 FROM_PAPERS = (
     Variant("kl", "KL to the start model, 1e-3", {"loss": {"auxiliary": {"kl": 1e-3}}}),
     *(
+        Variant(
+            f"lora_{rank}",
+            f"adapters of rank {rank} at ten times the learning rate",
+            {"engines": {"lora": {"rank": rank}}, "learning_rate": 1e-3},
+        )
+        for rank in (8, 32)
+    ),
+    *(
         Variant(name, "GRPO with another upper clip", changes, against="grpo")
         for name, changes in _HIGHER.items()
     ),
