@@ -11,6 +11,7 @@ retrain_demo    five nights of it on a laptop, on one page
 audit           prove a released model, back to the raw files
 lineage         trace: which rows made a model, what a row touched; and compare, forget
 ledger          what each prompt cost and contributed in the RL phases of a model
+experts         find a model's Super Experts, which merge and FP8 then spare
 pretrain        make the tiny base model
 replay          recompute a step of RL from its snapshot
 mismatch        trainer against rollout engine, with and without router replay

@@ -96,6 +96,8 @@ STAGES = {
     "ingest_models": Stage("foundation", LARGE, "cpu", hours=12, retries=2, cached=False),
     "ingest_retrain_models": Stage("foundation", LARGE, "cpu", hours=12, retries=2, cached=False),
     "pretrain": Stage("foundation", H100_NODE, "trainer", hours=24, retries=2),
+    # Its text lies outside.
+    "profile_experts": Stage("foundation", H100_NODE, "trainer", hours=6, retries=2, cached=False),
     "curate": Stage("curation", LARGE, "cpu", hours=24, retries=2),
     "fit_settings": Stage("curation", SMALL, "cpu", hours=1, retries=2, cached=False),
     "has_epochs": Stage("sft", SMALL, "cpu", hours=0.5),

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import torch
 from torch.nn import functional
+from transformers.models.qwen3_moe.modeling_qwen3_moe import Qwen3MoeExperts
 
 Projection = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 """(rows sorted by expert, end of each expert's rows) -> their products with its matrix."""
@@ -35,6 +36,20 @@ def through_experts(
     returned = torch.empty_like(said)
     returned[order] = said
     return torch.bmm(gates_MK[:, None], returned.unflatten(0, (-1, k)))[:, 0]
+
+
+def use_projections(experts: Qwen3MoeExperts, gate_up: Projection, down: Projection) -> None:
+    """Compute a layer's experts with other projections than its own from now on."""
+    num_experts = len(experts.get_parameter("down_proj"))
+
+    def forward(
+        hidden_MH: torch.Tensor, experts_MK: torch.Tensor, gates_MK: torch.Tensor
+    ) -> torch.Tensor:
+        return through_experts(
+            hidden_MH, gates_MK, experts_MK, num_experts, gate_up=gate_up, down=down
+        )
+
+    experts.forward = forward
 
 
 def grouped(rows_SI: torch.Tensor, weight_EOI: torch.Tensor, ends_E: torch.Tensor) -> torch.Tensor:

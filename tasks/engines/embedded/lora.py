@@ -17,7 +17,7 @@ from torch.nn.functional import linear
 from transformers import PreTrainedModel
 from transformers.models.qwen3_moe.modeling_qwen3_moe import Qwen3MoeExperts
 
-from tasks.engines.embedded.experts import grouped, through_experts
+from tasks.engines.embedded.experts import grouped, use_projections
 from tasks.engines.expert_names import split_experts
 from tasks.engines.lora.factors import ALPHA, PROJECTIONS, factor_names, merge
 from tasks.errors import SettingsError
@@ -162,19 +162,7 @@ class Adapter:
             low = grouped(rows_SI, down.a, ends_E)
             return grouped(rows_SI, down.weight, ends_E) + scale * grouped(low, down.b, ends_E)
 
-        def forward(
-            hidden_MH: torch.Tensor, experts_MK: torch.Tensor, gates_MK: torch.Tensor
-        ) -> torch.Tensor:
-            return through_experts(
-                hidden_MH,
-                gates_MK,
-                experts_MK,
-                len(down.weight),
-                gate_up=project_in,
-                down=project_out,
-            )
-
-        experts.forward = forward
+        use_projections(experts, project_in, project_out)
 
 
 def _adding(target: _Target, scale: float):

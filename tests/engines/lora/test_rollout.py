@@ -1,22 +1,30 @@
 """A rollout engine that receives factors and computes with the merged weights."""
 
+import importlib.util
 import shutil
+import warnings
+from contextlib import closing
 
 import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
+from data_schemas.lora_settings import LoRASettings, TrainingEngines
+from data_schemas.machine_settings import RolloutKind
 from tasks.algorithms.digests import weight_digest
 from tasks.engines.embedded.rollout import HFRolloutEngine
 from tasks.engines.embedded.trainer import TorchTrainer
+from tasks.engines.lora.canary import check_adapter
 from tasks.engines.lora.rollout import AdapterRollout
 from tasks.engines.protocols import TokenBatch
+from tasks.engines.select import open_rollout
 from tasks.engines.weight_sync import Outgoing
 from tasks.errors import EngineError
 from tests.engines.lora.adapters import give_values
 
 SEQUENCES = [np.arange(start, start + 20, dtype=np.int32) for start in (3, 40)]
+VOCABULARY = 280
 Q = "model.layers.0.self_attn.q_proj"
 EXPERT = "model.layers.1.mlp.experts.5.down_proj"
 
@@ -107,3 +115,22 @@ def test_a_head_that_is_stored_beside_the_embedding_it_is_tied_to_is_left_out(
     engine = AdapterRollout(HFRolloutEngine(folder), folder, rank=8)
 
     assert weight_digest(trainer.weights()) == engine.load_weights(trainer.weights(), version=1)
+
+
+@pytest.mark.engines
+def test_vllm_computes_with_every_factor_without_kernels_for_adapters(served_moe):
+    if importlib.util.find_spec("vllm") is None:
+        pytest.skip("vLLM is not installed")
+    trainer = TorchTrainer(served_moe, lora_rank=8)
+    give_values(trainer)
+    settings = TrainingEngines(rollout=RolloutKind.VLLM, lora=LoRASettings(rank=8))
+    with warnings.catch_warnings(), closing(open_rollout(settings, served_moe)) as engine:
+        # What vLLM's own modules do while they are imported is not ours to mend.
+        warnings.simplefilter("ignore")
+        assert 0 == check_adapter(engine, trainer, VOCABULARY, version=0)
+        digest = engine.load_weights(trainer.weights(), version=1)
+        found = np.stack(engine.score_logprobs(SEQUENCES))
+    scores = trainer.score(TokenBatch.of_sequences(SEQUENCES), temperature=1.0)
+
+    assert weight_digest(trainer.weights()) == digest
+    assert np.abs(found - scores.logprobs_NT[:, 1:].numpy()).max() < 1e-5
