@@ -25,7 +25,16 @@ from tests.packages import DOMAIN, PROJECT, ROOT, VERSION, register_into
 ROLLOUT_IMAGE = "registry.example/rollout@sha256:" + 64 * "a"
 PLANTED = "planted-c0ffee"
 """Value of every secret of the machine that registers."""
-ON_GPUS = {"pretrain", "sft", "measure_judge", "grade", "distil", "rl", "evaluate"}
+ON_GPUS = {
+    "pretrain",
+    "profile_experts",
+    "sft",
+    "measure_judge",
+    "grade",
+    "distil",
+    "rl",
+    "evaluate",
+}
 
 
 @pytest.fixture(scope="session")

@@ -26,6 +26,7 @@ def test_only_what_looks_outside_is_never_served_from_the_cache():
         "ingest_candidates",
         "ingest_models",
         "ingest_retrain_models",
+        "profile_experts",
         "keep_start",
         "check_retrain_settings",
         "name_released",
