@@ -313,7 +313,10 @@ RING_LITE = FULL_SCALE.model_copy(
             update={"sources": (*_MOUNTED_SOURCES, _SCIENCE)}
         ),
         "sft": FULL_SCALE.sft.model_copy(
-            update={"domains": _RING_LITE_MIX, "engines": TrainingEngines(**dict(_RING_LITE_NODES))}
+            update={
+                "domains": _RING_LITE_MIX,
+                "engines": TrainingEngines(**dict(TrainingEngines(**dict(_RING_LITE_NODES)))),
+            }
         ),
         # Drop what is always solved and what is never solved.
         "grading": FULL_SCALE.grading.model_copy(
@@ -336,7 +339,7 @@ RING_LITE = FULL_SCALE.model_copy(
             update={
                 "epochs": 1,
                 "learning_rate": 3e-5,  # a tenth of that before RL, which it is to keep [I]
-                "engines": TrainingEngines(**dict(_RING_LITE_NODES)),
+                "engines": TrainingEngines(**dict(TrainingEngines(**dict(_RING_LITE_NODES)))),
             }
         ),
         "release": ReleaseSettings(name="eachprompt-ring-lite"),
