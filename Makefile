@@ -117,6 +117,10 @@ stack-down: $(STAMP) ## stop them; the data in .stack stays
 test-stack: $(STAMP) ## outages, and compiled workflows pod by pod, on such a stack of its own
 	$(BIN)/python -m pytest -m stack tests/test_stack.py tests/test_cluster.py $(ARGS)
 
+# As root, with Debian's mmdebstrap. Not built in full: the GPU images, whose packages are only resolved.
+test-images: $(STAMP) ## the lines of each Dockerfile in a Debian root, without Docker; the pipeline in the CPU image
+	$(BIN)/python -m pytest -m images tests/test_images.py $(ARGS)
+
 lint: $(STAMP) ## style, types and import contracts only
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .

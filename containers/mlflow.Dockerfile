@@ -11,5 +11,6 @@ COPY containers/mlflow_server.sh ./
 
 ENV PYTHONPATH=/root HOME=/tmp PYTHONUNBUFFERED=1 MLFLOW_DISABLE_TELEMETRY=true
 CMD ["sh", "/root/mlflow_server.sh"]
-RUN useradd --uid 1000 --home-dir /tmp --no-create-home mlflow
+# Only root may enter /root as it is.
+RUN useradd --uid 1000 --home-dir /tmp --no-create-home mlflow && chmod -R a+rX /root
 USER 1000

@@ -98,7 +98,8 @@ def rl(
                 rewards = settings.rewards.model_copy(update={"judge": judge})
                 with ScoringService(model, rewards) as scorer:
                     scorer.check_canaries(run.verifiers_in_use(course))
-                    for step in progress(run.train(course, scorer, stop), name, settings.steps):
+                    total = None if max_tokens else settings.steps  # tokens end it before
+                    for step in progress(run.train(course, scorer, stop), name, total):
                         check_lease()
                         record.metrics(step.report.step, step.report.metrics)
                         keeper.upload_newest()
