@@ -4,9 +4,10 @@
 FROM python:3.11.9-slim-bookworm
 
 # Compilers: Triton builds kernels when they are first used, and code tests run C++ and Java,
-# under bubblewrap.
+# under bubblewrap. NCCL opens the three RDMA packages where nodes have InfiniBand or RoCE.
 RUN apt-get update \
     && apt-get install --yes --no-install-recommends bubblewrap default-jdk-headless gcc g++ libc6-dev \
+       ibverbs-providers libibverbs1 librdmacm1 \
     && rm -rf /var/lib/apt/lists/*
 
 RUN pip install --no-cache-dir uv==0.13.8

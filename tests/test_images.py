@@ -78,3 +78,5 @@ def test_every_package_of_a_gpu_image_has_a_file_for_its_platform(image):
     image.build(ROOT / f"containers/{image.root.name}.Dockerfile", dry=True)
 
     assert "1000\n" == image.run("id -u")
+    libraries = image.run("/sbin/ldconfig --print-cache")
+    assert all(f"{name}.so" in libraries for name in ("libibverbs", "librdmacm", "libmlx5"))
