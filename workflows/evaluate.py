@@ -5,7 +5,9 @@
     pyflyte run workflows/evaluate.py evaluate \\
         --model path/to/model,models:/NAME@released,http://host:8000/v1#served-name
 
-A run that was killed asks only for the answers that are missing when it is started again.
+Problems that none of several models solved, or on another answer of which all agree, are listed for
+people in annotate.jsonl. A run that was killed asks only for the answers that are missing when it
+is started again.
 """
 
 from typing import NamedTuple
@@ -51,9 +53,7 @@ def evaluate(
 
     Returns:
         scores: of every model on every suite, with every answer.
-        formats: of every model, for lm-evaluation-harness, Every Eval Ever and the model hub;
-            of several models, annotate.jsonl: problems that none solved, or on another answer of
-            which all agree.
+        formats: for lm-evaluation-harness, Every Eval Ever and the model hub; annotate.jsonl.
         page: the HTML report; the last model is compared with the others.
         answers: the HTML page of every answer, and of the differences between any two models.
     """

@@ -9,6 +9,7 @@ from safetensors.torch import load_file
 from data_schemas.lora_settings import LoRASettings
 from data_schemas.rl_settings import EngineSettings
 from tasks.algorithms.digests import weight_digest
+from tasks.durability import states
 from tasks.engines.embedded.rollout import HFRolloutEngine
 from tasks.engines.embedded.trainer import TorchTrainer
 from tasks.engines.lora.factors import is_adapted
@@ -103,4 +104,4 @@ def test_an_engine_that_ignores_the_experts_factors_stops_the_phase_before_its_f
     with pytest.raises(EngineError, match="accepts the adapter and ignores a part of it"):
         next(train(phase, scorer(), open_engine=open_engine))
 
-    assert 0 == state.newest(tmp_path)
+    assert 0 == states.newest(tmp_path)

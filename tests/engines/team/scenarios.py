@@ -300,7 +300,15 @@ def run(name: str, model: Path, out: Path, processes: int = 2) -> dict:
     stage = (SCENARIOS | SLOW)[name]
 
     def body() -> dict | None:
-        result = in_team(partial(stage, model, out))()
+        try:
+            result = in_team(partial(stage, model, out))()
+        except SettingsError:
+            # The launcher ends the worker as soon as this process has failed.
+            until = time.monotonic() + 60.0
+            worker = out / "daemons-1"
+            while name == "controller_fails" and not worker.exists() and time.monotonic() < until:
+                time.sleep(0.05)
+            raise
         daemons = sorted(thread.name for thread in threading.enumerate() if thread.daemon)
         (out / f"daemons-{read_rank_info().rank}").write_text(json.dumps(daemons))
         return result
