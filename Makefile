@@ -118,7 +118,7 @@ test-stack: $(STAMP) ## outages, and compiled workflows pod by pod, on such a st
 	$(BIN)/python -m pytest -m stack tests/test_stack.py tests/test_cluster.py $(ARGS)
 
 # As root, with Debian's mmdebstrap. Not built in full: the GPU images, whose packages are only resolved.
-test-images: $(STAMP) ## the lines of each Dockerfile in a Debian root, without Docker; the pipeline in the CPU image
+test-images: $(STAMP) ## the lines of every Dockerfile in a Debian root, without Docker; needs root
 	$(BIN)/python -m pytest -m images tests/test_images.py $(ARGS)
 
 lint: $(STAMP) ## style, types and import contracts only
