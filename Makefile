@@ -105,7 +105,7 @@ test-mergekit: $(STAMP) $(MERGEKIT_STAMP) ## every merge against mergekit's, ten
 	$(BIN)/python -m pytest -m mergekit $(ARGS)
 
 story: $(STAMP) $(TOOLS_STAMP) ## release, retrain, refuse, forget, tamper: each audited, as one page in runs/story.html
-	$(BIN)/python -m pytest -m story tests/test_story.py $(ARGS)
+	$(BIN)/python -m pytest -m story tests/test_story.py tests/test_retrain_demo.py $(ARGS)
 	@echo "Page: runs/story.html"
 
 stack: $(STAMP) ## PostgreSQL, MLflow with a password and S3 on loopback, in .stack; prints how to use them

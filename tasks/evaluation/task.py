@@ -175,7 +175,8 @@ def _compare(
 ) -> ReportRef:
     with stage("compare", settings, store, execution, code) as record:
         ours = record.read("candidate", candidate)
-        others = [ref for ref in parents if ref.digest != candidate.digest]  # no model is its own
+        # No model is its own parent, but for a base that is released untrained.
+        others = [ref for ref in parents if ref.digest != candidate.digest] or parents
         theirs = [record.read(f"parent/{place}", ref) for place, ref in enumerate(others, start=1)]
         with record.output("progression") as out:
             facts = against.against_all(settings, ours, theirs, out)
