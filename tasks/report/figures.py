@@ -181,6 +181,14 @@ def domains_of(tuning: Tuning) -> list[str]:
     return domains if len(domains) > 1 else []
 
 
+def moved_apart(values: Sequence[float], gap: float) -> list[float]:
+    """Move values upwards until neighbours are `gap` apart, so that their labels can be read."""
+    places, place = list(values), -np.inf
+    for index in np.argsort(values, kind="stable"):
+        places[index] = place = max(values[index], place + gap)
+    return places
+
+
 def losses_figure(tuning: Tuning, name: str) -> str:
     """Draw training and validation loss per epoch, the latter also by domain.
 
@@ -193,12 +201,19 @@ def losses_figure(tuning: Tuning, name: str) -> str:
         for domain in domains_of(tuning):
             losses = [epoch.val_losses[domain] for epoch in tuning.epochs]
             axes.plot(epochs, losses, "-", color=TUNED, lw=0.8, alpha=0.45)
-            axes.annotate(domain, (epochs[-1], losses[-1]), fontsize=6.5, color=TUNED)
         axes.plot(epochs, [epoch.val_loss for epoch in tuning.epochs], "o-", color=TUNED, ms=4)
         for epoch in tuning.epochs:
             if epoch.chosen:
                 _ring(axes, epoch.epoch, epoch.val_loss)
         _step_axis(axes)
+        if domains := domains_of(tuning):
+            low, high = axes.get_ylim()
+            ends = [tuning.epochs[-1].val_losses[domain] for domain in domains]
+            span = max(1, epochs[-1] - epochs[0])
+            right = epochs[-1] + 0.04 * span
+            for domain, place in zip(domains, moved_apart(ends, 0.07 * (high - low)), strict=True):
+                axes.text(right, place, domain, fontsize=6.5, color=TUNED, va="center")
+            axes.set_xlim(right=right + 0.24 * span)
         return _svg(figure, name, "Loss per epoch on training and held-back demonstrations")
 
 

@@ -9,6 +9,7 @@ from tasks.report.figures import (
     gains_figure,
     losses_figure,
     model_colour,
+    moved_apart,
     phases_figure,
     trailing_mean,
     uses_figure,
@@ -72,6 +73,12 @@ def test_a_gain_is_green_only_if_its_interval_leaves_out_zero(run):
 @pytest.mark.parametrize("model", ["base", "sft/reasoning", "merged", "rl/two", "retrained"])
 def test_every_model_has_a_colour(model):
     assert re.fullmatch("#[0-9a-f]{6}", model_colour(model))
+
+
+def test_labels_are_moved_apart_upwards_and_keep_their_order():
+    assert [0.0, 3.0, 1.0, 2.0] == moved_apart([0.0, 2.5, 0.1, 0.1], 1.0)
+    assert [5.0, 1.0] == moved_apart([5.0, 1.0], 1.0)
+    assert [] == moved_apart([], 1.0)
 
 
 def test_the_validation_loss_of_each_domain_is_a_line_if_there_are_several():
