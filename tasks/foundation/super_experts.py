@@ -6,6 +6,7 @@ quantisation and merging is an inference. FP8 loses nothing to a single outlier,
 
 import hashlib
 import itertools
+import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -145,7 +146,8 @@ def _conclude(
         return tuple((numbers[layer], expert) for layer, expert in places)
 
     named = numbered(readings["eq_6"].named)
-    ratio = max(high / middle for high, middle in zip(largest, median, strict=True))
+    least = sys.float_info.min  # a median may be 0
+    ratio = max(high / max(middle, least) for high, middle in zip(largest, median, strict=True))
     reason = (
         f"the hidden state is at most {max(largest):.4g}, {ratio:.4g} times its median"
         f"; massive activations, above 100 and 1000 times the median, after "

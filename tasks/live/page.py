@@ -35,7 +35,7 @@ def render(
     views: Sequence[StepView],
     responses: Responses | None,
     *,
-    num_steps: int,
+    num_steps: int | None,
     running: bool,
 ) -> str:
     """Build the page.
@@ -45,7 +45,7 @@ def render(
         state: one line under the title.
         views: of all steps so far, at least one.
         responses: of the newest step; None if its snapshot is too large for a page.
-        num_steps: of the whole phase.
+        num_steps: of the whole phase; None if its tokens end it.
         running: False for the last page of a phase, which does not load itself again.
     """
     newest = views[-1]
@@ -71,15 +71,19 @@ def render(
     return environment.from_string(PAGE).render(title=title, data=text)
 
 
-def _tiles(newest: StepView, num_steps: int) -> list[tuple[str, str]]:
+def _tiles(newest: StepView, num_steps: int | None) -> list[tuple[str, str]]:
     metrics = newest.report.metrics
     total = sum(_parts_of(newest).values())
-    left = (num_steps - newest.report.step) * total
+    step = newest.report.step
+    whole = f" of {num_steps}" if num_steps else ""
+    left = (
+        [("left at this pace", f"{(num_steps - step) * total / 60:.0f} min")] if num_steps else []
+    )
     return [
-        ("step", f"{newest.report.step} of {num_steps}"),
+        ("step", f"{step}{whole}"),
         ("reward", f"{metrics['reward/mean']:.3f}"),
         ("seconds of the step", f"{total:.1f}"),
-        ("left at this pace", f"{left / 60:.0f} min"),
+        *left,
         ("generated tokens", f"{metrics['rollout/generated_tokens']:,.0f}"),
         ("k3", f"{metrics['mismatch/k3']:.1e}"),
     ]

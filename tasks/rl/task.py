@@ -103,10 +103,10 @@ def rl(
                         check_lease()
                         record.metrics(step.report.step, step.report.metrics)
                         keeper.upload_newest()
-                        pages.publish(partial(show, settings.steps, step.report.step, running=True))
+                        pages.publish(partial(show, total, step.report.step, running=True))
                 with record.output("model") as model_out, record.output("report") as report_out:
                     facts = run.finish(course, model_out, report_out)
-                shown = partial(show, settings.steps, int(facts["steps"]), running=False)
+                shown = partial(show, total, int(facts["steps"]), running=False)
                 pages.publish(shown, last=True)
                 record.facts(facts)
                 record.rows(len(rows), int(facts["prompts"]))

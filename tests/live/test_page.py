@@ -106,6 +106,13 @@ def test_the_rest_of_the_phase_is_estimated_from_the_newest_step():
     assert ["left at this pace", "1 min"] == data(page())["tiles"][3]  # 8 steps of 4 s: 0.53 min
 
 
+def test_a_phase_that_tokens_end_has_no_last_step_and_no_time_left():
+    tiles = dict(data(page(num_steps=None))["tiles"])
+
+    assert "2" == tiles["step"]
+    assert "left at this pace" not in tiles
+
+
 def test_no_text_of_a_response_becomes_markup():
     html = page()
 

@@ -8,13 +8,14 @@ signature. Region, endpoint (AWS_ENDPOINT_URL_KMS) and credentials are boto3's.
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, cast
 
 from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePublicKey
 
 from data_schemas.addresses import redacted
 from tasks.errors import EngineError, SettingsError
-from tasks.lineage.signatures.dsse import Signer, is_p256
+from tasks.lineage.signatures.dsse import Signer
 
 SCHEME = "awskms:"
 FORM = "awskms:///alias/NAME"
@@ -41,12 +42,12 @@ def find_key(address: str) -> Signer:
     name = found["key"]
     with _service(address) as service:
         answer = service.get_public_key(KeyId=name)
-    key = serialization.load_der_public_key(answer["PublicKey"])
-    if not is_p256(key) or answer["KeyUsage"] != "SIGN_VERIFY":
+    if (answer["KeySpec"], answer["KeyUsage"]) != ("ECC_NIST_P256", "SIGN_VERIFY"):
         raise SettingsError(
             f"{address} is a key of {answer['KeySpec']} for {answer['KeyUsage']}. Make one: "
             "aws kms create-key --key-spec ECC_NIST_P256 --key-usage SIGN_VERIFY"
         )
+    key = cast(EllipticCurvePublicKey, serialization.load_der_public_key(answer["PublicKey"]))
 
     def sign(digest: bytes) -> bytes:
         with _service(address) as service:

@@ -30,7 +30,7 @@ def page_of_phase(
     folder: Path,
     tokenizer: PreTrainedTokenizerBase,
     title: str,
-    num_steps: int,
+    num_steps: int | None,
     last: int,
     *,
     running: bool,
@@ -41,7 +41,7 @@ def page_of_phase(
         folder: of the phase's state.
         tokenizer: of the policy.
         title: the phase and its execution.
-        num_steps: of the whole phase.
+        num_steps: of the whole phase; None if its tokens end it.
         last: newest step with a record.
         running: False for the last page.
     """

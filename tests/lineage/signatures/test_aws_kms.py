@@ -3,9 +3,7 @@
 import base64
 import json
 import subprocess
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 from cryptography.hazmat.primitives import hashes, serialization
@@ -20,6 +18,7 @@ from tasks.lineage.signatures.keys import (
     public_half,
     read_public_keys,
 )
+from tests.chat_endpoint import endpoint, send
 
 ALIAS = "alias/release"
 PAYLOAD = b'{"_type":"x"}' * 1000  # more than the 4,096 bytes that the service signs itself
@@ -32,6 +31,7 @@ class Service:
         self.keys = {ALIAS: (ec.generate_private_key(ec.SECP256R1()), "ECC_NIST_P256")}
         self.asked: list[dict[str, str]] = []
         self.failure: tuple[int, str] | None = None
+        self.der: bytes | None = None  # in place of the public key's
 
     def answer(self, target: str, asked: dict[str, str]) -> tuple[int, dict[str, str]]:
         self.asked.append(asked)
@@ -45,7 +45,7 @@ class Service:
                 serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo
             )
             kind = {"KeyUsage": "SIGN_VERIFY", "KeySpec": spec}
-            return 200, {**kind, "PublicKey": base64.b64encode(der).decode()}
+            return 200, {**kind, "PublicKey": base64.b64encode(self.der or der).decode()}
         assert ("TrentService.Sign", "DIGEST") == (target, asked["MessageType"])
         algorithm = ec.ECDSA(Prehashed(hashes.SHA256()))
         signature = key.sign(base64.b64decode(asked["Message"]), algorithm)
@@ -56,31 +56,18 @@ class Service:
 def service(monkeypatch) -> Iterator[Service]:
     found = Service()
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self):
-            asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            status, answer = found.answer(self.headers["X-Amz-Target"], asked)
-            body = json.dumps(answer).encode()
-            self.send_response(status)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+    def behave(handler, asked, _):
+        status, answer = found.answer(handler.headers["X-Amz-Target"], asked)
+        send(handler, json.dumps(answer).encode(), status)
 
-        def log_message(self, *_):
-            """Write nothing."""
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
-        monkeypatch.setenv("AWS_ENDPOINT_URL_KMS", f"http://127.0.0.1:{server.server_port}")
+    with endpoint(behave) as url:
+        monkeypatch.setenv("AWS_ENDPOINT_URL_KMS", url)
         monkeypatch.setenv("AWS_ACCESS_KEY_ID", "id")
         monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
         monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-central-1")
         monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
         monkeypatch.setenv(KEY_VARIABLE, f"awskms:///{ALIAS}")
         yield found
-        server.shutdown()
-        thread.join()
 
 
 def test_the_service_signs_a_digest_and_anybody_verifies_it(service, tmp_path):
@@ -122,8 +109,10 @@ def test_an_address_of_another_form_is_refused(service, monkeypatch, address):
     assert [] == service.asked
 
 
-def test_a_key_of_another_curve_is_refused_with_the_command_for_a_right_one(service):
+@pytest.mark.parametrize("der", [None, b"of a kind that cryptography cannot read"])
+def test_a_key_of_another_kind_is_refused_with_the_command_for_a_right_one(service, der):
     service.keys[ALIAS] = (ec.generate_private_key(ec.SECP384R1()), "ECC_NIST_P384")
+    service.der = der
     with pytest.raises(SettingsError, match=r"ECC_NIST_P384 for SIGN_VERIFY.*create-key"):
         find_signer()
 
