@@ -2,9 +2,10 @@
 
 Every size runs in a process of its own, end to end: check, read, adapt, rules, verification of
 demonstrations, duplicates, held-out suites, contamination, tables. CPU seconds are those of the
-process and of all that it started; memory is what it allocated itself at the peak, without mapped
-files, which the system takes back when it needs to. With `--python`, datatrove and rensa remove
-duplicates from the same questions, in an environment of their own (datatrove needs another xxhash):
+process and of all that it started; memory is what these processes have allocated together at the
+peak, shared pages counted once, without mapped files, which the system takes back when it needs to.
+With `--python`, datatrove and rensa remove duplicates from the same questions, in an environment of
+their own (datatrove needs another xxhash):
 
     python3 -m venv .venv-curation
     .venv-curation/bin/pip install datatrove==0.10.1 rensa==0.5.0 nltk orjson regex spacy
@@ -38,7 +39,8 @@ from tasks.platform.command_line import positive, run
 from tasks.rewards.table import score_batch
 
 SIZES = (10_000, 100_000, 1_000_000)
-_EVERY_S = 0.05
+_EVERY_S = 0.1
+_ALLOCATED = ("Pss_Anon:", "Pss_Shmem:")
 _OTHERS = Path(__file__).with_name("others.py")
 _DUPLICATES = ("duplicate", "near_duplicate")
 
@@ -75,12 +77,11 @@ def measure(name: str, rows: int, command: Sequence[str], found: Path) -> Measur
     """
     begun, peak = time.monotonic(), 0
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-    status = Path(f"/proc/{process.pid}/status")
     while True:
         done, code, usage = os.wait4(process.pid, os.WNOHANG)
         if done:
             break
-        peak = max(peak, _anonymous_kb(status.read_text()))
+        peak = max(peak, allocated_kb(process.pid))
         time.sleep(_EVERY_S)
     process.returncode = os.waitstatus_to_exitcode(code)
     if process.returncode:
@@ -91,10 +92,19 @@ def measure(name: str, rows: int, command: Sequence[str], found: Path) -> Measur
     return Measured(name, rows, usage.ru_utime + usage.ru_stime, wall, peak / 1024, removed)
 
 
-def _anonymous_kb(status: str) -> int:
-    """Return the memory that a process allocated itself; 0 of one that ended."""
-    sizes = [line.split()[1] for line in status.splitlines() if line.startswith("RssAnon:")]
-    return int(sizes[0]) if sizes else 0
+def allocated_kb(pid: int) -> int:
+    """Return the memory of a process and of all that it started; 0 of one that ended.
+
+    A page that several of them share counts as one.
+    """
+    folder = Path(f"/proc/{pid}")
+    try:
+        lines = (folder / "smaps_rollup").read_text().splitlines()
+        started = [path.read_text().split() for path in folder.glob("task/*/children")]
+    except (FileNotFoundError, ProcessLookupError):
+        return 0
+    mine = sum(int(line.split()[1]) for line in lines if line.startswith(_ALLOCATED))
+    return mine + sum(allocated_kb(int(child)) for children in started for child in children)
 
 
 def remove_duplicates(path: Path, folder: Path) -> list[int]:
