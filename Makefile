@@ -168,6 +168,12 @@ curate: $(STAMP) ## curate every public data set, with one page of its funnel: m
 	$(BIN)/pyflyte run workflows/curate.py curate --settings '$(LONG)' $(ARGS) --sources \
 	'$(subst $(subst ,, ),$(comma),$(foreach set,$(SETS),$(subst =,=$(DATA)/,$(set))))'
 
+# Models of different size, endpoints too: make verify-answers MODELS=small,http://host:8000/v1#name
+MODELS ?=
+
+verify-answers: $(STAMP) ## training answers that MODELS doubt, in a file for people: MODELS=a,b
+	$(BIN)/pyflyte run workflows/verify_answers.py verify_answers --model '$(MODELS)' $(ARGS)
+
 bench-rewards: $(STAMP) ## verdicts per second, and time that rewards add to a step
 	$(BIN)/python -m tasks.benchmarks.rewards $(ARGS)
 

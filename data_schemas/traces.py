@@ -33,10 +33,12 @@ class RowOutcome(BaseModel):
 
     artifact: str = Field(description="digest of the curated or graded set")
     item: str
-    kind: str = Field(description="'problem', 'demonstration', 'held out', 'row'")
+    kind: str = Field(description="'problem', 'demonstration', 'held out', 'row', 'decision'")
     source_row: str
     source: str
-    reason: str = Field(default="", description="why it was left out; '' = it was kept")
+    reason: str = Field(
+        default="", description="why it was left out, or what people decided; '' = it was kept"
+    )
     detail: str = ""
 
 

@@ -1,8 +1,9 @@
 """Stage 1: turn raw rows into problems, demonstrations and held-out suites.
 
-The steps are: read, cleanse, set benchmarks aside, verify demonstrations, remove duplicates, draw
-the held-out suites, and remove overlapping items from training. No item is lost: for every source,
-the number of items read equals the number kept plus the number dropped plus the number quarantined.
+The steps are: read, carry out the decisions of people, cleanse, set benchmarks aside, verify
+demonstrations, remove duplicates, draw the held-out suites, and remove overlapping items from
+training. No item is lost: for every source, the number of items read equals the number kept plus
+the number dropped plus the number quarantined.
 """
 
 import json
@@ -15,27 +16,29 @@ from pathlib import Path
 
 import numpy as np
 
-from data_schemas.arrow import read_table
-from data_schemas.curated import CROISSANT, HELD_OUT, QUARANTINE
+from data_schemas.annotations import Decided
+from data_schemas.arrow import read_table, write_table
+from data_schemas.curated import CROISSANT, DECISIONS, HELD_OUT, QUARANTINE
 from data_schemas.prompts import Problem
 from data_schemas.raw_files import RawFile
 from data_schemas.settings import CurationSettings
+from tasks.curation.cleaning import annotation
 from tasks.curation.cleaning.verification import WRONG, Score
 from tasks.curation.cleaning.withdrawal import REASON, withdraw, withdrawn_rows
 from tasks.curation.contamination import as_items
 from tasks.curation.croissant import croissant
-from tasks.curation.ingest import check_raw_files
+from tasks.curation.ingest import LISTS, check_raw_files, locate
 from tasks.curation.items import Item
 from tasks.curation.shards import steps
-from tasks.curation.shards.mapping import Rules, plan
+from tasks.curation.shards.mapping import Rules, counts_of, plan
 from tasks.curation.shards.opened import Shards
 from tasks.curation.shards.processes import map_shards, num_workers
 from tasks.curation.shards.result import Account, Counts, write_result
 from tasks.curation.shards.steps import Refused
 from tasks.curation.split import separate_benchmarks
 from tasks.errors import DataError
+from tasks.interchange import decisions as annotated
 from tasks.interchange.benchmark_file import write_suites
-from tasks.interchange.withdrawn import ADAPTER as WITHDRAWN
 from tasks.interchange.withdrawn import LIST_FILE
 from tasks.platform.progress import progress
 from tasks.rewards.table import score_batch
@@ -48,6 +51,7 @@ REPORT = "report.json"
 _ADVICE = {
     "prompt_too_long": "Raise curation.max_prompt_tokens.",
     "response_too_long": "Raise curation.max_response_tokens.",
+    annotation.REASON: "People dropped every problem; add other rows.",
     "duplicate": "The source repeats itself; add more of its rows.",
     "near_duplicate": "Raise curation.near_duplicate_jaccard.",
     "contaminated": "Lower curation.held_out_per_suite or add other rows.",
@@ -83,15 +87,17 @@ def curate(
 
     Raises:
         TamperError: a raw file changed since it was ingested.
-        DataError: no problem is left, or none could be held out; not with `held_out_from`, and not
-            if all sources are benchmarks.
+        DataError: a decision of people fits no problem; no problem is left, or none could be held
+            out; not with `held_out_from`, and not if all sources are benchmarks.
     """
     files = check_raw_files(raw)
-    listed = [file for file in files if file.adapter != WITHDRAWN]
+    listed = [file for file in files if file.adapter not in LISTS]
     gone = withdrawn_rows(raw, files, held_out_from, out)
-    rules = Rules(settings, base_model, out / LIST_FILE if gone else None)
+    of_people = tuple(locate(raw, file) for file in files if file.adapter == annotated.ADAPTER)
+    rules = Rules(settings, base_model, out / LIST_FILE if gone else None, of_people)
     with work_folder(work, out) as folder:
         shards = _map(raw, listed, rules, folder)
+        decided = _carried_out(shards, of_people, out)
         refused = Refused(shards, folder)
         exams = _separate_benchmarks(shards, refused)
         steps.verify(shards, refused, score)
@@ -109,6 +115,8 @@ def curate(
         account = write_result(shards, refused, [*drawn, *exams], suites, out)
 
     report = {source: account.of(source) for source in sorted({file.adapter for file in listed})}
+    for source, decisions in decided.items():
+        report[source]["decisions"] = dict(decisions)
     totals = account.totals()
     examined = bool(suites) and all(file.evaluation for file in listed)
     if held_out_from is None and not examined:  # new rows of a model may all be known or broken
@@ -148,6 +156,27 @@ def _map(raw: Path, listed: Sequence[RawFile], rules: Rules, folder: Path) -> Sh
     workers = num_workers(sum(file.bytes for file in listed))
     done = progress(map_shards(jobs, rules, workers), "curating shards")
     return Shards([job.out for job in done], folder)
+
+
+def _carried_out(shards: Shards, paths: tuple[Path, ...], out: Path) -> dict[str, Counter[str]]:
+    """Write what people decided, and count it by source.
+
+    Raises:
+        DataError: a decision fits no problem that was read.
+    """
+    if not paths:
+        return {}
+    decisions = annotated.read_decisions(paths)
+    matched: dict[str, str] = {}
+    for shard in range(len(shards)):
+        matched |= counts_of(shards.folder(shard)).decided
+    annotation.check(decisions, matched)
+    rows = annotation.decided(decisions)
+    write_table(out / DECISIONS, Decided, rows)
+    return {
+        source: Counter(row.decision for row in rows if row.source == source)
+        for source in sorted({row.source for row in rows})
+    }
 
 
 def _separate_benchmarks(shards: Shards, refused: Refused) -> list[Item]:

@@ -6,7 +6,7 @@ downstream cache key.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -21,6 +21,8 @@ from tasks.curation.adapters.table import ADAPTERS, EVERY_FILE
 from tasks.curation.rows import SUFFIXES, check_readable
 from tasks.errors import DataError, SettingsError, TamperError
 from tasks.interchange.benchmark_file import shipped_suites, suite_of
+from tasks.interchange.decisions import ADAPTER as DECISIONS
+from tasks.interchange.decisions import read_decisions
 from tasks.interchange.mapping_file import mapping_of, shipped_mappings
 from tasks.interchange.withdrawn import ADAPTER as WITHDRAWN
 from tasks.interchange.withdrawn import read_list
@@ -34,6 +36,15 @@ from tasks.store.interface import store_at
 RAW_FILES = "raw_files.json"
 GENERATED = {"sample_world": sample_world.generate, "sample_shop": sample_shop.generate}
 """Sources that need no path: what writes their files, from a seed into a folder."""
+LISTS: dict[str, Callable[[Path], object]] = {
+    WITHDRAWN: read_list,
+    DECISIONS: lambda path: read_decisions([path]),
+}
+"""Sources that say what becomes of the rows of others: what reads and checks their file."""
+_WRITTEN_BY = {
+    WITHDRAWN: "an exclusion list is what 'pyflyte run workflows/lineage.py forget' writes",
+    DECISIONS: "decisions are what people filled into an annotate.jsonl",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +66,7 @@ def ingest(sources: Sequence[Source], seed: int, out: Path) -> dict[str, float |
     Args:
         sources: in order of precedence: of two duplicate rows, that of the earlier source is kept.
         seed: of generated files.
-        out: empty folder; receives raw_files.json, generated files and exclusion lists.
+        out: empty folder; receives raw_files.json, generated files, exclusion lists and decisions.
 
     Raises:
         SettingsError: a source has an unknown adapter or no readable file; raised before hashing.
@@ -69,7 +80,7 @@ def ingest(sources: Sequence[Source], seed: int, out: Path) -> dict[str, float |
         for position, files in enumerate(outside)
         for file in (_list_generated(position, sources[position], out) if files is None else files)
     ]
-    found = [_keep(file, out) if file.adapter == WITHDRAWN else file for file in found]
+    found = [_keep(file, out) if file.adapter in LISTS else file for file in found]
     entries = [
         RawFile(
             adapter=file.adapter,
@@ -141,8 +152,8 @@ def check_raw_files(raw: Path) -> list[RawFile]:
 def _find(position: int, source: Source, out: Path) -> list[_FoundFile] | None:
     """Return the files of a source; None if it is generated."""
     field = f"curation.sources[{position}]"
-    if source.adapter == WITHDRAWN:
-        return [_find_exclusions(position, source, field, out)]
+    if source.adapter in LISTS:
+        return [_find_list(position, source, field, out)]
     suite, source, mapping = _reading(source, field)
     if not source.path:
         if source.adapter in GENERATED:
@@ -219,23 +230,20 @@ def _uri(file: Path, out: Path) -> str:
     return str(file.relative_to(out) if file.is_relative_to(out) else file)
 
 
-def _find_exclusions(position: int, source: Source, field: str, out: Path) -> _FoundFile:
-    """Return an exclusion list, whose every row is read, whatever the limit."""
+def _find_list(position: int, source: Source, field: str, out: Path) -> _FoundFile:
+    """Return an exclusion list or decisions, whose every row is read, whatever the limit."""
     path = _locate(field, source, out)
     if not path.is_file():
-        raise SettingsError(
-            f"{field}.path: {path} is no file; an exclusion list is what "
-            "'pyflyte run workflows/lineage.py forget' writes"
-        )
+        raise SettingsError(f"{field}.path: {path} is no file; {_WRITTEN_BY[source.adapter]}")
     try:
-        read_list(path)
+        LISTS[source.adapter](path)
     except DataError as error:
         raise SettingsError(f"{field}.path: {error}") from error
-    return _FoundFile(position, WITHDRAWN, 0, path, f"{WITHDRAWN}/{position}.jsonl")
+    return _FoundFile(position, source.adapter, 0, path, f"{source.adapter}/{position}.jsonl")
 
 
 def _keep(file: _FoundFile, out: Path) -> _FoundFile:
-    """Copy an exclusion list: what was left out must be known as long as the set is."""
+    """Copy a list: what was left out or corrected must be known as long as the set is."""
     if file.path.is_relative_to(out):  # as it came from S3
         return replace(file, uri=str(file.path.relative_to(out)))
     copy_file(file.path, out / file.uri)
@@ -248,7 +256,7 @@ def _check_mapping(mapping: ColumnMapping, where: str) -> None:
     Raises:
         SettingsError: names the key.
     """
-    if mapping.name in {*ADAPTERS, WITHDRAWN}:
+    if mapping.name in {*ADAPTERS, *LISTS}:
         raise SettingsError(f"{where}: mapping name {mapping.name!r} is that of an adapter")
     if mapping.verifier and mapping.verifier not in VERIFIERS:
         raise SettingsError(
@@ -258,7 +266,7 @@ def _check_mapping(mapping: ColumnMapping, where: str) -> None:
 
 
 def _known() -> str:
-    return ", ".join(sorted({*ADAPTERS, *shipped_mappings(), *shipped_suites(), WITHDRAWN}))
+    return ", ".join(sorted({*ADAPTERS, *shipped_mappings(), *shipped_suites(), *LISTS}))
 
 
 def _list_generated(position: int, source: Source, out: Path) -> list[_FoundFile]:

@@ -1,4 +1,5 @@
-"""Flyte tasks of stage 1: list raw files, curate them, grade the problems; distil a teacher."""
+"""Flyte tasks of stage 1: list raw files, curate them, grade the problems; distil a teacher, and
+pose training problems to several models."""
 
 import time
 from contextlib import ExitStack, closing
@@ -18,7 +19,7 @@ from data_schemas.settings import (
     RetrainSettings,
 )
 from tasks.curation import curate as curation
-from tasks.curation import distillation, grading, mixing
+from tasks.curation import distillation, grading, mixing, questions
 from tasks.curation import ingest as ingestion
 from tasks.engines.chat import load_tokenizer
 from tasks.engines.select import open_rollout
@@ -147,6 +148,21 @@ def grade(
         record.rows(int(facts["offered"]), int(facts["kept"]))
         deck_of_facts("grade", facts)
         return record.ref("graded", DatasetRef)
+
+
+@shell("pose")
+def pose(
+    settings: GradingSettings, curated: DatasetRef, store: StoreRef, execution: Execution
+) -> DatasetRef:
+    """Take problems to train on as the questions of an evaluation, to verify their gold answers."""
+    with stage("pose", settings, store, execution, code_digest("pose")) as record:
+        rows = record.read("curated", curated)
+        with record.output("questions") as out:
+            facts = questions.pose(settings, rows, out)
+        record.facts(facts)
+        record.rows(facts["problems"], facts["asked"])
+        deck_of_facts("pose", facts)
+        return record.ref("questions", DatasetRef)
 
 
 @shell("distil")

@@ -5,48 +5,31 @@ problems under the verifier of RL, and by people.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Collection, Mapping, Sequence
 
-from pydantic import BaseModel, ConfigDict, Field
-
+from data_schemas.annotations import Annotation
 from data_schemas.prompts import Problem
 from data_schemas.samples import SampleResult
-from tasks.store.files import canonical_json, write_bytes
+from tasks.rewards.protocol import JUDGED
 
-FILE = "annotate.jsonl"
 OTHER_ANSWER = "the models agree on another answer"
 UNSOLVED = "no model solved it"
 
 
-class Doubtful(BaseModel):
-    """One line of the file."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    problem: str = Field(description="its id")
-    source: str
-    source_row: str
-    reason: str
-    question: str
-    gold: str
-    answers: dict[str, dict[str, int]] = Field(
-        description="responses per model and answer; '' = no answer, or one that is not counted"
-    )
-    decision: str = Field(default="", description="for people")
-
-
 def find(
-    problems: Mapping[str, Problem], samples: Mapping[str, Sequence[SampleResult]]
-) -> list[Doubtful]:
+    problems: Mapping[str, Problem],
+    samples: Mapping[str, Sequence[SampleResult]],
+    decided: Collection[str] = (),
+) -> list[Annotation]:
     """Find problems that no model solved, or on another answer of which all models agree.
 
     Those on which the models agree come first. A problem without a verdict for every model is left
-    out, and so is every problem if there are fewer than two models.
+    out, and so is one that a judge scores, and every problem if there are fewer than two models.
 
     Args:
         problems: by id.
         samples: of every model.
+        decided: problems that people have decided about.
     """
     by_problem: dict[str, dict[str, list[SampleResult]]] = defaultdict(dict)
     for model, rows in samples.items():
@@ -58,10 +41,12 @@ def find(
         told = by_problem[name]
         if len(samples) < 2 or told.keys() != samples.keys():
             continue
+        if name in decided or problem.verifier in JUDGED:
+            continue
         reason = _reason(told)
         if reason:
             found.append(
-                Doubtful(
+                Annotation(
                     problem=name,
                     source=problem.source,
                     source_row=problem.source_row,
@@ -72,11 +57,6 @@ def find(
                 )
             )
     return sorted(found, key=lambda one: (one.reason != OTHER_ANSWER, one.problem))
-
-
-def write(found: Sequence[Doubtful], out: Path) -> None:
-    """Write the file, one problem per line."""
-    write_bytes(out / FILE, b"".join(canonical_json(one) + b"\n" for one in found))
 
 
 def _reason(told: Mapping[str, Sequence[SampleResult]]) -> str:

@@ -1,11 +1,13 @@
 """Flyte tasks of stage 6: evaluate models on the held-out suites, pool several runs, and compare
 the last model with all earlier ones; also compare two verifiers."""
 
+from collections import Counter
 from contextlib import closing
 from pathlib import Path
 
 from rich.console import Console
 
+from data_schemas.annotations import Decided
 from data_schemas.arrow import read_table
 from data_schemas.artifacts import (
     CandidateRef,
@@ -15,6 +17,7 @@ from data_schemas.artifacts import (
     ReportRef,
     StoreRef,
 )
+from data_schemas.curated import DECISIONS
 from data_schemas.prompts import Problem
 from data_schemas.reports import EvaluationReport
 from data_schemas.rl_settings import RewardSettings
@@ -37,6 +40,8 @@ from tasks.evaluation.formats import score_logs
 from tasks.evaluation.journal import open_journal
 from tasks.interchange.benchmark_file import read_suites
 from tasks.interchange.comparison import SAMPLES_FILE
+from tasks.interchange.decisions import FILE as ANNOTATIONS
+from tasks.interchange.decisions import write_annotations
 from tasks.interchange.progression import read_evaluation
 from tasks.lineage.base_model import read_judge
 from tasks.lineage.stage import StageRecord, stage
@@ -256,8 +261,18 @@ def export(
                 name = read_evaluation(folder).model.replace("/", "-")
                 exporting.export(folder, by_id, suites, execution.started, out / name)
                 samples[name] = read_table(folder / SAMPLES_FILE, SampleResult)
-            doubtful.write(doubtful.find(by_id, samples), out)
+            doubts = doubtful.find(by_id, samples, _decided(rows))
+            write_annotations(out / ANNOTATIONS, doubts)
+        facts = dict(Counter(one.reason for one in doubts))
+        record.facts(facts)
+        deck_of_facts("export", {"doubtful gold answers": len(doubts), **facts})
         return record.ref("formats", ReportRef)
+
+
+def _decided(curated: Path) -> list[str]:
+    """Read which problems people have decided about."""
+    path = curated / DECISIONS
+    return [one.problem for one in read_table(path, Decided)] if path.exists() else []
 
 
 def _questions(curated: Path) -> tuple[list[Problem], dict[str, int]]:

@@ -128,6 +128,7 @@ STAGES = {
         grace_s=1800,
         team=True,
     ),
+    "pose": Stage("curation", SMALL, "cpu", hours=2, retries=2),
     # The teacher lies outside.
     "distil": Stage("curation", H100_NODE, "rollout", hours=48, retries=3, cached=False),
     "evaluate": Stage("evaluation", H100_NODE, "rollout", hours=24, retries=3, team=True),

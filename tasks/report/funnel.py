@@ -29,6 +29,8 @@ class SourceCounts(BaseModel):
     kept: dict[Kept, int]
     dropped: dict[str, int]
     quarantined: dict[str, int]
+    decisions: dict[str, int] = {}
+    """Of people, about gold answers; what they dropped is among `dropped` as well."""
 
 
 class Curation(BaseModel):
@@ -95,3 +97,5 @@ def _source_lines(name: str, counts: SourceCounts) -> Iterator[FunnelLine]:
     ):
         for reason, number in sorted(reasons.items(), key=lambda item: (-item[1], item[0])):
             yield line(f"{outcome}: {reason.replace('_', ' ')}", number, kind)
+    for decision, number in sorted(counts.decisions.items()):
+        yield line(f"people decided: {decision}", number, "")

@@ -1,6 +1,6 @@
 """The rows and uses that one statement tells of, read from its objects.
 
-    rows    what became of every item of a curated or graded set
+    rows    what became of every item of a curated or graded set, and what people decided
     uses    what a fine-tuning or a phase of RL did with every item, per step
     places  in which file a raw row lies
     files   the raw files of an ingestion
@@ -15,7 +15,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from data_schemas.curated import DEMONSTRATIONS, GRADED, HELD_OUT, PROBLEMS, QUARANTINE, ROWS
+from data_schemas.curated import (
+    DECISIONS,
+    DEMONSTRATIONS,
+    GRADED,
+    HELD_OUT,
+    PROBLEMS,
+    QUARANTINE,
+    ROWS,
+)
 from data_schemas.demonstrations import USES_FILE, Parent
 from data_schemas.ledger import GroupOutcome
 from data_schemas.reports import LEDGER_FILE
@@ -205,6 +213,21 @@ def _rows(artifact: Object) -> Iterator[pa.Table]:
         named = {"item": "key"} | {n: n for n in ("source_row", "source", "reason", "detail")}
         named["kind"] = "kind"
         yield fill("rows", _renamed(artifact, QUARANTINE, named), artifact=artifact.digest)
+    if DECISIONS in artifact:
+        yield fill("rows", _decisions(artifact), artifact=artifact.digest, kind="decision")
+
+
+def _decisions(artifact: Object) -> pa.Table:
+    """Return what people decided about gold answers, with who and when as the detail."""
+    named = {"item": "problem", "reason": "decision"}
+    more = ("source_row", "source", "gold", "correction", "by", "at")
+    table = _renamed(artifact, DECISIONS, named | _same(*more))
+    details = [
+        f"by {row['by']} at {row['at']}: {row['gold']}"
+        + (f" became {row['correction']}" if row["correction"] else "")
+        for row in table.to_pylist()
+    ]
+    return table.append_column("detail", pa.array(details, pa.string()))
 
 
 def _prompts(store: str, digest: str, statement: Statement, report: Object) -> pa.Table:

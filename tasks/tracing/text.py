@@ -26,7 +26,7 @@ def row_text(trace: RowTrace) -> RenderableType:
     if trace.places:
         parts.append(_table("Raw rows", ("file", "row", "sha256 of the file"), _places(trace)))
     if trace.outcomes:
-        parts.append(_table("Curated as", ("set", "kind", "item", "left out"), _fates(trace)))
+        parts.append(_table("Curated as", ("set", "kind", "item", "why"), _fates(trace)))
     parts += [uses_table(trace.uses)] if trace.uses else ["It was used in no training."]
     if trace.evaluations:
         parts.append(f"Held out: {len(trace.evaluations):,} evaluations were measured with it.")

@@ -1,8 +1,6 @@
 """Which gold answers people are asked to look at."""
 
-import json
-
-from tasks.evaluation.doubtful import FILE, OTHER_ANSWER, UNSOLVED, find, write
+from tasks.evaluation.doubtful import OTHER_ANSWER, UNSOLVED, find
 
 
 def answered(make_samples, problem, answers, gold="7"):
@@ -45,7 +43,7 @@ def test_what_models_agree_on_against_the_gold_comes_before_what_nobody_solved(
         (one.problem, one.reason) for one in found
     ]
     assert {"small": {"8": 2, "7": 1}, "large": {"8": 2, "5": 1}} == found[0].answers
-    assert ('{"value":"7"}', "") == (found[0].gold, found[0].decision)
+    assert ('{"value":"7"}', "") == (found[0].gold, found[0].decision.value)
 
 
 def test_a_problem_that_a_model_has_no_verdict_for_is_left_out(make_problem, make_samples):
@@ -60,8 +58,12 @@ def test_one_model_alone_doubts_nothing(make_problem, make_samples):
     assert [] == find({"a": make_problem("a")}, samples)
 
 
-def test_the_file_has_a_line_for_each(make_problem, make_samples, tmp_path):
-    write(doubts(make_problem, make_samples, {"a": ["3"]}, {"a": ["3"]}), tmp_path)
+def test_what_people_decided_and_what_a_judge_scored_is_left_out(make_problem, make_samples):
+    samples = {
+        name: [row for one in "abc" for row in answered(make_samples, one, ["3"])]
+        for name in ("small", "large")
+    }
+    problems = {name: make_problem(name) for name in "abc"}
+    problems["b"] = problems["b"].model_copy(update={"verifier": "rubric"})
 
-    (line,) = (tmp_path / FILE).read_text().splitlines()
-    assert ("a", OTHER_ANSWER) == (json.loads(line)["problem"], json.loads(line)["reason"])
+    assert ["a"] == [one.problem for one in find(problems, samples, decided=["c"])]

@@ -36,6 +36,18 @@ def test_lines_go_from_read_to_quarantined_largest_reason_first(curated):
     ] == [(line.source, line.label, line.count, line.width) for line in lines]
 
 
+def test_what_people_decided_is_part_of_the_funnel(curated):
+    report = json.loads((curated / "report.json").read_text())
+    report["sources"]["mbpp"]["decisions"] = {"keep": 2, "correct": 4}
+    (curated / "report.json").write_text(json.dumps(report))
+
+    *_, correct, keep = funnel_lines(read_curation(curated))
+
+    assert [("people decided: correct", "4"), ("people decided: keep", "2")] == [
+        (line.label, line.count) for line in (correct, keep)
+    ]
+
+
 def test_the_note_adds_up(curated):
     assert "20 items from 10 rows; 12 dropped (sound, but not wanted here), 2 quarantined" in (
         funnel_note(read_curation(curated))

@@ -4,13 +4,16 @@ import json
 
 import pytest
 
-from data_schemas.arrow import read_table
-from data_schemas.curated import DEMONSTRATIONS, GRADED, HELD_OUT
+from data_schemas.annotations import Decided
+from data_schemas.arrow import read_table, write_table
+from data_schemas.curated import DECISIONS, DEMONSTRATIONS, GRADED, HELD_OUT, PROBLEMS
 from data_schemas.demonstrations import Demonstration
 from data_schemas.graded import GradedProblem
 from data_schemas.prompts import Problem
+from data_schemas.settings import MergeSettings
 from tasks.store.files import sha256_bytes, sha256_file
 from tasks.tracing.find import by_file, by_judge, by_row, by_source, by_verifier
+from tasks.tracing.index import open_index
 from tasks.tracing.influence import trace_model, trace_rows
 from tests.tracing.shop import EPOCHS, NEW, OLD, POISON, line_of
 
@@ -167,3 +170,26 @@ def test_a_trace_survives_json(original, index):
 
     assert digest_of(POISON) in json.loads(trace.model_dump_json())["asked"]
     assert trace == type(trace).model_validate_json(trace.model_dump_json())
+
+
+def test_a_row_about_which_people_decided_says_who_when_and_what(shop):
+    problem, *_ = table(shop, "new/curated", PROBLEMS, Problem)
+    decided = Decided(
+        problem=problem.id,
+        source="gsm8k",
+        source_row=problem.source_row,
+        decision="correct",
+        gold='{"value":"1"}',
+        correction='{"value":"48"}',
+        by="Ana",
+        at="2026-01-02T03:04:05+00:00",
+    )
+    with shop.stage("curate", MergeSettings()) as record, record.output("curated") as out:
+        write_table(out / DECISIONS, Decided, [decided])
+    index = open_index(shop.store, shop.place)
+
+    trace = trace_rows(index, by_row(index, shop.store, problem.source_row), show=5)
+
+    said = 'by Ana at 2026-01-02T03:04:05+00:00: {"value":"1"} became {"value":"48"}'
+    (found,) = [one for one in trace.outcomes if one.kind == "decision"]
+    assert (problem.id, "correct", said) == (found.item, found.reason, found.detail)

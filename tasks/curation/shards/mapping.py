@@ -1,4 +1,4 @@
-"""What is done to every row by itself: read, adapt, withdraw, cleanse, take fingerprints.
+"""What is done to every row by itself: read, adapt, withdraw, annotate, cleanse, fingerprint.
 
 A shard is a run of rows of one file. Which rows it has depends on the files only, and what it
 writes on its rows and the rules only: neither on the number of processes nor on their order.
@@ -23,6 +23,7 @@ from data_schemas.quarantine import Quarantined
 from data_schemas.raw_files import RawFile, RowPlace
 from data_schemas.settings import CurationSettings
 from tasks.curation.adapters.table import ADAPTERS, adapt
+from tasks.curation.cleaning import annotation
 from tasks.curation.cleaning.quality import cleanse
 from tasks.curation.cleaning.withdrawal import withdraw
 from tasks.curation.ingest import locate
@@ -32,6 +33,7 @@ from tasks.curation.rows import Unit, decode, first_rows, num_bytes, num_rows, r
 from tasks.curation.shards.columns import refusals, to_table
 from tasks.engines.chat import load_tokenizer
 from tasks.interchange.benchmark_file import as_asked
+from tasks.interchange.decisions import read_decisions
 from tasks.interchange.withdrawn import read_list
 from tasks.rewards.table import VERIFIERS
 from tasks.store.files import write_bytes
@@ -54,6 +56,8 @@ class Rules:
     """Its tokenizer measures lengths."""
     withdrawn: Path | None
     """Exclusion list."""
+    decisions: tuple[Path, ...] = ()
+    """What people decided about gold answers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +80,8 @@ class ShardCounts:
     rows: int
     read: dict[str, int]
     """Items by source; a row that cannot be read is one item."""
+    decided: dict[str, str]
+    """Problems that people decided about: '', or why the decision does not fit."""
 
 
 def plan(raw: Path, listed: Iterable[RawFile], out: Path) -> Iterator[Job]:
@@ -142,9 +148,13 @@ def _map_shard(job: Job, rules: Rules) -> None:
             items += row
     write_columns(job.out / PLACES, RowPlace, places)
     read = Counter(item.record.source for item in items) + Counter(r.source for r in refused)
-    counts = ShardCounts(file.adapter, len(places["number"]), dict(read))
+    decisions = _decisions(rules.decisions)
+    decided = annotation.match(items, decisions)
+    counts = ShardCounts(file.adapter, len(places["number"]), dict(read), decided)
 
     items, found = withdraw(items, _excluded(rules.withdrawn))
+    refused += found
+    items, found = annotation.apply(items, decisions)
     refused += found
     items, found = cleanse(items, _tokenizer(rules.base_model), rules.settings, VERIFIERS)
     refused += found
@@ -206,3 +216,8 @@ def _tokenizer(folder: Path) -> PreTrainedTokenizerBase:
 @lru_cache(maxsize=1)
 def _excluded(path: Path | None) -> frozenset[str]:
     return frozenset[str]() if path is None else frozenset(read_list(path))
+
+
+@lru_cache(maxsize=1)
+def _decisions(paths: tuple[Path, ...]) -> annotation.Decisions:
+    return read_decisions(paths)

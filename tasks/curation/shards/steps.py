@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from data_schemas.quarantine import Outcome, Quarantined
 from tasks.curation import dedup
-from tasks.curation.cleaning import quality, verification, withdrawal
+from tasks.curation.cleaning import annotation, quality, verification, withdrawal
 from tasks.curation.contamination import (
     REASON,
     STAGE,
@@ -33,7 +33,7 @@ from tasks.curation.split import REUSED, Draw
 from tasks.curation.split import STAGE as SPLIT
 from tasks.store.files import write_bytes
 
-MAPPED = ("read", withdrawal.STAGE, quality.STAGE)
+MAPPED = ("read", withdrawal.STAGE, annotation.STAGE, quality.STAGE)
 """Stages of the refusals that lie in the shards, in order."""
 WRONG, VERDICTS = "wrong.arrow", "verdicts"
 """In the folder of a shard; the second is written last."""

@@ -39,6 +39,7 @@ class SourceLine:
     kept: str
     left_out: str
     bars: Sequence[tuple[str, float]]
+    decisions: str
     reasons: Sequence[ReasonLine]
 
 
@@ -151,6 +152,7 @@ def _source_line(name: str, counts: SourceCounts, contents: Contents) -> SourceL
         kept=wording.count(kept),
         left_out=wording.count(dropped + broken),
         bars=[(kind, round(100 * number / whole, 2)) for kind, number in bars if number],
+        decisions=", ".join(f"{name} {wording.count(n)}" for name, n in counts.decisions.items()),
         reasons=list(_reason_lines(name, contents)),
     )
 

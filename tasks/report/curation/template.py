@@ -70,6 +70,8 @@ quarantined (broken). Open a source for its reasons, and a reason for examples; 
 {{ source.left_out }} left out</b>
 <div class="stack">{% for kind, width in source.bars %}\
 <i class="{{ kind }}" style="width:{{ width }}%"></i>{% endfor %}</div></summary>
+{% if source.decisions %}<div class="sample"><p>people decided about gold answers: \
+{{ source.decisions }}</p></div>{% endif %}
 {% for reason in source.reasons %}
 <details class="card"><summary>{{ reason.label }} <span>{{ reason.count }}</span>\
 <span class="pill {{ reason.kind }}">{{ reason.stage }}</span></summary>

@@ -1,0 +1,43 @@
+"""Training problems as questions of an evaluation, in which several models verify their answers.
+
+The set has the problems where an evaluation looks for held-out ones, and nothing to train on.
+"""
+
+import shutil
+from pathlib import Path
+
+from data_schemas.arrow import read_table, write_table
+from data_schemas.curated import DECISIONS, HELD_OUT, PROBLEMS
+from data_schemas.prompts import Problem
+from data_schemas.settings import GradingSettings
+from tasks.curation.mixture import draw
+from tasks.errors import DataError
+from tasks.rewards.environments.table import ENVIRONMENTS
+from tasks.rewards.protocol import JUDGED
+
+
+def pose(settings: GradingSettings, curated: Path, out: Path) -> dict[str, int]:
+    """Write the questions, and what people decided before.
+
+    Problems are left out that take several turns, or whose verdict is a judge's opinion.
+
+    Args:
+        settings: which problems to draw, and how many.
+        curated: folder of a curated set.
+        out: empty folder.
+
+    Raises:
+        DataError: no problem is left.
+    """
+    problems = read_table(curated / PROBLEMS, Problem)
+    verifiable = [one for one in problems if one.verifier not in {*ENVIRONMENTS, *JUDGED}]
+    asked = draw(verifiable, settings.weights, settings.max_problems, settings.seed)
+    if not asked:
+        raise DataError(
+            f"none of {len(problems)} training problems has an answer that models could doubt. "
+            "Add other sources, or domains to grading.weights."
+        )
+    write_table(out / HELD_OUT, Problem, asked)
+    if (curated / DECISIONS).exists():
+        shutil.copyfile(curated / DECISIONS, out / DECISIONS)
+    return {"problems": len(problems), "asked": len(asked)}

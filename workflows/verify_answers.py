@@ -1,0 +1,69 @@
+"""Let several models solve the training problems, and list the gold answers that they doubt.
+
+    pyflyte run workflows/verify_answers.py verify_answers --sources gsm8k=train.jsonl \\
+        --model path/to/small,path/to/large,http://host:8000/v1#served-name
+
+People fill in annotate.jsonl, which is then a source: --sources gsm8k=train.jsonl,decisions=FILE
+"""
+
+from typing import NamedTuple
+
+from data_schemas import presets
+from data_schemas.artifacts import ReportRef
+from data_schemas.settings import PipelineSettings
+from tasks.curation.task import pose
+from tasks.evaluation.task import evaluate_all, export
+from tasks.foundation.task import ingest_candidates, ingest_models
+from tasks.intake.task import check_settings, open_store
+from tasks.platform.entry_point import entry_point
+from tasks.report.task import answers_page
+from workflows.parts.preparation import preparation
+
+
+class Doubted(NamedTuple):
+    """Outputs of a verification of gold answers."""
+
+    doubts: ReportRef
+    answers: str
+
+
+@entry_point
+def verify_answers(
+    model: str,
+    settings: PipelineSettings = presets.CPU_SMOKE,
+    store: str = "runs",
+    sources: str = "",
+) -> Doubted:
+    """Sample models of different size on the curated training problems.
+
+    Args:
+        model: ADDRESS,NAME=ADDRESS: model directories, s3:// prefixes, models:/NAME@alias, or
+            endpoints as http://host:8000/v1#served-name. Of one alone the base model is the other.
+        settings: only base_model, curation, evaluation (samples ...) and the draw of grading
+            (max_problems, weights, seed) matter here.
+        store: folder or s3:// prefix where artifacts, lineage and reports are kept.
+        sources: real files instead of the sample world, as adapter=path,adapter=path.
+
+    Returns:
+        doubts: annotate.jsonl for people, beside the results of every model.
+        answers: the HTML page of every answer.
+    """
+    checked = check_settings(settings=settings, sources=sources)
+    run, execution = open_store(store=store, workflow="verify_answers")
+    models = ingest_candidates(models=model, store=run, execution=execution)
+    named = ingest_models(settings=checked, store=run, execution=execution)
+    rows = preparation(settings=named, store=run, execution=execution)
+    questions = pose(settings=named.grading, curated=rows.curated, store=run, execution=execution)
+    scores = evaluate_all(
+        settings=named.evaluation,
+        models=models,
+        base=rows.base,
+        curated=questions,
+        store=run,
+        execution=execution,
+    )
+    doubts = export(reports=scores, curated=questions, store=run, execution=execution)
+    answers = answers_page(
+        settings=named.evaluation, reports=scores, curated=questions, store=run, execution=execution
+    )
+    return Doubted(doubts=doubts, answers=answers)
