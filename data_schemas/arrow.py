@@ -110,6 +110,18 @@ def read_table(path: Path, record: type[Record]) -> list[Record]:
     return parse_rows(table.to_pylist(), record, where=str(path))
 
 
+def column_names(path: Path) -> list[str]:
+    """Name the columns of a parquet file.
+
+    Raises:
+        SchemaError: the file is not parquet.
+    """
+    try:
+        return list(pq.read_schema(path).names)
+    except (pa.ArrowInvalid, OSError) as error:
+        raise SchemaError(f"{path} is not a readable parquet file: {error}") from error
+
+
 def parse_rows(rows: Sequence[dict[str, Any]], record: type[Record], *, where: str) -> list[Record]:
     """Validate raw dictionaries; nested fields may be JSON strings.
 

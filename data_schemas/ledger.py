@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from data_schemas.agent_turns import Agent, account_of
 from data_schemas.prompts import Domain
 
 
@@ -89,9 +90,27 @@ class LedgerRow(BaseModel):
         description="share solved, minus that of the prompt's previous group; 0 if there is none"
     )
 
+    @property
+    def account(self) -> str:
+        """Name what the row is charged to."""
+        return self.problem_id
+
+
+class AgentLedgerRow(LedgerRow):
+    """One group of a phase with several agents; `problem_id` is that of the chain's problem."""
+
+    agent: Agent
+    key: str = Field(description="of the group: parent, agent, sample; '' = a prompt of the stream")
+    parent: str = Field(description="key of the group that it follows; '' = a prompt of the stream")
+
+    @property
+    def account(self) -> str:
+        """A verifier's verdicts are not the pass rate of the prompt."""
+        return account_of(self.problem_id, self.agent)
+
 
 class PromptCost(BaseModel):
-    """Wall-clock time and judge calls of a ledger row."""
+    """Wall-clock time and judge calls of a ledger row; `problem_id` is the row's account."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

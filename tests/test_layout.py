@@ -65,6 +65,7 @@ SUITES = {
     "rl/durability/test_results.py": "several runs of the same phase on one store",
     "rl/durability/test_resume.py": "a phase that is killed at any point",
     "sft/test_resume.py": "a fine-tuning that is killed at any point",
+    "rl/test_plain.py": "a phase without other agents keeps its bytes",
     "rl/test_recipes.py": "a phase with the switches of a published recipe",
     "rl/test_lora.py": "a phase that trains adapters",
     "rl/test_team.py": "a phase in two processes",

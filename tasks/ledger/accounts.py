@@ -37,7 +37,7 @@ _PHASE_SUMS = ["draws", "rollouts", "solved", *_TOKENS, "advantage_mass", *_COST
 
 @dataclass(frozen=True, slots=True)
 class PromptAccount:
-    """Totals of one prompt over all its draws."""
+    """Totals of one prompt over all its draws; what other agents made of it is apart."""
 
     problem_id: str
     domain: Domain
@@ -97,6 +97,8 @@ def settle(rows: Sequence[LedgerRow], costs: Sequence[PromptCost]) -> Ledger:
     if not rows:
         raise DataError("the ledger is empty: no prompt was drawn")
     drawn = pd.DataFrame([row.model_dump() for row in rows]).assign(draws=1)
+    prompted = set(drawn["problem_id"])
+    drawn["problem_id"] = [row.account for row in rows]
     drawn["skips"] = drawn["outcome"].isin(SKIPPED).astype(int)
     drawn["scored"] = drawn["rollouts"] - drawn["abstained"]
     spent = pd.DataFrame([cost.model_dump() for cost in costs], columns=[*PromptCost.model_fields])
@@ -104,7 +106,9 @@ def settle(rows: Sequence[LedgerRow], costs: Sequence[PromptCost]) -> Ledger:
     if unmatched:
         raise DataError(f"{len(unmatched)} prompts have costs but no ledger row: {min(unmatched)}")
     prompts = _sum_prompts(drawn, spent)
-    return Ledger(prompts, _sum_outcomes(drawn), _predict_sizes(prompts), _sum_totals(prompts))
+    # Group sizes are those of prompts: other agents' groups have inputs that are never drawn again.
+    sizes = _predict_sizes([prompt for prompt in prompts if prompt.problem_id in prompted])
+    return Ledger(prompts, _sum_outcomes(drawn), sizes, _sum_totals(prompts))
 
 
 def to_csv(prompts: Sequence[PromptAccount]) -> bytes:

@@ -7,6 +7,7 @@ from data_schemas.arrow import read_table
 from data_schemas.ledger import LedgerRow, PromptCost
 from data_schemas.reports import COSTS_FILE, LEDGER_FILE
 from tasks.errors import SettingsError
+from tasks.interchange.ledger_file import read_ledger
 from tasks.ledger.accounts import check_conservation
 from tasks.lineage.lookup import Lookup
 from tasks.lineage.statements import chain
@@ -59,6 +60,6 @@ def read_folder(name: str, folder: Path) -> Phase:
     """Read the ledger and the costs from the report of an RL phase."""
     return Phase(
         name=name,
-        rows=read_table(folder / LEDGER_FILE, LedgerRow),
+        rows=read_ledger(folder / LEDGER_FILE),
         costs=read_table(folder / COSTS_FILE, PromptCost),
     )

@@ -6,10 +6,10 @@ from pathlib import Path
 
 from data_schemas.arrow import read_table
 from data_schemas.demonstrations import Demonstration
-from data_schemas.ledger import LedgerRow
 from data_schemas.prompts import Problem
 from data_schemas.reports import LEDGER_FILE
 from data_schemas.statements import Statement
+from tasks.interchange.ledger_file import read_ledger
 from tasks.release.champion import HELD_OUT
 from tasks.store.objects import localise
 
@@ -81,7 +81,7 @@ def waste(statements: Mapping[str, Statement], cache: Path) -> Waste | None:
         for output in statement.outputs
         if output.role == "report"
     ]
-    rows = [row for path in ledgers if path.exists() for row in read_table(path, LedgerRow)]
+    rows = [row for path in ledgers if path.exists() for row in read_ledger(path)]
     if not rows:
         return None
     return Waste(

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from data_schemas.arrow import read_table, write_table
 from data_schemas.graded import GradedProblem
-from data_schemas.ledger import LedgerRow, PromptCost
+from data_schemas.ledger import PromptCost
 from data_schemas.machine_settings import Reuse
 from data_schemas.mismatch import Decision
 from data_schemas.prompts import Problem
@@ -31,12 +31,14 @@ from tasks.engines.lora.peft_files import write_adapter
 from tasks.engines.protocols import RolloutEngine, Trainer
 from tasks.engines.select import open_rollout, open_trainer
 from tasks.errors import EngineError, Preempted, SettingsError
+from tasks.interchange.ledger_file import write_ledger
 from tasks.rewards.judging import generative_judge
 from tasks.rewards.protocol import Scorer, verifiers_of
 from tasks.rl import loop
 from tasks.rl.durability import inflight, state, step_snapshot
+from tasks.rl.rollouts.agent_turns import Recipe
 from tasks.rl.rollouts.collect import Collector
-from tasks.rl.rollouts.collected import Collected
+from tasks.rl.rollouts.collected import Collected, first_state
 from tasks.rl.rollouts.history import History
 from tasks.rl.rollouts.reuse import Responses, write_responses
 from tasks.rl.update.ledger import use_metrics
@@ -67,6 +69,8 @@ class Phase:
     """Stop after the committed step with this many generated tokens in total; 0 = all steps."""
     earlier: Mapping[str, Responses] = field(default_factory=dict)
     """Responses of grading or of an earlier phase, which the first rollouts may reuse."""
+    recipe: Recipe | None = None
+    """Which turns of other agents follow a group; None: a plain phase."""
 
 
 def state_folder(
@@ -177,14 +181,14 @@ def _steps(
         if settings.loss.auxiliary.kl > 0.0:
             held = contextlib.closing(open_trainer(engines, phase.start))
             reference = opened.enter_context(held)
-        start = between.collector if between else None
+        start = between.collector if between else first_state(phase.problems, phase.earlier)
         run = loop.Run(
             settings=settings,
             engine=engine,
             trainer=trainer,
             reference=reference,
             collector=Collector(
-                settings, engine, tokenizer, scorer, phase.problems, start, phase.earlier
+                settings, engine, tokenizer, scorer, phase.problems, start, phase.recipe
             ),
             vocabulary=len(tokenizer),
             canaries=[
@@ -282,7 +286,7 @@ def finish(phase: Phase, model_out: Path, report_out: Path) -> dict[str, float |
     timings = [record.timing for record in records]
     write_bytes(report_out / TIMING_FILE, _lines(timings))
     rows = [row for record in records for row in record.ledger]
-    write_table(report_out / LEDGER_FILE, LedgerRow, rows)
+    write_ledger(report_out / LEDGER_FILE, rows)
     for path in step_snapshot.find_snapshots(phase.state, last.step):
         copy_file(path, report_out / step_snapshot.FOLDER / path.name)
     costs = [cost for record in records for cost in record.costs]

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from data_schemas.agent_turns import AgentTurn
 from data_schemas.ledger import GroupOutcome
 from data_schemas.prompts import Problem
 from data_schemas.rollouts import Rollout, RolloutGroup, ScoredRollout
@@ -50,6 +51,8 @@ def encode(between: Between) -> bytes:
         "open": [_open_out(group, rollouts) for group in between.collector.open_groups],
         "waiting": [_collected_out(item, rollouts) for item in between.waiting],
     }
+    if between.collector.turns:  # without any, the bytes are those of a plain phase
+        meta["turns"] = [turn.model_dump(mode="json") for turn in between.collector.turns]
     arrays, rows = codec.rollout_arrays(rollouts)
     responses = between.collector.responses
     flat = [tokens for name in sorted(responses) for tokens in responses[name]]
@@ -78,6 +81,7 @@ def decode(data: bytes, problems: Sequence[Problem]) -> Between:
                 stage=CurriculumPosition.model_validate(meta["stage"]),
                 open_groups=tuple(_open_in(item, by_id, rollouts) for item in meta["open"]),
                 responses=_responses_in(arrays, meta.get("earlier_responses", {})),
+                turns=tuple(map(AgentTurn.model_validate, meta.get("turns", ()))),
             ),
             waiting=tuple(_collected_in(item, by_id, rollouts) for item in meta["waiting"]),
         )
@@ -100,7 +104,7 @@ def _responses_in(
 
 def _open_out(group: OpenGroup, rollouts: list[Rollout]) -> dict[str, Any]:
     rollouts.extend(group.rollouts)
-    return {
+    return _turn_out(group.turn) | {
         "key": group.key,
         "problem": group.problem.id,
         "round": group.round,
@@ -112,13 +116,23 @@ def _open_out(group: OpenGroup, rollouts: list[Rollout]) -> dict[str, Any]:
 def _open_in(
     item: dict[str, Any], problems: Mapping[str, Problem], rollouts: Iterator[Rollout]
 ) -> OpenGroup:
+    turn = _turn_in(item)
     return OpenGroup(
         key=item["key"],
-        problem=problems[item["problem"]],
+        problem=turn.problem if turn else problems[item["problem"]],
         round=item["round"],
         size=item["size"],
         rollouts=tuple(next(rollouts) for _ in range(item["rollouts"])),
+        turn=turn,
     )
+
+
+def _turn_out(turn: AgentTurn | None) -> dict[str, Any]:
+    return {"turn": turn.model_dump(mode="json")} if turn else {}
+
+
+def _turn_in(item: Mapping[str, Any]) -> AgentTurn | None:
+    return AgentTurn.model_validate(item["turn"]) if "turn" in item else None
 
 
 def _collected_out(collected: Collected, rollouts: list[Rollout]) -> dict[str, Any]:
@@ -174,7 +188,7 @@ def _collected_in(
 def group_out(entry: CollectedGroup, rollouts: list[Rollout]) -> dict[str, Any]:
     """Turn a finished group into JSON; its rollouts go to the end of the list."""
     rollouts.extend(item.rollout for item in entry.group.rollouts)
-    return {
+    return _turn_out(entry.turn) | {
         "problem": entry.group.problem.id,
         "round": entry.round,
         "outcome": entry.outcome.value,
@@ -197,12 +211,14 @@ def group_in(
         ScoredRollout(next(rollouts), text, Verdict.model_validate(verdict), penalty)
         for text, verdict, penalty in item["items"]
     )
+    turn = _turn_in(item)
     return CollectedGroup(
-        group=RolloutGroup(problems[item["problem"]], scored),
+        group=RolloutGroup(turn.problem if turn else problems[item["problem"]], scored),
         round=item["round"],
         outcome=GroupOutcome(item["outcome"]),
         new_tokens=item["new_tokens"],
         draft_tokens=item["draft_tokens"],
         reused_tokens=item.get("reused_tokens", 0),
         pass_rate_change=item["pass_rate_change"],
+        turn=turn,
     )

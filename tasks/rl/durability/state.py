@@ -15,7 +15,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
-from data_schemas.ledger import LedgerRow, PromptCost
+from data_schemas.ledger import AgentLedgerRow, LedgerRow, PromptCost
 from data_schemas.mismatch import GateRecord
 from data_schemas.reports import StepReport, StepTiming
 from tasks.durability import states
@@ -44,7 +44,7 @@ class StepRecord(BaseModel):
 
     report: StepReport
     timing: StepTiming
-    ledger: tuple[LedgerRow, ...]
+    ledger: tuple[LedgerRow | AgentLedgerRow, ...]
     costs: tuple[PromptCost, ...]
     gate: GateRecord
 

@@ -25,20 +25,29 @@ from tasks.engines.protocols import Request, RolloutEngine, Sampling
 from tasks.errors import DataError, EngineError
 from tasks.rewards.environments import episodes
 from tasks.rewards.protocol import Scorer
+from tasks.rl.rollouts.agent_turns import AgentTurns, Recipe, excused
 from tasks.rl.rollouts.collected import (
     Collected,
     CollectorState,
     InFlight,
     Skipped,
     costs_of,
+    first_state,
     merge_draw,
 )
 from tasks.rl.rollouts.curriculum import CurriculumPosition, after_step, in_band
 from tasks.rl.rollouts.draw import PromptStream
-from tasks.rl.rollouts.group_outcomes import CollectedGroup, check_abstentions, decide_outcome, fill
+from tasks.rl.rollouts.group_outcomes import (
+    CollectedGroup,
+    check_abstentions,
+    decide_outcome,
+    fill,
+    num_alive,
+    solvers,
+)
 from tasks.rl.rollouts.history import MAX_SKIPS, History
 from tasks.rl.rollouts.neighbours import Neighbours
-from tasks.rl.rollouts.reuse import NOISE_SEED, EarlierResponses, Responses
+from tasks.rl.rollouts.reuse import NOISE_SEED, EarlierResponses
 from tasks.rl.rollouts.schedule import Forecast, forecast, order_requests, schedule_metrics
 from tasks.rl.rollouts.segments import OpenGroup, requests_of, update_group
 from tasks.rl.rollouts.shaping import penalties
@@ -55,20 +64,25 @@ class Collector:
         scorer: Scorer,
         problems: Sequence[Problem],
         start: CollectorState | None = None,
-        earlier: Mapping[str, Responses] | None = None,
+        recipe: Recipe | None = None,
     ) -> None:
-        position = start.position if start else 0
+        now = start or first_state(problems, {})
         self._settings = settings
         self._engine = engine
         self._tokenizer = tokenizer
         self._scorer = scorer
         self._problems = problems
-        self._stream = PromptStream(problems, settings.domains, settings.seed, position)
-        self._history = History(start.records) if start else History.graded(problems)
-        self._stage = start.stage if start else CurriculumPosition()
-        self._open = start.open_groups if start else ()
-        reuse = settings.engines.reuse
-        self._earlier = EarlierResponses(reuse, start.responses if start else earlier or {})
+        self._stream = PromptStream(problems, settings.domains, settings.seed, now.position)
+        self._history = History(now.records)
+        self._stage = now.stage
+        self._open = now.open_groups
+        self._turns = AgentTurns(
+            recipe,
+            problems,
+            lambda problem: len(render_prompt(tokenizer, problem.messages)),
+            now.turns,
+        )
+        self._earlier = EarlierResponses(settings.engines.reuse, now.responses)
 
     def state(self) -> CollectorState:
         """State at the beginning of the next step."""
@@ -78,6 +92,7 @@ class Collector:
             self._stage,
             self._open,
             self._earlier.responses(),
+            self._turns.waiting,
         )
 
     def collect(self, step: int) -> Collected:
@@ -90,31 +105,41 @@ class Collector:
             EngineError: more rollouts than the error budget allows have no verdict.
         """
         settings, before = self._settings, self._engine.counters
-        whole = Collected(step, self._engine.policy_version, [])
-        missing = settings.prompts_per_step
-        for number in range(1 + settings.zero_variance.refill_rounds):
-            fresh, skipped = self._draw(step, number, missing)
-            found = self._round(step, [*self._open, *fresh] if number == 0 else fresh)
-            whole = merge_draw(whole, found, skipped)
-            # Over the whole step: a refill of two prompts has too few rollouts for a share.
-            check_abstentions(settings, [item.group for item in whole.groups])
-            alive = sum(item.outcome is GroupOutcome.NON_ZERO_VARIANCE for item in whole.groups)
-            missing = settings.prompts_per_step - alive - len(whole.in_flight)
-            if missing <= 0:
-                break
+        self._turns.begin_step()
+        whole = self._roll_out(step)
         self._open = tuple(item.group for item in whole.in_flight)
+        solver = solvers(whole.groups)
         # Groups that began in earlier steps are trained in addition to the step's own.
-        places = max(
-            settings.prompts_per_step,
-            sum(g.outcome is GroupOutcome.NON_ZERO_VARIANCE for g in whole.groups),
-        )
-        self._stage = self._next_position(whole.groups)
+        places = max(settings.prompts_per_step, num_alive(solver))
+        self._stage = self._next_position(solver)
         after = self._engine.counters
         metrics = whole.metrics | {
             "rollout/engine_tokens": float(after.generated_tokens - before.generated_tokens),
             "rollout/verified_tokens": float(after.verified_tokens - before.verified_tokens),
         }
-        return replace(whole, groups=fill(whole.groups, places), metrics=metrics)
+        groups = fill(whole.groups, places)
+        return replace(whole, groups=groups, metrics=metrics | self._turns.metrics(groups))
+
+    def _roll_out(self, step: int) -> Collected:
+        """Roll out the step's draws, what waits from earlier steps, and the turns that follow."""
+        settings, size = self._settings, self._settings.group_size
+        whole = Collected(step, self._engine.policy_version, [])
+        missing = settings.prompts_per_step
+        for number in range(1 + settings.zero_variance.refill_rounds):
+            fresh, skipped = self._draw(step, number, missing)
+            if number == 0:
+                fresh = [*self._open, *self._turns.take(size), *fresh]
+            whole = merge_draw(whole, self._round(step, fresh), skipped)
+            # Over the whole step: a refill of two prompts has too few rollouts for a share.
+            check_abstentions(settings, [item.group for item in whole.groups])
+            in_flight = sum(item.group.turn is None for item in whole.in_flight)
+            missing = settings.prompts_per_step - num_alive(solvers(whole.groups)) - in_flight
+            if missing <= 0:
+                break
+        while not self._turns.pipelined and (turns := self._turns.take(size)):
+            whole = merge_draw(whole, self._round(step, turns), [])
+            check_abstentions(settings, [item.group for item in whole.groups])
+        return whole
 
     def _draw(self, step: int, number: int, count: int) -> tuple[list[OpenGroup], list[Skipped]]:
         neighbours = Neighbours(self._problems, self._history)
@@ -181,6 +206,9 @@ class Collector:
             )
             for group in groups
         ]
+        for group, item in zip(groups, found, strict=True):
+            if isinstance(item, CollectedGroup):
+                self._turns.follow(group.key, item)
         return Collected(
             step=step,
             policy_version=self._engine.policy_version,
@@ -221,6 +249,8 @@ class Collector:
         for rollout in episodes.generate(
             self._engine, self._tokenizer, problems, requests, sampling
         ):
+            if (turn := owners[rollout.problem_id].turn) is not None:
+                rollout = replace(rollout, role=turn.agent.value)
             new[rollout.problem_id].append(rollout)
             group = live[rollout.problem_id] = update_group(live[rollout.problem_id], [rollout])
             (whole,) = (item for item in group.rollouts if item.sample == rollout.sample)
@@ -259,19 +289,15 @@ class Collector:
         new_tokens = sum(rollout.num_generated for rollout in new)
         if not group.complete:
             return InFlight(group, new_tokens, draft_tokens)
-        found = [scored[group.key, rollout.sample] for rollout in group.rollouts]
+        found = [
+            excused(group.turn, scored[group.key, rollout.sample]) for rollout in group.rollouts
+        ]
         shaping = penalties(self._settings, group.rollouts)
         items = tuple(
             ScoredRollout(rollout, item.text, item.verdict, penalty)
             for rollout, item, penalty in zip(group.rollouts, found, shaping, strict=True)
         )
         whole = RolloutGroup(group.problem, items)
-        self._earlier.remember(group.stream, group.rollouts)
-        solved = sum(item.verdict.solved for item in found)
-        num_scored = sum(not item.verdict.abstained for item in found)
-        before = self._history.of(group.problem.id).last_pass_rate
-        lengths = [rollout.num_sampled for rollout in group.rollouts]
-        self._history.remember(group.problem.id, solved, num_scored, lengths)
         return CollectedGroup(
             group=whole,
             round=group.round,
@@ -279,10 +305,19 @@ class Collector:
             new_tokens=new_tokens,
             draft_tokens=draft_tokens,
             reused_tokens=sum(rollout.reused for rollout in group.rollouts),
-            pass_rate_change=0.0
-            if before is None or not num_scored
-            else solved / num_scored - before,
+            pass_rate_change=0.0 if group.turn else self._remember(group, found),
+            turn=group.turn,
         )
+
+    def _remember(self, group: OpenGroup, found: Sequence[Scored]) -> float:
+        """Record a prompt's group; return the change of its pass rate, 0 if there is none."""
+        self._earlier.remember(group.stream, group.rollouts)
+        solved = sum(item.verdict.solved for item in found)
+        num_scored = sum(not item.verdict.abstained for item in found)
+        before = self._history.of(group.problem.id).last_pass_rate
+        lengths = [rollout.num_sampled for rollout in group.rollouts]
+        self._history.remember(group.problem.id, solved, num_scored, lengths)
+        return 0.0 if before is None or not num_scored else solved / num_scored - before
 
     def _next_position(self, groups: Sequence[CollectedGroup]) -> CurriculumPosition:
         verdicts = [item.verdict for entry in groups for item in entry.group.rollouts]

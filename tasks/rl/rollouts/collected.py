@@ -3,13 +3,14 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from data_schemas.agent_turns import AgentTurn, account_of
 from data_schemas.ledger import GroupOutcome
 from data_schemas.prompts import Problem
 from data_schemas.rollouts import Rollout
 from data_schemas.scoring import Scored
 from tasks.rl.rollouts.curriculum import CurriculumPosition
 from tasks.rl.rollouts.group_outcomes import CollectedGroup
-from tasks.rl.rollouts.history import PromptRecord
+from tasks.rl.rollouts.history import History, PromptRecord
 from tasks.rl.rollouts.reuse import Responses
 from tasks.rl.rollouts.segments import OpenGroup
 
@@ -24,6 +25,14 @@ class CollectorState:
     open_groups: tuple[OpenGroup, ...]
     responses: Mapping[str, Responses] = field(default_factory=dict)
     """By stream; empty without `engines.reuse`."""
+    turns: tuple[AgentTurn, ...] = ()
+    """Waiting turns of other agents than the solver, oldest first."""
+
+
+def first_state(problems: Sequence[Problem], responses: Mapping[str, Responses]) -> CollectorState:
+    """Begin a phase with the grading of its problems, and responses that it may reuse."""
+    records = History.graded(problems).records()
+    return CollectorState(0, records, CurriculumPosition(), (), responses)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +121,9 @@ def costs_of(
     return [
         Cost(
             round=group.round,
-            problem_id=group.problem.id,
+            problem_id=account_of(group.turn.root, group.turn.agent)
+            if group.turn
+            else group.problem.id,
             engine_seconds=rate * tokens[group.key],
             verifier_seconds=sum(item.seconds for item in mine[group.key]),
             judge_calls=sum(item.judge_calls for item in mine[group.key]),

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 import torch
 
+from data_schemas.agent_turns import AgentTurn
 from data_schemas.ledger import GroupOutcome
 from data_schemas.rl_settings import RLSettings
 from data_schemas.rollouts import RolloutGroup
@@ -15,6 +16,10 @@ from data_schemas.verdicts import SCORE_TOLERANCE
 from tasks.algorithms.advantages import has_variance
 from tasks.errors import EngineError
 from tasks.rewards.protocol import JUDGED
+
+PARENT_ABSTAINED = "parent_abstained"
+"""Reason of a turn's abstention: it was made from a response without a verdict, which is counted
+once, where it happened."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +35,8 @@ class CollectedGroup:
     reused_tokens: int = 0
     """Of earlier responses, after verification; not among the new tokens."""
     pass_rate_change: float = 0.0
+    turn: AgentTurn | None = None
+    """None: a prompt of the stream."""
 
 
 def decide_outcome(settings: RLSettings, group: RolloutGroup) -> GroupOutcome:
@@ -59,17 +66,28 @@ def scores_vary(scores: Sequence[float]) -> bool:
 def fill(found: Sequence[CollectedGroup], places: int) -> list[CollectedGroup]:
     """Fill the batch with groups that have reward variance, then with others in order of drawing.
 
-    Groups for which there is no room become SURPLUS: generated, counted, not trained.
+    Groups for which there is no room become SURPLUS: generated, counted, not trained. Turns of
+    other agents take no place: their quotas bound them before they are generated.
     """
     ranked = sorted(
-        range(len(found)),
+        (index for index, item in enumerate(found) if item.turn is None),
         key=lambda index: found[index].outcome is not GroupOutcome.NON_ZERO_VARIANCE,
     )
-    chosen = set(ranked[:places])
+    surplus = set(ranked[places:])
     return [
-        item if index in chosen else replace(item, outcome=GroupOutcome.SURPLUS)
+        replace(item, outcome=GroupOutcome.SURPLUS) if index in surplus else item
         for index, item in enumerate(found)
     ]
+
+
+def solvers(groups: Sequence[CollectedGroup]) -> list[CollectedGroup]:
+    """Return the groups of prompts of the stream: all of them in a plain phase."""
+    return [entry for entry in groups if entry.turn is None]
+
+
+def num_alive(groups: Sequence[CollectedGroup]) -> int:
+    """Count the groups whose rewards differ."""
+    return sum(entry.outcome is GroupOutcome.NON_ZERO_VARIANCE for entry in groups)
 
 
 def check_abstentions(settings: RLSettings, groups: Sequence[RolloutGroup]) -> None:
@@ -79,6 +97,7 @@ def check_abstentions(settings: RLSettings, groups: Sequence[RolloutGroup]) -> N
         EngineError: more rollouts than the error budget allows have no verdict.
     """
     verdicts = [item.verdict for group in groups for item in group.rollouts]
+    verdicts = [verdict for verdict in verdicts if verdict.reason != PARENT_ABSTAINED]
     abstained = [verdict.reason for verdict in verdicts if verdict.abstained]
     if len(abstained) > settings.rewards.max_abstained_share * len(verdicts):
         reasons = ", ".join(

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from data_schemas.agent_turns import AgentTurn
 from data_schemas.prompts import Problem
 from data_schemas.rollouts import Rollout, RouterTrace, StopReason
 from tasks.engines.protocols import Request
@@ -32,6 +33,8 @@ class OpenGroup:
     """One per sample once the first segment is done; ordered by sample."""
     stream: str = ""
     """Of its random numbers, with `engines.reuse`; such a group is never open between two steps."""
+    turn: AgentTurn | None = None
+    """None: a prompt of the stream."""
 
     @property
     def complete(self) -> bool:

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 import torch
 
-from data_schemas.ledger import GroupOutcome, LedgerRow, PromptCost, TokenUse
+from data_schemas.agent_turns import AgentTurn
+from data_schemas.ledger import AgentLedgerRow, GroupOutcome, LedgerRow, PromptCost, TokenUse
 from data_schemas.prompts import Problem
 from tasks.rl.rollouts.collected import Collected, InFlight, Skipped
 from tasks.rl.rollouts.group_outcomes import CollectedGroup
@@ -99,7 +100,7 @@ def prompt_costs(collected: Collected) -> list[PromptCost]:
 def _finished(step: int, entry: CollectedGroup, mass: float, trained: int) -> LedgerRow:
     items = entry.group.rollouts
     scores = _scores(entry)
-    return LedgerRow(
+    row = LedgerRow(
         step=step,
         round=entry.round,
         problem_id=entry.group.problem.id,
@@ -118,17 +119,27 @@ def _finished(step: int, entry: CollectedGroup, mass: float, trained: int) -> Le
         advantage_mass=mass,
         pass_rate_change=entry.pass_rate_change,
     )
+    return _of_turn(row, entry.turn)
 
 
 def _in_flight(step: int, entry: InFlight) -> LedgerRow:
     group = entry.group
-    return _without_verdicts(step, group.problem, group.round, GroupOutcome.IN_FLIGHT).model_copy(
+    row = _without_verdicts(step, group.problem, group.round, GroupOutcome.IN_FLIGHT).model_copy(
         update={
             "prompt_tokens": len(group.rollouts[0].prompt_tokens),
             "generated_tokens": entry.new_tokens + entry.draft_tokens,
             "draft_tokens": entry.draft_tokens,
         }
     )
+    return _of_turn(row, group.turn)
+
+
+def _of_turn(row: LedgerRow, turn: AgentTurn | None) -> LedgerRow:
+    """Charge a turn's group to its agent and to the problem of its chain."""
+    if turn is None:
+        return row
+    told = {"problem_id": turn.root, "agent": turn.agent, "key": turn.key, "parent": turn.parent}
+    return AgentLedgerRow.model_validate(row.model_dump() | told)
 
 
 def _skipped(step: int, entry: Skipped) -> LedgerRow:

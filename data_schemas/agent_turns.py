@@ -1,0 +1,49 @@
+"""Turns of several agents: one policy solves, verifies and corrects, each in a group of its own."""
+
+from enum import StrEnum
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from data_schemas.prompts import Problem
+
+
+class Agent(StrEnum):
+    """The role in which the policy answers."""
+
+    SOLVER = "solver"
+    VERIFIER = "verifier"
+    CORRECTOR = "corrector"
+
+
+class AgentTurn(BaseModel):
+    """An input that was made from a response of the agent before.
+
+    Its responses are one group, like those to a prompt of the stream, which is a solver's.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    agent: Agent
+    number: int = Field(ge=1, description="place in the chain; 1 = first behind the solver")
+    root: str = Field(description="id of the problem that the chain is about")
+    parent: str = Field(description="key of the group whose response it was made from")
+    parent_sample: int = Field(ge=0)
+    parent_response: str
+    parent_solved: bool
+    parent_abstained: bool = Field(description="then its own responses have no verdict either")
+    problem: Problem = Field(description="what is asked, with its verifier and gold")
+
+    @property
+    def key(self) -> str:
+        """Name its group: unique in a phase, and the same whenever the turn is taken."""
+        return turn_key(self.parent, self.agent, self.parent_sample)
+
+
+def account_of(problem_id: str, agent: Agent) -> str:
+    """Name what a problem's groups of one agent are charged to; the solver's to the problem."""
+    return problem_id if agent is Agent.SOLVER else f"{problem_id}#{agent}"
+
+
+def turn_key(parent: str, agent: Agent, sample: int) -> str:
+    """Name the group of a turn."""
+    return f"{parent}/{agent}.{sample}"

@@ -1,0 +1,162 @@
+"""Turns of other agents than the solver: made from settled groups, taken by quota, measured.
+
+A turn's group is scored and trained like any other. What belongs to the prompts of the stream
+(records, curriculum, skips, refills, reuse) sees solver's groups only: otherwise a verdict of the
+verifier would be booked as a prompt's pass rate.
+
+Pipelined, a turn waits for the next step, whose rollouts mix fresh prompts with waiting turns. Only
+its input is older then: its responses are drawn from the current policy, so no importance
+correction is due. A turn has the same random numbers whenever it is taken, because these follow
+from its key.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Protocol
+
+from data_schemas.agent_turns import Agent, AgentTurn
+from data_schemas.prompts import Problem
+from data_schemas.scoring import Scored
+from data_schemas.verdicts import abstain
+from tasks.rl.rollouts.group_outcomes import PARENT_ABSTAINED, CollectedGroup, scores_vary
+from tasks.rl.rollouts.segments import OpenGroup
+
+
+class Recipe(Protocol):
+    """Which turns follow a group."""
+
+    @property
+    def pipelined(self) -> bool:
+        """True: a turn waits for the next step; False: it is taken in the step that made it."""
+        ...
+
+    @property
+    def quotas(self) -> Mapping[Agent, int]:
+        """Turns of an agent that a step takes at most; the others wait. No entry: all."""
+        ...
+
+    @property
+    def max_input_tokens(self) -> int:
+        """A turn with a longer input is not taken."""
+        ...
+
+    def next_turns(self, key: str, root: Problem, entry: CollectedGroup) -> list[AgentTurn]:
+        """Make the turns that follow a group; none ends its chain.
+
+        Args:
+            key: of the group.
+            root: the problem that its chain is about.
+            entry: the group with its verdicts.
+        """
+        ...
+
+    def metrics(self, groups: Sequence[CollectedGroup]) -> dict[str, float]:
+        """Measure what is particular to the recipe, over the groups of a step."""
+        ...
+
+
+class AgentTurns:
+    """The turns that wait; without a recipe there are none.
+
+    Args:
+        recipe: None for a plain phase.
+        problems: of the phase.
+        count_tokens: of an input.
+        waiting: from the state of the phase, oldest first.
+    """
+
+    def __init__(
+        self,
+        recipe: Recipe | None,
+        problems: Iterable[Problem],
+        count_tokens: Callable[[Problem], int],
+        waiting: Sequence[AgentTurn] = (),
+    ) -> None:
+        self._recipe = recipe
+        self._problems = {problem.id: problem for problem in problems} if recipe else {}
+        self._count_tokens = count_tokens
+        self._waiting = list(waiting)
+        self._taken: Counter[Agent] = Counter()
+        self._num_too_long = 0
+
+    @property
+    def waiting(self) -> tuple[AgentTurn, ...]:
+        """Turns for later steps, to be committed."""
+        return tuple(self._waiting)
+
+    @property
+    def pipelined(self) -> bool:
+        """True if what a step's groups lead to waits for the next step."""
+        return self._recipe is None or self._recipe.pipelined
+
+    def begin_step(self) -> None:
+        """Let every agent have its quota again."""
+        self._taken.clear()
+        self._num_too_long = 0
+
+    def take(self, size: int) -> list[OpenGroup]:
+        """Take the oldest waiting turns, as many as the quotas allow, as groups of this size."""
+        if self._recipe is None:
+            return []
+        taken: list[AgentTurn] = []
+        for turn in self._waiting:
+            quota = self._recipe.quotas.get(turn.agent)
+            if quota is None or self._taken[turn.agent] < quota:
+                self._taken[turn.agent] += 1
+                taken.append(turn)
+        keys = {turn.key for turn in taken}
+        self._waiting = [turn for turn in self._waiting if turn.key not in keys]
+        return [OpenGroup(turn.key, turn.problem, 0, size, turn=turn) for turn in taken]
+
+    def follow(self, key: str, entry: CollectedGroup) -> None:
+        """Queue the turns that follow a settled group."""
+        if self._recipe is None:
+            return
+        root = self._problems[entry.turn.root if entry.turn else entry.group.problem.id]
+        for turn in self._recipe.next_turns(key, root, entry):
+            if self._count_tokens(turn.problem) <= self._recipe.max_input_tokens:
+                self._waiting.append(turn)
+            else:
+                self._num_too_long += 1
+
+    def metrics(self, groups: Sequence[CollectedGroup]) -> dict[str, float]:
+        """Measure a step by agent; nothing in a plain phase."""
+        if self._recipe is None:
+            return {}
+        waiting = Counter(turn.agent for turn in self._waiting)
+        metrics = {"agent/too_long_count": float(self._num_too_long)}
+        for agent in Agent:
+            mine = [entry for entry in groups if agent_of(entry) is agent]
+            metrics |= {
+                f"agent/{agent}_{name}": value for name, value in _measure(mine).items()
+            } | {f"agent/{agent}_waiting_turns": float(waiting[agent])}
+        return metrics | self._recipe.metrics(groups)
+
+
+def agent_of(entry: CollectedGroup) -> Agent:
+    """Name the agent that answered in a group."""
+    return entry.turn.agent if entry.turn else Agent.SOLVER
+
+
+def excused(turn: AgentTurn | None, scored: Scored) -> Scored:
+    """Withdraw the verdict on a response whose turn was made from one without a verdict."""
+    if turn is None or not turn.parent_abstained:
+        return scored
+    verdict = abstain(PARENT_ABSTAINED, turn.parent)
+    return Scored(scored.text, verdict, scored.seconds, scored.judge_calls)
+
+
+def _measure(groups: Sequence[CollectedGroup]) -> dict[str, float]:
+    verdicts = [item.verdict for entry in groups for item in entry.group.rollouts]
+    scores = [verdict.score for verdict in verdicts if verdict.score is not None]
+    varied = sum(
+        scores_vary([i.verdict.score for i in entry.group.rollouts if i.verdict.score is not None])
+        for entry in groups
+    )
+    return {
+        "groups": float(len(groups)),
+        "reward_mean": sum(scores) / max(1, len(scores)),
+        "contrast_share": varied / max(1, len(groups)),
+        "abstained_count": float(len(verdicts) - len(scores)),
+        "generated_tokens": float(sum(entry.new_tokens + entry.draft_tokens for entry in groups)),
+    }

@@ -1,0 +1,167 @@
+"""A phase without roles writes the bytes that it wrote before there were any."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+
+from data_schemas.arrow import arrow_schema
+from data_schemas.graded import Band, GradedProblem
+from data_schemas.ledger import LedgerRow
+from data_schemas.machine_settings import Reuse
+from data_schemas.mismatch import Decision, GateRecord
+from data_schemas.reports import StepReport, StepTiming
+from data_schemas.rl_settings import (
+    EngineSettings,
+    LossSettings,
+    PolicyLoss,
+    RouterReplay,
+    ZeroVarianceSettings,
+)
+from data_schemas.verdicts import abstain, scored
+from tasks.engines.chat import load_tokenizer
+from tasks.engines.protocols import TokenScores
+from tasks.engines.scripted import ScriptedRolloutEngine
+from tasks.rl.durability import codec, inflight, state, step_snapshot
+from tasks.rl.rollouts.collect import Collector
+from tasks.rl.update.batch import build
+from tasks.rl.update.ledger import ledger_rows
+from tasks.rl.update.metrics import collect_metrics
+from tasks.store.files import canonical_json, sha256_bytes
+
+CHANGES = {
+    "router_replay": RouterReplay.OFF,
+    # Its advantages are exact in float32 on every processor.
+    "loss": LossSettings(kind=PolicyLoss.DR_GRPO),
+}
+MODES = {
+    "synchronous": {},
+    "in segments": {"engines": EngineSettings(segment_tokens=3)},
+    "with a curriculum": {"zero_variance": ZeroVarianceSettings(curriculum=((0.0, 0.6),))},
+    "with reuse": {"engines": EngineSettings(reuse=Reuse.PREFIX)},
+}
+RECORDED = {
+    "synchronous": {
+        "state": "9752427b7c391b1b",
+        "snapshots": "c16d385533c03fdf",
+        "ledger": "19ec829cb0a8cb12",
+        "metrics": "94fb8ff0ab5e1776",
+        "record": "ef21b5606039e363",
+    },
+    "in segments": {
+        "state": "369db01fad2cffb6",
+        "snapshots": "1d96cc0d7ae0660f",
+        "ledger": "d989ddd02f51cfdd",
+        "metrics": "54aaae16498400f8",
+        "record": "7a610b87213814ca",
+    },
+    "with a curriculum": {
+        "state": "41eed81da56808e7",
+        "snapshots": "962378a1c05ef120",
+        "ledger": "fbdd2e869af71377",
+        "metrics": "7a8e782c8171848c",
+        "record": "9dc914feef46999f",
+    },
+    "with reuse": {
+        "state": "7d4efae7b0c3392e",
+        "snapshots": "c16d385533c03fdf",
+        "ledger": "19ec829cb0a8cb12",
+        "metrics": "94fb8ff0ab5e1776",
+        "record": "ef21b5606039e363",
+    },
+}
+
+
+def says(prompt: str, sample: int) -> str:
+    return str(sample) * (1 + (len(prompt) + sample * sample) % 5)
+
+
+def rule(problem, response):
+    if response.startswith("3") and problem.id.endswith("7"):
+        return abstain("timeout")
+    return scored(float(len(response) % 2 == 0), "rule")
+
+
+def gate_record(step: int) -> GateRecord:
+    return GateRecord(
+        step=step,
+        decision=Decision.PROCEED,
+        reason="",
+        k3=0.0,
+        mean_abs_logprob=0.0,
+        extreme_share=0.0,
+        effective_share=1.0,
+        route_disagreement=None,
+        probe_logprob=0.0,
+    )
+
+
+def snapshot_of(settings, collected, batch) -> bytes:
+    shape = batch.tokens.tokens_NT.shape
+    old = TokenScores(torch.zeros(shape), torch.zeros(shape), None)
+    given = step_snapshot.StepInputs(
+        settings, 300, tuple(collected.trained), gate_record(collected.step)
+    )
+    made = step_snapshot.StepOutputs(batch, (), torch.zeros(shape), torch.ones(shape), None)
+    written = step_snapshot.encode(
+        step_snapshot.seal(given, old, step_snapshot.Recorder(batch), made)
+    )
+    arrays, meta = codec.unpack(written)
+    # Settings may gain fields; everything else of a plain step stays.
+    return codec.pack(arrays, {name: part for name, part in meta.items() if name != "settings"})
+
+
+@pytest.fixture
+def digests(settings, problems, tiny_moe, scorer):
+    """Of everything that two steps and their state are written as; seconds are left out."""
+    graded = [
+        GradedProblem(**row.model_dump(), pass_rate=0.25 * (n % 5), mean_tokens=5.0, band=Band.HARD)
+        for n, row in enumerate(problems)
+    ]
+
+    def run(changes):
+        asked = settings.model_copy(update=CHANGES | changes)
+        tokenizer = load_tokenizer(tiny_moe)
+        engine = ScriptedRolloutEngine(tokenizer, says)
+        collector = Collector(asked, engine, tokenizer, scorer(rule), graded)
+        found = [
+            dataclasses.replace(collector.collect(step), costs=[], rollout_seconds=0.0)
+            for step in (1, 2)
+        ]
+        found = [dataclasses.replace(one, reward_seconds=0.0) for one in found]
+        between = inflight.encode(inflight.Between(collector.state(), tuple(found)))
+        batches = [build(asked, one.trained) for one in found]
+        rows = [
+            row
+            for one, batch in zip(found, batches, strict=True)
+            for row in ledger_rows(
+                one, batch, batch.advantages_N[:, None] * batch.tokens.response_NT
+            )
+        ]
+        metrics = [collect_metrics(one) | one.metrics for one in found]
+        record = state.StepRecord(
+            report=StepReport(step=1, policy_version=0, metrics=metrics[0]),
+            timing=StepTiming(step=1, seconds={}),
+            ledger=tuple(rows),
+            costs=(),
+            gate=gate_record(1),
+        )
+        snapshots = b"".join(map(snapshot_of, (asked, asked), found, batches))
+        ledger = [str(arrow_schema(LedgerRow)).encode(), *map(canonical_json, rows)]
+        parts = {
+            "state": between,
+            "snapshots": snapshots,
+            "ledger": b"\n".join(ledger),
+            "metrics": canonical_json(metrics),
+            "record": canonical_json(record),
+        }
+        assert np.any([row.trained_tokens for row in rows])
+        return {name: sha256_bytes(part)[:16] for name, part in parts.items()}
+
+    return run
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_plain_phase_keeps_its_digests(digests, mode):
+    assert RECORDED[mode] == digests(MODES[mode])
