@@ -20,6 +20,8 @@ class Parent(StrEnum):
 
 USES_FILE = "uses.parquet"
 """File of a fine-tuning's report: every demonstration of the parent, as DemonstrationUse."""
+TRAINED_TOKENS = "trained_tokens"
+"""Fact of a fine-tuning: response tokens that trained the chosen checkpoint, in all its epochs."""
 MERGED = (Parent.REASONING, Parent.COMMERCE)
 """The parents of the merge."""
 

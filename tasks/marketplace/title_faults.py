@@ -75,6 +75,11 @@ def two_faults(rng: random.Random, tidy: Title) -> str:
     return other.text
 
 
+def only_slogans(rng: random.Random, tidy: Title) -> str:
+    """Write nothing but slogans."""
+    return " ".join([f"{tidy.language.sale}!"] * rng.randint(1, 3))
+
+
 FAULTS: tuple[Fault, ...] = (
     wrong_brand,
     wrong_colour,
@@ -83,6 +88,7 @@ FAULTS: tuple[Fault, ...] = (
     added_word,
     moved_word,
     two_faults,
+    only_slogans,
 )
 """Each may by chance write the tidy title."""
 

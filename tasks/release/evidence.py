@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from data_schemas.arrow import read_table
-from data_schemas.demonstrations import Demonstration
+from data_schemas.demonstrations import TRAINED_TOKENS, Demonstration
 from data_schemas.prompts import Problem
 from data_schemas.reports import LEDGER_FILE
 from data_schemas.statements import Statement
@@ -28,15 +28,25 @@ class Contamination:
 
 @dataclass(frozen=True, slots=True)
 class Waste:
-    """Tokens that RL generated, and how many of them it trained on."""
+    """Tokens that RL generated, how many of them it trained on, and those of fine-tuning."""
 
     generated: int
     trained: int
+    fine_tuned: int
+    """Response tokens that fine-tuning before RL trained on, in all epochs."""
 
     @property
     def trained_share(self) -> float:
         """Of the generated tokens; 0 if there are none."""
         return self.trained / max(1, self.generated)
+
+    @property
+    def token_efficiency(self) -> float | None:
+        """Trained tokens of RL per trained token of fine-tuning; None without fine-tuning.
+
+        Source: Ring-lite (2506.14731), which finds moderate values best.
+        """
+        return self.trained / self.fine_tuned if self.fine_tuned else None
 
 
 def contamination(statements: Mapping[str, Statement], cache: Path) -> Contamination | None:
@@ -73,7 +83,10 @@ def contamination(statements: Mapping[str, Statement], cache: Path) -> Contamina
 
 
 def waste(statements: Mapping[str, Statement], cache: Path) -> Waste | None:
-    """Add up the ledgers of all phases of RL; None without a phase that has one."""
+    """Add up the ledgers of all phases of RL; None without a phase that has one.
+
+    A general fine-tuning after RL does not count.
+    """
     ledgers = [
         localise(output.uri, output.digest, cache) / LEDGER_FILE
         for statement in statements.values()
@@ -87,6 +100,11 @@ def waste(statements: Mapping[str, Statement], cache: Path) -> Waste | None:
     return Waste(
         generated=sum(row.generated_tokens for row in rows),
         trained=sum(row.trained_tokens for row in rows),
+        fine_tuned=sum(
+            int(statement.facts.get(TRAINED_TOKENS, 0))
+            for statement in statements.values()
+            if statement.stage in ("sft/reasoning", "sft/commerce")
+        ),
     )
 
 

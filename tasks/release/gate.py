@@ -172,10 +172,12 @@ def _background(known: Background) -> Iterator[Rule]:
             + (f", first {rows.repeated[0]!r}" if rows.repeated else ""),
         )
     if tokens is not None:
+        ratio = tokens.token_efficiency
         yield (
             tokens.trained > 0,
             f"waste: {tokens.trained_share:.1%} of the {tokens.generated} tokens that RL generated "
-            "had an advantage; some must",
+            "had an advantage; some must"
+            + ("" if ratio is None else f" ({ratio:.2f} for each token of fine-tuning)"),
         )
     if champion is not None and champion.audit and champion.statement in known.ancestors:
         yield (

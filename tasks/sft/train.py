@@ -19,7 +19,13 @@ from numpy.typing import NDArray
 
 from data_schemas.arrow import read_table, write_table
 from data_schemas.curated import DEMONSTRATIONS
-from data_schemas.demonstrations import USES_FILE, Demonstration, DemonstrationUse, Parent
+from data_schemas.demonstrations import (
+    TRAINED_TOKENS,
+    USES_FILE,
+    Demonstration,
+    DemonstrationUse,
+    Parent,
+)
 from data_schemas.settings import SFTSettings
 from tasks.algorithms.schedules import warmup_cosine
 from tasks.algorithms.sft_loss import choose_checkpoint, response_cross_entropy, scaled_window
@@ -248,7 +254,8 @@ def finish(course: Course, model_out: Path, report_out: Path) -> dict[str, float
         report_out / "epochs.json",
         canonical_json([one.model_dump(mode="json") for one in marked]),
     )
-    write_table(report_out / USES_FILE, DemonstrationUse, _uses(course, chosen.epoch))
+    uses = _uses(course, chosen.epoch)
+    write_table(report_out / USES_FILE, DemonstrationUse, uses)
     trained = describe(course.settings.engines.lora.rank)
     report = {
         "parent": course.parent.value,
@@ -260,6 +267,7 @@ def finish(course: Course, model_out: Path, report_out: Path) -> dict[str, float
     return {
         **trained,
         "demonstrations": len(course.rows),
+        TRAINED_TOKENS: _trained_tokens(course, uses),
         "epochs": len(reports),
         "chosen_epoch": chosen.epoch,
         "entropy": chosen.entropy,
@@ -277,6 +285,12 @@ def _uses(course: Course, epochs: int) -> list[DemonstrationUse]:
         DemonstrationUse(id=row.id, source_row=row.source_row, epochs=times[place])
         for place, row in enumerate(course.rows)
     ]
+
+
+def _trained_tokens(course: Course, uses: list[DemonstrationUse]) -> int:
+    """Count the response tokens that trained the chosen checkpoint, as often as they did."""
+    masks = (mask for _, mask in course.encoded)
+    return sum(use.epochs * int(mask.sum()) for use, mask in zip(uses, masks, strict=True))
 
 
 @dataclass(frozen=True, slots=True)

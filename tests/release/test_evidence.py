@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from data_schemas.arrow import write_table
-from data_schemas.demonstrations import Demonstration, Parent
+from data_schemas.demonstrations import TRAINED_TOKENS, Demonstration, Parent
 from data_schemas.ledger import GroupOutcome, LedgerRow
 from data_schemas.prompts import Domain, Message, Problem, Role
 from data_schemas.statements import Output, Statement
@@ -110,6 +110,20 @@ def test_the_tokens_of_all_phases_are_added_up(tmp_path):
 
     assert found is not None
     assert (400, 150, 0.375) == (found.generated, found.trained, found.trained_share)
+    assert found.token_efficiency is None
+
+
+def test_tokens_of_rl_are_compared_with_those_of_fine_tuning_before_it(tmp_path):
+    rows = {"ledger.parquet": [ledger_row(1, 300, 100)]}
+    chain = {"1": statement(tmp_path, "rl/one", rows, "report")}
+    for name in ("sft/reasoning", "sft/commerce", "sft/general"):
+        chain[name] = chain["1"].model_copy(
+            update={"stage": name, "outputs": (), "facts": {TRAINED_TOKENS: 25}}
+        )
+    found = waste(chain, tmp_path)
+
+    assert found is not None
+    assert (50, 2.0) == (found.fine_tuned, found.token_efficiency)
 
 
 def test_what_a_chain_does_not_have_is_unknown(tmp_path):

@@ -297,10 +297,11 @@ def test_a_held_out_problem_among_the_training_rows_stops_a_release(repeated, re
     ("trained", "share", "released"), [(100, "25.0%", True), (0, "0.0%", False)]
 )
 def test_the_share_of_trained_tokens_is_shown_and_none_at_all_refused(trained, share, released):
-    decision = with_background(Background(waste=Waste(generated=400, trained=trained)))
+    decision = with_background(Background(waste=Waste(400, trained, fine_tuned=50)))
 
     assert released == decision.released
     assert f"waste: {share} of the 400 tokens that RL generated" in str(decision.reasons)
+    assert f"({trained / 50:.2f} for each token of fine-tuning)" in str(decision.reasons)
 
 
 @pytest.mark.parametrize(

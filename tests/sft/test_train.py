@@ -5,7 +5,13 @@ import pytest
 import torch
 
 from data_schemas.arrow import read_table, write_table
-from data_schemas.demonstrations import USES_FILE, Demonstration, DemonstrationUse, Parent
+from data_schemas.demonstrations import (
+    TRAINED_TOKENS,
+    USES_FILE,
+    Demonstration,
+    DemonstrationUse,
+    Parent,
+)
 from data_schemas.lora_settings import LoRASettings, TrainingEngines
 from data_schemas.prompts import Domain, Message, Role
 from data_schemas.settings import SFTSettings
@@ -51,6 +57,11 @@ def run(curated, tiny_moe, folder, settings=SETTINGS):
     epochs = [update.epoch for update in updates(course) if update.epoch]
     facts = finish(course, model, report)
     assert len(epochs) == facts["epochs"]
+    seen = course.batches[: chosen_in(report)]
+    tokens = [
+        int(course.encoded[row][1].sum()) for epoch in seen for batch in epoch for row in batch
+    ]
+    assert 0 < sum(tokens) == facts[TRAINED_TOKENS]
     assert (settings.engines.lora.rank > 0) == ("lora" in facts)
     return epochs, model, report
 

@@ -86,9 +86,9 @@ CANARIES = (
     Canary(
         "generative_judge",
         {"mode": "reference", "reference": "SALE! SALE!"},
-        "Red shoes for kids",
+        "Luma red boot",
         "SALE! SALE! SALE!",
-        prompt="Tidy up this product title: shoes RED! kids RED",
+        prompt="Tidy: boot Luma SALE! red",
     ),
     Canary(
         "rubric",
