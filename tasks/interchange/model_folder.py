@@ -50,9 +50,16 @@ def check_model_folder(path: Path) -> None:
     config = read_config(path)
     model_type = config.get("model_type")
     if model_type not in SUPPORTED_ARCHITECTURES:
+        supported = ", ".join(SUPPORTED_ARCHITECTURES)
+        advice = "Choose a model of that architecture."
+        if text := _text_config(config):
+            advice = (
+                f"It reads more than text, which nothing here trains on. Give its language model "
+                f"({text.get('model_type')}) as a folder of its own: text_config as config.json, "
+                "with one of these types, and its tensors, named as that type names them."
+            )
         raise SettingsError(
-            f"{path}/config.json has model_type {model_type!r}; supported are "
-            f"{', '.join(SUPPORTED_ARCHITECTURES)}. Choose a model of that architecture."
+            f"{path}/config.json has model_type {model_type!r}; supported are {supported}. {advice}"
         )
     highest = _highest_token(path)
     size = config.get("vocab_size")
@@ -65,6 +72,15 @@ def check_model_folder(path: Path) -> None:
         check_tensors(path)
     except DataError as error:
         raise SettingsError(str(error)) from error
+
+
+def _text_config(config: dict[str, Any]) -> dict[str, Any] | None:
+    """Return the config of the language model inside one of several modalities, if there is one.
+
+    Qwen3-Omni nests it below the config of its thinker.
+    """
+    text = config.get("thinker_config", config).get("text_config")
+    return text if isinstance(text, dict) else None
 
 
 def has_router(path: Path) -> bool:

@@ -47,10 +47,19 @@ def test_a_damaged_config_is_named(copy):
         check_model_folder(copy)
 
 
-def test_a_dense_architecture_is_refused(copy):
+def test_an_unsupported_architecture_is_refused(copy):
     _edit(copy / "config.json", model_type="llama")
 
     with pytest.raises(SettingsError, match="model_type 'llama'; supported are qwen3_moe"):
+        check_model_folder(copy)
+
+
+@pytest.mark.parametrize("under", ["", "thinker_config"])
+def test_a_model_that_reads_more_than_text_is_told_how_to_give_its_language_model(copy, under):
+    inner = {"text_config": {"model_type": "qwen3_vl_moe_text"}}
+    _edit(copy / "config.json", model_type="qwen3_vl_moe", **({under: inner} if under else inner))
+
+    with pytest.raises(SettingsError, match=r"language model \(qwen3_vl_moe_text\) as a folder"):
         check_model_folder(copy)
 
 
