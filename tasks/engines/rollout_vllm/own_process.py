@@ -2,7 +2,8 @@
 """vLLM in a separate, monitored process that is restarted when it dies or hangs.
 
 vLLM's engine reports every step; an engine that has work and takes no step for `hang_s` is
-considered hung. A new process is opened on the folder of the current weights. Before it receives
+considered hung, and so is one whose processes compute nothing, or of which one is stopped, for 45
+looks. A new process is opened on the folder of the current weights. Before it receives
 any calls, the digest it reads there and its log-probabilities of a fixed sequence must equal those
 recorded before. Then the calls in flight are issued again, with the same seeds and tokens.
 """
@@ -154,8 +155,8 @@ class OwnProcess:
                 try:
                     number, answer = ended.get(timeout=self._look_s)
                 except queue.Empty:
-                    if time.monotonic() - pulse.last > self._hang_s:
-                        LOG.warning("vLLM has taken no step for %.0f s", self._hang_s)
+                    if time.monotonic() - pulse.last > self._hang_s or self._process.hangs():
+                        LOG.warning("vLLM computes nothing, or took no step for %s s", self._hang_s)
                         return
                     continue
                 if isinstance(answer, RequestOutput):

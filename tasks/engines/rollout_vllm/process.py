@@ -27,6 +27,7 @@ from vllm.v1.engine.exceptions import EngineDeadError, EngineGenerateError
 from vllm.v1.engine.utils import CoreEngineProcManager
 from vllm.v1.metrics.loggers import StatLoggerBase
 
+from tasks.engines.activity import STILL_LOOKS, Watch
 from tasks.engines.rollout_vllm.backend import Call
 from tasks.engines.rollout_vllm.broadcast import Link
 from tasks.engines.rollout_vllm.environment import changed_environment, separate_environment
@@ -92,12 +93,17 @@ class Process:
         try:
             self._engine = self._on_loop(self._open_engine(options, devices)).result()
             self._family = _family(self._engine)
+            self._watch = Watch(self._family)
         # vLLM's errors have no common base class.
         except Exception as error:
             self._end_loop()
             raise Lost(f"vLLM did not start on {options['model']}: {error}") from error
         if group:
             self._connect(Link(group, workers=options["tensor_parallel_size"], limit_s=hang_s))
+
+    def hangs(self) -> bool:
+        """Look at the processes, which have calls to answer, every LOOK_S; True if they hang."""
+        return self._watch.hangs()
 
     def submit(self, calls: Sequence[Call], ended: queue.SimpleQueue[Ended]) -> Callable[[], None]:
         """Start calls; their outputs or errors are put into the queue.
@@ -158,15 +164,18 @@ class Process:
         """Wait for the result of a call.
 
         Raises:
-            Lost: no result within hang_s, or the process is dead.
+            Lost: no result within hang_s, or the process hangs or is dead.
             EngineError: vLLM refused.
         """
         until = time.monotonic() + self._hang_s
         # vLLM never completes a call whose process has died.
         while not wait([future], timeout=LOOK_S).done:
-            if self._engine.errored or time.monotonic() > until:
+            if self._engine.errored or time.monotonic() > until or self.hangs():
                 future.cancel()
-                raise Lost(f"vLLM is dead, or did not respond for {self._hang_s:.0f} s")
+                raise Lost(
+                    f"vLLM is dead, has computed nothing for {STILL_LOOKS * LOOK_S:.0f} s, or did "
+                    f"not respond for {self._hang_s:.0f} s"
+                )
         try:
             return future.result()
         except (EngineDeadError, EngineGenerateError) as error:

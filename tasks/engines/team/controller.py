@@ -35,12 +35,11 @@ class Channel:
         self._free = threading.Lock()
 
     @contextmanager
-    def together(self, command: Command, *, opens: bool = False) -> Iterator[list[object]]:
+    def together(self, command: Command) -> Iterator[list[object]]:
         """Send a command to the workers while the block executes the controller's part.
 
         Args:
             command: for the workers.
-            opens: it starts engines, which may wait for processes of their own.
 
         Yields:
             A list that holds the replies of ranks 1, 2 ... when the block has ended.
@@ -56,7 +55,7 @@ class Channel:
         replies: list[object] = []
         with self._board.name_failed_rank():
             wire.broadcast(command, self._group)
-            with self._board.expect_work(expected=self._works_here and not opens):
+            with self._board.expect_work(expected=self._works_here):
                 yield replies
                 replies.extend(wire.gather(None, self._group)[1:])
         # Not released after an error: the state of the workers is unknown.

@@ -15,6 +15,7 @@ import logging
 import os
 import signal
 import socket
+import subprocess
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -25,8 +26,9 @@ from typing import NoReturn
 from torch import distributed as dist
 from torch.distributed.elastic.multiprocessing.errors import get_error_handler
 
+from tasks.engines.activity import Activity
 from tasks.engines.team import standstill
-from tasks.engines.team.standstill import Activity, Standstill, place
+from tasks.engines.team.standstill import Standstill, place
 from tasks.errors import DataError, EngineError, PipelineError, SettingsError, TamperError
 
 _OVER = "team/over"
@@ -47,6 +49,9 @@ GRACE_S = 30.0
 """Grace period for a process to exit after the end of its team."""
 _STILL_GRACE_S = 5.0
 """For the controller to raise the error of a team that stood still, before its process ends."""
+_HEAD_START_S = 3
+"""torchrun looks every second which process has ended. It sends SIGTERM to the others, which a
+stopped process does not take, and SIGKILL only after the grace period of the stage."""
 _KINDS = {kind.__name__: kind for kind in (SettingsError, DataError, TamperError)}
 """Errors that keep their class at the controller; all others become EngineError, retried."""
 logger = logging.getLogger(__name__)
@@ -202,17 +207,24 @@ class FailureStore:
 
         The controller kills the silent process, if it is on this machine: its connections break,
         and the main thread gets the error. A worker has nothing to finish, and a main thread that
-        waits for NCCL notices nothing: their processes end with the error.
+        waits for NCCL notices nothing: their processes end with the error, and the silent
+        controller is killed later, because torchrun reports the process that ends first.
         """
         error = EngineError(
             f"rank {rank} has given no sign of life for {SILENT_LOOKS * _LOOK_EVERY_S:.0f} s: "
             "its process is stopped, or its machine is gone"
         )
         self._report(EngineError.__name__, str(error))
+        number = self._process_here(rank)
         if self._rank == 0:
-            self._kill(rank)
+            if number is not None:
+                with suppress(ProcessLookupError):
+                    os.kill(number, signal.SIGKILL)
             if left.wait(grace_s):
                 return
+        elif number is not None:
+            late = f"sleep {_HEAD_START_S}; kill -KILL {number}"
+            subprocess.Popen(["sh", "-c", late], start_new_session=True)
         self._end_with(error)
 
     @staticmethod
@@ -220,12 +232,12 @@ class FailureStore:
         get_error_handler().record_exception(error)
         os._exit(1)
 
-    def _kill(self, rank: int) -> None:
-        """Kill the process of a rank, unless it is on another machine or gone."""
-        with suppress(RuntimeError, ProcessLookupError):
+    def _process_here(self, rank: int) -> int | None:
+        """The process of a rank; None if it is on another machine."""
+        with suppress(RuntimeError):
             number, host = self._store.get(f"{_PROCESS}/{rank}").decode().split()
-            if host == socket.gethostname():
-                os.kill(int(number), signal.SIGKILL)
+            return int(number) if host == socket.gethostname() else None
+        return None
 
     def _report(self, kind: str, text: str) -> None:
         line = json.dumps({"kind": kind, "text": text})

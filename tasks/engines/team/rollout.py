@@ -171,7 +171,7 @@ class TeamRollout:
         self._tolerance = REPLICA_TOLERANCE[precision]
         self._channel: Channel = controller.async_group if dedicated else controller.commands
         self._others: dict[int, EngineCounters] = {}
-        with controller.commands.together(Open(self._number, replicas, make), opens=True):
+        with controller.commands.together(Open(self._number, replicas, make)):
             self._local = make()
 
     @property

@@ -1,37 +1,19 @@
 """Whether any rank computes while a command runs; torch.distributed is not used here.
 
 A process whose main thread waits forever, in a collective that another rank does not enter, for a
-lock or for a disk, still gives its pulse. What shows it is that no rank of the team uses a CPU or a
-disk. A wait for a GPU is not seen: CUDA and NCCL poll. There, the timeout of the group applies.
+lock or for a disk, still gives its pulse. What shows it is that no rank of the team, nor a process
+that it started, uses a CPU or a disk. A wait for a GPU is not seen: there, the timeout of the group
+applies.
 """
 
 import sys
 import threading
-import time
 from pathlib import Path
 from types import FrameType
 
 STILL_LOOKS = 50
 """A team that computes nothing for so many looks has failed; a stopped rank is named before."""
-_WORK_S = 0.02
-"""CPU seconds between two looks, a second apart, that count as work: a starved process gets more,
-idle threads use less."""
-_IO = Path("/proc/self/io")
 _TASKS = str(Path(__file__).parents[2])
-
-
-class Activity:
-    """CPU time and disk transfers of this process, without those of the thread that looks."""
-
-    def __init__(self) -> None:
-        self._cpu_s, self._bytes = _cpu_s(), _disk_bytes()
-
-    def moved(self) -> bool:
-        """True if the process has worked since the last look."""
-        cpu_s, transferred = _cpu_s(), _disk_bytes()
-        moved = cpu_s - self._cpu_s >= _WORK_S or transferred != self._bytes
-        self._cpu_s, self._bytes = cpu_s, transferred
-        return moved
 
 
 class Standstill:
@@ -61,16 +43,3 @@ def place() -> str:
 def _line(frame: FrameType) -> str:
     code = frame.f_code
     return f"{code.co_name} ({Path(code.co_filename).name}:{frame.f_lineno})"
-
-
-def _cpu_s() -> float:
-    return time.process_time() - time.thread_time()
-
-
-def _disk_bytes() -> tuple[str, ...]:
-    """Bytes read from and written to disks; nothing where the system does not count them."""
-    try:
-        lines = _IO.read_text().splitlines()
-    except OSError:
-        return ()
-    return tuple(line for line in lines if line.startswith(("read_bytes", "write_bytes")))

@@ -1,8 +1,11 @@
 """Client of an OpenAI-compatible endpoint, such as `vllm serve`: judge, teacher, model under test.
 
 Every prompt is one POST to {base}/chat/completions. Transient failures (connection errors, 429,
-5xx, timeouts) are retried with exponential backoff and jitter until the prompt's deadline. A prompt
-that still fails gives a `Failed`, not a text. Only errors that the user has to repair are raised.
+5xx) are retried with exponential backoff and jitter until the prompt's deadline. A prompt that
+still fails gives a `Failed`, not a text. Only errors that the user has to repair are raised.
+
+An endpoint that gave no reply to as many prompts in a row as run concurrently counts as down. Then
+every call sends one prompt to see whether it is up again, unless another call does, and no other.
 """
 
 import http.client
@@ -30,8 +33,6 @@ _LOG = logging.getLogger(__name__)
 
 BODY_BYTES_PER_TOKEN = 128
 """A longer response body is refused: eight times what so many tokens take."""
-DEADLINE_CALLS = 2.0
-"""A prompt may take this many times the time of one call, pauses included."""
 FIRST_PAUSE_S = 0.5
 LONGEST_PAUSE_S = 8.0
 _PASSING = frozenset({408, 409, 425, 429, 500, 502, 503, 504})
@@ -158,7 +159,7 @@ class ChatClient:
         model: name under which the endpoint serves it.
         sampling: of every request.
         key: sent as bearer token.
-        timeout_s: of one call.
+        timeout_s: of one prompt, retries and pauses included.
         max_concurrent: requests in flight.
         first_pause_s: before the first retry.
 
@@ -188,6 +189,7 @@ class ChatClient:
         self._first_pause_s = first_pause_s
         self._pool = ThreadPoolExecutor(max_concurrent, thread_name_prefix="chat")
         self._calls = Calls()
+        self._health = _Health(max_concurrent)
 
     @property
     def name(self) -> str:
@@ -204,9 +206,6 @@ class ChatClient:
     ) -> Iterator[tuple[int, Reply | Failed]]:
         """Send all prompts concurrently and yield (place, reply) as they finish.
 
-        If as many prompts in a row as run concurrently get no reply, the endpoint counts as down:
-        the rest of this call is not sent.
-
         Args:
             prompts: chat turns.
             seeds: one per prompt for the server's random stream; empty for none.
@@ -214,7 +213,7 @@ class ChatClient:
         Raises:
             SettingsError: the endpoint refuses the key, the address or the model.
         """
-        losses = _Losses(self._max_concurrent)
+        losses = _Losses()
         places = {
             self._pool.submit(self._answer, prompt, seeds[place] if seeds else None, losses): place
             for place, prompt in enumerate(prompts)
@@ -247,26 +246,28 @@ class ChatClient:
     def _answer(
         self, prompt: Sequence[Message], seed: int | None, losses: "_Losses"
     ) -> Reply | Failed:
-        if losses.too_many:
-            return Failed(Loss.UNASKED, losses.cause)
-        end = time.monotonic() + DEADLINE_CALLS * self._timeout_s
+        if not self._health.admits(losses):
+            return Failed(Loss.UNASKED, losses.cause or self._health.cause)
+        end = time.monotonic() + self._timeout_s
         pause_s = self._first_pause_s
         while True:
             try:
-                reply = self._post(prompt, seed, min(self._timeout_s, end - time.monotonic()))
+                reply = self._post(prompt, seed, end - time.monotonic())
             except _Refused as error:
-                losses.refused(str(error))
+                losses.cause = str(error)
+                self._health.answered()
                 return Failed(Loss.REFUSED, str(error))
             except _Again as error:
                 wait_s = pause_s * random.uniform(0.5, 1.5)
-                if losses.too_many or time.monotonic() + wait_s >= end:
-                    losses.lost(str(error))
+                if time.monotonic() + wait_s >= end:
+                    losses.cause = str(error)
+                    self._health.lost(str(error))
                     return Failed(Loss.LOST, str(error))
                 time.sleep(wait_s)
                 pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
                 self._calls.add(retried=1)
             else:
-                losses.answered()
+                self._health.answered()
                 return reply
 
     def _post(self, prompt: Sequence[Message], seed: int | None, timeout_s: float) -> Reply:
@@ -304,27 +305,44 @@ class ChatClient:
         return _reply_of(content)
 
 
+@dataclass(slots=True)
 class _Losses:
-    """Consecutive prompts of one call that ended without a text."""
+    """What one call lost."""
+
+    cause: str = ""
+    probed: bool = False
+    """It has sent a prompt to an endpoint that counts as down."""
+
+
+class _Health:
+    """Consecutive prompts, over all calls, that ended without a reply from the endpoint."""
 
     def __init__(self, limit: int) -> None:
+        self._lock = threading.Lock()
         self._limit = limit
         self._in_a_row = 0
+        self._probing = False
         self.cause = ""
 
-    @property
-    def too_many(self) -> bool:
-        return self._in_a_row >= self._limit
+    def admits(self, losses: _Losses) -> bool:
+        """True if a prompt of this call is to be sent."""
+        with self._lock:
+            if self._in_a_row < self._limit:
+                return True
+            if self._probing or losses.probed:
+                return False
+            self._probing = losses.probed = True
+            return True
 
     def answered(self) -> None:
-        self._in_a_row = 0
-
-    def refused(self, cause: str) -> None:
-        # The endpoint is up: it rejected this one prompt.
-        self._in_a_row, self.cause = 0, cause
+        """Note a reply; a refusal of one prompt is one."""
+        with self._lock:
+            self._in_a_row, self._probing = 0, False
 
     def lost(self, cause: str) -> None:
-        self._in_a_row, self.cause = self._in_a_row + 1, cause
+        """Note a prompt without a reply."""
+        with self._lock:
+            self._in_a_row, self._probing, self.cause = self._in_a_row + 1, False, cause
 
 
 @contextmanager

@@ -20,6 +20,7 @@ with warnings.catch_warnings():
     from tasks.engines.rollout_vllm.engine import VllmRolloutEngine
 from data_schemas.machine_settings import LayoutSettings
 from tasks.algorithms.digests import weight_digest
+from tasks.engines import activity
 from tasks.engines.embedded.trainer import TorchTrainer
 from tasks.engines.protocols import Request, Sampling
 from tasks.engines.rollout_vllm.options import SLOTS
@@ -29,9 +30,15 @@ from tasks.errors import EngineError
 BASE_MODEL = Path("tasks/foundation/base_model")
 REQUESTS = [Request(f"p{n}", np.arange(20, 30 + n, dtype=np.int32), 4) for n in range(8)]
 SAMPLING = Sampling(150, 1.0, seed=3)
-HANG_S = 20.0
+HANG_S = 86400.0
+"""Longer than any test: a process that computes nothing is noticed by its CPU time."""
 PACKET = 300_000
 """Bytes: a weight sync of the base model takes a dozen."""
+
+
+@pytest.fixture(autouse=True)
+def few_looks(monkeypatch):
+    monkeypatch.setattr(activity, "STILL_LOOKS", 10)
 
 
 def trained(seed):

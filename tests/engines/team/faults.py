@@ -28,6 +28,7 @@ class Faulty(HalfTrainer):
         super().__init__(folder)
         self.fault, self.phase = fault, phase if read_rank_info().rank == rank else ""
         failure_store.SILENT_LOOKS, standstill.STILL_LOOKS = 8, 10
+        self.strike("opening")
 
     def strike(self, phase: str) -> None:
         if phase != self.phase:

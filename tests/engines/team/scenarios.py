@@ -272,14 +272,17 @@ SCENARIOS: dict[str, Callable] = {
 }
 
 SLOW: dict[str, Callable] = {
-    # The agent waits 30 s before it kills a process that does not take its SIGTERM.
     "controller_is_stopped": partial(failing, "stopped controller"),
     "controller_hangs_in_update": partial(faulty, "hangs", "update", 0),
 } | {
     f"worker_{fault}_in_{phase}": partial(faulty, fault, phase, 1)
     for fault in ("killed", "stopped", "hangs")
-    for phase in ("collect", "old_logprobs", "update", "weight_sync", "commit")
+    for phase in ("opening", "collect", "old_logprobs", "update", "weight_sync", "commit")
 }
+
+
+NOT_BY_THE_AGENT = ("controller_is_stopped",)
+"""Scenarios whose processes all end without the agent's SIGKILL."""
 
 
 def run(name: str, model: Path, out: Path, processes: int = 2) -> dict:
@@ -313,6 +316,8 @@ def run(name: str, model: Path, out: Path, processes: int = 2) -> dict:
         (out / f"daemons-{read_rank_info().rank}").write_text(json.dumps(daemons))
         return result
 
+    # The agent would wait this long for a stopped process, which does not take its SIGTERM.
+    os.environ["TORCH_ELASTIC_SHUTDOWN_TIMEOUT"] = "86400" if name in NOT_BY_THE_AGENT else "30"
     try:
         found = {"returned": elastic_launch(config, body)()}
     except ChildFailedError as error:

@@ -3,7 +3,7 @@
 import pytest
 
 from tasks.engines.team import standstill
-from tasks.engines.team.standstill import Activity, Standstill, place
+from tasks.engines.team.standstill import Standstill, place
 
 
 @pytest.fixture
@@ -30,27 +30,6 @@ def test_a_team_without_a_command_may_wait(team):
     still = ((3, 5), True)
 
     assert [False] * 5 == reached(team, still, still, ((3, 5), False), still, ((3, 6), True))
-
-
-def test_a_process_that_computes_moves_and_one_that_waits_does_not():
-    activity = Activity()
-    activity._cpu_s -= 1.0  # as if it had computed for a second
-    assert activity.moved()
-
-    activity._cpu_s += 1e9  # whatever this process computes meanwhile is less
-    assert not activity.moved()
-
-
-def test_a_transfer_to_a_disk_is_work(monkeypatch, tmp_path):
-    counts = tmp_path / "io"
-    counts.write_text("rchar: 9\nread_bytes: 1\nwrite_bytes: 1\n")
-    monkeypatch.setattr(standstill, "_IO", counts)
-    monkeypatch.setattr(standstill, "_WORK_S", 1e9)
-    activity = Activity()
-    assert not activity.moved()
-
-    counts.write_text("rchar: 99\nread_bytes: 1\nwrite_bytes: 4097\n")
-    assert activity.moved()
 
 
 def test_a_place_is_the_innermost_call_and_that_of_this_project():

@@ -157,7 +157,7 @@ def test_a_rank_that_hangs_ends_the_team_and_every_rank_says_where_it_is(found):
 
 @pytest.mark.slow
 def test_a_fault_in_any_part_of_a_step_is_named(tiny_moe, tmp_path):
-    parts = ("collect", "old_logprobs", "update", "weight_sync", "commit")
+    parts = ("opening", "collect", "old_logprobs", "update", "weight_sync", "commit")
     expected = {
         "killed": "a process exited without reporting an error",
         "stopped": "rank 1 has given no sign of life for 8 s",
@@ -180,7 +180,7 @@ def test_a_controller_that_hangs_is_named_by_its_place(tiny_moe, tmp_path):
 
 
 @pytest.mark.slow
-def test_workers_end_with_the_error_when_the_controller_is_stopped(tiny_moe, tmp_path):
+def test_workers_end_with_the_error_and_kill_the_controller_that_is_stopped(tiny_moe, tmp_path):
     one = run_scenarios(tiny_moe, tmp_path, "controller_is_stopped")["controller_is_stopped"]
 
     assert one["message"]["message"].startswith("EngineError: rank 0 has given no sign of life")

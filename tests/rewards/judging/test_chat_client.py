@@ -13,6 +13,8 @@ from tasks.rewards.judging.chat_client import (
     Failed,
     Loss,
     Reply,
+    _Health,
+    _Losses,
 )
 from tasks.rewards.judging.opening import open_chat
 from tests.chat_endpoint import endpoint, prompt, send
@@ -120,3 +122,45 @@ def test_a_refused_key_names_its_variable_and_not_its_value():
         pytest.raises(SettingsError, match="THE_KEY"),
     ):
         client.ask([prompt("a")])
+
+
+def down(health):
+    """Lose as many prompts in a row as the endpoint may before it counts as down."""
+    for _ in range(2):
+        assert health.admits(_Losses())
+        health.lost("TimeoutError: timed out")
+
+
+def test_an_endpoint_that_is_down_is_sent_one_prompt_at_a_time_over_all_calls():
+    health, first, second = _Health(2), _Losses(), _Losses()
+    down(health)
+
+    assert [True, False, False] == [health.admits(one) for one in (first, first, second)]
+    assert "TimeoutError: timed out" == health.cause
+
+
+def test_a_call_whose_prompt_is_lost_too_leaves_the_next_one_to_another_call():
+    health, first, second = _Health(2), _Losses(), _Losses()
+    down(health)
+    assert health.admits(first)
+    health.lost("status 503")
+
+    assert [False, True, False] == [health.admits(one) for one in (first, second, _Losses())]
+
+
+def test_an_endpoint_that_replies_again_is_sent_everything():
+    health, first = _Health(2), _Losses()
+    down(health)
+    assert health.admits(first)
+    health.answered()
+
+    assert [True] * 3 == [health.admits(one) for one in (first, first, _Losses())]
+
+
+def test_lost_prompts_that_are_not_in_a_row_do_not_count_as_down():
+    health = _Health(2)
+    health.lost("status 503")
+    health.answered()
+    health.lost("status 503")
+
+    assert health.admits(_Losses())

@@ -143,6 +143,8 @@ def test_a_silent_endpoint_is_left_after_the_deadline():
         assert [None] == judge.ask([prompt("a")])
         took = time.monotonic() - start
         assert [] == released
+        # The timeout is that of the prompt: what took all of it is not sent again.
+        assert JudgeCalls(asked=1, failed=1) == judge.calls
         release.set()
 
     assert took >= 0.1
