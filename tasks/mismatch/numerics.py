@@ -82,6 +82,9 @@ class Gap:
     engines: MachineSettings
     replay: RouterReplay
     tokens: int
+    overflow: int
+    """Tokens without a finite log-prob in one of the engines, at which the gate stops a step; the
+    numbers below are of the others."""
     mean_abs: float
     """Mean |dlogp| of the tokens, nats."""
     low: float
@@ -110,8 +113,10 @@ class Gap:
 
     @property
     def trainer(self) -> str:
-        """Trainer and its precision; the embedded trainer is always fp32."""
-        return f"{self.engines.trainer.value} {self.engines.layout.precision.value}"
+        """Trainer and its precision, as of the engine; the embedded trainer is always fp32."""
+        precision = self.engines.layout.precision
+        wide = self.engines.fp32_router and precision is not Precision.FP32
+        return f"{self.engines.trainer.value} {precision.value}{', routers fp32' if wide else ''}"
 
 
 def gaps(
@@ -216,19 +221,23 @@ def measure(
     """
     mask_NT, theirs_NT = batch.response_NT, batch.columns["rollout_logprobs"]
     metrics = mismatch_metrics(scores.logprobs_NT, theirs_NT, mask_NT)
-    gap_NT = (scores.logprobs_NT - theirs_NT).abs() * mask_NT
+    gap_NT = (scores.logprobs_NT - theirs_NT).abs()
+    finite_NT = mask_NT & gap_NT.isfinite()
+    gap_NT = gap_NT.masked_fill(~finite_NT, 0.0)
     by_prompt: dict[str, list[float]] = {}
-    for rollout, gap, tokens in zip(
-        rollouts, gap_NT.sum(dim=1).tolist(), mask_NT.sum(dim=1).tolist(), strict=True
+    for rollout, gap, finite in zip(
+        rollouts, gap_NT.sum(dim=1).tolist(), finite_NT.sum(dim=1).tolist(), strict=True
     ):
-        by_prompt.setdefault(rollout.problem_id, []).append(gap / tokens)
+        if finite:
+            by_prompt.setdefault(rollout.problem_id, []).append(gap / finite)
     means = [sum(values) / len(values) for values in by_prompt.values()]
-    interval = bootstrap_mean(means, seed=0)
+    interval = bootstrap_mean(means or [0.0], seed=0)
     tokens = int(mask_NT.sum())
     return Gap(
         engines=engines,
         replay=replay,
         tokens=tokens,
+        overflow=int(metrics["mismatch/overflow_tokens"]),
         mean_abs=metrics["mismatch/mean_abs_logprob"],
         low=interval.low,
         high=interval.high,

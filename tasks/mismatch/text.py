@@ -20,6 +20,7 @@ NAME_COLUMNS: Columns = (
 GAP_COLUMNS: Columns = (
     *NAME_COLUMNS,
     ("tokens", lambda gap: f"{gap.tokens:,}"),
+    ("overflow", lambda gap: f"{gap.overflow:,}"),
     ("mean |dlogp|", lambda gap: f"{gap.mean_abs:.2e}"),
     ("95% over prompts", lambda gap: f"{gap.low:.2e} .. {gap.high:.2e}"),
     ("k3", lambda gap: f"{gap.k3:.2e}"),

@@ -5,13 +5,18 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+import torch
 
 from data_schemas.machine_settings import Precision
 from data_schemas.rl_settings import RouterReplay
+from data_schemas.rollouts import Rollout, StopReason
+from tasks.engines.protocols import TokenBatch, TokenScores
 from tasks.errors import SettingsError
-from tasks.mismatch.numerics import gaps, sample_problems
+from tasks.mismatch.numerics import EMBEDDED, gaps, measure, sample_problems
 from tasks.mismatch.task import mismatch
+from tasks.mismatch.text import gaps_markdown
 
 
 def test_bf16_shows_and_what_replays_the_trainers_own_routes_changes_nothing(tiny_moe):
@@ -70,6 +75,36 @@ def test_vllm_and_megatron_agree_in_fp32_and_replay_hides_what_bf16_does_to_rout
         assert found["vllm bf16", "megatron bf16", replay]["mean_abs"] > 1e-5
     assert 0.0 == found["vllm bf16", "megatron fp32", "r3"]["route_share"]
     assert 23 == len((tmp_path / "mismatch.md").read_text().splitlines())
+
+
+def test_tokens_that_overflow_are_counted_and_left_out_of_the_numbers():
+    own = torch.tensor([[0.0, -1.0, -2.0, float("nan")], [0.0, -1.5, -0.5, -1.0]])
+    theirs = torch.tensor([[0.0, -1.5, -float("inf"), -1.0], [0.0, -1.0, -0.5, -1.0]])
+    response_NT = torch.tensor([[False, True, True, True], [False, True, True, False]])
+    batch = TokenBatch(
+        tokens_NT=torch.zeros(2, 4, dtype=torch.int64),
+        lengths_N=torch.tensor([4, 3]),
+        response_NT=response_NT,
+        experts_NTLK=None,
+        columns={"rollout_logprobs": theirs},
+    )
+    rollouts = [rollout(problem) for problem in ("first", "second")]
+    none_NTL = torch.zeros(2, 3, 1, dtype=torch.bool)
+
+    row = measure(
+        EMBEDDED[2], RouterReplay.OFF, TokenScores(own, own, None), batch, rollouts, none_NTL
+    )
+
+    assert (5, 2) == (row.tokens, row.overflow)
+    assert pytest.approx(1.0 / 3.0) == row.mean_abs  # 0.5, 0.5 and 0.0 nats
+    assert (0.25, 0.5) == (row.low, row.high)  # of 0.5 and 0.25, by prompt
+    assert 0.5 == row.largest
+    assert gaps_markdown([row]).count("| 5 | 2 |") == 1
+
+
+def rollout(problem):
+    none = np.zeros(0, dtype=np.int32)
+    return Rollout(problem, 0, none, none, none.astype(np.float32), None, StopReason.END, 0)
 
 
 def test_engines_of_no_known_name_are_refused():
