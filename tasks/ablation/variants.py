@@ -148,6 +148,23 @@ SCAN = tuple(
 )
 """Policy losses by how far off-policy their updates are; `clip` selects all of them."""
 
+RL_ZVP = tuple(
+    Variant(
+        f"{name}_zvp_{alpha:g}",
+        f"RL-ZVP with {alpha:g} instead of 0.1, 4 updates per step",
+        {
+            "loss": _LOSSES[name],
+            "num_mini_batches": 4,
+            "prompts_per_step": SCAN_PROMPTS,
+            "zero_variance": {"rl_zvp_alpha": alpha},
+        },
+        against=f"{name}_4x0",
+    )
+    for name in ("espo", "grpo")
+    for alpha in (0.0, 0.5)
+)
+"""RL-ZVP's weight under two policy losses of the scan; `zvp` selects all of them."""
+
 _TWO = (Domain.MATHS, Domain.CODE)
 _HIGHER = {f"clip_higher_{high}": {"loss": _GRPO | {"clip_high": high}} for high in (0.28, 0.4)}
 FROM_PAPERS = (
@@ -183,6 +200,7 @@ DOMAIN_ORDERS = (
 """Ring-lite's tables 2 to 4: domains alone, mixed, or one after the other; `domains` is all."""
 _GROUPS = {
     "clip": tuple(variant.name for variant in SCAN),
+    "zvp": tuple(variant.name for variant in RL_ZVP),
     "domains": tuple(variant.name for variant in DOMAIN_ORDERS),
     "claims": (
         *("zv_off", "zv_3b_off", "dynamic", "grpo", "gspo", "cispo", "grpo_c3po", "bf16_off"),
@@ -195,18 +213,17 @@ def select_variants(names: str) -> tuple[Variant, ...]:
     """Select variants by name, in the order of the tables; all of VARIANTS for ''.
 
     Args:
-        names: comma-separated names, 'clip' for all of SCAN, 'domains' for all of DOMAIN_ORDERS,
-            'claims' for what the page of claims needs; the variants they are compared with and
-            those they start from are added.
+        names: comma-separated names, 'clip' for all of SCAN, 'zvp' for all of RL_ZVP, 'domains' for
+            all of DOMAIN_ORDERS, 'claims' for what the page of claims needs; the variants they are
+            compared with and those they start from are added.
 
     Raises:
         SettingsError: there is no such variant.
     """
     if not names.strip():
         return VARIANTS
-    by_name = {
-        variant.name: variant for variant in (*VARIANTS, *FROM_PAPERS, *SCAN, *DOMAIN_ORDERS)
-    }
+    every = (*VARIANTS, *FROM_PAPERS, *SCAN, *RL_ZVP, *DOMAIN_ORDERS)
+    by_name = {variant.name: variant for variant in every}
     wanted = {name.strip() for name in names.split(",")}
     for group in wanted & _GROUPS.keys():
         wanted = (wanted - {group}) | set(_GROUPS[group])

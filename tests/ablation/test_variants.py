@@ -5,6 +5,7 @@ from tasks.ablation.variants import (
     DOMAIN_ORDERS,
     FROM_PAPERS,
     MAX_ABSTAINED,
+    RL_ZVP,
     SCAN,
     SKIP_ABOVE,
     VARIANTS,
@@ -104,6 +105,17 @@ def test_the_scan_has_every_loss_at_every_distance_and_only_the_paper_uses_eq_8(
     assert 0.0 == phase_of(PipelineSettings(), "espo_relative_4x0", 0).loss.clip_scale
 
 
+@pytest.mark.parametrize("variant", RL_ZVP, ids=lambda variant: variant.name)
+def test_the_weights_of_rl_zvp_are_compared_with_the_default_under_the_same_loss(variant):
+    mine, other = (
+        phase_of(PipelineSettings(), name, 1) for name in (variant.name, variant.against)
+    )
+
+    assert 0.1 == other.zero_variance.rl_zvp_alpha
+    assert mine.model_copy(update={"zero_variance": other.zero_variance}) == other
+    assert variant.name == f"{mine.loss.kind.value}_zvp_{mine.zero_variance.rl_zvp_alpha:g}"
+
+
 def test_the_orders_of_domains_differ_in_their_domains_alone():
     phases = {v.name: phase_of(PipelineSettings(), v.name, 0) for v in DOMAIN_ORDERS}
 
@@ -130,6 +142,9 @@ def test_chosen_variants_bring_their_rivals_and_keep_the_order():
         variant.name for variant in select_variants("bf16_r2")
     ]
     assert SCAN == select_variants("clip")
+    assert {"espo_4x0", "grpo_4x0", *(v.name for v in RL_ZVP)} == {
+        v.name for v in select_variants("zvp")
+    }
     assert ["espo_8x2", "gspo_8x2"] == [v.name for v in select_variants("gspo_8x2")]
     assert DOMAIN_ORDERS == select_variants("domains")
     assert ["mixed", "maths_only", "mixed_twice", "two_stage"] == [
