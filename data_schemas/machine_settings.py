@@ -108,8 +108,8 @@ class MachineSettings(Settings):
     )
     fp32_router: bool = Field(
         default=False,
-        description="routers of a rollout engine below fp32 keep weights and logits in fp32; "
-        "Megatron-core always computes the logits in fp32",
+        description="routers of a rollout engine or trainer below fp32 keep weights and logits in "
+        "fp32; Megatron-core always computes the logits in fp32",
     )
     fp8_ignored_layers: tuple[str, ...] = Field(
         default=(),
@@ -142,10 +142,12 @@ class MachineSettings(Settings):
 
     @model_validator(mode="after")
     def _fp32_routers_are_an_exception(self) -> Self:
-        if self.fp32_router and self.precision is Precision.FP32:
+        trained = self.layout.precision if self.trainer is TrainerKind.MEGATRON else Precision.FP32
+        if self.fp32_router and self.precision is trained is Precision.FP32:
             raise ValueError(
-                "fp32_router is set, but precision is fp32, in which routers are as well; use "
-                "precision 'bf16', 'fp16' or 'fp8', or leave it out"
+                "fp32_router is set, but rollout engine and trainer are in fp32, in which routers "
+                "are as well; use precision 'bf16', 'fp16' or 'fp8' or, with trainer 'megatron', "
+                "layout.precision 'bf16', or leave it out"
             )
         return self
 

@@ -49,6 +49,18 @@ def test_the_engine_that_has_a_value_takes_it(name):
     assert OTHER[name] == MachineSettings.model_validate(settings).layout.model_dump()[name]
 
 
+def test_routers_in_fp32_are_refused_where_everything_is_in_fp32():
+    half = {"layout": {"precision": "bf16"}}
+    for engines in ({}, REAL):
+        with pytest.raises(ValidationError) as refused:
+            MachineSettings.model_validate(engines | {"fp32_router": True})
+        assert "fp32_router is set, but rollout engine and trainer are in fp32" in explain(
+            refused.value, MachineSettings
+        )
+    for engines in ({"precision": "bf16"}, REAL | half, REAL | half | {"precision": "fp16"}):
+        assert MachineSettings.model_validate(engines | {"fp32_router": True}).fp32_router
+
+
 @pytest.mark.parametrize("name", OTHER)
 def test_a_default_that_is_written_out_is_no_request(name):
     default = LayoutSettings().model_dump(mode="json")[name]

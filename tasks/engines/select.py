@@ -158,7 +158,12 @@ def _trainer_here(
             silence()  # on import it warns about everything a CPU lacks
             from tasks.engines.trainer_megatron.trainer import MegatronTrainer
 
-            return MegatronTrainer(folder, layout=engines.layout, weight_decay=weight_decay)
+            return MegatronTrainer(
+                folder,
+                layout=engines.layout,
+                weight_decay=weight_decay,
+                fp32_router=engines.fp32_router,
+            )
 
 
 def _lora_rank(engines: MachineSettings) -> int:

@@ -33,6 +33,7 @@ from torch.distributed.checkpoint.filesystem import FileSystemWriter
 from torch.distributed.checkpoint.state_dict_saver import save as write_shares
 
 from data_schemas.machine_settings import LayoutSettings
+from tasks.engines.trainer_megatron.fp32_router import are_wide
 from tasks.engines.trainer_megatron.geometry import Geometry
 from tasks.engines.trainer_megatron.parallel import Ranks
 from tasks.errors import DataError, EngineError
@@ -160,7 +161,8 @@ def _description(state: State) -> dict[str, Any]:
     """The properties two trainers must share for one to load the other's state."""
     geometry = asdict(state.geometry)
     del geometry["dtype"], geometry["positions"]  # of the files it was read from
-    return {"geometry": geometry, "precision": state.layout.precision.value}
+    routers = ", routers in fp32" if are_wide(state.gpt) else ""
+    return {"geometry": geometry, "precision": state.layout.precision.value + routers}
 
 
 def _check_fits(folder: Path, state: State) -> None:
@@ -175,8 +177,9 @@ def _check_fits(folder: Path, state: State) -> None:
         )
     if found.get("precision") != expected["precision"]:
         raise DataError(
-            f"{folder} holds a state in {found.get('precision')}, but layout.precision is "
-            f"{expected['precision']}; set it back, or start from the exported model"
+            f"{folder} holds a state in {found.get('precision')}, but the trainer is in "
+            f"{expected['precision']} (layout.precision, fp32_router); set it back, or start from "
+            "the exported model"
         )
 
 

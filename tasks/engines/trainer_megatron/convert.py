@@ -3,7 +3,7 @@
 Every rank reads only its own shards. `export` is a collective call that yields all tensors on all
 ranks, one at a time (experts in pieces of a bounded size). Tensors have the training dtype: with
 precision fp32 they are the master weights; with bf16 they are Megatron's compute weights, whose
-fp32 copies belong to the optimizer.
+fp32 copies belong to the optimizer. Routers may be in fp32 in a model in bf16.
 
 Letters: E experts, F inner size of an expert, H hidden.
 """
@@ -11,7 +11,7 @@ Letters: E experts, F inner size of an expert, H hidden.
 import itertools
 import json
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -23,6 +23,8 @@ from torch import distributed
 from tasks.engines.chat import load_tokenizer
 from tasks.engines.trainer_megatron.geometry import Geometry
 from tasks.engines.trainer_megatron.names import (
+    ROUTER,
+    ROUTER_TENSOR,
     Part,
     Slot,
     all_parts,
@@ -106,8 +108,12 @@ def save(
     """
     if ranks.rank == 0:
         folder.mkdir(parents=True, exist_ok=True)
-    dtype = next(model.parameters()).dtype
-    names = _shard_names(geometry, dtype, shard_bytes)
+    own = _parameters(model)
+    sizes = {
+        part.name: torch.Size(part.shape).numel() * _like(own, part.name).dtype.itemsize
+        for part in all_parts(geometry)
+    }
+    names = _shard_names(sizes, shard_bytes)
     shard: dict[str, torch.Tensor] = {}
     open_file = ""
     for name, tensor in export(model, geometry, ranks):
@@ -119,8 +125,8 @@ def save(
         shard[name] = tensor.cpu().contiguous()
     if ranks.rank == 0:
         _write_shard(shard, folder / open_file)
-        _write_index(names, geometry, dtype, folder)
-        _copy_settings(source, folder, dtype)
+        _write_index(names, geometry, sum(sizes.values()), folder)
+        _copy_settings(source, folder, _like(own).dtype)
     distributed.barrier()
 
 
@@ -197,7 +203,8 @@ def _export_slot(
         if shard is not None and slot.divided is not None and ranks.tensor > 1:
             gathered = _gather(shard, ranks.tensor_group, slot.divided)
             whole = gathered.narrow(slot.divided, 0, part.shape[slot.divided])
-        yield part.name, _broadcast(whole, part.shape, own, ranks.pipeline_group, stage)
+        like = _like(own, part.name)
+        yield part.name, _broadcast(whole, part.shape, like, ranks.pipeline_group, stage)
 
 
 def _export_experts(
@@ -219,8 +226,8 @@ def _export_experts(
                 held = torch.stack([own[slot[matrix].parameter] for slot in slots])
             whole = (len(piece), *shape)
             if ranks.pipeline_rank == stage:
-                held = _broadcast(held, whole, own, ranks.expert_group, owner)
-            flat = _broadcast(held, whole, own, ranks.pipeline_group, stage).flatten(0, 1)
+                held = _broadcast(held, whole, _like(own), ranks.expert_group, owner)
+            flat = _broadcast(held, whole, _like(own), ranks.pipeline_group, stage).flatten(0, 1)
             named = list(itertools.islice(left, len(piece) * len(of_one)))
             tensors = flat.split([part.shape[0] for part in named])
             yield from zip((part.name for part in named), tensors, strict=True)
@@ -243,36 +250,46 @@ def _gather(shard: torch.Tensor, group: distributed.ProcessGroup, axis: int) -> 
 def _broadcast(
     tensor: torch.Tensor | None,
     shape: tuple[int, ...],
-    own: dict[str, torch.Tensor],
+    like: torch.Tensor,
     group: distributed.ProcessGroup,
     source: int,
 ) -> torch.Tensor:
-    """The tensor of one rank of a group, on all of its ranks."""
+    """The tensor of one rank of a group, on all of its ranks; they know its dtype by `like`."""
     if distributed.get_world_size(group) == 1:
         assert tensor is not None
         return tensor
     if tensor is None:
-        tensor = torch.empty(shape, dtype=_like(own).dtype, device=_like(own).device)
+        tensor = torch.empty(shape, dtype=like.dtype, device=like.device)
     tensor = tensor.contiguous()
     distributed.broadcast(tensor, distributed.get_global_rank(group, source), group=group)
     return tensor
 
 
-def _like(own: dict[str, torch.Tensor]) -> torch.Tensor:
-    """Any parameter: all have one dtype and device."""
-    return next(iter(own.values()))
+def _like(own: dict[str, torch.Tensor], name: str = "") -> torch.Tensor:
+    """A parameter of this stage with the dtype and device of a tensor of any stage.
+
+    All have one dtype, except that routers may have another; a stage holds routers, or no stage
+    does.
+    """
+    is_router = name.endswith(ROUTER_TENSOR)
+    return next(
+        tensor for own_name, tensor in own.items() if own_name.endswith(ROUTER) == is_router
+    )
 
 
-def _shard_names(geometry: Geometry, dtype: torch.dtype, shard_bytes: int) -> dict[str, str]:
-    """File of every tensor, cut in the order of export."""
+def _shard_names(sizes: Mapping[str, int], shard_bytes: int) -> dict[str, str]:
+    """File of every tensor, cut in the order of export.
+
+    Args:
+        sizes: bytes of every tensor, in that order.
+    """
     shards: list[list[str]] = [[]]
     filled = 0
-    for part in all_parts(geometry):
-        size = torch.Size(part.shape).numel() * dtype.itemsize
+    for name, size in sizes.items():
         if shards[-1] and filled + size > shard_bytes:
             shards.append([])
             filled = 0
-        shards[-1].append(part.name)
+        shards[-1].append(name)
         filled += size
     if len(shards) == 1:
         return dict.fromkeys(shards[0], "model.safetensors")
@@ -288,14 +305,12 @@ def _write_shard(shard: dict[str, torch.Tensor], path: Path) -> None:
         save_file(shard, path, metadata={"format": "pt"})
 
 
-def _write_index(
-    names: dict[str, str], geometry: Geometry, dtype: torch.dtype, folder: Path
-) -> None:
+def _write_index(names: dict[str, str], geometry: Geometry, total_bytes: int, folder: Path) -> None:
     """List which file holds what, if there are several."""
     if len(set(names.values())) == 1:
         return
     numbers = sum(torch.Size(part.shape).numel() for part in all_parts(geometry))
-    total = {"total_parameters": numbers, "total_size": numbers * dtype.itemsize}
+    total = {"total_parameters": numbers, "total_size": total_bytes}
     index = {"metadata": total, "weight_map": dict(sorted(names.items()))}
     (folder / INDEX).write_text(json.dumps(index, indent=2, sort_keys=True) + "\n")
 

@@ -20,6 +20,7 @@ from megatron.core.transformer.transformer_block import TransformerBlockSubmodul
 from megatron.core.transformer.transformer_config import TransformerConfig
 
 from data_schemas.machine_settings import LayoutSettings, Precision
+from tasks.engines.trainer_megatron import fp32_router
 from tasks.engines.trainer_megatron.geometry import Geometry
 from tasks.engines.trainer_megatron.local_layers import PackedAttention, RMSNorm
 from tasks.engines.trainer_megatron.parallel import Ranks
@@ -37,7 +38,12 @@ class AttentionInputs(TypedDict):
 
 
 def build(
-    geometry: Geometry, layout: LayoutSettings, ranks: Ranks, *, trainable: bool = True
+    geometry: Geometry,
+    layout: LayoutSettings,
+    ranks: Ranks,
+    *,
+    trainable: bool = True,
+    with_fp32_router: bool = False,
 ) -> list[GPTModel]:
     """Build this rank's part of the model: one chunk, its weights not set yet.
 
@@ -45,9 +51,11 @@ def build(
 
     Args:
         trainable: False = evaluation mode without gradients, as for a reference.
+        with_fp32_router: routers have weights in fp32, whatever the precision of the layout.
 
     Raises:
-        SettingsError: the layout does not divide the model, or the GPU kernels are missing.
+        SettingsError: the layout does not divide the model, the GPU kernels are missing, or a dense
+            model is to have routers in fp32.
     """
     geometry.check(layout)
     if ranks.device.type == "cuda" and layout.precision is Precision.FP32:
@@ -68,6 +76,8 @@ def build(
         position_embedding_type="rope",
         rotary_base=geometry.rope_theta,
     )
+    if with_fp32_router:
+        fp32_router.widen(model)
     model.requires_grad_(trainable)
     return [model.train(trainable)]
 

@@ -31,6 +31,9 @@ _ENGINE_NAMES = (
     ),
 )
 
+ROUTER, ROUTER_TENSOR = "mlp.router.weight", "mlp.gate.weight"
+"""How Megatron's name of a router's parameter ends, and Hugging Face's."""
+
 
 class Fusion(StrEnum):
     """How a slot's tensors are fused into one parameter."""
@@ -128,8 +131,8 @@ def layer_slots(geometry: Geometry, layer: int, place: int) -> Iterator[Slot]:
 def _feed_forward_slots(geometry: Geometry, theirs: str, ours: str) -> Iterator[Slot]:
     """The router of a MoE, or a dense feed-forward."""
     if geometry.experts:
-        gate = Part(f"{theirs}mlp.gate.weight", (geometry.experts, geometry.hidden))
-        yield Slot(f"{ours}mlp.router.weight", (gate,))
+        gate = Part(f"{theirs}{ROUTER_TENSOR}", (geometry.experts, geometry.hidden))
+        yield Slot(f"{ours}{ROUTER}", (gate,))
         return
     inner, outer = (geometry.dense_size, geometry.hidden), (geometry.hidden, geometry.dense_size)
     yield Slot(

@@ -1,7 +1,8 @@
 # pyright: reportMissingImports=false
 """AdamW in Megatron's distributed optimizer, sharded over data-parallel ranks.
 
-In bf16 the optimizer holds fp32 master weights and gradients are added up in fp32.
+In bf16 the optimizer holds fp32 master weights, except of routers that are in fp32 themselves, and
+gradients are added up in fp32.
 """
 
 import math
@@ -23,6 +24,7 @@ from megatron.core.tensor_parallel.layers import (
 from megatron.core.transformer.moe.moe_layer import MoELayer
 
 from tasks.engines.embedded.trainer import ADAM_BETAS, GRAD_CLIP
+from tasks.engines.trainer_megatron.fp32_router import are_wide, param_groups
 from tasks.errors import EngineError
 
 ADAM_EPSILON = 1e-8
@@ -78,21 +80,23 @@ def make_optimizer(
 ) -> MegatronOptimizer:
     """Make the optimizer of a model and its replica; norms and biases do not decay."""
     config = gpt.config
+    settings = OptimizerConfig(
+        optimizer="adam",
+        lr=0.0,
+        min_lr=0.0,
+        weight_decay=weight_decay,
+        adam_beta1=ADAM_BETAS[0],
+        adam_beta2=ADAM_BETAS[1],
+        adam_eps=ADAM_EPSILON,
+        clip_grad=GRAD_CLIP,
+        bf16=config.bf16,
+        params_dtype=config.params_dtype,
+        use_distributed_optimizer=True,
+    )
     optimizer = get_megatron_optimizer(
-        OptimizerConfig(
-            optimizer="adam",
-            lr=0.0,
-            min_lr=0.0,
-            weight_decay=weight_decay,
-            adam_beta1=ADAM_BETAS[0],
-            adam_beta2=ADAM_BETAS[1],
-            adam_eps=ADAM_EPSILON,
-            clip_grad=GRAD_CLIP,
-            bf16=config.bf16,
-            params_dtype=config.params_dtype,
-            use_distributed_optimizer=True,
-        ),
+        settings,
         [replica],
+        param_groups(settings) if are_wide(gpt) else None,
     )
     for group in optimizer.param_groups:  # else done by Megatron's scheduler, which we do not use
         group["weight_decay"] = weight_decay * group["wd_mult"]

@@ -47,18 +47,28 @@ class MegatronTrainer:
 
     Args:
         folder: a Hugging Face model directory, the same on all ranks.
+        fp32_router: routers have weights in fp32 also where the layout's precision is bf16.
 
     Raises:
         SettingsError: the layout does not fit the model or the number of ranks, or the model is
             not supported.
     """
 
-    def __init__(self, folder: Path, *, layout: LayoutSettings, weight_decay: float = 0.0) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        layout: LayoutSettings,
+        weight_decay: float = 0.0,
+        fp32_router: bool = False,
+    ) -> None:
         silence()
         self._source, self._layout, self._weight_decay = folder, layout, weight_decay
         self._ranks = parallel.initialise(layout)
         self._geometry = read_geometry(folder)
-        self._gpt = model.build(self._geometry, layout, self._ranks)[0]
+        self._gpt = model.build(self._geometry, layout, self._ranks, with_fp32_router=fp32_router)[
+            0
+        ]
         convert.load(self._gpt, folder, self._geometry, self._ranks)
         self._replay = ModelReplay(self._gpt)
         self._passes = self._passes_of(self._gpt)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import load_file
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from tasks.algorithms.digests import weight_digest
@@ -42,9 +43,21 @@ def test_a_folder_is_a_model_directory_of_the_synced_weights(staging, weights):
     assert {path.name for path in files_of(folder)} == set(index.values())
 
 
-def test_names_as_they_stand_in_a_checkpoint_fit_as_well():
-    from safetensors.torch import load_file
+def test_every_tensor_is_written_in_the_precision_it_was_sent_in(staging, weights):
+    sent = {
+        name: tensor if name.endswith("mlp.gate.weight") else tensor.bfloat16()
+        for name, tensor in weights.items()
+    }
+    written = {}
+    for path in files_of(staging.write(iter(sent.items()))):
+        written |= load_file(path)
 
+    assert {torch.float32, torch.bfloat16} == {tensor.dtype for tensor in sent.values()}
+    assert weight_digest(sent.items()) == weight_digest(written.items())
+    assert all(tensor.dtype == written[name].dtype for name, tensor in sent.items())
+
+
+def test_names_as_they_stand_in_a_checkpoint_fit_as_well():
     staging = Staging(BASE_MODEL)
     folder = staging.write(iter(load_file(BASE_MODEL / "model.safetensors").items()))
 

@@ -136,7 +136,7 @@ def test_states_of_other_numbers_or_none_are_refused(model, states, tmp_path):
     saved, _ = states("one")
     with trainer_world(1) as ranks:
         half = LayoutSettings(precision=Precision.BF16)
-        with pytest.raises(DataError, match="set it back, or start from the exported model"):
+        with pytest.raises(DataError, match=r"in fp32, but the trainer is in bf16 .* set it back"):
             RemoteTrainer(ranks, model, half).restore(saved)
         with pytest.raises(DataError, match="holds no state"):
             RemoteTrainer(ranks, model, LayoutSettings()).restore(tmp_path)

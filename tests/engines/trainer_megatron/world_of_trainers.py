@@ -29,10 +29,10 @@ class RemoteTrainer:
         ranks: list[Connection],
         folder: Path,
         layout: LayoutSettings,
-        weight_decay: float = 0.0,
+        **options: Any,
     ) -> None:
         self._ranks = ranks
-        self._number = self._call("open", folder, layout, weight_decay)
+        self._number = self._call("open", folder, layout=layout, **options)
 
     def score(
         self, batch: TokenBatch, *, temperature: float, record_routes: bool = False
@@ -104,8 +104,7 @@ def _serve(parent: Connection, environment: dict[str, str]) -> None:
         number, name, arguments, settings = pickle.loads(parent.recv_bytes())
         try:
             if name == "open":
-                folder, layout, decay = arguments
-                trainers.append(MegatronTrainer(folder, layout=layout, weight_decay=decay))
+                trainers.append(MegatronTrainer(*arguments, **settings))
                 answer = (False, len(trainers) - 1)
             else:
                 result = getattr(trainers[number], name)(*arguments, **settings)
