@@ -24,6 +24,22 @@ class Metric(StrEnum):
     """Mean score, partial credit included."""
 
 
+class Selection(BaseModel):
+    """Which rows are read, by the value of one column as text; none where it is blank."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    equals: tuple[str, ...] = Field(default=(), description="one of these; empty = any")
+    first: str = Field(default="", description="not before: a date as 2024-08-01")
+    last: str = Field(default="", description="not after, to the precision given here")
+
+    def __contains__(self, value: object) -> bool:
+        text = "" if value is None else str(value)
+        if not text or (self.equals and text not in self.equals):
+            return False
+        return text >= self.first and (not self.last or text[: len(self.last)] <= self.last)
+
+
 class Suite(BaseModel):
     """What one file of a suite says."""
 
@@ -32,6 +48,9 @@ class Suite(BaseModel):
     name: str = Field(pattern=r"^[a-z][a-z0-9_]{0,63}$", description="source of its problems")
     rows: str = Field(default="", description="adapter or mapping of the same name; '' = mapping")
     mapping: ColumnMapping | None = Field(default=None, description="instead of rows")
+    select: dict[str, Selection] = Field(
+        default_factory=dict, description="column -> rows that are read; others are dropped"
+    )
     metric: Metric = Metric.AVG
     k: int = Field(
         default=0, ge=0, le=1024, description="responses per problem; 0 = evaluation.samples"

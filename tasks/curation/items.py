@@ -69,11 +69,18 @@ def refuse(item: Item, stage: str, outcome: Outcome, reason: str, detail: str = 
     )
 
 
-def refuse_row(source: str, key: str, source_row: str, reason: str, detail: str) -> Quarantined:
+def refuse_row(
+    source: str,
+    key: str,
+    source_row: str,
+    reason: str,
+    detail: str,
+    outcome: Outcome = Outcome.QUARANTINED,
+) -> Quarantined:
     """Record why a raw row yields no item."""
     return Quarantined(
         stage="read",
-        outcome=Outcome.QUARANTINED,
+        outcome=outcome,
         kind=ItemKind.ROW,
         source=source,
         key=f"{source}/{key}",

@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 from data_schemas.arrow import read_table, write_table
-from data_schemas.curated import DECISIONS, HELD_OUT, PROBLEMS
+from data_schemas.curated import DECISIONS, HELD_OUT, PROBLEMS, ROWS
 from data_schemas.prompts import Problem
 from data_schemas.settings import GradingSettings
 from tasks.curation.mixture import draw
@@ -17,7 +17,7 @@ from tasks.rewards.protocol import JUDGED
 
 
 def pose(settings: GradingSettings, curated: Path, out: Path) -> dict[str, int]:
-    """Write the questions, and what people decided before.
+    """Write the questions, where their raw rows lie, and what people decided before.
 
     Problems are left out that take several turns, or whose verdict is a judge's opinion.
 
@@ -38,6 +38,7 @@ def pose(settings: GradingSettings, curated: Path, out: Path) -> dict[str, int]:
             "Add other sources, or domains to grading.weights."
         )
     write_table(out / HELD_OUT, Problem, asked)
-    if (curated / DECISIONS).exists():
-        shutil.copyfile(curated / DECISIONS, out / DECISIONS)
+    for name in (ROWS, DECISIONS):
+        if (curated / name).exists():
+            shutil.copyfile(curated / name, out / name)
     return {"problems": len(problems), "asked": len(asked)}

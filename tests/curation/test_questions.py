@@ -4,8 +4,9 @@ import pytest
 
 from data_schemas.annotations import Decided
 from data_schemas.arrow import read_table, write_table
-from data_schemas.curated import DECISIONS, HELD_OUT, PROBLEMS
+from data_schemas.curated import DECISIONS, HELD_OUT, PROBLEMS, ROWS
 from data_schemas.prompts import Problem
+from data_schemas.raw_files import RowPlace
 from data_schemas.settings import GradingSettings
 from tasks.curation.questions import pose
 from tasks.errors import DataError
@@ -25,12 +26,13 @@ def curated(tmp_path, make_problem):
 
 def test_what_a_program_verifies_in_one_turn_is_asked_with_earlier_decisions(curated, tmp_path):
     write_table(curated / DECISIONS, Decided, [])
+    write_table(curated / ROWS, RowPlace, [])
 
     facts = pose(GradingSettings(), curated, tmp_path / "out")
 
     asked = [problem.id for problem in read_table(tmp_path / "out" / HELD_OUT, Problem)]
     assert (["test/a", "test/d"], {"problems": 4, "asked": 2}) == (asked, facts)
-    assert (tmp_path / "out" / DECISIONS).exists()
+    assert all((tmp_path / "out" / name).exists() for name in (DECISIONS, ROWS))
 
 
 def test_the_draw_is_that_of_grading(curated, tmp_path):

@@ -3,6 +3,7 @@
 import pytest
 
 from data_schemas.prompts import Domain, Message, Problem, Role
+from data_schemas.suite import Selection
 from tasks.errors import DataError, SettingsError
 from tasks.interchange.benchmark_file import (
     SHIPPED,
@@ -54,6 +55,24 @@ def test_every_shipped_suite_is_named_like_its_file_and_says_what_it_is():
     for name, suite in shipped_suites().items():
         assert name == suite.name
         assert (SHIPPED / f"{name}.yaml").read_text().startswith("# ")
+
+
+@pytest.mark.parametrize(
+    ("selection", "value", "is_read"),
+    [
+        ({"equals": ("hard",)}, "hard", True),
+        ({"equals": ("7",)}, 7, True),
+        ({"equals": ("hard",)}, "easy", False),
+        ({"first": "2024-08-01"}, "2024-08-01T00:00:00", True),
+        ({"first": "2024-08-01"}, "2024-07-31T23:59:59", False),
+        ({"last": "2024-08"}, "2024-08-31", True),
+        ({"last": "2024-08"}, "2024-09-01", False),
+        ({"first": "2024-08-01"}, None, False),
+        ({"last": "2024-08"}, "", False),
+    ],
+)
+def test_rows_are_selected_by_values_or_a_window_of_dates(selection, value, is_read):
+    assert is_read == (value in Selection(**selection))
 
 
 def test_a_mapping_of_columns_is_no_suite(tmp_path):

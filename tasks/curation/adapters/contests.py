@@ -1,10 +1,15 @@
-"""Adapters for programming contests: APPS, TACO, CodeContests; and HumanEval.
+"""Adapters for programming contests: APPS, TACO, CodeContests, LiveCodeBench; and HumanEval.
 
 An accepted solution is the reference by which time limits are set, and a demonstration with an
 empty thought, which curation runs in the sandbox like any other.
 """
 
+import base64
+import binascii
+import io
 import json
+import pickle
+import zlib
 from collections.abc import Sequence
 
 from data_schemas.demonstrations import Demonstration, Parent
@@ -18,6 +23,7 @@ MAX_SOLUTIONS = 3
 """Demonstrations of a problem: contests publish hundreds that differ in little."""
 _PYTHON3 = 3
 """CodeContests' number of the language."""
+_LEVELS = {"easy": 1, "medium": 2, "hard": 3}
 _READS_INPUT = "Write a Python program that reads standard input and prints the answer."
 
 
@@ -70,6 +76,42 @@ def code_contests(row: RawRow) -> list[Item]:
     return _items("code_contests", row, key, question, _READS_INPUT, gold, solutions)
 
 
+def livecodebench(row: RawRow) -> list[Item]:
+    """Read a LiveCodeBench row: public and private tests, by standard input or of one function.
+
+    Private tests are JSON or, as the hub has them, a pickle of it, compressed, in base64.
+    Differs: LiveCodeBench's own check imports most of the standard library before a program; here
+    a program imports what it uses.
+    """
+    question = row.text("question_content")
+    title = row.fields.get("question_title")
+    if isinstance(title, str) and title.strip():
+        question = f"{tidy(title)}\n{question}"
+    tests = [*_tests(row, "public_test_cases"), *_tests(row, "private_test_cases")]
+    kinds = {str(test["testtype"]) for test in tests}
+    if kinds == {"stdin"}:
+        gold = _stdio(
+            [str(test["input"]) for test in tests], [str(test["output"]) for test in tests]
+        )
+        asked = _READS_INPUT
+    elif kinds == {"functional"}:
+        metadata = _json(row, "metadata")
+        name = metadata.get("func_name") if isinstance(metadata, dict) else None
+        if not name:
+            raise BadRow("no_gold", "'metadata' names no function")
+        cases = [
+            {"args": _arguments(test["input"]), "expected": json.loads(str(test["output"]))}
+            for test in tests
+        ]
+        starter = _starter(row)
+        owner = "Solution." if "class Solution" in starter else ""
+        gold = {"mode": "function", "function": f"{owner}{name}", "cases": cases}
+        asked = f"Write the Python function {owner}{name}.\n{starter}".strip()
+    else:
+        raise BadRow("no_gold", f"tests of the types {sorted(kinds)}")
+    return _items("livecodebench", row, row.fields.get("question_id"), question, asked, gold, [])
+
+
 def humaneval(row: RawRow) -> list[Item]:
     """Read a HumanEval row: a Python function to complete, with its tests."""
     prompt, name = row.text("prompt"), row.text("entry_point")
@@ -100,7 +142,8 @@ def _items(
     short = [one for one in programs if len(one) <= MAX_ANSWER_CHARACTERS][:MAX_SOLUTIONS]
     if short:
         gold = gold | {"reference": short[0]}
-    level = row.fields.get("difficulty")
+    difficulty = row.fields.get("difficulty")
+    level = _LEVELS.get(difficulty, 0) if isinstance(difficulty, str) else difficulty
     problem = Problem(
         id=f"{source}/{row.key if key in (None, '') else key}",
         domain=Domain.CODE,
@@ -136,6 +179,34 @@ def _stdio(inputs: Sequence[str], outputs: Sequence[str]) -> dict[str, object]:
 def _lines(text: object) -> str:
     """Write a test's input or output; some are lists of lines."""
     return "\n".join(map(str, text)) if isinstance(text, list) else str(text)
+
+
+def _tests(row: RawRow, name: str) -> list[dict[str, object]]:
+    """Return the tests of a column of LiveCodeBench."""
+    text = row.text(name)
+    try:
+        if text.startswith("["):
+            found = json.loads(text)
+        else:
+            packed = zlib.decompress(base64.b64decode(text, validate=True))
+            found = json.loads(_TextUnpickler(io.BytesIO(packed)).load())
+    except (ValueError, TypeError, EOFError, binascii.Error, zlib.error, pickle.PickleError) as bad:
+        raise BadRow("bad_gold", f"{name!r} holds no tests: {bad}") from bad
+    if not isinstance(found, list) or not all(isinstance(test, dict) for test in found):
+        raise BadRow("bad_gold", f"{name!r} is not a list of tests")
+    return found
+
+
+class _TextUnpickler(pickle.Unpickler):
+    """Reads pickled text, and refuses whatever would import a name."""
+
+    def find_class(self, module: str, name: str) -> object:
+        raise pickle.UnpicklingError(f"it asks for {module}.{name}; only text is read")
+
+
+def _arguments(text: object) -> list[object]:
+    """Read the arguments of a call: JSON values, one per line."""
+    return [json.loads(line) for line in str(text).splitlines() if line.strip()]
 
 
 def _starter(row: RawRow) -> str:

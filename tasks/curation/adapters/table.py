@@ -5,17 +5,19 @@ reason. A table needs no adapter but a mapping file (`data_schemas/mapping.py`).
 say is such a function and one line in ADAPTERS.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 
 from pydantic import ValidationError
 
 from data_schemas.mapping import ColumnMapping
-from data_schemas.quarantine import Quarantined
+from data_schemas.quarantine import Outcome, Quarantined
+from data_schemas.suite import Selection
 from tasks.curation.adapters.commerce import ae110k, oa_mine, prdect_id
-from tasks.curation.adapters.contests import apps, code_contests, humaneval
+from tasks.curation.adapters.contests import apps, code_contests, humaneval, livecodebench
 from tasks.curation.adapters.episodes import episodes, sample_shop
 from tasks.curation.adapters.general import ifeval, m_ifeval, prompt_jsonl, sample
 from tasks.curation.adapters.logic import bbh, gpqa, knights_knaves, zebra_logic
@@ -65,6 +67,9 @@ ADAPTERS: dict[str, Adapter] = {
     "humaneval": Adapter(humaneval, ("prompt", "entry_point", "test")),
     "apps": Adapter(apps, ("question", "input_output")),
     "code_contests": Adapter(code_contests, ("description",)),
+    "livecodebench": Adapter(
+        livecodebench, ("question_content", "public_test_cases", "private_test_cases")
+    ),
     "bbh": Adapter(bbh, ("input", "target")),
     "knights_knaves": Adapter(knights_knaves, ("quiz", "names", "solution")),
     "zebra_logic": Adapter(zebra_logic, ("puzzle", "solution")),
@@ -103,8 +108,12 @@ def adapt(
     path: Path,
     rows: Iterable[RawRow | UnreadableRow],
     mapping: ColumnMapping | None = None,
+    select: Mapping[str, Selection] = MappingProxyType({}),
 ) -> Iterator[list[Item] | Quarantined]:
-    """Yield the items of every row in order, or the reason why there are none; see `read_file`."""
+    """Yield the items of every row in order, or the reason why there are none; see `read_file`.
+
+    Rows that `select` leaves out are dropped; a row without a column of it is quarantined.
+    """
     if mapping is not None:
         read = partial(read_mapped, mapping, language=language_in(path))
     elif name in ADAPTERS:
@@ -119,6 +128,11 @@ def adapt(
             yield refuse_row(name, row.key, row.source_row, problem.reason, problem.detail)
             continue
         try:
+            if unwanted := _unwanted(row, select):
+                yield refuse_row(
+                    name, row.key, row.source_row, "not_selected", unwanted, Outcome.DROPPED
+                )
+                continue
             items = read(row)
         except BadRow as bad:
             yield refuse_row(name, row.key, row.source_row, bad.reason, bad.detail)
@@ -131,3 +145,17 @@ def adapt(
             yield refuse_row(name, row.key, row.source_row, "malformed", repr(error))
         else:
             yield [replace(item, source=source) for item in items] if source else items
+
+
+def _unwanted(row: RawRow, select: Mapping[str, Selection]) -> str:
+    """Say which value of a row is not selected; '' if the row is read.
+
+    Raises:
+        BadRow: the row lacks a column.
+    """
+    for column, wanted in select.items():
+        if column not in row.fields:
+            raise BadRow("missing_column", f"{column!r}, by which rows are selected")
+        if row.fields[column] not in wanted:
+            return f"{column} is {row.fields[column]!r}"
+    return ""

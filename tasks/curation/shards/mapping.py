@@ -134,7 +134,8 @@ def _map_shard(job: Job, rules: Rules) -> None:
     refused: list[Quarantined] = []
     places: dict[str, list[object]] = {name: [] for name in RowPlace.model_fields}
     raw = decode(job.path.stem, job.first, job.units)
-    rows = adapt(file.adapter, file.source, job.path, raw, file.mapping)
+    select = file.suite.select if file.suite else {}
+    rows = adapt(file.adapter, file.source, job.path, raw, file.mapping, select)
     for number, row in enumerate(rows, start=job.first):
         first = row if isinstance(row, Quarantined) else row[0].record
         places["source_row"].append(first.source_row)

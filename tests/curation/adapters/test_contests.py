@@ -1,12 +1,16 @@
 """Contest rows: the accepted solution passes in the sandbox, a wrong one does not."""
 
+import base64
 import json
+import os
+import pickle
+import zlib
 
 import pytest
 
 from data_schemas.demonstrations import Demonstration
 from data_schemas.prompts import Problem
-from tasks.curation.adapters.contests import apps, code_contests, humaneval
+from tasks.curation.adapters.contests import apps, code_contests, humaneval, livecodebench
 from tasks.curation.cleaning.verification import WRONG, verify
 from tasks.curation.rows import BadRow, RawRow
 from tasks.rewards.table import score_batch
@@ -29,6 +33,25 @@ CONTEST = {
     "generated_tests": {"input": [], "output": []},
     "solutions": {"language": [2, 3], "solution": ["int main() {}", DOUBLE]},
     "difficulty": 8,
+}
+TESTS = [{"input": "1\n", "output": "2\n", "testtype": "stdin"}]
+LIVE = {
+    "question_title": "Twice",
+    "question_content": "Print twice the number.",
+    "question_id": "abc301_a",
+    "contest_date": "2023-05-13T00:00:00",
+    "difficulty": "medium",
+    "starter_code": "",
+    "public_test_cases": json.dumps(TESTS),
+    "private_test_cases": json.dumps([{**TESTS[0], "input": "3", "output": "6"}]),
+    "metadata": "{}",
+}
+CALLS = [{"input": "[1, 2]\n3", "output": "[4, 5]", "testtype": "functional"}]
+LEETCODE = {
+    "starter_code": "class Solution:\n    def shift(self, numbers: List[int], by: int):\n        ",
+    "public_test_cases": json.dumps(CALLS),
+    "private_test_cases": json.dumps([{**CALLS[0], "input": "[]\n1", "output": "[]"}]),
+    "metadata": json.dumps({"func_name": "shift"}),
 }
 HUMANEVAL = {
     "task_id": "HumanEval/0",
@@ -94,3 +117,67 @@ def test_a_humaneval_function_is_completed():
 def test_a_task_without_tests_is_refused(changes, reason):
     with pytest.raises(BadRow, match=reason):
         apps(row(APPS | changes))
+
+
+def packed(value: object) -> str:
+    return base64.b64encode(zlib.compress(pickle.dumps(value))).decode()
+
+
+def answer(problem: Problem, program: str) -> bool:
+    (verdict,) = score_batch([problem], [f"<think></think>```python\n{program}\n```"])
+    return verdict.solved
+
+
+def test_public_and_private_tests_of_livecodebench_count():
+    (item,) = livecodebench(row(LIVE))
+
+    assert isinstance(item.record, Problem)
+    assert ("livecodebench/abc301_a", 2) == (item.record.id, item.record.level)
+    assert item.record.prompt_text.startswith("Twice\nPrint twice the number.")
+    assert answer(item.record, DOUBLE)
+    assert not answer(item.record, "print(2)")  # the private test
+
+
+def test_a_task_of_a_class_is_called_by_its_method_with_an_argument_per_line():
+    (item,) = livecodebench(row(LIVE | LEETCODE))
+    program = LEETCODE["starter_code"] + "return [number + by for number in numbers]"
+
+    assert isinstance(item.record, Problem)
+    assert "Write the Python function Solution.shift." in item.record.prompt_text
+    assert answer(item.record, f"from typing import List\n{program}")
+    assert not answer(item.record, f"from typing import List\n{program}[:1]")
+
+
+def test_packed_tests_are_those_that_are_written_as_json():
+    private = packed(LIVE["private_test_cases"])
+
+    assert livecodebench(row(LIVE))[0].record == (
+        livecodebench(row(LIVE | {"private_test_cases": private}))[0].record
+    )
+
+
+class Call:
+    """Imports a name when it is unpickled."""
+
+    def __reduce__(self):
+        return os.getcwd, ()
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [
+        ({"private_test_cases": packed(Call())}, "bad_gold"),
+        ({"private_test_cases": packed(7)}, "bad_gold"),
+        ({"private_test_cases": packed('{"input": ""}')}, "bad_gold"),
+        ({"private_test_cases": "no base64"}, "bad_gold"),
+        ({"private_test_cases": base64.b64encode(b"no zlib").decode()}, "bad_gold"),
+        ({"public_test_cases": json.dumps(CALLS)}, "no_gold"),  # two kinds of tests
+        (LEETCODE | {"metadata": "{}"}, "no_gold"),
+        ({"private_test_cases": ""}, "empty_field"),
+    ],
+)
+def test_tests_that_cannot_be_read_are_refused_and_nothing_is_imported(fields, reason):
+    with pytest.raises(BadRow) as refused:
+        livecodebench(row(LIVE | fields))
+
+    assert reason == refused.value.reason

@@ -11,7 +11,7 @@ from data_schemas.quarantine import Quarantined
 from tasks.curation.adapters.table import ADAPTERS, read_file
 from tasks.curation.items import Item
 from tasks.rewards.table import VERIFIERS
-from tests.curation.adapters.test_contests import APPS, CONTEST, HUMANEVAL
+from tests.curation.adapters.test_contests import APPS, CONTEST, HUMANEVAL, LIVE
 from tests.curation.adapters.test_logic import GPQA, GRID, KNIGHTS
 
 
@@ -257,6 +257,7 @@ EXAMPLES = {
     "apps": APPS,
     "code_contests": CONTEST,
     "humaneval": HUMANEVAL,
+    "livecodebench": LIVE,
     "bbh": {"input": "How many?", "target": "8"},
     "knights_knaves": KNIGHTS,
     "zebra_logic": GRID,
