@@ -133,6 +133,9 @@ seeds: $(STAMP) ## the pipeline with three seeds, and the gain of each step of t
 shop: $(STAMP) ## multi-turn tool use: the tiny model learns to serve a shop's customers, three seeds
 	$(BIN)/pyflyte run workflows/shop.py shop $(ARGS)
 
+grove: $(STAMP) ## Grove MoE against the model it was upcycled from, three seeds: SEEDS=1
+	EACHPROMPT_SEEDS=$(SEEDS) $(BIN)/pyflyte run workflows/grove.py grove $(ARGS)
+
 merges: $(STAMP) ## every method of merging on the same parents, three seeds: SEEDS=1
 	EACHPROMPT_SEEDS=$(SEEDS) $(BIN)/pyflyte run workflows/merges.py merges $(ARGS)
 

@@ -35,9 +35,13 @@ from data_schemas.settings import (
     SFTSettings,
     Source,
 )
+from data_schemas.upcycling import UpcyclingSettings
 
 SHIPPED_BASE = PretrainSettings()
 """The settings that produced tasks/foundation/base_model."""
+
+UPCYCLING = UpcyclingSettings()
+"""Adjugates of the shipped base; those of a Qwen3-30B-A3B are 128 wide in the paper."""
 
 CPU_SMOKE = PipelineSettings()
 """The default, on embedded engines: the whole method on two CPU cores in minutes."""

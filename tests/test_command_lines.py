@@ -208,6 +208,7 @@ OTHERS = [
     ("ablation", ["--max_tokens", "0"], "--max_tokens is 0"),
     ("ablation", ["--settings", '{"sft": {"seed": -1}}'], "sft.seed is -1"),
     ("merges", ["--settings", '{"merge": {"method": "tise"}}'], "did you mean `ties`?"),
+    ("upcycle", ["--settings", '{"widht": 16}'], "did you mean `width`?"),
     ("seeds", ["--settings", '{"sft": {"epochs": -1}}'], "sft.epochs is -1"),
     ("post_training", ["--settings", "notjson"], "should be a valid json object"),
     ("post_training", ["--settings", "{"], "should be a valid json object"),

@@ -221,8 +221,11 @@ def layer_bytes(
         + rows * kernels.rotary * model.head_size
         + routed * kernels.expert_width * width
     )
-    if model.experts:
-        elements += routed * kernels.expert_hidden * model.hidden
+    elements += routed * kernels.expert_hidden * model.hidden if model.experts else 0
+    if model.adjugates:
+        added = rows * imbalance * model.adjugates_per_token
+        elements += added * kernels.expert_width * model.adjugate_width
+        elements += (added * kernels.expert_hidden + rows) * model.hidden
     router = 4 * rows * model.experts
     return int(element_bytes(layout.precision) * elements + router)
 
@@ -314,8 +317,7 @@ def rollout_weight_bytes(model: ModelShape, tensor: int, precision: Precision) -
     """
     heads = max(model.key_value_heads, tensor)
     projections = model.hidden * (2 * model.query_size + 2 * heads * model.head_size)
-    experts = max(1, model.experts) * model.expert_parameters
-    divided = model.layers * (projections + experts) // tensor
+    divided = model.layers * (projections + model.routed_parameters) // tensor
     whole = model.layers * (2 * model.hidden + model.small + model.experts * model.hidden)
     vocabulary = -(-model.vocabulary // 64) * 64
     tables = (1 if model.tied else 2) * vocabulary * model.hidden // tensor
@@ -334,12 +336,12 @@ def rollout_memory(
         sequences: number of sequences decoded at once.
     """
     tensor, element = layout.rollout_tensor, 4 if precision is Precision.FP32 else 2
-    token = cache_token_bytes(model, tensor, precision)
-    routed = max(1, model.chosen)
+    token, routed = cache_token_bytes(model, tensor, precision), max(1, model.chosen)
     row = (
         2 * model.hidden
         + (model.query_size + 2 * model.key_value_size) // tensor
         + routed * (model.hidden + 3 * model.width // tensor)
+        + round(model.adjugates_per_token * (model.hidden + 3 * model.adjugate_width // tensor))
     )
     routes = 4 * BATCHED_TOKENS * model.layers * model.chosen
     working = BATCHED_TOKENS * row * element + HEAD_COPIES * 4 * sequences * model.vocabulary
@@ -354,8 +356,7 @@ def rollout_memory(
         working=working,
         token_bytes=token,
         host_routes=cached * model.layers * model.chosen * wide,
-        receiving=element_bytes(layout.precision)
-        * max(model.experts * model.expert_parameters, model.vocabulary * model.hidden),
+        receiving=element_bytes(layout.precision) * model.largest_layer,
     )
 
 

@@ -13,12 +13,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from data_schemas.machine_settings import LayoutSettings
+from tasks.algorithms.experts.adjugates import adjugates_per_token
 from tasks.errors import DataError, SettingsError
+from tasks.interchange.architectures import GROVE_MOE
 
 
 @dataclass(frozen=True, slots=True)
 class ModelShape:
-    """A decoder of the Qwen2, Qwen3 or Qwen3-MoE family: grouped-query attention, gated experts."""
+    """A decoder like Qwen2, Qwen3, Qwen3-MoE, Grove MoE: grouped-query attention, gated experts."""
 
     layers: int
     hidden: int
@@ -32,6 +34,10 @@ class ModelShape:
     """Per layer; 0 = dense."""
     chosen: int = 0
     """Experts per token."""
+    adjugates: int = 0
+    """Per layer (Grove MoE), each beside an equal number of experts; 0 = none."""
+    adjugate_width: int = 0
+    """Hidden size of an adjugate."""
     tied: bool = False
     """The output head shares the weights of the embedding."""
     head_norms: bool = True
@@ -57,13 +63,39 @@ class ModelShape:
     @property
     def parameters(self) -> int:
         """Parameters of the whole model."""
-        return self._outside_experts + self.layers * max(1, self.experts) * self.expert_parameters
+        return self._outside_experts + self.layers * self.routed_parameters
+
+    @property
+    def routed_parameters(self) -> int:
+        """Parameters of all experts and adjugates of a layer (of the feed-forward if dense)."""
+        experts = max(1, self.experts) * self.expert_parameters
+        return experts + self.adjugates * self.adjugate_parameters
 
     @property
     def active_parameters(self) -> int:
-        """Parameters used for one token, embedding and head included."""
+        """Parameters used for one token, embedding and head included.
+
+        Of the adjugates, as many as uniform routers would use, rounded.
+        """
         active = self.chosen if self.experts else 1
-        return self._outside_experts + self.layers * active * self.expert_parameters
+        adjugates = round(self.layers * self.adjugates_per_token * self.adjugate_parameters)
+        return self._outside_experts + self.layers * active * self.expert_parameters + adjugates
+
+    @property
+    def largest_layer(self) -> int:
+        """Parameters of a layer's experts and adjugates, or of the embedding if it is larger."""
+        routed = self.routed_parameters if self.experts else 0
+        return max(routed, self.vocabulary * self.hidden)
+
+    @property
+    def adjugate_parameters(self) -> int:
+        """Parameters of one adjugate: gate, up, down."""
+        return 3 * self.hidden * self.adjugate_width
+
+    @property
+    def adjugates_per_token(self) -> float:
+        """Adjugates of a layer that a token uses, with uniform routers; 0.0 without any."""
+        return adjugates_per_token(self.experts, self.adjugates, self.chosen)
 
     @property
     def small(self) -> int:
@@ -157,6 +189,7 @@ def shape_of(config: Mapping[str, object]) -> ModelShape:
         experts = size("num_experts", "num_local_experts")
         if config.get("mlp_only_layers") or config.get("decoder_sparse_step", 1) != 1:
             raise DataError("config.json mixes dense and expert layers; only one kind is supported")
+    grove = config.get("model_type") == GROVE_MOE
     heads = size("num_attention_heads")
     head_size = config.get("head_dim")
     return ModelShape(
@@ -169,6 +202,8 @@ def shape_of(config: Mapping[str, object]) -> ModelShape:
         width=size("moe_intermediate_size") if experts else size("intermediate_size"),
         experts=experts,
         chosen=size("num_experts_per_tok") if experts else 0,
+        adjugates=size("num_chunk_experts") if grove else 0,
+        adjugate_width=size("chunk_expert_intermediate_size") if grove else 0,
         tied=config.get("tie_word_embeddings") is True,
         head_norms=config.get("model_type") != "qwen2",
         biases=config.get("model_type") == "qwen2",
@@ -233,6 +268,7 @@ def rank_tensors(model: ModelShape, layout: LayoutSettings, stage: int) -> RankT
     attention += [model.head_size] * 2 if model.head_norms else []
     attention += [model.hidden]
     up_and_down = [2 * model.hidden * model.width, model.hidden * model.width]
+    adjugate = [2 * model.hidden * model.adjugate_width, model.hidden * model.adjugate_width]
     shared: list[int] = []
     expert: list[int] = []
     table = -(-model.vocabulary // tensor) * model.hidden  # the last rank's is padded
@@ -245,6 +281,7 @@ def rank_tensors(model: ModelShape, layout: LayoutSettings, stage: int) -> RankT
             continue
         shared.append(model.experts * model.hidden)
         expert.extend(up_and_down * (model.experts // layout.expert))
+        expert.extend(adjugate * (model.adjugates // layout.expert))
     if stage == last:
         shared.append(model.hidden)
         if not model.tied or last > 0:
@@ -288,6 +325,7 @@ def _check_divides(model: ModelShape, layout: LayoutSettings) -> None:
         "tensor (key-value heads)": (model.key_value_heads, layout.tensor),
         "pipeline (layers)": (model.layers, layout.pipeline),
         "expert (experts)": (model.experts or 1, layout.expert),
+        "expert (adjugates)": (model.adjugates, layout.expert),
     }
     for name, (size, parts) in divisions.items():
         if size % parts:

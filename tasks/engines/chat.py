@@ -15,6 +15,7 @@ from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
 from data_schemas.prompts import Message, Role
 from tasks.errors import SettingsError
+from tasks.interchange.architectures import register_architecture
 
 
 def load_tokenizer(folder: Path) -> PreTrainedTokenizerBase:
@@ -29,6 +30,7 @@ def load_tokenizer(folder: Path) -> PreTrainedTokenizerBase:
             "Point base_model at a Hugging Face model directory."
         )
     try:
+        register_architecture(folder)
         tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
     except (OSError, ValueError, KeyError) as error:
         cause = str(error).partition("\n")[0]

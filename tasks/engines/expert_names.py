@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 import torch
 
-GATE_UP, DOWN = ".experts.gate_up_proj", ".experts.down_proj"
-"""[E, 2F, H] and [E, H, F]."""
+GATE_UP, DOWN = "experts.gate_up_proj", "experts.down_proj"
+"""[E, 2F, H] and [E, H, F]; adjugates of Grove MoE are in `chunk_experts`."""
 
 
 def split_experts(name: str, tensor: torch.Tensor) -> Iterator[tuple[str, torch.Tensor]]:

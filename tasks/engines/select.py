@@ -17,6 +17,7 @@ from tasks.engines.team.rank_info import replicas
 from tasks.engines.team.rollout import TeamRollout
 from tasks.engines.team.trainer import TeamTrainer
 from tasks.errors import SettingsError
+from tasks.interchange.architectures import GROVE_MOE, architecture
 from tasks.store.objects import on_every_machine
 
 
@@ -36,9 +37,10 @@ def open_rollout(engines: MachineSettings, folder: Path) -> RolloutEngine:
     """Open a rollout engine on a model directory; in a team, one per replica.
 
     Raises:
-        SettingsError: the engine is not installed, does not support the precision, or the layout
-            does not fit the number of processes.
+        SettingsError: the engine is not installed, lacks a layer of the model, does not support the
+            precision, or the layout does not fit the number of processes.
     """
+    require_layers(folder, rollout=engines.rollout)
     _require_rollout(engines)
     team = current()
     if team is None:
@@ -61,9 +63,10 @@ def open_trainer(engines: MachineSettings, folder: Path, *, weight_decay: float 
     """Open a trainer on a model directory; in a team, Megatron's spans all ranks.
 
     Raises:
-        SettingsError: the trainer is not installed, or the layout does not fit the number of
-            processes.
+        SettingsError: the trainer is not installed, lacks a layer of the model, or the layout does
+            not fit the number of processes.
     """
+    require_layers(folder, trainer=engines.trainer)
     _require_trainer(engines)
     team = current()
     make = partial(_trainer_here, engines, on_every_machine(folder), weight_decay)
@@ -73,6 +76,33 @@ def open_trainer(engines: MachineSettings, folder: Path, *, weight_decay: float 
     here = team.member.rank_info
     require_fit(engines, nodes=here.size // here.local_size, processes=here.local_size)
     return TeamTrainer(team, make)
+
+
+def require_layers(
+    folder: Path,
+    *,
+    rollout: RolloutKind = RolloutKind.HF,
+    trainer: TrainerKind = TrainerKind.TORCH,
+) -> None:
+    """Refuse a model with layers that an engine does not have, before anything expensive.
+
+    Args:
+        folder: of the model; one without a config.json is refused as it is opened.
+        rollout: engine that will open it; the embedded ones have every layer.
+        trainer: the same.
+
+    Raises:
+        SettingsError: names the setting and the engine that has the layer.
+    """
+    for setting, kind, instead in (
+        ("rollout", rollout, RolloutKind.HF),
+        ("trainer", trainer, TrainerKind.TORCH),
+    ):
+        if kind is not instead and architecture(folder) == GROVE_MOE:
+            raise SettingsError(
+                f"{folder} is a {GROVE_MOE} model, and engines.{setting} '{kind}' has no adjugate "
+                f"experts; set engines.{setting} to '{instead}', or use the model before upcycling"
+            )
 
 
 def require_fit(engines: MachineSettings, *, nodes: int, processes: int) -> None:

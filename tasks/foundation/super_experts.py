@@ -21,9 +21,10 @@ from data_schemas.demonstrations import Parent
 from data_schemas.expert_profile import ExpertProfile, ExpertReading
 from data_schemas.machine_settings import MachineSettings, Precision
 from data_schemas.settings import PipelineSettings
+from tasks.algorithms.experts.products import grouped
 from tasks.algorithms.super_experts import massive_layers, read_algorithm, read_code, read_eq_6
 from tasks.engines.chat import load_tokenizer
-from tasks.engines.embedded.experts import grouped, use_projections
+from tasks.engines.embedded.experts import use_projections
 from tasks.engines.embedded.hf_model import load_on_device
 from tasks.errors import DataError, SettingsError
 from tasks.foundation.corpus import documents

@@ -24,7 +24,8 @@ from data_schemas.settings import (
     RetrainSettings,
     SFTSettings,
 )
-from tasks.foundation import base, pretraining, super_experts
+from data_schemas.upcycling import UpcyclingSettings
+from tasks.foundation import base, pretraining, super_experts, upcycling
 from tasks.foundation.candidates import parse_candidates
 from tasks.foundation.named_models import SCREEN, replace_models
 from tasks.interchange.model_folder import check_model_folder
@@ -176,6 +177,27 @@ def pretrain(settings: PretrainSettings, store: StoreRef, execution: Execution) 
             facts = pretraining.pretrain(settings, out)
         record.facts(facts)
         deck_of_facts("pretrain", facts)
+        return record.ref("model", CheckpointRef)
+
+
+@shell("upcycle")
+def upcycle(
+    settings: UpcyclingSettings, model: CheckpointRef, store: StoreRef, execution: Execution
+) -> CheckpointRef:
+    """Add adjugate experts to a mixture of experts; its logits stay as they are.
+
+    Args:
+        settings: their number, width and scale.
+        model: a Qwen3-MoE.
+        store: of the run.
+        execution: of the workflow.
+    """
+    with stage("upcycle", settings, store, execution, code_digest("upcycle")) as record:
+        folder = record.read("model", model)
+        with record.output("model") as out:
+            facts = upcycling.upcycle(settings, folder, out)
+        record.facts(facts)
+        deck_of_facts("upcycle", facts)
         return record.ref("model", CheckpointRef)
 
 

@@ -6,9 +6,11 @@ from pathlib import Path
 from pydantic import BaseModel
 
 from data_schemas.artifacts import is_address
-from data_schemas.machine_settings import RolloutKind
+from data_schemas.lora_settings import TrainingEngines
+from data_schemas.machine_settings import MachineSettings, RolloutKind, TrainerKind
 from data_schemas.rl_settings import JudgeKind, RouterReplay
 from data_schemas.settings import PipelineSettings, RetrainSettings, Source
+from tasks.engines import select
 from tasks.errors import DataError, SettingsError
 from tasks.interchange.model_folder import check_model_folder, has_router, local_folder, read_config
 from tasks.interchange.weights import check_tensors
@@ -96,6 +98,28 @@ def require_folders(settings: PipelineSettings | RetrainSettings) -> None:
             else:
                 check_tensors(folder)
         except (SettingsError, DataError) as error:
+            raise SettingsError(f"{name}: {error}") from error
+
+
+def require_layers(settings: PipelineSettings) -> None:
+    """Refuse engines that lack a layer of the base model, before any stage runs.
+
+    Raises:
+        SettingsError: names the setting.
+    """
+    base = local_folder(settings.base_model)
+    if base is None:
+        return  # checked as an engine opens it
+    for name in ("sft", "general_sft", "grading", "rl_one", "rl_two", "evaluation"):
+        engines: MachineSettings = getattr(settings, name).engines
+        trains = isinstance(engines, TrainingEngines)
+        try:
+            select.require_layers(
+                base,
+                rollout=engines.rollout,
+                trainer=engines.trainer if trains else TrainerKind.TORCH,
+            )
+        except SettingsError as error:
             raise SettingsError(f"{name}: {error}") from error
 
 

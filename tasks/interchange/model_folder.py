@@ -7,6 +7,7 @@ from typing import Any
 
 from data_schemas.addresses import redacted
 from tasks.errors import DataError, SettingsError
+from tasks.interchange.architectures import GROVE_MOE
 from tasks.interchange.weights import check_tensors
 from tasks.store.interface import store_at
 
@@ -14,8 +15,8 @@ SHIPPED = Path(__file__).parents[1] / "foundation" / "base_model"
 """The tiny mixture-of-experts model that comes with the project."""
 REGISTERED = "models:/"
 """Start of the name of a registered model."""
-SUPPORTED_ARCHITECTURES = ("qwen3_moe", "qwen3", "qwen2")
-"""Model types that every stage and both families of engines run; the last two are dense."""
+SUPPORTED_ARCHITECTURES = ("qwen3_moe", "qwen3", "qwen2", GROVE_MOE)
+"""Model types that every stage runs, the last one with embedded engines only; two are dense."""
 
 
 def local_folder(path: str) -> Path | None:

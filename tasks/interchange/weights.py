@@ -18,6 +18,7 @@ from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
 from tasks.errors import DataError
+from tasks.interchange.architectures import register_architecture
 
 SINGLE_FILE = "model.safetensors"
 INDEX_FILE = "model.safetensors.index.json"
@@ -217,6 +218,7 @@ def _tensors_of_config(folder: Path) -> tuple[dict[str, tuple[int, ...]], set[st
     from transformers import AutoConfig, AutoModelForCausalLM
     from transformers.core_model_loading import revert_weight_conversion
 
+    register_architecture(folder)
     try:
         config = AutoConfig.from_pretrained(folder, local_files_only=True)
         with torch.device("meta"):

@@ -96,6 +96,7 @@ STAGES = {
     "ingest_models": Stage("foundation", LARGE, "cpu", hours=12, retries=2, cached=False),
     "ingest_retrain_models": Stage("foundation", LARGE, "cpu", hours=12, retries=2, cached=False),
     "pretrain": Stage("foundation", H100_NODE, "trainer", hours=24, retries=2),
+    "upcycle": Stage("foundation", LARGE, "cpu", hours=6, retries=2),
     # Its text lies outside.
     "profile_experts": Stage("foundation", H100_NODE, "trainer", hours=6, retries=2, cached=False),
     "curate": Stage("curation", LARGE, "cpu", hours=24, retries=2),

@@ -23,6 +23,7 @@ from tasks.capacity.model_shape import (
 from tasks.engines.embedded.packed_attention import use_packed_attention
 from tasks.engines.embedded.trainer import TorchTrainer, _micro_batches
 from tasks.engines.protocols import TokenBatch
+from tasks.interchange.grove_moe import GroveMoeConfig, GroveMoeForCausalLM
 
 TINY = ModelShape(
     layers=2,
@@ -63,7 +64,10 @@ NODE = LayoutSettings(
 
 def kept_by_embedded_layers(**sizes) -> tuple[int, int]:
     """Bytes that autograd saves for one more layer, and the number of packed tokens."""
-    config = Qwen3MoeConfig(
+    is_grove = "num_chunk_experts" in sizes
+    make_config = GroveMoeConfig if is_grove else Qwen3MoeConfig
+    make_model = GroveMoeForCausalLM if is_grove else Qwen3MoeForCausalLM
+    config = make_config(
         **{
             "vocab_size": 128,
             "hidden_size": 64,
@@ -84,7 +88,7 @@ def kept_by_embedded_layers(**sizes) -> tuple[int, int]:
     totals = []
     for layers in (1, 2):
         config.num_hidden_layers = layers
-        model = Qwen3MoeForCausalLM(config)
+        model = make_model(config)
         model.set_experts_implementation("grouped_mm")
         weights = {p.untyped_storage().data_ptr() for p in model.parameters()}
         saved = {}
@@ -120,6 +124,10 @@ def kept_by_embedded_layers(**sizes) -> tuple[int, int]:
         ({"num_experts_per_tok": 4}, replace(TINY, chosen=4)),
         ({"num_experts": 16}, replace(TINY, experts=16)),
         ({"num_key_value_heads": 4}, replace(TINY, key_value_heads=4)),
+        (
+            {"num_chunk_experts": 4, "chunk_expert_intermediate_size": 32},
+            replace(TINY, adjugates=4, adjugate_width=32),
+        ),
     ],
     ids=lambda value: "-".join(value) if isinstance(value, dict) else "",
 )

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from data_schemas import presets
-from data_schemas.machine_settings import RolloutKind, TrainerKind
+from data_schemas.machine_settings import MachineSettings, RolloutKind, TrainerKind
 from data_schemas.settings import PipelineSettings
 from tasks.engines import select
 from tasks.errors import SettingsError
@@ -35,6 +35,18 @@ OPENERS = {
 pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("vllm") is not None, reason="an environment without the engines"
 )
+
+
+def test_engines_without_adjugate_experts_refuse_the_model_by_name(tiny_grove):
+    for part, (open_engine, kind) in OPENERS.items():
+        engines = MachineSettings.model_validate({part: kind})
+        instead = {"rollout": "hf", "trainer": "torch"}[part]
+        with pytest.raises(
+            SettingsError,
+            match=f"is a grove_moe model, and engines.{part} '{kind}' has no adjugate experts; "
+            f"set engines.{part} to '{instead}'",
+        ):
+            open_engine(engines, tiny_grove)
 
 
 def in_image(monkeypatch: pytest.MonkeyPatch, image: str) -> None:

@@ -8,6 +8,7 @@ from transformers.models.qwen3_moe.modeling_qwen3_moe import Qwen3MoeTopKRouter
 from transformers.utils import logging as transformers_logging
 
 from tasks.errors import SettingsError
+from tasks.interchange.architectures import register_architecture
 from tasks.interchange.model_folder import has_router
 from tasks.interchange.weights import Weights, check_tensors
 
@@ -23,6 +24,7 @@ def load_model(folder: Path, *, dtype: torch.dtype = torch.float32) -> PreTraine
     """
     # Progress bars over shards would overwrite the stage's progress bar.
     transformers_logging.disable_progress_bar()
+    register_architecture(folder)
     try:
         check_tensors(folder)  # transformers would draw random values for a missing one
         experts = {"experts_implementation": "grouped_mm"} if has_router(folder) else {}

@@ -17,7 +17,8 @@ from torch.nn.functional import linear
 from transformers import PreTrainedModel
 from transformers.models.qwen3_moe.modeling_qwen3_moe import Qwen3MoeExperts
 
-from tasks.engines.embedded.experts import grouped, use_projections
+from tasks.algorithms.experts.products import grouped
+from tasks.engines.embedded.experts import use_projections
 from tasks.engines.expert_names import split_experts
 from tasks.engines.lora.factors import ALPHA, PROJECTIONS, factor_names, merge
 from tasks.errors import SettingsError

@@ -28,8 +28,9 @@ from transformers.models.qwen3_moe.modeling_qwen3_moe import (
     Qwen3MoeSparseMoeBlock,
 )
 
-from tasks.engines.embedded.experts import grouped, through_all_experts, through_experts
+from tasks.algorithms.experts.products import grouped, through_all_experts, through_experts
 from tasks.errors import SettingsError
+from tasks.interchange.grove_moe import GroveMoeSparseMoeBlock
 
 _Model = Qwen3MoeForCausalLM | Qwen3ForCausalLM | Qwen2ForCausalLM
 
@@ -300,6 +301,10 @@ class _Layer:
                 len(down),
                 gate_up=lambda rows, ends: grouped(rows, gate_up, ends),
                 down=lambda rows, ends: grouped(rows, down, ends),
+            )
+        if isinstance(self.block, GroveMoeSparseMoeBlock):
+            said_MH = said_MH + self.block.adjugates(
+                normed_MH, gates_MK, experts_MK, densely=densely
             )
         return hidden_MH + said_MH, experts_MK
 

@@ -66,9 +66,9 @@ def untied_dense(tiny_moe, tmp_path_factory):
     return folder
 
 
-@pytest.fixture(params=["moe", "dense"])
-def folder(request, tiny_moe, untied_dense):
-    return {"moe": tiny_moe, "dense": untied_dense}[request.param]
+@pytest.fixture(params=["moe", "dense", "grove"])
+def folder(request, tiny_moe, untied_dense, tiny_grove):
+    return {"moe": tiny_moe, "dense": untied_dense, "grove": tiny_grove}[request.param]
 
 
 @pytest.fixture
@@ -145,7 +145,7 @@ def test_an_export_is_a_plain_checkpoint_of_the_merged_model(trainer, folder, tm
     trainer.export(tmp_path)
     expected = trainer.score(tokens(), temperature=1.0).logprobs_NT
     found = TorchTrainer(tmp_path).score(tokens(), temperature=1.0).logprobs_NT
-    original = load_file(folder / "model.safetensors")
+    original = {n: t for file in folder.glob("*.safetensors") for n, t in load_file(file).items()}
 
     assert torch.allclose(expected, found, atol=2e-5)
     exported = load_file(tmp_path / "model.safetensors")

@@ -1,0 +1,1 @@
+"""The experts of a layer: products over rows sorted by expert, and adjugate experts."""

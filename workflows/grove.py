@@ -1,0 +1,114 @@
+"""Grove MoE against the model it was upcycled from, after the same fine-tuning.
+
+pyflyte run workflows/grove.py grove
+
+Where `post_training` or `seeds` ran on the same store, the models without adjugates are in Flyte's
+cache. The number of seeds shapes the graph, so it is read when it is made:
+
+    EACHPROMPT_SEEDS=1 pyflyte run workflows/grove.py grove
+"""
+
+from data_schemas import presets
+from data_schemas.artifacts import CheckpointRef, DatasetRef, ReportRef
+from data_schemas.settings import PipelineSettings
+from tasks.curation.task import fit_settings
+from tasks.evaluation.task import compare, evaluate, pool
+from tasks.foundation.task import upcycle
+from tasks.intake.task import check_settings, open_store, with_seed
+from tasks.platform import environment
+from tasks.platform.entry_point import entry_point
+from tasks.report.task import summary
+from workflows.parts.fine_tuning import fine_tuning
+from workflows.parts.preparation import preparation
+
+SEEDS = range(environment.read("EACHPROMPT_SEEDS", "3", environment.positive))
+
+
+def _scores(
+    settings: PipelineSettings, seed: int, folder: str
+) -> tuple[DatasetRef, dict[str, ReportRef]]:
+    """Wire both fine-tunings of a seed and an evaluation of each merge; Grove MoE is the last.
+
+    Each has an execution of its own, because an execution has a stage of a name once.
+    """
+    store, execution = open_store(store=folder, workflow="grove")
+    rows = preparation(settings=settings, store=store, execution=execution)
+    fitted = fit_settings(settings=settings, curated=rows.curated, store=store)
+    upcycled = upcycle(
+        settings=presets.UPCYCLING.model_copy(update={"seed": seed}),
+        model=rows.base,
+        store=store,
+        execution=execution,
+    )
+    starts: dict[str, CheckpointRef] = {"plain": rows.base, "grove": upcycled}
+    reports: dict[str, ReportRef] = {}
+    for name, base in starts.items():
+        same, own = open_store(store=folder, workflow="grove")
+        tuned = fine_tuning(
+            settings=fitted.sft,
+            merging=fitted.merge,
+            curated=rows.curated,
+            base=base,
+            store=same,
+            execution=own,
+        )
+        for part, model in (("base", base), ("merged", tuned.merged)):
+            reports[f"{part}/{name}"] = evaluate(
+                settings=fitted.evaluation,
+                name=f"{part}/{name}",
+                model=model,
+                curated=rows.curated,
+                store=same,
+                execution=own,
+            )
+    return rows.curated, reports
+
+
+@entry_point
+def grove(
+    settings: PipelineSettings = presets.CPU_SMOKE, store: str = "runs", sources: str = ""
+) -> str:
+    """Fine-tune a base and its upcycled twin on the same rows, and compare them.
+
+    Args:
+        settings: of the preceding stages.
+        store: folder or s3:// prefix where artifacts, lineage and reports are kept.
+        sources: real files instead of the sample world, as adapter=path,adapter=path.
+
+    Returns:
+        The HTML report: every model's accuracy, and the gain of Grove MoE with its interval.
+    """
+    run, execution = open_store(store=store, workflow="grove")
+    curated: list[DatasetRef] = []
+    by_seed: list[dict[str, ReportRef]] = []
+    for seed in SEEDS:
+        seeded = with_seed(settings=settings, seed=seed)
+        checked = check_settings(settings=seeded, sources=sources)
+        rows, reports = _scores(checked, seed, store)
+        curated.append(rows)
+        by_seed.append(reports)
+    pooled = [
+        pool(
+            settings=settings.evaluation,
+            name=name,
+            parts=[reports[name] for reports in by_seed],
+            store=run,
+            execution=execution,
+        )
+        for name in by_seed[0]
+    ]
+    progression = compare(
+        settings=settings.evaluation,
+        candidate=pooled[-1],
+        parents=pooled[:-1],
+        store=run,
+        execution=execution,
+    )
+    return summary(
+        settings=settings,
+        curated=curated[0],
+        reports=[progression],
+        releases=[],
+        store=run,
+        execution=execution,
+    )
