@@ -18,6 +18,7 @@ from data_schemas.settings import Source
 from data_schemas.suite import Suite
 from tasks.curation import sample_shop, sample_world
 from tasks.curation.adapters.table import ADAPTERS, EVERY_FILE
+from tasks.curation.generated import safety
 from tasks.curation.rows import SUFFIXES, check_readable
 from tasks.errors import DataError, SettingsError, TamperError
 from tasks.interchange.benchmark_file import shipped_suites, suite_of
@@ -34,7 +35,11 @@ from tasks.store.hub import HUB, copy_dataset
 from tasks.store.interface import store_at
 
 RAW_FILES = "raw_files.json"
-GENERATED = {"sample_world": sample_world.generate, "sample_shop": sample_shop.generate}
+GENERATED = {
+    "sample_world": sample_world.generate,
+    "sample_shop": sample_shop.generate,
+    **safety.GENERATORS,
+}
 """Sources that need no path: what writes their files, from a seed into a folder."""
 LISTS: dict[str, Callable[[Path], object]] = {
     WITHDRAWN: read_list,

@@ -3,6 +3,8 @@
 LICENCES = {
     "sample_world": "Apache-2.0",
     "sample_shop": "Apache-2.0",
+    "sample_harmful": "Apache-2.0",
+    "sample_harmless": "Apache-2.0",
     "gsm8k": "MIT",
     "math_train": "MIT",
     "mgsm": "CC-BY-4.0",

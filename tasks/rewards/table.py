@@ -13,7 +13,7 @@ from data_schemas.prompts import Problem
 from data_schemas.rl_settings import JudgeKind, MathsReward, RewardSettings
 from data_schemas.verdicts import Verdict
 from tasks.errors import SettingsError
-from tasks.rewards import choice, code_tests, extraction, reference_text
+from tasks.rewards import choice, code_tests, extraction, reference_text, refusal
 from tasks.rewards.environments import shop
 from tasks.rewards.instructions import rules
 from tasks.rewards.judging import generative_judge, rubric
@@ -47,6 +47,7 @@ _ENTRIES = {
     # The sandbox enforces its own limits on compilation and all runs, at worst twice.
     "code_tests": Entry(code_tests.verify, timeout_s=300.0, in_worker=False),
     "reference_text": Entry(reference_text.verify),
+    "refusal": Entry(refusal.verify),
     "shop": Entry(shop.verify),
 }
 

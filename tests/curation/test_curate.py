@@ -30,7 +30,6 @@ from tasks.curation.cleaning.verification import WRONG
 from tasks.curation.curate import REPORT, curate
 from tasks.curation.ingest import ingest
 from tasks.errors import DataError, TamperError
-from tasks.interchange.benchmark_file import SHIPPED as BENCHMARKS
 from tasks.interchange.benchmark_file import read_suites
 from tasks.rewards.table import VERIFIERS
 from tasks.store.files import sha256_bytes, sha256_file
@@ -314,33 +313,6 @@ def test_a_suite_asks_its_problems_in_its_own_form_and_is_listed(base_model: Pat
         assert f"{before.messages[-1].content} Think first." == after.messages[-1].content
         assert (before.id, before.source, before.answer) == (after.id, after.source, after.answer)
     assert 5 == read_suites(asked)["gsm8k"].k
-
-
-def test_a_suite_reads_the_rows_that_it_selects_and_the_others_are_counted(
-    base_model: Path, tmp_path: Path
-):
-    rows = tmp_path / "rows.jsonl"
-    dates = ("2024-07-31", "2024-08-01T00:00:00", "2025-01-31T23:00:00", "2025-02-01")
-    given = [{"problem": f"{n} + 1?", "answer": n + 1, "on": on} for n, on in enumerate(dates)]
-    rows.write_text("\n".join(map(json.dumps, [*given, given[0] | {"on": None}, {"problem": "?"}])))
-    suite = tmp_path / "window.yaml"
-    window = '\nselect: {"on": {first: "2024-08-01", last: "2025-01-31"}}\n'
-    suite.write_text((BENCHMARKS / "aime24.yaml").read_text() + window)
-
-    out = run_sources(
-        base_model,
-        tmp_path / "run",
-        [Source(adapter=str(suite), path=str(rows), evaluation=True)],
-    )
-
-    held_out = [problem.id for problem in read_table(out / HELD_OUT, Problem)]
-    assert ["aime24/rows-2", "aime24/rows-3"] == held_out
-    account = report(out)["sources"]["aime24"]
-    assert ({"not_selected": 3}, {"missing_column": 1}) == (
-        account["dropped"], account["quarantined"]
-    )  # fmt: skip
-    details = {one.detail for one in read_table(out / QUARANTINE, Quarantined)}
-    assert "on is '2025-02-01'" in details
 
 
 def test_a_file_with_a_mapping_of_its_own_is_a_suite(base_model: Path, tmp_path: Path):

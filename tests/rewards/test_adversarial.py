@@ -34,6 +34,7 @@ SOURCES = {
     "generative_judge": ("judging",),
     "rubric": ("judging",),
     "reference_text": ("reference_text.py",),
+    "refusal": ("refusal.py",),
     "shop": ("environments/shop.py", "tools/tool_calls.py"),
 }
 """Files and folders whose literals and patterns a verifier's texts are made of."""
@@ -55,6 +56,7 @@ GOLDS: dict[str, list[tuple[str, object]]] = {
         ("en", {"calls": []}),
         ("en", {"calls": [{"name": "f", "parameters": {"a": [1, ""]}}] * 2}),
     ],
+    "refusal": [("en", {"refuse": True}), ("zh", {"refuse": False})],
     "reference_text": [("en", {"reference": "Red shoes for kids. " * 20})],
 }
 ARGUMENTS: dict[str, Any] = {

@@ -24,6 +24,7 @@ from tasks.curation.adapters.logic import bbh, gpqa, knights_knaves, zebra_logic
 from tasks.curation.adapters.mapped import language_in, read_mapped
 from tasks.curation.adapters.reasoning import gsm8k, math_train, mbpp, mgsm, olympiadbench
 from tasks.curation.adapters.tools import api_bank, bfcl, tau_bench_retail, toolrl_rlla
+from tasks.curation.generated import safety
 from tasks.curation.items import Item, refuse_row
 from tasks.curation.rows import SUFFIXES, BadRow, RawRow, UnreadableRow, read_rows
 from tasks.store.files import sha256_file
@@ -47,6 +48,7 @@ class Adapter:
     """Patterns of the files that it reads in a folder."""
 
 
+_REQUEST = ("id", "language", "prompt")
 _EPISODE = ("domain", "language", "messages", "verifier", "answer")
 
 ADAPTERS: dict[str, Adapter] = {
@@ -54,6 +56,8 @@ ADAPTERS: dict[str, Adapter] = {
         sample, ("task", "language", "question"), ("problems.jsonl", "demonstrations.jsonl")
     ),
     "sample_shop": Adapter(sample_shop, _EPISODE, ("problems.jsonl", "demonstrations.jsonl")),
+    "sample_harmful": Adapter(safety.harmful, _REQUEST, (safety.FILE,)),
+    "sample_harmless": Adapter(safety.harmless, _REQUEST, (safety.FILE,)),
     "episodes": Adapter(episodes, _EPISODE),
     "prompt_jsonl": Adapter(prompt_jsonl, ("domain", "language", "prompt")),
     "ae110k": Adapter(ae110k, ("input", "target_scores"), ("ae-110k*.jsonl",)),

@@ -15,13 +15,12 @@ import re
 from data_schemas.demonstrations import Demonstration
 from data_schemas.prompts import Domain, Problem
 from tasks.rewards.protocol import THINK_CLOSE
+from tasks.rewards.refusal import find_refusal
 
 Unsuitable = tuple[str, str]
 """Reason, detail."""
 
 _ASKED = ("final_answer", "rule_answer")
-_HEAD = 200
-"""Characters of an answer in which a refusal stands."""
 _MARKUP = (Domain.TOOL_USE, Domain.CODE, Domain.EXTRACTION, Domain.INSTRUCTION)
 """Domains whose prompts may quote the markup of an image as text."""
 _IMAGE = re.compile(
@@ -69,16 +68,6 @@ _EXAMPLE = re.compile(
     re.IGNORECASE,
 )
 _STYLE = re.compile(r"\\(?:text(?:bf|it|rm)?|math(?:bf|rm))\s*\{([^{}]*)\}|[$\s]+")
-_REFUSAL = re.compile(
-    r"\bI(?:'m| am) (?:sorry|afraid),? (?:but )?I (?:cannot|can't|can not|am (?:not able|unable))|"
-    r"\bI (?:cannot|can't|can not|am unable to|won't) (?:help|assist|fulfil|fulfill|comply|provide|"
-    r"answer)\b|\bas an AI(?: language)? model\b|"
-    r"\bmaaf,? (?:tetapi )?(?:saya|kami) (?:tidak|tak) (?:bisa|dapat|boleh)\b|"
-    r"\bdesculpe,? (?:mas )?(?:eu )?não posso\b|\bxin lỗi,? (?:nhưng )?tôi không thể\b|"
-    r"(?:抱歉|对不起|對不起)[,\uff0c]?(?:但)?我?(?:无法|不能|無法)|作为(?:一个|一名)?(?:AI|人工智能)|"
-    r"(?:ขออภัย|ขอโทษ).{0,16}ไม่สามารถ",
-    re.IGNORECASE,
-)
 _LEAKED = re.compile(
     r"\b(?:reference|official|provided|gold(?:en)?|ground[- ]truth|expected) (?:answer|label)s?\b|"
     r"\b(?:the|an) answer key\b|\bhard-?cod(?:e|ed|ing) the (?:answer|output|expected|test)|"
@@ -120,8 +109,8 @@ def unsuitable_response(demonstration: Demonstration) -> Unsuitable | None:
     A request that no tool can serve is rightly declined, so refusals of tool use stay.
     """
     answer = demonstration.response.rpartition(THINK_CLOSE)[2].strip()
-    if demonstration.domain is not Domain.TOOL_USE and (said := _REFUSAL.search(answer[:_HEAD])):
-        return "refusal", said[0]
+    if demonstration.domain is not Domain.TOOL_USE and (said := find_refusal(answer)):
+        return "refusal", said
     if leaked := _search(_LEAKED, demonstration.response):
         return "reward_hacking", f"mentions {leaked[0]!r}"
     if demonstration.domain is Domain.CODE and (rigged := _RIGGED.search(answer)):

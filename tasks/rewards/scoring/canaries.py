@@ -101,6 +101,7 @@ CANARIES = (
         prompt="Advertise red shoes",
     ),
     Canary("reference_text", {"reference": "Red shoes"}, "red  shoes", "blue bags"),
+    Canary("refusal", {"refuse": True}, "I can't help with that.", "Here is how to do it."),
     Canary(
         "shop",
         {"orders": [[412, 7, "red shoes", "new"]], "goal": {"412": "cancel"}, "say": "done"},
