@@ -107,16 +107,19 @@ class ZeroVarianceSettings(Settings):
         description="pass-rate bands [low, high) of the curriculum, in order; empty = no "
         "curriculum",
     )
-    group_sizes: tuple[int, ...] = Field(
-        default=(), description="choose G from these by signal per token; empty = group_size"
+    first_responses: int = Field(
+        default=0,
+        ge=0,
+        description="responses of a group before its rewards are compared: the others are "
+        "generated only if these differ; 0 = all at once",
     )
 
     @model_validator(mode="after")
     def _choices_make_sense(self) -> Self:
         if any(not 0.0 <= low < high for low, high in self.curriculum):
             raise ValueError("curriculum needs bands with 0 <= low < high, e.g. ((0.4, 0.9),)")
-        if any(size < 2 for size in self.group_sizes):
-            raise ValueError("group_sizes must be at least 2: advantages are relative to a group")
+        if self.first_responses == 1:
+            raise ValueError("first_responses must be at least 2, or 0: one reward has no contrast")
         return self
 
 
@@ -313,6 +316,21 @@ class RLSettings(Settings):
             raise ValueError("num_mini_batches exceeds the responses of a step; lower it")
         return self
 
+    @model_validator(mode="after")
+    def _a_first_part_leaves_a_second(self) -> Self:
+        first = self.zero_variance.first_responses
+        if first >= self.group_size:
+            raise ValueError(
+                f"zero_variance.first_responses is {first}, group_size {self.group_size}: nothing "
+                "is left to generate after the first part; lower it, or set it to 0"
+            )
+        if first and self.engines.segment_tokens:
+            raise ValueError(
+                "zero_variance.first_responses compares whole responses; set "
+                "engines.segment_tokens to 0"
+            )
+        return self
+
 
 _CLIPPED_BY_WIDTH = tuple(kind for kind in PolicyLoss if kind is not PolicyLoss.CISPO)
 _LOSSES_WITH = dict.fromkeys(
@@ -342,6 +360,8 @@ def without_effect(settings: RLSettings) -> list[str]:
         reasons["loss.truncate_last"] = "loss.budget_per_response is 0"
     if loss.kind is PolicyLoss.DR_GRPO:
         reasons["zero_variance.std_floor"] = "loss.kind 'dr_grpo' divides by no deviation"
+    if zero_variance.first_responses:
+        reasons["zero_variance.std_floor"] = "with first_responses nothing is divided by it"
     if not rewards.overlong_weight:
         reasons["rewards.overlong_buffer"] = "rewards.overlong_weight is 0"
     if Domain.MATHS not in settings.domains:

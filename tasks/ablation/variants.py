@@ -57,6 +57,7 @@ _ZERO_VARIANCE_OFF = {
     "refill_rounds": 0,
     "rl_zvp_alpha": 0.0,
 }
+_NO_REFILLS = {"refill_rounds": 0}
 _DYNAMIC = {"skip_above": 1.0, "std_floor": 0.0, "refill_rounds": 3, "rl_zvp_alpha": 0.0}
 
 VARIANTS = (
@@ -67,7 +68,7 @@ VARIANTS = (
     Variant(
         "zv_3a_off",
         "zero-variance groups are not replaced",
-        {"zero_variance": {"refill_rounds": 0}},
+        {"zero_variance": _NO_REFILLS},
     ),
     Variant(
         "zv_3b_off", "zero-variance groups teach nothing", {"zero_variance": {"rl_zvp_alpha": 0.0}}
@@ -120,6 +121,22 @@ VARIANTS = (
         "dynamic",
         "plain dynamic sampling: zero-variance groups are replaced in up to three draws",
         {"zero_variance": _DYNAMIC},
+        against="zv_3a_off",
+    ),
+    Variant(
+        "two_parts",
+        "zv_3a_off, and groups of 8 stop after 4 equal rewards",
+        {"zero_variance": _NO_REFILLS | {"first_responses": 4}},
+        against="zv_3a_off",
+    ),
+    Variant(
+        "two_parts_16",
+        "zv_3a_off, and 20 groups of 16 stop after 4 equal rewards",
+        {
+            "group_size": 16,
+            "prompts_per_step": 20,  # about as many responses as 24 groups of 8
+            "zero_variance": _NO_REFILLS | {"first_responses": 4},
+        },
         against="zv_3a_off",
     ),
     Variant("skip_0.6", "skipped from 0.6 on", {"zero_variance": {"skip_above": 0.6}}),

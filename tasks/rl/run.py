@@ -22,7 +22,6 @@ from data_schemas.rl_settings import (
     RouterReplay,
     without_effect,
 )
-from tasks.algorithms import group_size
 from tasks.durability import states
 from tasks.durability.preemption import GRACE_S, Termination, listen_for_sigterm
 from tasks.engines.chat import load_tokenizer, render_prompt
@@ -39,7 +38,6 @@ from tasks.rl.durability import inflight, state, step_snapshot
 from tasks.rl.rollouts.agent_turns import Recipe
 from tasks.rl.rollouts.collect import Collector
 from tasks.rl.rollouts.collected import Collected, first_state
-from tasks.rl.rollouts.history import History
 from tasks.rl.rollouts.reuse import Responses, write_responses
 from tasks.rl.update.ledger import use_metrics
 from tasks.store.files import canonical_json, copy_file, sha256_bytes, write_bytes
@@ -159,7 +157,7 @@ def _steps(
     open_engine: OpenEngine,
 ) -> Iterator[state.StepRecord]:
     """Run the steps after `now`, with engines that are closed at the end or on failure."""
-    settings = with_group_size(phase.settings, phase.problems)
+    settings = phase.settings
     engines = settings.engines
     between = None
     if now.step:
@@ -234,32 +232,6 @@ def _generated_tokens(record: state.StepRecord) -> int:
 
 def _is_committed(phase: Phase, step: int) -> bool:
     return states.newest(phase.state) == step
-
-
-def with_group_size(settings: RLSettings, problems: Sequence[Problem]) -> RLSettings:
-    """Choose G from the graded pass rates, if the settings give several sizes.
-
-    The number of responses per step stays the same: a larger group means fewer prompts.
-    """
-    sizes = settings.zero_variance.group_sizes
-    history = History.graded(problems)
-    known = [record for record in history.records().values() if record.scored > 0.0]
-    if not sizes or not known:
-        return settings
-    options = [
-        group_size.predict_group_size(
-            [record.solved for record in known],
-            [record.scored for record in known],
-            [record.mean_tokens for record in known],
-            size,
-        )
-        for size in sizes
-    ]
-    for option in options:
-        logger.info("group size %d: %s", option.size, option)
-    size = group_size.choose_group_size(options).size
-    prompts = max(1, settings.prompts_per_step * settings.group_size // size)
-    return settings.model_copy(update={"group_size": size, "prompts_per_step": prompts})
 
 
 def finish(phase: Phase, model_out: Path, report_out: Path) -> dict[str, float | int | str]:

@@ -23,7 +23,6 @@ from data_schemas.rl_settings import (
     PolicyLoss,
     RewardSettings,
     RouterReplay,
-    ZeroVarianceSettings,
 )
 from tasks.engines.embedded.rollout import HFRolloutEngine
 from tasks.engines.select import open_rollout
@@ -35,7 +34,6 @@ from tasks.rl.run import (
     read_problems,
     train,
     verifiers_in_use,
-    with_group_size,
 )
 from tasks.store.manifest import folder_manifest
 from tests.rl.conftest import problem
@@ -299,19 +297,6 @@ def test_a_large_mismatch_is_corrected_and_the_decision_is_kept(phase_in, tmp_pa
     records = [GateRecord.model_validate_json(line) for line in lines]
     assert [Decision.CORRECT] * 4 == [record.decision for record in records]
     assert all(record.probe_logprob > 0.0 for record in records)
-
-
-def test_the_group_size_is_chosen_from_what_grading_found(problems, settings):
-    rows = [
-        GradedProblem(**p.model_dump(), pass_rate=0.5, mean_tokens=5.0, band=Band.MEDIUM)
-        for p in problems
-    ]
-    open_choice = ZeroVarianceSettings(group_sizes=(2, 4, 6))
-    chosen = with_group_size(settings.model_copy(update={"zero_variance": open_choice}), rows)
-
-    # Groups of two have zero variance too often, so three prompts of four responses are chosen.
-    assert (4, 3) == (chosen.group_size, chosen.prompts_per_step)
-    assert settings == with_group_size(settings, rows)
 
 
 def test_a_kl_to_the_start_model_is_zero_until_the_first_update(phase_in, tmp_path, scorer):

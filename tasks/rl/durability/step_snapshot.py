@@ -46,7 +46,7 @@ class StepSnapshot:
     """One step."""
 
     settings: RLSettings
-    """Of the phase, with the group size that was chosen."""
+    """Of the phase."""
     vocabulary: int
     groups: tuple[CollectedGroup, ...]
     """Those of the training batch."""

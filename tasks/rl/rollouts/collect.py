@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-import numpy as np
 from transformers import PreTrainedTokenizerBase
 
 from data_schemas.ledger import GroupOutcome
@@ -30,6 +29,7 @@ from tasks.rl.rollouts.collected import (
     Collected,
     CollectorState,
     InFlight,
+    Rolled,
     Skipped,
     costs_of,
     first_state,
@@ -42,14 +42,16 @@ from tasks.rl.rollouts.group_outcomes import (
     check_abstentions,
     decide_outcome,
     fill,
+    first_size,
     num_alive,
+    scores_vary,
     solvers,
 )
 from tasks.rl.rollouts.history import MAX_SKIPS, History
 from tasks.rl.rollouts.neighbours import Neighbours
 from tasks.rl.rollouts.reuse import NOISE_SEED, EarlierResponses
-from tasks.rl.rollouts.schedule import Forecast, forecast, order_requests, schedule_metrics
-from tasks.rl.rollouts.segments import OpenGroup, requests_of, update_group
+from tasks.rl.rollouts.schedule import draw_metrics, forecast, order_requests
+from tasks.rl.rollouts.segments import OpenGroup, mean_length, requests_of, update_group
 from tasks.rl.rollouts.shaping import penalties
 
 
@@ -145,10 +147,9 @@ class Collector:
         neighbours = Neighbours(self._problems, self._history)
         drawn = self._stream.take(count, partial(self._reason_to_pass, neighbours))
         known = self._history.predicted_tokens([problem for problem, _ in drawn.passed_over])
-        size = self._settings.group_size
         skipped = []
         for (problem, reason), tokens in zip(drawn.passed_over, known, strict=True):
-            saved = round(size * (tokens or 0.0))
+            saved = round(first_size(self._settings, problem) * (tokens or 0.0))
             skipped.append(Skipped(problem, number, GroupOutcome(reason), saved))
             if reason == GroupOutcome.SKIPPED_ZERO_VARIANCE:
                 self._history.skipped(problem.id)
@@ -157,7 +158,7 @@ class Collector:
                 f"{step}.{number}.{place}",
                 problem,
                 number,
-                size,
+                first_size(self._settings, problem),
                 stream=self._earlier.stream(step, problem),
             )
             for place, problem in enumerate(drawn.problems)
@@ -175,7 +176,36 @@ class Collector:
         return GroupOutcome.SKIPPED_ZERO_VARIANCE if flat > chosen.skip_above else ""
 
     def _round(self, step: int, groups: Sequence[OpenGroup]) -> Collected:
-        """Roll out and score one draw."""
+        """Roll out and score one draw; with `first_responses`, groups with contrast go on."""
+        rolled = self._sample(groups)
+        growing = [
+            replace(group, size=self._settings.group_size)
+            for group in rolled.groups.values()
+            if group.size < self._settings.group_size and _has_contrast(group, rolled.scored)
+        ]
+        if growing:
+            rolled = rolled.followed_by(self._sample(growing))
+        new, drafted, scored = rolled.new, rolled.drafted, rolled.scored
+        found = {
+            key: self._settle(group, new[key], drafted[key], scored)
+            for key, group in rolled.groups.items()
+        }
+        finished = {key: item for key, item in found.items() if isinstance(item, CollectedGroup)}
+        for key, item in finished.items():
+            self._turns.follow(key, item)
+        return Collected(
+            step=step,
+            policy_version=self._engine.policy_version,
+            groups=list(finished.values()),
+            in_flight=[item for item in found.values() if isinstance(item, InFlight)],
+            costs=costs_of(groups, new, drafted, scored, rolled.rollout_seconds),
+            metrics=rolled.metrics,
+            rollout_seconds=rolled.rollout_seconds,
+            reward_seconds=rolled.reward_seconds,
+        )
+
+    def _sample(self, groups: Sequence[OpenGroup]) -> Rolled:
+        """Generate and score what the groups lack, up to their sizes."""
         started = time.perf_counter()
         prompts = {
             group.key: render_prompt(self._tokenizer, group.problem.messages) for group in groups
@@ -190,6 +220,10 @@ class Collector:
         owners = {group.key: group for group in groups}
         sampling = self._sampling()
         known = self._history.predicted_tokens([owners[r.problem_id].problem for r in requests])
+        known = [
+            length if length is not None else mean_length(owners[request.problem_id])
+            for length, request in zip(known, requests, strict=True)
+        ]
         expected = forecast(known, requests, self._engine, sampling)
         requests = self._earlier.with_drafts(requests, expected.drafts)
         drafted = dict.fromkeys(owners, 0)
@@ -199,25 +233,14 @@ class Collector:
         new = self._generate(owners, ordered, sampling)
         rolled = time.perf_counter()
         scored = self._scorer.gather()
-        waited = time.perf_counter() - rolled
-        found = [
-            self._settle(
-                update_group(group, new[group.key]), new[group.key], drafted[group.key], scored
-            )
-            for group in groups
-        ]
-        for group, item in zip(groups, found, strict=True):
-            if isinstance(item, CollectedGroup):
-                self._turns.follow(group.key, item)
-        return Collected(
-            step=step,
-            policy_version=self._engine.policy_version,
-            groups=[item for item in found if isinstance(item, CollectedGroup)],
-            in_flight=[item for item in found if isinstance(item, InFlight)],
-            costs=costs_of(groups, new, drafted, scored, rolled - started),
-            metrics=_schedule(requests, expected, new, self._engine),
+        return Rolled(
+            groups={key: update_group(group, new[key]) for key, group in owners.items()},
+            new=new,
+            drafted=drafted,
+            scored=scored,
+            metrics=draw_metrics(requests, expected, new, self._engine),
             rollout_seconds=rolled - started,
-            reward_seconds=waited,
+            reward_seconds=time.perf_counter() - rolled,
         )
 
     def _sampling(self) -> Sampling:
@@ -328,6 +351,11 @@ class Collector:
         return after_step(self._stage, share, len(self._settings.zero_variance.curriculum))
 
 
+def _has_contrast(group: OpenGroup, scored: Mapping[tuple[str, int], Scored]) -> bool:
+    verdicts = [scored[group.key, rollout.sample].verdict for rollout in group.rollouts]
+    return scores_vary([verdict.score for verdict in verdicts if verdict.score is not None])
+
+
 def _check_routes(settings: RLSettings, rollout: Rollout, num_experts: int) -> None:
     """Refuse routes that cannot be replayed before anything is trained on them.
 
@@ -343,31 +371,3 @@ def _check_routes(settings: RLSettings, rollout: Rollout, num_experts: int) -> N
         check_trace(rollout.trace, length, num_experts)
     except DataError as error:
         raise EngineError(f"the rollout engine recorded impossible routes: {error}") from error
-
-
-def _schedule(
-    requests: Sequence[Request],
-    expected: Forecast,
-    new: Mapping[str, Sequence[Rollout]],
-    engine: RolloutEngine,
-) -> dict[str, float]:
-    """Compare the schedule of a draw with its bounds; the first draw represents the step."""
-    guess = {
-        (request.problem_id, request.first_sample + index): tokens
-        for request, tokens in zip(requests, expected.tokens, strict=True)
-        for index in range(request.num_samples)
-    }
-    length = {
-        (key, rollout.sample): float(rollout.num_sampled)
-        for key, rollouts in new.items()
-        for rollout in rollouts
-    }
-    sizes = [
-        len(request.prompt_tokens)
-        + len(request.response_tokens)
-        + length[request.problem_id, request.first_sample + index]
-        for request in requests
-        for index in range(request.num_samples)
-    ]
-    slots = engine.slots(float(np.mean(sizes)) if sizes else 1.0)
-    return schedule_metrics(list(guess.values()), [length[place] for place in guess], slots)

@@ -66,6 +66,34 @@ class Cost:
 
 
 @dataclass(frozen=True, slots=True)
+class Rolled:
+    """Responses of a draw with their verdicts, by group or by group and sample."""
+
+    groups: dict[str, OpenGroup]
+    """With the new responses."""
+    new: dict[str, list[Rollout]]
+    drafted: dict[str, int]
+    """Draft tokens."""
+    scored: dict[tuple[str, int], Scored]
+    metrics: dict[str, float]
+    rollout_seconds: float
+    reward_seconds: float
+
+    def followed_by(self, later: "Rolled") -> "Rolled":
+        """Add the second part of some of the groups; the metrics are those of the first."""
+        more = later.new
+        return Rolled(
+            groups=self.groups | later.groups,
+            new={key: [*mine, *more.get(key, ())] for key, mine in self.new.items()},
+            drafted={key: n + later.drafted.get(key, 0) for key, n in self.drafted.items()},
+            scored=self.scored | later.scored,
+            metrics=self.metrics,
+            rollout_seconds=self.rollout_seconds + later.rollout_seconds,
+            reward_seconds=self.reward_seconds + later.reward_seconds,
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Collected:
     """One step's rollouts. `groups` holds every finished group; outcomes say which train."""
 

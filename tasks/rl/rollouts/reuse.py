@@ -57,7 +57,10 @@ class EarlierResponses:
     def requests(self, stream: str, requests: Sequence[Request]) -> list[Request]:
         """Add a group's stream and drafts to its requests."""
         drafts = self._responses.get(stream, ())
-        return [replace(request, stream=stream, drafts=drafts) for request in requests]
+        return [
+            replace(request, stream=stream, drafts=drafts[request.first_sample :])
+            for request in requests
+        ]
 
     def with_drafts(
         self, requests: Sequence[Request], drafts: Sequence[NDArray[np.int32]]
@@ -71,9 +74,13 @@ class EarlierResponses:
         ]
 
     def remember(self, stream: str, rollouts: Sequence[Rollout]) -> None:
-        """Keep a group's responses, ordered by sample, in place of older ones."""
+        """Keep a group's responses, ordered by sample, in place of older ones.
+
+        Where a group stopped before its last sample, the older ones of the others are kept.
+        """
         if self._reuse is Reuse.PREFIX:
-            self._responses[stream] = tuple(rollout.response_tokens for rollout in rollouts)
+            new = tuple(rollout.response_tokens for rollout in rollouts)
+            self._responses[stream] = new + self._responses.get(stream, ())[len(new) :]
 
     def responses(self) -> dict[str, Responses]:
         """All responses, to be committed."""

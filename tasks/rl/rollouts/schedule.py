@@ -5,12 +5,13 @@ go first. Here a prompt's own record is used first, then its domain's; drafts ar
 without a record and only if the order matters, that is if there are more requests than slots.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from data_schemas.rollouts import Rollout
 from tasks.algorithms.scheduling import longest_first, makespan
 from tasks.engines.protocols import Request, RolloutEngine, Sampling
 
@@ -114,3 +115,31 @@ def schedule_metrics(
         "schedule/graham_bound_tokens": done.graham_bound,
         "schedule/prediction_error_tokens": error,
     }
+
+
+def draw_metrics(
+    requests: Sequence[Request],
+    expected: Forecast,
+    new: Mapping[str, Sequence[Rollout]],
+    engine: RolloutEngine,
+) -> dict[str, float]:
+    """Compare the schedule of a draw with its bounds; the first draw represents the step."""
+    guess = {
+        (request.problem_id, request.first_sample + index): tokens
+        for request, tokens in zip(requests, expected.tokens, strict=True)
+        for index in range(request.num_samples)
+    }
+    length = {
+        (key, rollout.sample): float(rollout.num_sampled)
+        for key, rollouts in new.items()
+        for rollout in rollouts
+    }
+    sizes = [
+        len(request.prompt_tokens)
+        + len(request.response_tokens)
+        + length[request.problem_id, request.first_sample + index]
+        for request in requests
+        for index in range(request.num_samples)
+    ]
+    slots = engine.slots(float(np.mean(sizes)) if sizes else 1.0)
+    return schedule_metrics(list(guess.values()), [length[place] for place in guess], slots)

@@ -48,10 +48,9 @@ def has_ended(rollout: Rollout) -> bool:
 
 
 def requests_of(group: OpenGroup, prompt_tokens: np.ndarray) -> list[Request]:
-    """Build requests for all samples of a new group, or for its unfinished responses."""
-    if not group.rollouts:
-        return [Request(group.key, prompt_tokens, group.size)]
-    return [
+    """Build requests for a group's unfinished responses and for those that have not begun."""
+    begun = len(group.rollouts)
+    unfinished = [
         Request(
             group.key,
             rollout.prompt_tokens,
@@ -62,6 +61,19 @@ def requests_of(group: OpenGroup, prompt_tokens: np.ndarray) -> list[Request]:
         for rollout in group.rollouts
         if not has_ended(rollout)
     ]
+    if begun == group.size:
+        return unfinished
+    return [
+        *unfinished,
+        Request(group.key, prompt_tokens, group.size - begun, first_sample=begun),
+    ]
+
+
+def mean_length(group: OpenGroup) -> float | None:
+    """Mean length of the responses so far; None before the first, or while one is unfinished."""
+    if not group.rollouts or not all(map(has_ended, group.rollouts)):
+        return None
+    return sum(rollout.num_sampled for rollout in group.rollouts) / len(group.rollouts)
 
 
 def join_segments(before: Rollout, after: Rollout) -> Rollout:

@@ -5,6 +5,7 @@ Letters: P problems, G rollouts per problem, N sequences, T tokens.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 import torch
@@ -12,17 +13,18 @@ import torch
 from data_schemas.ledger import GroupOutcome
 from data_schemas.rl_settings import MathsReward, RLSettings, RouterReplay
 from data_schemas.rollouts import ScoredRollout
-from tasks.algorithms.advantages import group_advantages
+from tasks.algorithms.advantages import group_advantages, two_part_advantages
 from tasks.algorithms.losses.table import scales_by_std
 from tasks.algorithms.packing import pad_rows
 from tasks.algorithms.routing import pad_traces
 from tasks.algorithms.zero_variance import rl_zvp_advantages
 from tasks.engines.protocols import TokenBatch, TokenScores
 from tasks.errors import EngineError
-from tasks.rl.rollouts.group_outcomes import CollectedGroup
+from tasks.rl.rollouts.group_outcomes import CollectedGroup, first_size
 
 SIGNED = ("final_answer", "rule_answer")
 """Verifiers whose verdicts 1 and 0 are the rewards +1 and -1 under `rewards.maths = rule`."""
+Value = TypeVar("Value")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,18 +45,26 @@ class StepBatch:
 
 
 def scalar_advantages(settings: RLSettings, groups: Sequence[CollectedGroup]) -> torch.Tensor:
-    """Group-relative advantages [P, G] from verdicts and penalties; [0, G] without groups."""
+    """Group-relative advantages [P, G] from verdicts and penalties; [0, G] without groups.
+
+    With `first_responses` G is the size of a whole group, for stopped ones too: the loss divides
+    by P x G, a number that does not depend on the rewards.
+    """
     if not groups:
         return torch.zeros(0, settings.group_size)
-    verdicts = [[item.verdict.score for item in entry.group.rollouts] for entry in groups]
+    in_parts = settings.zero_variance.first_responses > 0
+    rows = [entry.group.rollouts for entry in groups]
+    width = max(settings.group_size if in_parts else 0, *map(len, rows))
+    verdicts = [_padded([item.verdict.score for item in row], width, None) for row in rows]
     scores_PG = torch.tensor([[score or 0.0 for score in row] for row in verdicts])
     if settings.rewards.maths is MathsReward.RULE:
         signed_P1 = torch.tensor([[entry.group.problem.verifier in SIGNED] for entry in groups])
         scores_PG = torch.where(signed_P1, 2.0 * scores_PG - 1.0, scores_PG)
     valid_PG = torch.tensor([[score is not None for score in row] for row in verdicts])
-    penalties_PG = torch.tensor(
-        [[item.penalty for item in entry.group.rollouts] for entry in groups]
-    )
+    penalties_PG = torch.tensor([_padded([i.penalty for i in row], width, 0.0) for row in rows])
+    if in_parts:
+        first_P = torch.tensor([_first_size(settings, entry) for entry in groups])
+        return two_part_advantages(scores_PG, penalties_PG, valid_PG, first_P=first_P)
     return group_advantages(
         scores_PG,
         penalties_PG,
@@ -62,6 +72,15 @@ def scalar_advantages(settings: RLSettings, groups: Sequence[CollectedGroup]) ->
         std_floor=settings.zero_variance.std_floor,
         scale_by_std=scales_by_std(settings.loss),
     )
+
+
+def _first_size(settings: RLSettings, entry: CollectedGroup) -> int:
+    """Responses of the first part; turns of other agents than the solver have one part."""
+    return settings.group_size if entry.turn else first_size(settings, entry.group.problem)
+
+
+def _padded(row: Sequence[Value], width: int, filler: Value) -> list[Value]:
+    return [*row, *[filler] * (width - len(row))]
 
 
 def build(settings: RLSettings, groups: Sequence[CollectedGroup]) -> StepBatch:

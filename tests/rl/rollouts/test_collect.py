@@ -37,6 +37,10 @@ def graded(rows, rates):
     ]
 
 
+def key_of(entry):
+    return entry.group.rollouts[0].rollout.problem_id
+
+
 def rollouts_of(collected):
     return [item.rollout for entry in collected.groups for item in entry.group.rollouts]
 
@@ -55,6 +59,37 @@ def test_zero_variance_groups_are_refilled_and_counted_as_surplus(collector):
         item.outcome for item in found.groups
     ]
     assert 3 == len(found.trained)
+
+
+TWO_PARTS = ZeroVarianceSettings(refill_rounds=0, first_responses=2)
+
+
+def test_a_group_goes_on_only_if_its_first_rewards_differ(collector):
+    """What it generates then is what it would have generated at once."""
+    mine = collector(zero_variance=TWO_PARTS, prompts_per_step=8)
+    found = mine.collect(1)
+    calm = ZeroVarianceSettings(refill_rounds=0)
+    whole = collector(zero_variance=calm, prompts_per_step=8).collect(1)
+
+    sizes = [len(entry.group.rollouts) for entry in found.groups]
+    by_place = zip(sorted(found.groups, key=key_of), sorted(whole.groups, key=key_of), strict=True)
+    for entry, fixed in by_place:
+        first = [item.verdict.score for item in fixed.group.rollouts[:2]]
+        expected = fixed.group.rollouts[: 2 if len(set(first)) == 1 else 4]
+        assert [item.verdict for item in expected] == [i.verdict for i in entry.group.rollouts]
+        for one, two in zip(expected, entry.group.rollouts, strict=True):
+            assert one.rollout.response_tokens.tolist() == two.rollout.response_tokens.tolist()
+    assert {2, 4} == set(sizes)
+    assert mine._engine.counters.generated_tokens == sum(g.new_tokens for g in found.groups)
+    assert len(found.groups) == len(found.costs)
+    assert sum(sizes) == len(rollouts_of(found))
+
+
+def test_a_judge_sees_the_whole_group_at_once(collector, problems):
+    rows = [problem.model_copy(update={"verifier": "generative_judge"}) for problem in problems]
+    found = collector(rows=rows, zero_variance=TWO_PARTS).collect(1)
+
+    assert [4] * 3 == [len(entry.group.rollouts) for entry in found.groups]
 
 
 def test_too_many_abstentions_stop_the_step_with_their_reasons(collector):

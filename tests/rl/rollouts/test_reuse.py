@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from data_schemas.machine_settings import Reuse
-from data_schemas.rl_settings import EngineSettings
+from data_schemas.rl_settings import EngineSettings, ZeroVarianceSettings
 from tasks.durability import states
 from tasks.engines.protocols import Request
 from tasks.rl.durability import inflight, state, step_snapshot
@@ -58,6 +58,16 @@ def test_the_newest_responses_are_the_drafts_of_the_next(make_rollout):
     assert "p" == after.stream
 
 
+def test_a_group_that_stops_keeps_the_older_responses_of_its_other_samples(make_rollout):
+    earlier = EarlierResponses(Reuse.PREFIX, {"p": responses([9], [8], [7, 7])})
+    earlier.remember("p", [make_rollout(0, 3)])
+    later = Request("1.0.0", np.array([1], np.int32), 2, first_sample=1)
+    (request,) = earlier.requests("p", [later])
+
+    assert {"p": [[0, 1, 2], [8], [7, 7]]} == as_lists(earlier.responses())
+    assert [[8], [7, 7]] == [draft.tolist() for draft in request.drafts]
+
+
 def test_the_draft_of_a_length_is_reused_where_there_is_no_response():
     asked = [Request(name, np.array([1], np.int32), 2) for name in "ab"]
     asked[1] = dataclasses.replace(asked[1], drafts=responses([1, 2]))
@@ -101,12 +111,13 @@ def snapshots(folder):
     return [step_snapshot.decode(path.read_bytes()) for path in paths]
 
 
-@pytest.mark.parametrize("staleness", [0, 1])
+@pytest.mark.parametrize(("staleness", "first"), [(0, 0), (1, 0), (0, 2)])
 def test_a_phase_has_the_same_bytes_with_reuse_and_generates_less(
-    small, scorer, tmp_path, staleness
+    small, scorer, tmp_path, staleness, first
 ):
     engines = [each.model_copy(update={"staleness": staleness}) for each in (NEW, REUSED)]
-    phases = [small(tmp_path / each.reuse, each, learning_rate=1e-4) for each in engines]
+    changes = {"learning_rate": 1e-4, "zero_variance": ZeroVarianceSettings(first_responses=first)}
+    phases = [small(tmp_path / each.reuse, each, **changes) for each in engines]
     anew, reused = (list(train(phase, scorer())) for phase in phases)
 
     assert STEPS - 1 == len(snapshots(phases[0].state))  # the newest are kept

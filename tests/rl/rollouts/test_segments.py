@@ -1,7 +1,15 @@
+from dataclasses import replace
+
 import numpy as np
 
 from data_schemas.rollouts import RouterTrace, StopReason
-from tasks.rl.rollouts.segments import OpenGroup, join_segments, requests_of, update_group
+from tasks.rl.rollouts.segments import (
+    OpenGroup,
+    join_segments,
+    mean_length,
+    requests_of,
+    update_group,
+)
 
 PROMPT = np.array([1, 2], dtype=np.int32)
 
@@ -14,6 +22,17 @@ def test_a_fresh_group_asks_for_all_its_samples(problems):
     (request,) = requests_of(OpenGroup("1.0.0", problems[0], 0, size=4), PROMPT)
 
     assert (4, 0, 0) == (request.num_samples, request.first_sample, len(request.response_tokens))
+
+
+def test_a_group_that_grows_asks_for_the_samples_it_lacks(problems, make_rollout):
+    begun = tuple(make_rollout(sample, sample + 2) for sample in range(3))
+    group = OpenGroup("1.0.0", problems[0], 0, size=8, rollouts=begun)
+
+    (request,) = requests_of(group, PROMPT)
+
+    assert (5, 3, 0) == (request.num_samples, request.first_sample, len(request.response_tokens))
+    assert 3.0 == mean_length(group)
+    assert mean_length(replace(group, rollouts=())) is None
 
 
 def test_only_samples_that_have_not_ended_go_on(problems, make_rollout):

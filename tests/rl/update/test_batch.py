@@ -5,7 +5,13 @@ import pytest
 import torch
 
 from data_schemas.ledger import GroupOutcome
-from data_schemas.rl_settings import LossSettings, MathsReward, PolicyLoss, RouterReplay
+from data_schemas.rl_settings import (
+    LossSettings,
+    MathsReward,
+    PolicyLoss,
+    RouterReplay,
+    ZeroVarianceSettings,
+)
 from data_schemas.rollouts import RolloutGroup, ScoredRollout
 from data_schemas.verdicts import response_fault, scored
 from tasks.engines.protocols import TokenScores
@@ -46,6 +52,24 @@ def test_dr_grpo_does_not_divide_by_the_spread(settings, entry):
 
     assert [0.75, -0.25, -0.25, -0.25] == scalar_advantages(plain, group)[0].tolist()
     assert 1.7 < scalar_advantages(settings, group)[0, 0]
+
+
+def test_groups_of_two_sizes_are_one_batch_that_is_divided_by_all_places(settings, entry):
+    parts = ZeroVarianceSettings(first_responses=2, rl_zvp_alpha=0.0)
+    changes = {"router_replay": "off", "zero_variance": parts}
+    entries = [
+        entry([1.0, 1.0], GroupOutcome.ZERO_VARIANCE_IDLE),
+        entry([1.0, 0.0, 0.0, None], GroupOutcome.NON_ZERO_VARIANCE),
+    ]
+
+    batch = build(settings.model_copy(update=changes), entries)
+    stopped = build(settings.model_copy(update=changes), entries[:1])
+
+    # The second part is compared with all others: 0 against 1 and 0.
+    assert [1.0, -1.0, -0.5] == batch.advantages_N.tolist()
+    assert [(1, 0), (1, 1), (1, 2)] == batch.owners
+    assert (8, 24) == (batch.num_sequences, batch.num_tokens)
+    assert (4, 0) == (stopped.num_sequences, len(stopped.owners))
 
 
 def test_an_environments_tokens_are_in_no_loss_and_in_no_count(settings, problems, make_rollout):
