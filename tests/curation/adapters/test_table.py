@@ -8,10 +8,8 @@ import pytest
 from data_schemas.demonstrations import Demonstration, Parent
 from data_schemas.prompts import Problem
 from data_schemas.quarantine import Quarantined
-from data_schemas.suite import Selection
-from tasks.curation.adapters.table import ADAPTERS, adapt, read_file
+from tasks.curation.adapters.table import ADAPTERS, read_file
 from tasks.curation.items import Item
-from tasks.curation.rows import RawRow
 from tasks.rewards.table import VERIFIERS
 from tests.curation.adapters.test_contests import APPS, CONTEST, HUMANEVAL, LIVE
 from tests.curation.adapters.test_logic import GPQA, GRID, KNIGHTS
@@ -400,25 +398,3 @@ def test_every_adapters_gold_answer_is_one_its_verifier_can_read(tmp_path: Path)
         problem = problem_of(items(tmp_path, adapter, row))
 
         assert "no_answer" == VERIFIERS[problem.verifier](problem, "<think>").reason
-
-
-def test_rows_that_a_suite_does_not_select_are_dropped_and_others_without_its_column_broken():
-    given = ({"on": "2024-07-31"}, {"on": "2024-08-01T00:00:00"}, {"on": None}, {})
-    rows = [
-        RawRow(f"rows-{number}", "0" * 64, {"problem": "1+1", "answer": "2"} | fields)
-        for number, fields in enumerate(given)
-    ]
-    window = {"on": Selection(first="2024-08-01", last="2025-01-31")}
-
-    first, kept, *others = adapt("math_train", 0, Path("rows.jsonl"), rows, None, window)
-
-    assert isinstance(kept, list)
-    assert [
-        ("dropped", "not_selected", "on is '2024-07-31'"),
-        ("dropped", "not_selected", "on is None"),
-        ("quarantined", "missing_column", "'on', by which rows are selected"),
-    ] == [
-        (one.outcome.value, one.reason, one.detail)
-        for one in (first, *others)
-        if isinstance(one, Quarantined)
-    ]
