@@ -136,6 +136,9 @@ shop: $(STAMP) ## multi-turn tool use: the tiny model learns to serve a shop's c
 grove: $(STAMP) ## Grove MoE against the model it was upcycled from, three seeds: SEEDS=1
 	EACHPROMPT_SEEDS=$(SEEDS) $(BIN)/pyflyte run workflows/grove.py grove $(ARGS)
 
+mars: $(STAMP) ## solver, verifier and corrector in one policy, and what RL changes: SEEDS=1
+	EACHPROMPT_SEEDS=$(SEEDS) $(BIN)/pyflyte run workflows/mars.py mars $(ARGS)
+
 merges: $(STAMP) ## every method of merging on the same parents, three seeds: SEEDS=1
 	EACHPROMPT_SEEDS=$(SEEDS) $(BIN)/pyflyte run workflows/merges.py merges $(ARGS)
 

@@ -22,6 +22,7 @@ agreement       compare two verifiers of final answers
 recipe          a paper's recipe on the tiny model
 merges          every method of merging on the same parents
 seeds           the pipeline with three seeds, and what each checkpoint gained
+mars            solver, verifier and corrector trained together, and what RL changes
 shop            the same on a shop whose customers take several turns to serve
 capacity        the memory of one GPU under a layout
 launch_plans    the pipeline's presets by name, and the scheduled runs

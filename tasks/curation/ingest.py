@@ -18,7 +18,7 @@ from data_schemas.settings import Source
 from data_schemas.suite import Suite
 from tasks.curation import sample_shop, sample_world
 from tasks.curation.adapters.table import ADAPTERS, EVERY_FILE
-from tasks.curation.generated import safety
+from tasks.curation.generated import agents, safety
 from tasks.curation.rows import SUFFIXES, check_readable
 from tasks.errors import DataError, SettingsError, TamperError
 from tasks.interchange.benchmark_file import shipped_suites, suite_of
@@ -39,6 +39,7 @@ GENERATED = {
     "sample_world": sample_world.generate,
     "sample_shop": sample_shop.generate,
     **safety.GENERATORS,
+    "sample_agents": agents.generate,
 }
 """Sources that need no path: what writes their files, from a seed into a folder."""
 LISTS: dict[str, Callable[[Path], object]] = {

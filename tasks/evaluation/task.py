@@ -2,13 +2,13 @@
 the last model with all earlier ones; also compare two verifiers."""
 
 from collections import Counter
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 from rich.console import Console
 
 from data_schemas.annotations import Decided
-from data_schemas.arrow import read_table
+from data_schemas.arrow import read_table, write_table
 from data_schemas.artifacts import (
     CandidateRef,
     CheckpointRef,
@@ -25,7 +25,7 @@ from data_schemas.samples import SampleResult
 from data_schemas.settings import EvaluationSettings
 from tasks.engines.chat import load_tokenizer
 from tasks.engines.select import open_rollout
-from tasks.evaluation import against, doubtful, pooling, respondents, runner
+from tasks.evaluation import against, agents, doubtful, pooling, respondents, runner
 from tasks.evaluation.agreement import (
     compare_all,
     counts_table,
@@ -52,6 +52,7 @@ from tasks.rewards.judging.opening import open_chat
 from tasks.rewards.protocol import verifiers_of
 from tasks.rewards.scoring.service import ScoringService
 from tasks.store import location
+from tasks.store.files import canonical_json, write_bytes
 from tasks.store.interface import store_at
 
 HELD_OUT = "held_out.parquet"
@@ -147,6 +148,53 @@ def evaluate_all(
         )
         for one in (*beside, *models)
     ]
+
+
+@shell("measure_agents")
+def measure_agents(
+    settings: EvaluationSettings,
+    before: CheckpointRef,
+    after: CheckpointRef,
+    curated: DatasetRef,
+    store: StoreRef,
+    execution: Execution,
+) -> ReportRef:
+    """Measure verifier and corrector of two models on every held-out problem."""
+    code = code_digest("measure_agents")
+    with stage("measure_agents", settings, store, execution, code) as record:
+        folders = record.read("before", before), record.read("after", after)
+        problems, _ = _questions(record.read("curated", curated))
+        with ExitStack() as opened, record.output("report") as out:
+            scorer = opened.enter_context(ScoringService(folders[0], RewardSettings()))
+            models = []
+            for folder in folders:
+                engine = opened.enter_context(closing(open_rollout(settings.engines, folder)))
+                tokenizer = load_tokenizer(folder)
+                answers = respondents.Checkpoint(engine, tokenizer, settings)
+                models.append(agents.Model(answers, tokenizer, scorer.score))
+            rows = agents.measure(models[0], models[1], problems, settings.samples)
+            write_table(out / agents.ROWS_FILE, agents.AgentRow, rows)
+        record.rows(len(problems), len(rows))
+        return record.ref("report", ReportRef)
+
+
+@shell("tabulate_agents")
+def tabulate_agents(
+    settings: EvaluationSettings, parts: list[ReportRef], store: StoreRef, execution: Execution
+) -> ReportRef:
+    """Pool the measurements of several seeds, print the table and store it."""
+    code = code_digest("tabulate_agents")
+    with stage("tabulate_agents", settings, store, execution, code) as record:
+        folders = [record.read(f"part/{place}", ref) for place, ref in enumerate(parts, start=1)]
+        tables = [read_table(folder / agents.ROWS_FILE, agents.AgentRow) for folder in folders]
+        found = agents.claims([row for table in tables for row in table], settings.seed)
+        with record.output("report") as out:
+            write_bytes(out / "agents.json", canonical_json([c.model_dump() for c in found]))
+            write_bytes(out / "agents.md", agents.markdown(found).encode())
+        record.facts({claim.claim: claim.mean for claim in found})
+        deck_of_facts("tabulate_agents", {claim.claim: claim.mean for claim in found})
+        Console(soft_wrap=True, highlight=False).print(agents.markdown(found), markup=False)
+        return record.ref("report", ReportRef)
 
 
 @shell("compare")

@@ -111,6 +111,18 @@ def addition(left: int, right: int) -> str:
     return f"{left}+{right}: {left_ones}+{right_ones}={ones}, {tens}={total}, {left + right}"
 
 
+def column_addition(left: int, right: int) -> str:
+    """Write out an addition column by column, ones first, each with its carry."""
+    columns: list[str] = []
+    carry, place = 0, 1
+    while place <= max(left, right):
+        ours, theirs = left // place % 10, right // place % 10
+        total = ours + theirs + carry
+        columns.append(f"{ours}+{theirs}{'+1' if carry else ''}={total}")
+        carry, place = total // 10, 10 * place
+    return f"{left}+{right}: {', '.join(columns)}, {left + right}"
+
+
 def change_of_hundred(price: int) -> str:
     """Write out 100 minus a two-digit price digit by digit."""
     tens, ones = divmod(price, 10)

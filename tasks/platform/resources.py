@@ -129,6 +129,16 @@ STAGES = {
         grace_s=1800,
         team=True,
     ),
+    "rl_agents": Stage(
+        "rl",
+        H100_NODE,
+        "trainer",
+        hours=24 * 14,
+        retries=5,
+        interruptible=True,
+        grace_s=1800,
+        team=True,
+    ),
     "pose": Stage("curation", SMALL, "cpu", hours=2, retries=2),
     # The teacher lies outside.
     "distil": Stage("curation", H100_NODE, "rollout", hours=48, retries=3, cached=False),
@@ -136,6 +146,9 @@ STAGES = {
     # What an endpoint serves lies outside.
     "evaluate_endpoint": Stage("evaluation", SMALL, "cpu", hours=48, retries=3, cached=False),
     "evaluate_all": Stage("evaluation", SMALL, "cpu", hours=1, retries=2, cached=False),
+    "measure_agents": Stage("evaluation", H100_NODE, "rollout", hours=24, retries=3),
+    # Prints its table.
+    "tabulate_agents": Stage("evaluation", SMALL, "cpu", hours=0.5, retries=2, cached=False),
     "pool": Stage("evaluation", SMALL, "cpu", hours=2, retries=2),
     "agreement": Stage("evaluation", SMALL, "cpu", hours=2, cached=False),
     "compare": Stage("evaluation", SMALL, "cpu", hours=2, retries=2),

@@ -7,6 +7,7 @@ from pathlib import Path
 from pydantic import BaseModel
 from pydantic_core import PydanticUndefined, to_jsonable_python
 
+from data_schemas.agent_turns import Agent
 from data_schemas.ledger import TokenUse
 from data_schemas.reports import Comparison, EvaluationReport, StepReport
 from tasks.report import figures, wording
@@ -23,6 +24,12 @@ PHASE_PLOTS: tuple[tuple[str, str, str, float], ...] = (
         "% of prompts whose responses all earn the same",
         100.0,
     ),
+    *(
+        (f"agent/{agent}_reward_mean", f"Reward of the {agent}", "mean score of its responses", 1.0)
+        for agent in Agent
+    ),
+    ("mars/separation", "Verifier's separation", "accepted: right minus wrong, same problem", 1.0),
+    ("mars/harmed_share", "Harm", "% of the right solutions reported, corrected to wrong", 100.0),
     ("policy/entropy_nats", "Entropy", "nats per token; a fall to zero ends exploration", 1.0),
     ("rollout/length_tokens", "Response length", "tokens per response", 1.0),
     (

@@ -14,6 +14,7 @@ from data_schemas.rl_settings import JudgeKind, MathsReward, RewardSettings
 from data_schemas.verdicts import Verdict
 from tasks.errors import SettingsError
 from tasks.rewards import choice, code_tests, extraction, reference_text, refusal
+from tasks.rewards.agents import correctness
 from tasks.rewards.environments import shop
 from tasks.rewards.instructions import rules
 from tasks.rewards.judging import generative_judge, rubric
@@ -49,6 +50,7 @@ _ENTRIES = {
     "reference_text": Entry(reference_text.verify),
     "refusal": Entry(refusal.verify),
     "shop": Entry(shop.verify),
+    "correctness": Entry(correctness.verify),
 }
 
 _PLAIN: dict[str, Verifier] = {name: entry.verify for name, entry in _ENTRIES.items()}

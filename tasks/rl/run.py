@@ -12,6 +12,7 @@ from data_schemas.arrow import read_table, write_table
 from data_schemas.graded import GradedProblem
 from data_schemas.ledger import PromptCost
 from data_schemas.machine_settings import Reuse
+from data_schemas.mars_settings import MarsRecipe
 from data_schemas.mismatch import Decision
 from data_schemas.prompts import Problem
 from data_schemas.reports import COSTS_FILE, GATES_FILE, LEDGER_FILE, STEPS_FILE, TIMING_FILE
@@ -78,6 +79,7 @@ def state_folder(
     problems: str,
     max_tokens: int = 0,
     earlier: str = "",
+    recipe: MarsRecipe | None = None,
 ) -> Path:
     """Name the state folder of a phase by everything that determines its results.
 
@@ -88,12 +90,15 @@ def state_folder(
         problems: digest of the graded problems.
         max_tokens: of the phase; 0 = all steps.
         earlier: digest of the report with responses that are reused; '' = none.
+        recipe: of other agents; None: a plain phase.
     """
     work = {"settings": settings.model_dump(mode="json"), "start": start, "problems": problems}
     if max_tokens:
         work["max_tokens"] = max_tokens
     if earlier:
         work["earlier"] = earlier
+    if recipe:
+        work["recipe"] = recipe.model_dump(mode="json")
     return workplace / "state" / sha256_bytes(canonical_json(work))[:16]
 
 
@@ -113,7 +118,8 @@ def read_problems(graded: Path, judge: JudgeKind = JudgeKind.NONE) -> tuple[Prob
 def verifiers_in_use(phase: Phase) -> frozenset[str]:
     """Name the verifiers that the prompts of a phase are scored by."""
     domains = phase.settings.domains
-    return verifiers_of(problem for problem in phase.problems if problem.domain in domains)
+    drawn = verifiers_of(problem for problem in phase.problems if problem.domain in domains)
+    return drawn | phase.recipe.verifiers if phase.recipe else drawn
 
 
 def train(

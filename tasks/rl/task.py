@@ -1,12 +1,15 @@
 """Flyte shell of stages 4 and 5: one phase of RL, resumed where it stopped."""
 
 import os
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, ReportRef, StoreRef
+from data_schemas.group import Settings
 from data_schemas.machine_settings import Reuse
+from data_schemas.mars_settings import MarsPhase, MarsRecipe
 from data_schemas.reports import SKIPPED_FILE
 from data_schemas.rl_settings import RLSettings
 from tasks.durability.durable import keep_durable
@@ -24,6 +27,7 @@ from tasks.platform.shell import shell
 from tasks.rewards.scoring.service import ScoringService
 from tasks.rl import run
 from tasks.rl.durability.views import page_of_phase
+from tasks.rl.recipes.mars import Mars
 from tasks.rl.rollouts.reuse import read_responses
 from tasks.store import results
 from tasks.store.files import canonical_json, write_bytes
@@ -71,8 +75,67 @@ def rl(
     if not settings.steps:
         return _passed_on(settings, name, start, store, execution, digest)
     before = earlier if settings.engines.reuse is Reuse.PREFIX else None
-    inputs = settings, start.digest, graded.digest, max_tokens, before.digest if before else ""
-    folder = run.state_folder(Path(os.environ.get("EACHPROMPT_STATE") or workplace(store)), *inputs)
+    work = _Work(settings, settings, name, digest, max_tokens, before)
+    return _train(work, start, graded, store, execution)
+
+
+@shell("rl_agents")
+def rl_agents(
+    settings: RLSettings,
+    recipe: MarsRecipe,
+    name: str,
+    start: CheckpointRef,
+    graded: DatasetRef,
+    store: StoreRef,
+    execution: Execution,
+) -> Trained:
+    """Train the start model as solver, verifier and corrector of the graded problems.
+
+    As `rl`, whose loop, state, ledger and report it shares.
+
+    Args:
+        settings: of the phase.
+        recipe: which turns follow a solver's group.
+        name: 'rl/mars'.
+        start: model to train.
+        graded: problems to train on.
+        store: of the run.
+        execution: of the workflow.
+    """
+    told = MarsPhase(rl=settings, recipe=recipe)
+    work = _Work(told, settings, name, code_digest("rl_agents"), recipe=recipe)
+    return _train(work, start, graded, store, execution)
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """What a phase does, besides its artifacts."""
+
+    told: Settings
+    """In its statement."""
+    settings: RLSettings
+    name: str
+    digest: str
+    """Of the code."""
+    max_tokens: int = 0
+    before: ReportRef | None = None
+    recipe: MarsRecipe | None = None
+
+
+def _train(
+    work: _Work, start: CheckpointRef, graded: DatasetRef, store: StoreRef, execution: Execution
+) -> Trained:
+    """Do a phase, or what is left of it."""
+    settings, name, digest, before = work.settings, work.name, work.digest, work.before
+    folder = run.state_folder(
+        Path(os.environ.get("EACHPROMPT_STATE") or workplace(store)),
+        settings,
+        start.digest,
+        graded.digest,
+        work.max_tokens,
+        before.digest if before else "",
+        work.recipe,
+    )
     # The disk may be lost with the machine; the store is durable.
     uri, slot = f"{store.uri}/state/{folder.name}", checkpoint()
     with results.exclusive(f"{execution.id}, {name}", str(folder), uri) as check_lease:
@@ -84,7 +147,7 @@ def rl(
             keep_durable(folder, uri, slot, stop.seconds_left) as keeper,
         ):
             code = run.all_code(folder, digest)
-            with stage(name, settings, store, execution, code) as record:
+            with stage(name, work.told, store, execution, code) as record:
                 model, problems = record.read("start", start), record.read("graded", graded)
                 judge = read_judge(settings.rewards.judge, record, store)
                 rows = run.read_problems(problems, judge.kind)
@@ -94,11 +157,20 @@ def rl(
                 show = partial(
                     page_of_phase, folder, load_tokenizer(model), f"{name} of {execution.id}"
                 )
-                course = run.Phase(settings, model, rows, folder, digest, max_tokens, responses)
+                course = run.Phase(
+                    settings,
+                    model,
+                    rows,
+                    folder,
+                    digest,
+                    work.max_tokens,
+                    responses,
+                    Mars(work.recipe) if work.recipe else None,
+                )
                 rewards = settings.rewards.model_copy(update={"judge": judge})
                 with ScoringService(model, rewards) as scorer:
                     scorer.check_canaries(run.verifiers_in_use(course))
-                    total = None if max_tokens else settings.steps  # tokens end it before
+                    total = None if work.max_tokens else settings.steps  # tokens end it before
                     for step in progress(run.train(course, scorer, stop), name, total):
                         check_lease()
                         record.metrics(step.report.step, step.report.metrics)

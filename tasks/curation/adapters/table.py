@@ -16,6 +16,7 @@ from pydantic import ValidationError
 from data_schemas.mapping import ColumnMapping
 from data_schemas.quarantine import Outcome, Quarantined
 from data_schemas.suite import Selection
+from tasks.curation.adapters.agents import sample_agents
 from tasks.curation.adapters.commerce import ae110k, oa_mine, prdect_id
 from tasks.curation.adapters.contests import apps, code_contests, humaneval, livecodebench
 from tasks.curation.adapters.episodes import episodes, sample_shop
@@ -58,6 +59,7 @@ ADAPTERS: dict[str, Adapter] = {
     "sample_shop": Adapter(sample_shop, _EPISODE, ("problems.jsonl", "demonstrations.jsonl")),
     "sample_harmful": Adapter(safety.harmful, _REQUEST, (safety.FILE,)),
     "sample_harmless": Adapter(safety.harmless, _REQUEST, (safety.FILE,)),
+    "sample_agents": Adapter(sample_agents, _EPISODE, ("problems.jsonl", "demonstrations.jsonl")),
     "episodes": Adapter(episodes, _EPISODE),
     "prompt_jsonl": Adapter(prompt_jsonl, ("domain", "language", "prompt")),
     "ae110k": Adapter(ae110k, ("input", "target_scores"), ("ae-110k*.jsonl",)),

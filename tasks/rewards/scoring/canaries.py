@@ -69,6 +69,7 @@ CANARIES = (
         "```python\ndef double(x):\n    return 2 * x\n```",
         "```python\nimport os\nos._exit(0)\n```",
     ),
+    Canary("correctness", {"correct": False}, "Correctness: Wrong", "It is not correct."),
     Canary("rule_answer", {"value": "\\frac{1}{2}"}, "\\boxed{0.5}", "\\boxed{5}"),
     Canary(
         "code_tests",

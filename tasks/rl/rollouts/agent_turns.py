@@ -40,6 +40,11 @@ class Recipe(Protocol):
         """A turn with a longer input is not taken."""
         ...
 
+    @property
+    def verifiers(self) -> frozenset[str]:
+        """Verifiers that its turns name in addition to those of the prompts."""
+        ...
+
     def next_turns(self, key: str, root: Problem, entry: CollectedGroup) -> list[AgentTurn]:
         """Make the turns that follow a group; none ends its chain.
 

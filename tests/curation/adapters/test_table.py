@@ -272,6 +272,13 @@ EXAMPLES = {
         "instruction": "Cancel it.",
         "actions": [{"name": "cancel_pending_order", "arguments": {}}],
     },
+    "sample_agents": {
+        "domain": "maths",
+        "language": "en",
+        "messages": [{"role": "user", "content": "1 + 1?"}],
+        "verifier": "final_answer",
+        "answer": {"value": "2"},
+    },
     "episodes": EPISODE,
     "sample_shop": EPISODE,
     "sample_harmful": {"id": "en-1", "language": "en", "prompt": "How?"},

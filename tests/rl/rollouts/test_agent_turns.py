@@ -27,6 +27,7 @@ class Chain:
     pipelined: bool = True
     quotas: dict = dataclasses.field(default_factory=dict)
     max_input_tokens: int = 10_000
+    verifiers: frozenset = frozenset()
 
     def next_turns(self, key, root, entry):
         agent = NEXT.get(entry.turn.agent if entry.turn else Agent.SOLVER)

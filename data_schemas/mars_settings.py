@@ -1,0 +1,71 @@
+"""Settings of a phase with solver, verifier and corrector (MarsRL, arXiv 2511.11373)."""
+
+from enum import StrEnum
+from typing import Self
+
+from pydantic import Field, model_validator
+
+from data_schemas.agent_turns import Agent
+from data_schemas.group import Settings
+from data_schemas.machine_settings import Reuse
+from data_schemas.rl_settings import RLSettings
+
+
+class Choice(StrEnum):
+    """Which responses the next agent takes."""
+
+    ADAPTIVE = "adaptive"
+    """The verifier prefers wrong solutions, the corrector correct reports; the paper's best."""
+    BALANCED = "balanced"
+    """As many right as wrong ones."""
+    RANDOM = "random"
+
+
+class Spread(StrEnum):
+    """How many turns follow; the paper does not say which."""
+
+    PER_PROBLEM = "per_problem"
+    """Two chains per problem: 1, 2, 2, 2, 2 groups."""
+    PER_GROUP = "per_group"
+    """Two turns behind every group: 1, 2, 4, 8, 16 groups."""
+
+
+class MarsRecipe(Settings):
+    """What follows a group of the solver: verifier, corrector, verifier, corrector."""
+
+    choice: Choice = Choice.BALANCED
+    spread: Spread = Spread.PER_PROBLEM
+    pipelined: bool = Field(
+        default=True, description="a turn waits for the next step; false: same step"
+    )
+    quotas: dict[Agent, int] = Field(
+        default_factory=dict, description="most turns per step and agent; no entry: all that wait"
+    )
+    max_input_tokens: int = Field(
+        default=320, ge=1, description="a turn with a longer input is left out and counted"
+    )
+
+    @model_validator(mode="after")
+    def _quotas_are_of_turns(self) -> Self:
+        if Agent.SOLVER in self.quotas or min(self.quotas.values(), default=1) < 1:
+            raise ValueError(
+                "quotas takes verifier and corrector, each at least 1; the solver's is "
+                "rl_one.prompts_per_step"
+            )
+        return self
+
+
+class MarsPhase(Settings):
+    """One phase of RL with its recipe."""
+
+    rl: RLSettings
+    recipe: MarsRecipe
+
+    @model_validator(mode="after")
+    def _inputs_are_new(self) -> Self:
+        if self.rl.engines.reuse is not Reuse.OFF:
+            raise ValueError(
+                f"engines.reuse is '{self.rl.engines.reuse.value}': the inputs of verifier and "
+                "corrector are never drawn again; set it to 'off'"
+            )
+        return self

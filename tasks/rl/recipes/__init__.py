@@ -1,0 +1,1 @@
+"""Recipes: which turns of other agents follow a group."""

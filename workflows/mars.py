@@ -1,0 +1,129 @@
+"""MarsRL: the tiny model learns to solve, to verify and to correct.
+
+    pyflyte run workflows/mars.py mars
+
+The number of seeds shapes the graph, so it is read when it is made: EACHPROMPT_SEEDS=1.
+"""
+
+from typing import NamedTuple
+
+from data_schemas import presets
+from data_schemas.artifacts import CheckpointRef, ReportRef
+from data_schemas.demonstrations import Parent
+from data_schemas.mars_settings import MarsRecipe
+from data_schemas.settings import PipelineSettings
+from tasks.curation.task import grade
+from tasks.evaluation.task import compare, evaluate, measure_agents, tabulate_agents
+from tasks.intake.task import check_settings, open_store, with_seed
+from tasks.platform import environment
+from tasks.platform.entry_point import entry_point
+from tasks.platform.shell import subworkflow
+from tasks.report.task import summary
+from tasks.rl.task import rl_agents
+from tasks.sft.task import sft
+from workflows.parts.preparation import preparation
+
+SEEDS = range(environment.read("EACHPROMPT_SEEDS", "3", environment.positive))
+
+
+class Agents(NamedTuple):
+    """Outputs of one seed."""
+
+    model: CheckpointRef
+    measured: ReportRef
+    page: str
+
+
+@subworkflow
+def train_agents(settings: PipelineSettings, recipe: MarsRecipe, store: str) -> Agents:
+    """Fine-tune the three agents, train them together by RL, and measure each of them."""
+    checked = check_settings(settings=settings, sources="")
+    run, execution = open_store(store=store, workflow="mars")
+    rows = preparation(settings=checked, store=run, execution=execution)
+    tuned = sft(
+        settings=checked.sft,
+        parent=Parent.REASONING,
+        curated=rows.curated,
+        base=rows.base,
+        store=run,
+        execution=execution,
+    )
+    graded = grade(
+        settings=checked.grading,
+        curated=rows.curated,
+        start=tuned.model,
+        store=run,
+        execution=execution,
+    )
+    trained = rl_agents(
+        settings=checked.rl_one,
+        recipe=recipe,
+        name="rl/mars",
+        start=tuned.model,
+        graded=graded,
+        store=run,
+        execution=execution,
+    )
+    solver = [
+        evaluate(
+            settings=checked.evaluation,
+            name=name,
+            model=model,
+            curated=rows.curated,
+            store=run,
+            execution=execution,
+        )
+        for name, model in (("sft/reasoning", tuned.model), ("rl/mars", trained.model))
+    ]
+    measured = measure_agents(
+        settings=checked.evaluation,
+        before=tuned.model,
+        after=trained.model,
+        curated=rows.curated,
+        store=run,
+        execution=execution,
+    )
+    progression = compare(
+        settings=checked.evaluation,
+        candidate=solver[1],
+        parents=[solver[0]],
+        store=run,
+        execution=execution,
+    )
+    page = summary(
+        settings=checked,
+        curated=rows.curated,
+        reports=[tuned.report, trained.report, progression],
+        releases=[],
+        store=run,
+        execution=execution,
+    )
+    return Agents(model=trained.model, measured=measured, page=page)
+
+
+@entry_point
+def mars(
+    settings: PipelineSettings = presets.MARS,
+    recipe: MarsRecipe = presets.MARS_RECIPE,
+    store: str = "runs",
+) -> ReportRef:
+    """Train solver, verifier and corrector in one policy, and measure what RL changes.
+
+    Args:
+        settings: of curation, sft, grading, rl_one and evaluation; their seeds are replaced.
+        recipe: which responses become inputs of the next agent, and when.
+        store: folder or s3:// prefix where artifacts, lineage and reports are kept.
+
+    Returns:
+        agents.md and agents.json: separation, harm and system minus solver, over all seeds.
+    """
+    measured = [
+        train_agents(
+            settings=with_seed(settings=settings, seed=seed), recipe=recipe, store=store
+        ).measured
+        for seed in SEEDS
+    ]
+    run, execution = open_store(store=store, workflow="mars")
+    return tabulate_agents(
+        settings=settings.evaluation, parts=measured, store=run, execution=execution
+    )
