@@ -17,7 +17,7 @@ class Choice(StrEnum):
     ADAPTIVE = "adaptive"
     """The verifier prefers wrong solutions, the corrector correct reports; the paper's best."""
     BALANCED = "balanced"
-    """As many right as wrong ones."""
+    """As many right as wrong ones; no solutions where all are alike."""
     RANDOM = "random"
 
 

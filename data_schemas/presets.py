@@ -83,7 +83,7 @@ MARS = CPU_SMOKE.model_copy(
         "rl_one": RLSettings(
             domains={Domain.MATHS: 1.0},
             steps=24,
-            prompts_per_step=6,
+            prompts_per_step=12,
             max_new_tokens=96,
             loss=LossSettings(kind=PolicyLoss.GRPO),
             zero_variance=ZeroVarianceSettings(refill_rounds=0),

@@ -41,7 +41,13 @@ def choose(
 def choose_solutions(
     right: Sequence[bool | None], count: int, choice: Choice, key: str
 ) -> list[int]:
-    """Choose solutions for the verifier, wrong ones first."""
+    """Choose solutions for the verifier, wrong ones first.
+
+    Balanced choice takes none where all are alike: once the solver is mostly right, a verifier
+    would be paid for accepting everything.
+    """
+    if choice is Choice.BALANCED and not {True, False} <= set(right):
+        return []
     return choose(right, count=count, choice=choice, first=False, key=key)
 
 

@@ -1,11 +1,11 @@
 """Measure verifier and corrector on held-out problems, before and after RL.
 
-The solutions that are verified are those of the start model, the same for both models. Definitions:
-
-    separation   P(accepts | right solution) - P(accepts | wrong one), on the same problem: a
-                 verifier that rejects every solution of a hard problem has none
-    harm         share of right solutions that a round of verifying and correcting turns wrong
-    system       accuracy of the solver after one such round, minus that before it
+separation   P(accepts | right solution) - P(accepts | wrong one), on the same problem: a
+             verifier that rejects every solution of a hard problem has none. The solutions are
+             those of the start model, for both models
+harm         share of a model's own right solutions that a round of verifying and correcting
+             turns wrong
+system       accuracy of the model's solver after one such round, minus that before it
 """
 
 from collections.abc import Callable, Mapping, Sequence

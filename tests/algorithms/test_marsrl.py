@@ -32,6 +32,13 @@ def test_a_right_solution_fills_the_place_of_a_wrong_one_that_is_missing():
     assert given["adaptive_then"] == chosen
 
 
+@pytest.mark.parametrize("kind", [True, False])
+def test_balanced_choice_takes_no_solution_where_all_are_alike(kind):
+    """Otherwise a verifier of a good solver would be paid for accepting everything."""
+    assert [] == choose_solutions([kind] * 8, 2, Choice.BALANCED, "key")
+    assert 2 == len(choose_solutions([kind] * 8, 2, Choice.ADAPTIVE, "key"))
+
+
 def test_the_corrector_takes_correct_reports_of_an_error_first():
     given = VECTORS["corrector_inputs"]
     errors, kinds = right(given["says_error"]), right(given["verifier_rewards"])
@@ -54,7 +61,7 @@ def test_a_single_place_goes_to_either_kind():
 
 @pytest.mark.parametrize("choice", [Choice.ADAPTIVE, Choice.BALANCED])
 def test_a_response_without_a_verdict_is_taken_at_random_only(choice):
-    assert [1] == choose_solutions([None, True, None], 2, choice, "key")
+    assert [1, 2] == sorted(choose_solutions([None, True, False], 2, choice, "key"))
     assert 2 == len(choose_solutions([None, True, None], 2, Choice.RANDOM, "key"))
 
 
