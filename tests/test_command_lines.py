@@ -176,6 +176,8 @@ OTHERS = [
         "gs://x/y.jsonl is neither a path nor s3://bucket/prefix",
     ),
     ("agreement", ["--file", "x", "--show", "-1"], "--show is -1"),
+    ("completeness", ["--judge", "{}", "--file", "/nowhere"], "--file /nowhere is no file"),
+    ("completeness", ["--judge", '{"kind": "htp"}', "--file", "x"], "did you mean `http`?"),
     ("mismatch", ["--prompts", "0"], "--prompts is 0"),
     ("mismatch", ["--max_new_tokens", "0"], "--max_new_tokens is 0"),
     ("mismatch", ["--seeds", "[]"], "--seeds is []"),

@@ -115,6 +115,9 @@ STAGES = {
     ),
     # Reads files from outside.
     "collect_comparisons": Stage("judge_training", SMALL, "cpu", hours=2, retries=2, cached=False),
+    "measure_completeness": Stage(
+        "judge_training", SMALL, "cpu", hours=24, retries=2, cached=False
+    ),
     "measure_judge": Stage("judge_training", H100_NODE, "trainer", hours=24, retries=3),
     "merge": Stage("merge", LARGE, "cpu", hours=6, retries=2),
     "mix": Stage("curation", LARGE, "cpu", hours=24, retries=2),

@@ -43,6 +43,7 @@ def test_only_what_looks_outside_is_never_served_from_the_cache():
         "tabulate",
         "compare_claims",
         "collect_comparisons",
+        "measure_completeness",
         "release",
         "summary",
         "answers_page",
