@@ -178,6 +178,8 @@ OTHERS = [
     ("agreement", ["--file", "x", "--show", "-1"], "--show is -1"),
     ("completeness", ["--judge", "{}", "--file", "/nowhere"], "--file /nowhere is no file"),
     ("completeness", ["--judge", '{"kind": "htp"}', "--file", "x"], "did you mean `http`?"),
+    ("fusion", [], "--both is missing"),
+    ("fusion", ["--both", "/nowhere"], "--both /nowhere is no file"),
     ("mismatch", ["--prompts", "0"], "--prompts is 0"),
     ("mismatch", ["--max_new_tokens", "0"], "--max_new_tokens is 0"),
     ("mismatch", ["--seeds", "[]"], "--seeds is []"),
@@ -288,7 +290,7 @@ def refused(tmp_path: Path, name: str, *arguments: str) -> str:
     runner = CliRunner(env={"COLUMNS": "300", "TERMINAL_WIDTH": "300"})
     file, _, command = name.partition(" ")
     typed = ["run", f"workflows/{file}.py", command or file, *arguments]
-    if name not in ("agreement", "mismatch", "capacity") and "--store" not in arguments:
+    if name not in ("agreement", "mismatch", "capacity", "fusion") and "--store" not in arguments:
         typed += ["--store", str(tmp_path / "runs")]
 
     done = runner.invoke(main, typed)

@@ -17,6 +17,7 @@ from data_schemas.raw_files import RawFile
 from data_schemas.settings import Source
 from data_schemas.suite import Suite
 from tasks.curation import sample_shop, sample_world
+from tasks.curation.adapters.media import NEEDS_MEDIA
 from tasks.curation.adapters.table import ADAPTERS, EVERY_FILE
 from tasks.curation.generated import agents, safety
 from tasks.curation.rows import SUFFIXES, check_readable
@@ -200,6 +201,9 @@ def _reading(source: Source, field: str) -> tuple[Suite | None, Source, ColumnMa
     Raises:
         SettingsError: there is no such adapter, mapping or suite.
     """
+    if source.adapter in NEEDS_MEDIA:
+        refused = NEEDS_MEDIA[source.adapter]
+        raise SettingsError(f"{field}.adapter is {source.adapter!r}: {refused}")
     suite = suite_of(source.adapter) if source.evaluation else None
     if suite is not None:
         source = source.model_copy(update={"adapter": suite.name})

@@ -38,6 +38,7 @@ from tasks.evaluation.agreement import (
 from tasks.evaluation.formats import export as exporting
 from tasks.evaluation.formats import score_logs
 from tasks.evaluation.journal import open_journal
+from tasks.evaluation.modalities import fusion
 from tasks.interchange.benchmark_file import read_suites
 from tasks.interchange.comparison import SAMPLES_FILE
 from tasks.interchange.decisions import FILE as ANNOTATIONS
@@ -286,6 +287,23 @@ def compare_logs(left: str, right: str, out: str) -> str:
     store_at(target).write_bytes(score_logs.as_json(paired))
     console = Console(highlight=False)
     Console(highlight=False, width=max(console.width, 110)).print(score_logs.as_table(paired))
+    return target
+
+
+@shell("fusion_gain")
+def fusion_gain(both: str, video: str, audio: str, out: str) -> str:
+    """Compare answers with sound and video with those without one; print and write the gains."""
+    runs = {
+        name: fusion.read_answers(
+            store_at(location.existing_file(file, f"--{name}")).read_bytes().decode(), file
+        )
+        for name, file in (("both", both), ("video", video), ("audio", audio))
+        if file or name == "both"
+    }
+    found = fusion.fusion(runs.pop("both"), runs)
+    target = location.absolute_store(out, "--out")
+    store_at(target).write_bytes(fusion.as_json(found))
+    Console(highlight=False).print(fusion.as_table(found))
     return target
 
 

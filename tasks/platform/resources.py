@@ -154,6 +154,7 @@ STAGES = {
     "tabulate_agents": Stage("evaluation", SMALL, "cpu", hours=0.5, retries=2, cached=False),
     "pool": Stage("evaluation", SMALL, "cpu", hours=2, retries=2),
     "agreement": Stage("evaluation", SMALL, "cpu", hours=2, cached=False),
+    "fusion_gain": Stage("evaluation", SMALL, "cpu", hours=1, cached=False),
     "compare": Stage("evaluation", SMALL, "cpu", hours=2, retries=2),
     # Reads logs that lie outside; the date of the execution is in the files.
     "compare_logs": Stage("evaluation", SMALL, "cpu", hours=2, cached=False),

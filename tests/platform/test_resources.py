@@ -38,6 +38,7 @@ def test_only_what_looks_outside_is_never_served_from_the_cache():
         "evaluate_endpoint",
         "evaluate_all",
         "compare_logs",
+        "fusion_gain",
         "export",
         "agreement",
         "tabulate",

@@ -23,6 +23,7 @@ from tasks.curation.adapters.episodes import episodes, sample_shop
 from tasks.curation.adapters.general import ifeval, m_ifeval, prompt_jsonl, sample
 from tasks.curation.adapters.logic import bbh, gpqa, knights_knaves, zebra_logic
 from tasks.curation.adapters.mapped import language_in, read_mapped
+from tasks.curation.adapters.media import av_speakerbench_blind
 from tasks.curation.adapters.reasoning import gsm8k, math_train, mbpp, mgsm, olympiadbench
 from tasks.curation.adapters.tools import api_bank, bfcl, tau_bench_retail, toolrl_rlla
 from tasks.curation.generated import safety
@@ -83,6 +84,7 @@ ADAPTERS: dict[str, Adapter] = {
         gpqa,
         ("Question", "Correct Answer", *(f"Incorrect Answer {number}" for number in (1, 2, 3))),
     ),
+    "av_speakerbench_blind": Adapter(av_speakerbench_blind, ("question", "choices", "answer")),
     "bfcl": Adapter(bfcl, ("id", "question", "function")),
     "toolrl_rlla": Adapter(toolrl_rlla, ("instruction", "input", "output")),
     "api_bank": Adapter(api_bank, ("system", "user", "answer")),

@@ -13,6 +13,7 @@ from tasks.curation.items import Item
 from tasks.rewards.table import VERIFIERS
 from tests.curation.adapters.test_contests import APPS, CONTEST, HUMANEVAL, LIVE
 from tests.curation.adapters.test_logic import GPQA, GRID, KNIGHTS
+from tests.curation.adapters.test_media import ROW as SPEAKERS
 
 
 def read(tmp_path: Path, adapter: str, *rows: object) -> list[list[Item] | Quarantined]:
@@ -261,6 +262,7 @@ EXAMPLES = {
     "bbh": {"input": "How many?", "target": "8"},
     "knights_knaves": KNIGHTS,
     "zebra_logic": GRID,
+    "av_speakerbench_blind": SPEAKERS,
     "gpqa": GPQA,
     "olympiadbench": {"question": "1 + 1", "final_answer": ["2"]},
     "api_bank": {

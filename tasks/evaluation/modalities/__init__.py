@@ -1,0 +1,1 @@
+"""Answers of multimodal models to multiple-choice questions, by what they saw and heard."""
