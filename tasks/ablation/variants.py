@@ -113,6 +113,12 @@ VARIANTS = (
         {"engines": {"reuse": "prefix"}},
         against="shared_noise",
     ),
+    Variant(
+        "zv_3a_off_reuse",
+        "zv_3a_off, and what the policy draws again is reused",
+        {"zero_variance": _NO_REFILLS, "engines": {"reuse": "prefix"}},
+        against="zv_3a_off",
+    ),
     Variant("group_4", "48 prompts of 4", {"group_size": 4, "prompts_per_step": 48}),
     Variant("group_16", "12 prompts of 16", {"group_size": 16, "prompts_per_step": 12}),
     Variant("dapo", "DAPO's loss instead of ESPO", {"loss": _DAPO}),
