@@ -103,7 +103,8 @@ def curate(
         steps.verify(shards, refused, score)
         steps.deduplicate(shards, refused, settings.near_duplicate_jaccard)
         if exams:  # before others are held out: what overlaps with a benchmark is not drawn either
-            steps.drop_overlap(shards, refused, exams, folder)
+            for any_numbers in (False, True):
+                steps.drop_overlap(shards, refused, exams, folder, any_numbers=any_numbers)
             steps.drop_reused_ids(shards, refused, exams)
         if held_out_from is None:
             drawn = shards.items(steps.draw(shards, settings.held_out_per_suite, settings.seed))

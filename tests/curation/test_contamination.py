@@ -1,11 +1,19 @@
 """Training items that repeat held-out problems."""
 
+import json
 from collections.abc import Callable
+from pathlib import Path
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from data_schemas.arrow import read_table
+from data_schemas.curated import QUARANTINE
+from data_schemas.quarantine import ItemKind, Quarantined
+from data_schemas.settings import CurationSettings, Source
 from tasks.curation.contamination import as_items, decontaminate
+from tasks.curation.curate import curate
+from tasks.curation.ingest import ingest
 from tasks.curation.items import Item
 
 Make = Callable[..., Item]
@@ -58,6 +66,68 @@ def test_a_phrase_that_more_than_ten_training_texts_share_is_no_leak(make_proble
 
     assert 10 == len(leaks(ten, held_out))
     assert {} == leaks([*ten, make_problem("10", f"{FOURTEEN} 10")], held_out)
+
+
+def test_with_masked_numbers_a_question_is_found_with_others_but_not_a_short_one(
+    make_problem: Make,
+):
+    text = "Ann has {} bags and {} shoes, and gives half of them to Ben. How many are left?"
+    held_out = [
+        make_problem("long", text.format(3, "1,200")),
+        make_problem("short", "What is 3 + 4?"),
+    ]
+    training = [
+        make_problem("other", text.format(17, 5)),
+        make_problem("words", text.format("three", "four")),
+        make_problem("sum", "What is 5 + 6?"),
+        make_problem("same", "What is 3 + 4?"),
+    ]
+
+    _, found = decontaminate(training, held_out, any_numbers=True)
+
+    shared = "1,200 shoes and gives half of them to ben how many are left"
+    assert [("test/other", f"held-out test/long: '{shared}', with any numbers")] == [
+        (one.key, one.detail) for one in found
+    ]
+
+
+def test_in_thai_too_numbers_are_masked_in_any_digits(make_problem: Make):
+    text = "ร้านขายกระเป๋า {} ใบและรองเท้า {} คู่ให้ลูกค้าทุกวันตลอดทั้งสัปดาห์"
+    held_out = [make_problem("question", text.format(3, 4), language="th")]
+    training = [make_problem("other", text.format("๑๒", 5), language="th")]
+
+    assert {} == leaks(training, held_out)
+    assert 1 == len(decontaminate(training, held_out, any_numbers=True)[1])
+
+
+def test_numbers_are_masked_for_a_benchmark_and_not_for_what_is_drawn_from_a_source(
+    base_model: Path, tmp_path: Path
+):
+    asked = "A shop has {} bags and sells {} of them on each day of the week. How many are left?"
+    other = ["How tall is a tree?", "What is a dozen and one?", "Count the legs of a horse."]
+    written = {
+        "exam": [asked.format(number, number + 1) for number in range(10, 13)],
+        "train": [*(asked.format(number, number + 1) for number in range(20, 26)), *other],
+    }
+    for name, questions in written.items():
+        lines = [{"question": one, "answer": f"#### {n}"} for n, one in enumerate(questions)]
+        (tmp_path / f"{name}.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    train, exam = (
+        Source(adapter="gsm8k", path=str(tmp_path / f"{name}.jsonl"), evaluation=name == "exam")
+        for name in ("train", "exam")
+    )
+    reasons = []
+    for name, sources in (("drawn", [train]), ("examined", [train, exam])):
+        raw, out = tmp_path / name / "raw", tmp_path / name / "out"
+        raw.mkdir(parents=True)
+        out.mkdir()
+        ingest(sources, 0, raw)
+        curate(CurationSettings(max_prompt_tokens=300, held_out_per_suite=2), raw, base_model, out)
+        refused = read_table(out / QUARANTINE, Quarantined)
+        problems = [one.reason for one in refused if one.kind is ItemKind.PROBLEM]
+        reasons.append(problems.count("contaminated"))
+
+    assert [0, 6] == reasons
 
 
 def test_a_problem_and_its_demonstration_count_as_one_text(

@@ -4,11 +4,11 @@ Suite: the 1,319 test questions of GSM8K. MGSM's English questions are 250 of th
 ones their translations. The other sets are made of the first 250: the k-th number raised by k,
 other names, or reworded (other words, and the sentences in another order).
 
-Methods: the 13 words in a row that curation drops (`curation/contamination.py`); the Jaccard
-similarity of word 3-grams; the cosine of a model's hidden states in the last layer, each the mean
-over the text's tokens, minus the mean over the suite. A similarity finds a question if that with
-its original exceeds the one that 1 % of 1,000 training questions of GSM8K have with any question of
-the suite.
+Methods: the 13 words in a row that curation drops (`curation/contamination.py`), and those with
+masked numbers that it drops of a benchmark; the Jaccard similarity of word 3-grams; the cosine of a
+model's hidden states in the last layer, each the mean over the text's tokens, minus the mean over
+the suite. A similarity finds a question if that with its original exceeds the one that 1 % of 1,000
+training questions of GSM8K have with any question of the suite.
 """
 
 import argparse
@@ -93,11 +93,29 @@ PLANTED: Mapping[str, Callable[[str], str]] = {
 }
 
 
-def num_found(texts: Sequence[str], language: str, suite: Sequence[str]) -> int:
-    """Count the texts that curation drops because of a suite."""
+def num_found(
+    texts: Sequence[str],
+    language: str,
+    suite: Sequence[str],
+    suite_language: str = "en",
+    *,
+    any_numbers: bool = False,
+) -> int:
+    """Count the texts that curation drops because of a suite.
+
+    Args:
+        texts: to train on.
+        language: of the texts.
+        suite: questions.
+        suite_language: of the suite.
+        any_numbers: numbers are masked besides, as curation does for a benchmark.
+    """
     items = [_item(f"{number}", text, language) for number, text in enumerate(texts)]
-    held_out = [_item(f"suite-{number}", text, "en") for number, text in enumerate(suite)]
-    return len(decontaminate(items, held_out)[1])
+    held_out = [_item(f"suite-{number}", text, suite_language) for number, text in enumerate(suite)]
+    left, found = decontaminate(items, held_out)
+    if any_numbers:
+        found += decontaminate(left, held_out, any_numbers=True)[1]
+    return len(found)
 
 
 def by_shingles(suite: Sequence[str]) -> Similarity:
@@ -187,18 +205,22 @@ def leaks(data: Path, model: Path) -> Table:
     methods = {"Jaccard": by_shingles(suite), "hidden states": by_states(suite, model)}
     nearest = {name: similarity(clean).max(axis=1) for name, similarity in methods.items()}
     limits = {name: threshold(found) for name, found in nearest.items()}
-    table = Table("leaked", "texts", "13 words")
+    table = Table("leaked", "texts", "13 words", "and masked numbers")
     for name, limit in limits.items():
         table.add_column(f"{name} > {limit:.2f}")
     for name, (language, texts, originals) in sets.items():
-        cells = [name, str(len(texts)), str(num_found(texts, language, suite))]
+        cells = [name, str(len(texts)), *_by_words(texts, language, suite)]
         for method, similarity in methods.items():
             own = similarity(texts)[np.arange(len(texts)), originals]
             cells.append(str(int((own > limits[method]).sum())))
         table.add_row(*cells)
     wrong = [str(int((found > limits[name]).sum())) for name, found in nearest.items()]
-    table.add_row("GSM8K train", str(len(clean)), str(num_found(clean, "en", suite)), *wrong)
+    table.add_row("GSM8K train", str(len(clean)), *_by_words(clean, "en", suite), *wrong)
     return table
+
+
+def _by_words(texts: Sequence[str], language: str, suite: Sequence[str]) -> list[str]:
+    return [str(num_found(texts, language, suite, any_numbers=masked)) for masked in (False, True)]
 
 
 def _item(key: str, text: str, language: str) -> Item:

@@ -23,6 +23,8 @@ SIGN = np.uint64(1)
 """Set in the hash of a punctuation mark or symbol."""
 ARITHMETIC = np.uint64(2)
 """Set in the hash of a sign that texts differ by: 3 - 4 is not 3 + 4."""
+NUMBER = np.uint64(4)
+"""Set in the hash of a number, and the whole hash of a number that is masked."""
 _KEPT_SIGNS = frozenset("+-*/%^<=>()[]{}")
 _REMEMBERED = 4
 _MAX_CACHED = 200_000
@@ -66,8 +68,10 @@ class _WordHashes(dict[str, int]):
         marks = 0
         if is_sign(word):
             marks = int(SIGN) | (int(ARITHMETIC) if word in _KEPT_SIGNS else 0)
+        elif word[0].isdecimal():
+            marks = int(NUMBER)
         digest = blake2b(word.encode(errors="surrogatepass"), digest_size=8).digest()
-        self[word] = value = int.from_bytes(digest, "little") & ~3 | marks
+        self[word] = value = int.from_bytes(digest, "little") & ~7 | marks
         return value
 
 
@@ -140,6 +144,11 @@ def text_key(hashes: Hashes) -> bytes:
     """Return the key of a text by its words; of signs only those of arithmetic count."""
     kept = hashes[hashes & (SIGN | ARITHMETIC) != SIGN]
     return blake2b(kept.tobytes(), digest_size=16).digest()
+
+
+def masked(hashes: Hashes) -> Hashes:
+    """Return hashes of words in which all numbers are the same."""
+    return np.where(hashes & NUMBER != 0, NUMBER, hashes)
 
 
 def runs(hashes: Hashes, size: int) -> Hashes:

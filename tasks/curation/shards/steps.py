@@ -122,9 +122,16 @@ def deduplicate(shards: Shards, refused: Refused, threshold: float) -> None:
         )
 
 
-def drop_overlap(shards: Shards, refused: Refused, held_out: Sequence[Item], work: Path) -> None:
+def drop_overlap(
+    shards: Shards,
+    refused: Refused,
+    held_out: Sequence[Item],
+    work: Path,
+    *,
+    any_numbers: bool = False,
+) -> None:
     """Drop what overlaps with a held-out problem; read every shard twice."""
-    suites, common = Suites(held_out), CommonRuns()
+    suites, common = Suites(held_out, any_numbers=any_numbers), CommonRuns()
     for shard in range(len(shards)):
         batch = shards.compared(shard, shards.living(shard))
         hits = suites.hits(batch)

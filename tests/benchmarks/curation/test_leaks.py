@@ -98,3 +98,26 @@ def test_changed_numbers_and_names_are_mostly_found_and_reworded_questions_partl
         "reworded": 179,
         "reworded, other numbers": 94,
     }
+
+
+def test_masked_numbers_find_changed_ones_in_english_and_chinese_and_little_else(data: Path):
+    suite = questions(data / "gsm8k" / "test.jsonl")
+    chinese = questions(data / "mgsm" / "zh.jsonl")
+    other = [renumbered(text) for text in chinese]
+
+    found = {
+        name: num_found([plant(text) for text in suite[:250]], "en", suite, any_numbers=True)
+        for name, plant in PLANTED.items()
+    }
+
+    assert found == {
+        "other numbers": 250,
+        "other names": 231,
+        "other numbers and names": 231,
+        "reworded": 179,
+        "reworded, other numbers": 179,
+    }
+    assert 46 == num_found(other, "zh", chinese, "zh")
+    assert 221 == num_found(other, "zh", chinese, "zh", any_numbers=True)  # others are short
+    clean = questions(data / "gsm8k" / "train.jsonl")[:1000]
+    assert 3 >= num_found(clean, "en", suite, any_numbers=True)
