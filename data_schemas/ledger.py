@@ -109,6 +109,22 @@ class AgentLedgerRow(LedgerRow):
         return account_of(self.problem_id, self.agent)
 
 
+class ShownRow(BaseModel):
+    """One response of a phase with a scaffold: what its prompt showed, and what came of it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    step: int = Field(ge=1)
+    round: int = Field(ge=0)
+    problem_id: str
+    sample: int = Field(ge=0)
+    criteria: int = Field(description="of the problem's rubric")
+    shown: tuple[int, ...] = Field(description="numbers of those in its prompt")
+    added_tokens: int = Field(description="of the prompt, by which it is longer than the bare one")
+    mentions: bool = Field(description="the response repeats the words of a criterion")
+    score: float | None
+
+
 class PromptCost(BaseModel):
     """Wall-clock time and judge calls of a ledger row; `problem_id` is the row's account."""
 

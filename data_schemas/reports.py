@@ -14,6 +14,7 @@ STEPS_FILE = "steps.jsonl"
 TIMING_FILE = "timing.jsonl"
 LEDGER_FILE = "ledger.parquet"
 COSTS_FILE = "costs.parquet"
+SHOWN_FILE = "scaffold.parquet"
 GATES_FILE = "mismatch.jsonl"
 """Files of an RL phase's report: StepReport, StepTiming, LedgerRow, PromptCost, GateRecord."""
 

@@ -69,6 +69,15 @@ class Rollout:
     log-probability is 0); None: all are the policy's."""
     reused: int = 0
     """Sampled tokens taken from an earlier response, because the policy draws the same."""
+    shown: tuple[int, ...] = ()
+    """Criteria of the problem's rubric that its prompt showed, by number (a scaffold)."""
+    bare_prompt: NDArray[np.int32] | None = None
+    """Prompt without these criteria, where the response is trained under that one."""
+
+    @property
+    def trained_prompt(self) -> NDArray[np.int32]:
+        """Prompt that precedes the response in the update."""
+        return self.prompt_tokens if self.bare_prompt is None else self.bare_prompt
 
     @property
     def num_generated(self) -> int:

@@ -26,8 +26,6 @@ UNUSED_HERE = {
     "ScriptedRolloutEngine": "a fake that ships: users and our tests need no model",
     "ScriptedJudge": "a fake that ships: users and our tests need no judge",
     "preferring": "what ScriptedJudge says",
-    "scaffold_ratios": "RuscaRL's scaffold; the stage that shows criteria to a policy is not built",
-    "num_shown": "as scaffold_ratios",
     "same_answer": "for benchmarks that compare two written answers without a response",
     "synchronize": "called by Megatron-core on what stands for a stream of CUDA",
 }
@@ -69,6 +67,7 @@ SUITES = {
     "rl/test_plain.py": "a phase without other agents keeps its bytes",
     "rl/test_recipes.py": "a phase with the switches of a published recipe",
     "rl/test_lora.py": "a phase that trains adapters",
+    "rl/test_scaffold.py": "a phase that shows criteria of rubrics for a while",
     "rl/test_team.py": "a phase in two processes",
 }
 """Suites of several modules, below tests/; those directly in it run the project as a whole."""

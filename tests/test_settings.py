@@ -3,7 +3,7 @@
 import pytest
 from pydantic import ValidationError
 
-from data_schemas import presets
+from data_schemas import house_presets, presets
 from data_schemas.faults import explain
 from data_schemas.lora_settings import LoRASettings, TrainingEngines
 from data_schemas.machine_settings import LayoutSettings, MachineSettings
@@ -217,7 +217,7 @@ def test_a_loss_alone_leaves_nothing_without_effect(kind):
 
 PHASES = {
     f"{name}.{phase}": getattr(preset, phase)
-    for name, preset in vars(presets).items()
+    for name, preset in (vars(presets) | vars(house_presets)).items()
     for phase in ("rl", "rl_one", "rl_two")
     if isinstance(preset, presets.PipelineSettings | presets.RetrainSettings)
     and phase in type(preset).model_fields

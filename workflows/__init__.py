@@ -23,7 +23,8 @@ recipe          a paper's recipe on the tiny model
 merges          every method of merging on the same parents
 seeds           the pipeline with three seeds, and what each checkpoint gained
 mars            solver, verifier and corrector trained together, and what RL changes
-shop            the same on a shop whose customers take several turns to serve
+scaffold        RuscaRL: criteria of a rubric in the prompt of some samples, for a while
+shop            the pipeline on a shop whose customers take several turns to serve
 capacity        the memory of one GPU under a layout
 launch_plans    the pipeline's presets by name, and the scheduled runs
 """

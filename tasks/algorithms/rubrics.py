@@ -1,24 +1,42 @@
-"""Rewards from lists of criteria, and the share of a list that a rollout prompt shows.
+"""Rewards from lists of criteria.
 
-Source: RuscaRL (arXiv 2508.16949), score and scaffold. Rubric Anchors / Rubicon (2508.12790),
-aggregation with veto and saturation.
-Differs: Rubicon publishes no formula; this one is veto * sum w f(s) / sum w with
-f(s) = (1 - exp(-c s)) / (1 - exp(-c)), c = 2.
-Letters: G rollouts per problem.
+Source: RuscaRL (arXiv 2508.16949), score. Rubric Anchors / Rubicon (2508.12790): veto, saturation,
+interaction of dimensions, targeted shaping, samples from a central quantile.
+Differs: Rubicon publishes no formula. Here [I], with f(s) = (1 - exp(-c s)) / (1 - exp(-c)), c = 2:
+    score = veto * g((sum w_k f(s_k) + sum v_ij f(s_i) f(s_j)) / (sum w_k + sum max(v_ij, 0)))
+and g stretches the scores above a knee.
 """
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from scipy.special import expit
+import numpy as np
+from numpy.typing import NDArray
 
 from tasks.errors import DataError
 
 SATURATION = 2.0
-SWITCH_AT = 0.2
-"""RuscaRL's x0: share of the training after which half of the scaffold is removed."""
-STEEPNESS = 125.0
-"""RuscaRL's alpha: nearly a step function."""
+
+
+@dataclass(frozen=True, slots=True)
+class Interaction:
+    """A pair of dimensions that counts beyond its parts."""
+
+    first: int
+    second: int
+    weight: float
+    """v > 0: what both achieve together earns more; v < 0: it is counted once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shaping:
+    """Stretches the scores above a knee, where good answers differ little."""
+
+    knee: float
+    """In (0, 1)."""
+    upper: float
+    """Share of the reward's range that the scores above the knee take; 1 - knee changes nothing."""
 
 
 def ruscarl_score(points: Sequence[float], met: Sequence[bool]) -> float:
@@ -38,52 +56,53 @@ def rubicon_score(
     *,
     vetoed: bool,
     saturation: float = SATURATION,
+    interactions: Sequence[Interaction] = (),
+    shaping: Shaping | None = None,
 ) -> float:
     """Return the weighted mean of saturated scores in [0, 1]; 0 if a critical one failed.
 
     Args:
         weights: >= 0, not all 0.
         scores: in [0, 1].
+        vetoed: a critical dimension failed.
         saturation: c > 0; the larger it is, the less the upper half of a score contributes.
+        interactions: of pairs of dimensions, by number.
+        shaping: of the result; None leaves it.
 
     Raises:
         DataError: a weight is negative, or they sum to 0.
     """
-    total = sum(weights)
-    if total <= 0 or min(weights) < 0:
+    if sum(weights) <= 0 or min(weights) < 0:
         raise DataError(f"weights must be >= 0 with a positive sum, got {list(weights)}")
     if vetoed:
         return 0.0
     full = -math.expm1(-saturation)
-    achieved = sum(
-        weight * -math.expm1(-saturation * score)
-        for weight, score in zip(weights, scores, strict=True)
+    saturated = [-math.expm1(-saturation * score) / full for score in scores]
+    achieved = sum(weight * score for weight, score in zip(weights, saturated, strict=True))
+    achieved += sum(
+        pair.weight * saturated[pair.first] * saturated[pair.second] for pair in interactions
     )
-    return min(achieved / (full * total), 1.0)
+    most = sum(weights) + sum(max(pair.weight, 0.0) for pair in interactions)
+    score = min(max(achieved / most, 0.0), 1.0)
+    return score if shaping is None else stretch(score, shaping)
 
 
-def scaffold_ratios(
-    step: int,
-    total_steps: int,
-    group_size: int,
-    *,
-    switch_at: float = SWITCH_AT,
-    steepness: float = STEEPNESS,
-) -> list[float]:
-    """Share of the criteria shown to every rollout of a group, [G], decreasing.
+def stretch(score: float, shaping: Shaping) -> float:
+    """Map [0, knee] to [0, 1 - upper] and [knee, 1] to [1 - upper, 1]; rising, 0 and 1 stay."""
+    knee, lower = shaping.knee, 1.0 - shaping.upper
+    if score <= knee:
+        return lower * score / knee
+    return lower + shaping.upper * (score - knee) / (1.0 - knee)
 
-    The last rollout sees none; neither does the only rollout of a group of one.
 
-    Args:
-        step: from 1.
+def in_quantile_band(scores: Sequence[float], low: float, high: float) -> NDArray[np.bool_]:
+    """Mark the scores between two quantiles of them, both included; (0, 1) keeps all.
+
+    Rubicon keeps what a critic scores in a central quantile: what is learned already or noise is
+    left out.
     """
-    progress = (step - 1) / max(total_steps - 1, 1)
-    by_step = float(expit(steepness * (switch_at - progress)))
-    return [
-        by_step * (group_size - 1 - sample) / max(group_size - 1, 1) for sample in range(group_size)
-    ]
-
-
-def num_shown(num_criteria: int, ratio: float) -> int:
-    """Criteria to show; half rounds to even, as in RuscaRL's code."""
-    return round(num_criteria * ratio)
+    values = np.asarray(scores, dtype=np.float64)
+    if not values.size:
+        return np.zeros(0, np.bool_)
+    bottom, top = np.quantile(values, [low, high])
+    return (values >= bottom) & (values <= top)

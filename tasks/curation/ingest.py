@@ -16,7 +16,7 @@ from data_schemas.mapping import ColumnMapping
 from data_schemas.raw_files import RawFile
 from data_schemas.settings import Source
 from data_schemas.suite import Suite
-from tasks.curation import sample_shop, sample_world
+from tasks.curation import sample_house, sample_shop, sample_world
 from tasks.curation.adapters.media import NEEDS_MEDIA
 from tasks.curation.adapters.table import ADAPTERS, EVERY_FILE
 from tasks.curation.generated import agents, safety
@@ -41,6 +41,7 @@ GENERATED = {
     "sample_shop": sample_shop.generate,
     **safety.GENERATORS,
     "sample_agents": agents.generate,
+    "sample_house": sample_house.generate,
 }
 """Sources that need no path: what writes their files, from a seed into a folder."""
 LISTS: dict[str, Callable[[Path], object]] = {

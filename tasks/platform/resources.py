@@ -142,6 +142,16 @@ STAGES = {
         grace_s=1800,
         team=True,
     ),
+    "rl_scaffolded": Stage(
+        "rl",
+        H100_NODE,
+        "trainer",
+        hours=24 * 14,
+        retries=5,
+        interruptible=True,
+        grace_s=1800,
+        team=True,
+    ),
     "pose": Stage("curation", SMALL, "cpu", hours=2, retries=2),
     # The teacher lies outside.
     "distil": Stage("curation", H100_NODE, "rollout", hours=48, retries=3, cached=False),
@@ -162,6 +172,9 @@ STAGES = {
     "compare_last": Stage("evaluation", SMALL, "cpu", hours=2, retries=2),
     "vary": Stage("ablation", SMALL, "cpu", hours=0.5),
     "tabulate": Stage("ablation", SMALL, "cpu", hours=2, retries=2, cached=False),
+    "vary_scaffold": Stage("scaffold", SMALL, "cpu", hours=0.5),
+    "prove_lift": Stage("scaffold", H100_NODE, "rollout", hours=12, retries=3),
+    "tabulate_scaffold": Stage("scaffold", SMALL, "cpu", hours=2, retries=2, cached=False),
     # Prints its table.
     "compare_claims": Stage("claims", SMALL, "cpu", hours=0.5, retries=2, cached=False),
     "release": Stage("release", LARGE, "cpu", hours=6, retries=2, cached=False),

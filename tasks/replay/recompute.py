@@ -21,6 +21,7 @@ from tasks.rl.durability.step_snapshot import StepOutputs, StepSnapshot
 from tasks.rl.update import gate, objective
 from tasks.rl.update.batch import StepBatch, build, token_advantages
 from tasks.rl.update.metrics import mismatch_of
+from tasks.rl.update.scaffold import denominator
 from tasks.store.files import canonical_json
 
 
@@ -69,7 +70,8 @@ def repeat(snapshot: StepSnapshot, settings: RLSettings) -> Repeated:
         )
     rows = objective.split(settings, len(batch.owners), snapshot.step)
     advantages_NT = token_advantages(settings, batch, old)
-    correction_NT, _ = objective.corrections(settings, snapshot.gate, batch, old)
+    drawn = snapshots.drawn_scores(snapshot)
+    correction_NT, _ = objective.corrections(settings, snapshot.gate, batch, drawn)
     outputs = StepOutputs(batch, rows, advantages_NT, correction_NT, None)
     if not rows:
         return Repeated(outputs, [], torch.zeros(advantages_NT.shape))
@@ -78,7 +80,7 @@ def repeat(snapshot: StepSnapshot, settings: RLSettings) -> Repeated:
     )
     reference = snapshot.inputs.get("reference_logprobs_NT")
     columns = objective.loss_columns(
-        old,
+        denominator(settings, old, drawn),
         advantages_NT * correction_NT,
         plan,
         None if reference is None else torch.from_numpy(reference),
@@ -114,7 +116,7 @@ def _compare_gate(snapshot: StepSnapshot, batch: StepBatch) -> Compared:
     """Repeat the gate's decision; the canary probe needs both engines and is not repeated."""
     again = gate.decide(
         snapshot.step,
-        mismatch_of(batch, snapshots.old_scores(snapshot)),
+        mismatch_of(batch, snapshots.drawn_scores(snapshot)),
         snapshot.gate.probe_logprob,
         snapshot.settings.engines.mismatch,
     )

@@ -54,9 +54,21 @@ _ENTRIES = {
 }
 
 _PLAIN: dict[str, Verifier] = {name: entry.verify for name, entry in _ENTRIES.items()}
+_IN_WORKERS: dict[str, Verifier] = {
+    name: entry.verify for name, entry in _ENTRIES.items() if entry.in_worker
+}
+
+
+def verify_rule_rubric(problem: Problem, response: str) -> Verdict:
+    """Score a rubric of which every criterion names a verifier; it needs no judge."""
+    return rubric.verifier(NoJudge(), _IN_WORKERS)(problem, response)
+
+
+_ENTRIES["rule_rubric"] = Entry(verify_rule_rubric)
 
 VERIFIERS: dict[str, Verifier] = {
     **_PLAIN,
+    "rule_rubric": verify_rule_rubric,
     "generative_judge": generative_judge.verifier(NoJudge()),
     "rubric": rubric.verifier(NoJudge(), _PLAIN),
 }

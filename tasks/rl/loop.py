@@ -37,6 +37,7 @@ from tasks.rl.update.batch import StepBatch, build, token_advantages
 from tasks.rl.update.ledger import ledger_rows, prompt_costs, use_metrics
 from tasks.rl.update.metrics import collect_metrics, mismatch_of, policy_metrics
 from tasks.rl.update.objective import corrections, loss_columns, policy_loss, policy_plan, split
+from tasks.rl.update.scaffold import denominator, scaffold_metrics, score_as_drawn, shown_rows
 
 WARMUP_UPDATES = 4
 """Warm-up updates of the learning rate; no paper gives a number for RL."""
@@ -129,24 +130,27 @@ def one_step(
     batch = build(settings, collected.trained)
     rows = split(settings, len(batch.owners), collected.step)
     old = old_scores(run, batch)
+    drawn = score_as_drawn(run.trainer, settings, collected.trained, batch, old)
     clock.lap("old_logprobs")
-    mismatch = mismatch_of(batch, old)
+    mismatch = mismatch_of(batch, drawn)
     decision = gate.decide(collected.step, mismatch, probe, settings.engines.mismatch)
     if decision.decision is Decision.PAUSE:  # a paused step has no other record
         state.write_pause(run.folder, decision)
     gate.enforce(decision)
     advantages_NT = token_advantages(settings, batch, old)
-    weights_NT, corrected = corrections(settings, decision, batch, old)
+    weights_NT, corrected = corrections(settings, decision, batch, drawn)
     losses: list[dict[str, float]] = []
     watch, plan = step_snapshot.Recorder(batch), None
     if rows:  # if all groups have zero variance or are unfinished, there is nothing to train on
         plan = policy_plan(
             settings, batch, old, rows, vocabulary=run.vocabulary, step=collected.step
         )
-        training = replaying_batch(run, batch, old, advantages_NT * weights_NT, plan)
+        ratio = denominator(settings, old, drawn)
+        training = replaying_batch(run, batch, ratio, advantages_NT * weights_NT, plan)
         losses = update(run, watch.numbered(training), batch.num_sequences, rows, updates, watch)
     clock.lap("update")
     ledger = tuple(ledger_rows(collected, batch, advantages_NT))
+    shown = tuple(shown_rows(settings, collected))
     metrics = (
         collect_metrics(collected)
         | collected.metrics
@@ -154,6 +158,7 @@ def one_step(
         | mismatch
         | corrected
         | use_metrics(ledger)
+        | scaffold_metrics(settings, shown, collected.step, batch, (old, drawn))
     )
     record = state.StepRecord(
         report=StepReport(step=collected.step, policy_version=collected.step, metrics=metrics),
@@ -161,10 +166,11 @@ def one_step(
         ledger=ledger,
         costs=tuple(prompt_costs(collected)),
         gate=decision,
+        shown=shown,
     )
     given = step_snapshot.StepInputs(settings, run.vocabulary, tuple(collected.trained), decision)
     made = step_snapshot.StepOutputs(batch, rows, advantages_NT, weights_NT, plan)
-    return record, updates + len(losses), step_snapshot.seal(given, old, watch, made)
+    return record, updates + len(losses), step_snapshot.seal(given, (old, drawn), watch, made)
 
 
 def old_scores(run: Run, batch: StepBatch) -> TokenScores:

@@ -10,12 +10,19 @@ from pydantic import BaseModel
 
 from data_schemas.arrow import read_table, write_table
 from data_schemas.graded import GradedProblem
-from data_schemas.ledger import PromptCost
+from data_schemas.ledger import PromptCost, ShownRow
 from data_schemas.machine_settings import Reuse
 from data_schemas.mars_settings import MarsRecipe
 from data_schemas.mismatch import Decision
 from data_schemas.prompts import Problem
-from data_schemas.reports import COSTS_FILE, GATES_FILE, LEDGER_FILE, STEPS_FILE, TIMING_FILE
+from data_schemas.reports import (
+    COSTS_FILE,
+    GATES_FILE,
+    LEDGER_FILE,
+    SHOWN_FILE,
+    STEPS_FILE,
+    TIMING_FILE,
+)
 from data_schemas.rl_settings import (
     EngineSettings,
     JudgeKind,
@@ -41,6 +48,7 @@ from tasks.rl.rollouts.collect import Collector
 from tasks.rl.rollouts.collected import Collected, first_state
 from tasks.rl.rollouts.reuse import Responses, write_responses
 from tasks.rl.update.ledger import use_metrics
+from tasks.rl.update.scaffold import describe_scaffold
 from tasks.store.files import canonical_json, copy_file, sha256_bytes, write_bytes
 
 PROBLEMS_FILE = "graded.parquet"
@@ -269,12 +277,16 @@ def finish(phase: Phase, model_out: Path, report_out: Path) -> dict[str, float |
         copy_file(path, report_out / step_snapshot.FOLDER / path.name)
     costs = [cost for record in records for cost in record.costs]
     write_table(report_out / COSTS_FILE, PromptCost, costs)
+    shown = [row for record in records for row in record.shown]
+    if shown:
+        write_table(report_out / SHOWN_FILE, ShownRow, shown)
     if phase.settings.engines.reuse is Reuse.PREFIX:
         data = states.read_file(phase.state, last.step, inflight.FILE)
         left = inflight.decode(data, phase.problems).collector
         write_responses(report_out, left.responses)
     return {
         **describe(rank),
+        **describe_scaffold(phase.settings, shown),
         "steps": last.step,
         "updates": last.updates,
         "prompts": sum(row.rollouts > 0 for row in rows),

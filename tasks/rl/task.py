@@ -12,6 +12,7 @@ from data_schemas.machine_settings import Reuse
 from data_schemas.mars_settings import MarsPhase, MarsRecipe
 from data_schemas.reports import SKIPPED_FILE
 from data_schemas.rl_settings import RLSettings
+from data_schemas.scaffold_settings import ScaffoldSettings, with_scaffold
 from tasks.durability.durable import keep_durable
 from tasks.durability.preemption import listen_for_sigterm
 from tasks.engines.chat import load_tokenizer
@@ -104,6 +105,36 @@ def rl_agents(
     """
     told = MarsPhase(rl=settings, recipe=recipe)
     work = _Work(told, settings, name, code_digest("rl_agents"), recipe=recipe)
+    return _train(work, start, graded, store, execution)
+
+
+@shell("rl_scaffolded")
+def rl_scaffolded(
+    settings: RLSettings,
+    scaffold: ScaffoldSettings,
+    name: str,
+    start: CheckpointRef,
+    graded: DatasetRef,
+    store: StoreRef,
+    execution: Execution,
+    max_tokens: int = 0,
+) -> Trained:
+    """Train the start model on problems with rubrics, whose criteria its prompts show for a while.
+
+    As `rl`, whose loop, state, ledger and report it shares.
+
+    Args:
+        settings: of the phase; the scaffold's curve spans its steps.
+        scaffold: which criteria a step and a sample see.
+        name: 'rl/scaffold'.
+        start: model to train.
+        graded: problems to train on.
+        store: of the run.
+        execution: of the workflow.
+        max_tokens: stop after the step with this many generated tokens in total; 0 = all steps.
+    """
+    told = with_scaffold(settings, scaffold)
+    work = _Work(told, told, name, code_digest("rl_scaffolded"), max_tokens)
     return _train(work, start, graded, store, execution)
 
 

@@ -6,7 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.algorithms.rubrics import num_shown, rubicon_score, ruscarl_score, scaffold_ratios
+from tasks.algorithms.rubrics import (
+    Interaction,
+    Shaping,
+    in_quantile_band,
+    rubicon_score,
+    ruscarl_score,
+    stretch,
+)
 from tasks.errors import DataError
 
 SHARES = st.floats(0, 1)
@@ -33,34 +40,6 @@ def test_a_score_is_at_most_one_and_all_positive_criteria_reach_it(criteria):
         assert 1.0 == pytest.approx(ruscarl_score(points, [p > 0 for p in points]))
 
 
-@pytest.mark.parametrize(
-    ("step", "first", "second", "shown"),
-    [
-        (1, 0.999999999986112, 0.8571428571309531, [10, 9, 7, 6, 4, 3, 1, 0]),
-        (60, 0.9795316516801369, 0.8395985585829744, [10, 8, 7, 6, 4, 3, 1, 0]),
-        (70, 0.57114713093136, 0.4895546836554514, [6, 5, 4, 3, 2, 2, 1, 0]),
-        (71, 0.48209934439034535, 0.4132280094774389, [5, 4, 3, 3, 2, 1, 1, 0]),
-        (72, 0.3941742275812828, 0.3378636236410995, [4, 3, 3, 2, 2, 1, 1, 0]),
-        (80, 0.03573867383981826, 0.030633149005558507, [0] * 8),
-        (350, 3.7200759760208356e-44, 3.188636550875002e-44, [0] * 8),
-    ],
-)
-def test_the_scaffold_vector_holds(step, first, second, shown):
-    ratios = scaffold_ratios(step, 350, 8)
-
-    assert [first, second] == pytest.approx(ratios[:2], rel=1e-9)
-    assert shown == [num_shown(10, ratio) for ratio in ratios]
-
-
-def test_half_a_criterion_rounds_to_even():
-    assert [0, 2, 2] == [num_shown(n, 0.5) for n in (1, 3, 5)]
-
-
-def test_the_last_rollout_sees_nothing_even_alone_or_in_a_run_of_one_step():
-    assert [0.0] == scaffold_ratios(1, 1, 1)
-    assert 0.0 == scaffold_ratios(1, 1, 4)[-1]
-
-
 def test_saturation_by_hand():
     half = (1 - math.exp(-1)) / (1 - math.exp(-2))
 
@@ -85,3 +64,57 @@ def test_the_aggregate_is_a_share_that_never_falls_when_a_score_rises(dimensions
 def test_weights_that_weigh_nothing_or_less_are_refused(weights):
     with pytest.raises(DataError, match="weights must be"):
         rubicon_score(weights, [1.0] * len(weights), vetoed=False)
+
+
+def test_a_pair_that_belongs_together_earns_more_by_hand():
+    together = [Interaction(0, 1, 2.0)]
+
+    assert 1.0 == pytest.approx(rubicon_score([1, 1], [1, 1], vetoed=False, interactions=together))
+    assert 0.25 == pytest.approx(rubicon_score([1, 1], [1, 0], vetoed=False, interactions=together))
+
+
+def test_a_pair_that_is_one_thing_counts_once_by_hand():
+    same = [Interaction(0, 1, -1.0)]
+
+    assert 0.5 == pytest.approx(rubicon_score([1, 1], [1, 0], vetoed=False, interactions=same))
+    assert 0.5 == pytest.approx(rubicon_score([1, 1], [1, 1], vetoed=False, interactions=same))
+    assert 0.0 == rubicon_score([1], [1], vetoed=True, interactions=[])
+
+
+PAIRS = st.lists(
+    st.tuples(st.integers(0, 2), st.integers(0, 2), st.floats(0, 5)).filter(lambda p: p[0] != p[1]),
+    max_size=3,
+)
+
+
+@given(st.tuples(SHARES, SHARES, SHARES), PAIRS, st.floats(0.05, 0.95), st.floats(0.05, 0.95))
+def test_synergies_and_shaping_leave_a_share_that_never_falls(scores, pairs, knee, upper):
+    more = {
+        "interactions": [Interaction(*pair) for pair in pairs],
+        "shaping": Shaping(knee, upper),
+    }
+    before = rubicon_score([1, 2, 3], scores, vetoed=False, **more)
+    after = rubicon_score([1, 2, 3], (1.0, *scores[1:]), vetoed=False, **more)
+
+    assert 0.0 <= before <= after + 1e-12 <= 1.0 + 2e-12
+
+
+def test_the_region_above_the_knee_is_stretched_by_hand():
+    shaping = Shaping(knee=0.8, upper=0.5)
+
+    assert [0.0, 0.25, 0.5, 0.75, 1.0] == pytest.approx(
+        [stretch(score, shaping) for score in (0.0, 0.4, 0.8, 0.9, 1.0)]
+    )
+
+
+@given(SHARES, st.floats(0.05, 0.95))
+def test_an_upper_share_of_what_is_above_the_knee_changes_nothing(score, knee):
+    assert score == pytest.approx(stretch(score, Shaping(knee, 1.0 - knee)))
+
+
+def test_a_central_band_leaves_out_what_is_learned_and_what_is_noise():
+    scores = [0.9, 0.0, 0.5, 0.4, 0.6]
+
+    assert [False, False, True, True, True] == in_quantile_band(scores, 0.25, 0.75).tolist()
+    assert [True] * 5 == in_quantile_band(scores, 0.0, 1.0).tolist()
+    assert [] == in_quantile_band([], 0.2, 0.8).tolist()

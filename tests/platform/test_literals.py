@@ -29,6 +29,7 @@ from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, ReportR
 from data_schemas.demonstrations import Parent
 from data_schemas.intake import Assessment, Decision, Examination, Lesson, Outcome, Teaching
 from data_schemas.mars_settings import MarsRecipe
+from data_schemas.scaffold_settings import ScaffoldSettings
 from data_schemas.settings import PipelineSettings, PretrainSettings, RetrainSettings
 from tasks.intake.task import open_store
 from tasks.platform import resources
@@ -61,8 +62,10 @@ SAMPLES = GROUPS | {
     Execution: Execution(id="e", started=0.0),
     Parent: Parent.REASONING,
     Teaching: Teaching.SFT,
+    ScaffoldSettings: ScaffoldSettings(),
     str: "rl/one",
     int: 7,
+    float: 0.5,
 }
 """A value of every type that a task takes or that an attribute is taken of."""
 

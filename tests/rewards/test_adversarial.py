@@ -33,14 +33,22 @@ SOURCES = {
     "code_tests": ("program_text.py", "code_tests.py"),
     "generative_judge": ("judging",),
     "rubric": ("judging",),
+    "rule_rubric": ("judging",),
     "reference_text": ("reference_text.py",),
     "refusal": ("refusal.py",),
     "shop": ("environments/shop.py", "tools/tool_calls.py"),
 }
 """Files and folders whose literals and patterns a verifier's texts are made of."""
 CHOICES = {"correct": ["รองเท้า", "shoes and bags", "A"], "others": [["กระเป๋า", "B"], ["是"]]}
+NO_COMMAS = {
+    "criterion": "No commas.",
+    "points": 1.0,
+    "verifier": "instruction_rules",
+    "answer": {"instruction_id_list": ["punctuation:no_comma"], "kwargs": [{}]},
+}
 CALL = {"name": "f", "parameters": {"a": 1}}
 GOLDS: dict[str, list[tuple[str, object]]] = {
+    "rule_rubric": [("en", {"criteria": [NO_COMMAS], "aggregation": "ruscarl"})],
     "shop": [
         ("en", {"orders": [[412, 7, "mug", "new"]], "goal": {"412": "cancel"}, "say": "done"})
     ],

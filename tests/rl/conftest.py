@@ -1,5 +1,6 @@
 """A small phase on the tiny model: rewards come from a rule on the text, so it learns fast."""
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -104,6 +105,30 @@ def content_of(snapshot: StepSnapshot) -> tuple[object, ...]:
 @pytest.fixture
 def problems():
     return tuple(problem(number) for number in range(12))
+
+
+RULES = (
+    ("Lowercase.", "change_case:english_lowercase"),
+    ("In quotes.", "startend:quotation"),
+    ("No commas.", "punctuation:no_comma"),
+)
+
+
+@pytest.fixture
+def rubrics(problems):
+    """Problems with three criteria, which programs check."""
+    criteria = [
+        {
+            "criterion": text,
+            "points": 1.0,
+            "verifier": "instruction_rules",
+            "answer": {"instruction_id_list": [rule], "kwargs": [{}]},
+        }
+        for text, rule in RULES
+    ]
+    gold = json.dumps({"criteria": criteria, "aggregation": "ruscarl"})
+    change = {"verifier": "rule_rubric", "answer": gold}
+    return tuple(one.model_copy(update=change) for one in problems)
 
 
 @pytest.fixture

@@ -61,7 +61,16 @@ def _instructions(row: RawRow, source: str, language: str, prefix: str) -> list[
     return [Item(problem, prompt)]
 
 
-def prompt_jsonl(row: RawRow) -> list[Item]:
+def sample_house(row: RawRow) -> list[Item]:
+    """Read a row of the generated ads with a hidden house style, as `prompt_jsonl`.
+
+    What a demonstration answers verifies it and is no problem: its rules are not hidden.
+    """
+    items = prompt_jsonl(row, "sample_house")
+    return items if len(items) == 1 else [item for item in items if item.answers]
+
+
+def prompt_jsonl(row: RawRow, source: str = "prompt_jsonl") -> list[Item]:
     """Read a row that has the fields of Problem, of Demonstration, or of both.
 
     `prompt` may stand for `messages` with one turn of the user, `answer` may be a JSON object, and
@@ -77,8 +86,8 @@ def prompt_jsonl(row: RawRow) -> list[Item]:
         fields["messages"] = [{"role": "user", "content": fields.pop("prompt")}]
     _split_chat(fields)
     fields |= {
-        "id": key if str(key).startswith("prompt_jsonl/") else f"prompt_jsonl/{key}",
-        "source": "prompt_jsonl",
+        "id": key if str(key).startswith(f"{source}/") else f"{source}/{key}",
+        "source": source,
         "source_row": row.source_row,
     }
     items: list[Item] = []

@@ -20,7 +20,13 @@ from tasks.curation.adapters.agents import sample_agents
 from tasks.curation.adapters.commerce import ae110k, oa_mine, prdect_id
 from tasks.curation.adapters.contests import apps, code_contests, humaneval, livecodebench
 from tasks.curation.adapters.episodes import episodes, sample_shop
-from tasks.curation.adapters.general import ifeval, m_ifeval, prompt_jsonl, sample
+from tasks.curation.adapters.general import (
+    ifeval,
+    m_ifeval,
+    prompt_jsonl,
+    sample,
+    sample_house,
+)
 from tasks.curation.adapters.logic import bbh, gpqa, knights_knaves, zebra_logic
 from tasks.curation.adapters.mapped import language_in, read_mapped
 from tasks.curation.adapters.media import av_speakerbench_blind
@@ -53,6 +59,8 @@ class Adapter:
 _REQUEST = ("id", "language", "prompt")
 _EPISODE = ("domain", "language", "messages", "verifier", "answer")
 
+_PROMPT = ("domain", "language", "prompt")
+
 ADAPTERS: dict[str, Adapter] = {
     "sample_world": Adapter(
         sample, ("task", "language", "question"), ("problems.jsonl", "demonstrations.jsonl")
@@ -61,8 +69,9 @@ ADAPTERS: dict[str, Adapter] = {
     "sample_harmful": Adapter(safety.harmful, _REQUEST, (safety.FILE,)),
     "sample_harmless": Adapter(safety.harmless, _REQUEST, (safety.FILE,)),
     "sample_agents": Adapter(sample_agents, _EPISODE, ("problems.jsonl", "demonstrations.jsonl")),
+    "sample_house": Adapter(sample_house, _PROMPT, ("problems.jsonl", "demonstrations.jsonl")),
     "episodes": Adapter(episodes, _EPISODE),
-    "prompt_jsonl": Adapter(prompt_jsonl, ("domain", "language", "prompt")),
+    "prompt_jsonl": Adapter(prompt_jsonl, _PROMPT),
     "ae110k": Adapter(ae110k, ("input", "target_scores"), ("ae-110k*.jsonl",)),
     "oa_mine": Adapter(oa_mine, ("input", "target_scores"), ("oa-mine*.jsonl",)),
     "prdect_id": Adapter(prdect_id, ("id", "Product Name", "Category")),

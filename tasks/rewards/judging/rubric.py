@@ -6,7 +6,9 @@ that verifier instead of the judge. "veto": true makes a rubicon criterion criti
 half of it is met, the whole answer scores 0.
 
 ruscarl: points of met criteria / positive points (arXiv 2508.16949); points may be negative.
-rubicon: veto and saturation (2508.12790), points are weights.
+rubicon: points are weights; veto, saturation, interactions of pairs and targeted shaping
+(2508.12790). "interactions": [[0, 1, 2.0]] gives criteria 0 and 1 together a weight of 2 more;
+"shaping": [0.7, 0.5] spreads the scores above 0.7 over half of the range.
 
 Differs: a criterion whose reply cannot be parsed twice, or that gets no reply, makes the verdict on
 the whole answer an abstention; RuscaRL asks ten times and then assumes "not met".
@@ -21,7 +23,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from data_schemas.prompts import Problem
 from data_schemas.verdicts import Verdict, abstain, scored
-from tasks.algorithms.rubrics import rubicon_score, ruscarl_score
+from tasks.algorithms.rubrics import Interaction, Shaping, rubicon_score, ruscarl_score
 from tasks.rewards.judging.asking import NoReading, readings
 from tasks.rewards.judging.criterion import criterion_prompt, parse_met
 from tasks.rewards.judging.form import task_text
@@ -57,6 +59,8 @@ class Rubric(Gold):
 
     criteria: list[Criterion] = Field(min_length=1, max_length=100)
     aggregation: Aggregation = Field(strict=False)
+    interactions: list[tuple[int, int, float]] = Field(default=[], strict=False)
+    shaping: tuple[float, float] | None = Field(default=None, strict=False)
 
     @model_validator(mode="after")
     def _the_points_fit_the_aggregation(self) -> Self:
@@ -67,6 +71,18 @@ class Rubric(Gold):
             raise ValueError("rubicon weights cannot be negative; word the fault as a veto")
         if self.aggregation is Aggregation.RUSCARL and any(item.veto for item in self.criteria):
             raise ValueError("ruscarl has no veto; use negative points or rubicon")
+        return self
+
+    @model_validator(mode="after")
+    def _rubicon_only(self) -> Self:
+        if self.aggregation is Aggregation.RUSCARL and (self.interactions or self.shaping):
+            raise ValueError("ruscarl has neither interactions nor shaping; use rubicon")
+        numbers = range(len(self.criteria))
+        for first, second, _ in self.interactions:
+            if first == second or first not in numbers or second not in numbers:
+                raise ValueError(f"interaction of {first} and {second}: use two of the criteria")
+        if self.shaping and not all(0.0 < value < 1.0 for value in self.shaping):
+            raise ValueError(f"shaping needs a knee and a share in (0, 1), got {self.shaping}")
         return self
 
 
@@ -120,7 +136,13 @@ def _aggregate(rubric: Rubric, scores: list[float | NoReading | Verdict]) -> Ver
         raw = ruscarl_score(points, [score >= 1.0 for score in known])
     else:
         failed = any(item.veto and s < MET for item, s in zip(rubric.criteria, known, strict=True))
-        raw = rubicon_score(points, known, vetoed=failed)
+        raw = rubicon_score(
+            points,
+            known,
+            vetoed=failed,
+            interactions=[Interaction(*pair) for pair in rubric.interactions],
+            shaping=Shaping(*rubric.shaping) if rubric.shaping else None,
+        )
         if failed:
             return scored(0.0, "vetoed", detail)
     reason = "all_met" if raw >= 1.0 else "none_met" if raw <= 0.0 else "partial"

@@ -101,6 +101,25 @@ CANARIES = (
         "Red shoes.",
         prompt="Advertise red shoes",
     ),
+    Canary(
+        "rule_rubric",
+        {
+            "criteria": [
+                {
+                    "criterion": "No commas.",
+                    "points": 1.0,
+                    "verifier": "instruction_rules",
+                    "answer": {
+                        "instruction_id_list": ["punctuation:no_comma"],
+                        "kwargs": [{}],
+                    },
+                }
+            ],
+            "aggregation": "ruscarl",
+        },
+        "Red shoes and bags.",
+        "Red shoes, and bags.",
+    ),
     Canary("reference_text", {"reference": "Red shoes"}, "red  shoes", "blue bags"),
     Canary("refusal", {"refuse": True}, "I can't help with that.", "Here is how to do it."),
     Canary(

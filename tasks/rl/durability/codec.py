@@ -78,6 +78,9 @@ def rollout_arrays(
             for r in rollouts
         ]
         arrays["sampled"] = _concatenate(masks, np.bool_)
+    bare = [rollout.bare_prompt for rollout in rollouts if rollout.bare_prompt is not None]
+    if bare:
+        arrays["bare_prompts"] = _concatenate(bare, np.int32)
     return arrays, [
         {
             "problem_id": rollout.problem_id,
@@ -92,13 +95,14 @@ def rollout_arrays(
             "role": rollout.role,
             "reused": rollout.reused,
         }
+        | _scaffold_out(rollout)
         for rollout in rollouts
     ]
 
 
 def rollouts_of(arrays: Mapping[str, NDArray], rows: Sequence[Mapping[str, Any]]) -> list[Rollout]:
     """Rebuild rollouts from the result of `rollout_arrays`."""
-    prompts, responses, traces = _Cursor(), _Cursor(), _Cursor()
+    prompts, responses, traces, bare = _Cursor(), _Cursor(), _Cursor(), _Cursor()
     rollouts = []
     for row in rows:
         response = responses.next(row["response"])
@@ -120,6 +124,10 @@ def rollouts_of(arrays: Mapping[str, NDArray], rows: Sequence[Mapping[str, Any]]
                 role=row["role"],
                 sampled=_mask(arrays, response),
                 reused=row.get("reused", 0),
+                shown=tuple(row.get("shown", ())),
+                bare_prompt=arrays["bare_prompts"][bare.next(row["bare"])]
+                if "bare" in row
+                else None,
             )
         )
     return rollouts
@@ -129,6 +137,12 @@ def _mask(arrays: Mapping[str, NDArray], response: slice) -> NDArray[np.bool_] |
     """Mask of a response; None if all of its tokens were sampled."""
     mask_R = arrays["sampled"][response] if "sampled" in arrays else None
     return None if mask_R is None or mask_R.all() else mask_R
+
+
+def _scaffold_out(rollout: Rollout) -> dict[str, Any]:
+    """Say which criteria a prompt showed; nothing for other rollouts, whose bytes stay."""
+    shown: dict[str, Any] = {"shown": list(rollout.shown)} if rollout.shown else {}
+    return shown if rollout.bare_prompt is None else shown | {"bare": len(rollout.bare_prompt)}
 
 
 class _Cursor:

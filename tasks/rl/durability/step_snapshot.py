@@ -24,6 +24,7 @@ from data_schemas.mismatch import GateRecord
 from data_schemas.prompts import Problem
 from data_schemas.rl_settings import RLSettings
 from data_schemas.rollouts import Rollout
+from data_schemas.scaffold_settings import read_phase
 from tasks.algorithms.losses.surrogate import Plan
 from tasks.engines.loss_calls import ROW, LossCall
 from tasks.engines.protocols import TokenBatch, TokenScores
@@ -114,8 +115,21 @@ class Recorder:
             self.calls.append(call)
 
 
-def seal(given: StepInputs, old: TokenScores, watch: Recorder, made: StepOutputs) -> StepSnapshot:
-    """Build the snapshot of a step; its weight digests are added later."""
+def seal(
+    given: StepInputs,
+    scores: tuple[TokenScores, TokenScores],
+    watch: Recorder,
+    made: StepOutputs,
+) -> StepSnapshot:
+    """Build the snapshot of a step; its weight digests are added later.
+
+    Args:
+        given: inputs of the step.
+        scores: of the batch, and with the prompts that its responses were drawn under.
+        watch: has the calls of the losses.
+        made: outputs of the step.
+    """
+    old, drawn = scores
     inputs = {
         "old_logprobs_NT": old.logprobs_NT.numpy(),
         "old_entropy_NT": old.entropy_NT.numpy(),
@@ -125,6 +139,8 @@ def seal(given: StepInputs, old: TokenScores, watch: Recorder, made: StepOutputs
     }
     if old.experts_NTLK is not None:
         inputs["old_experts_NTLK"] = old.experts_NTLK.numpy()
+    if drawn is not old:
+        inputs["drawn_logprobs_NT"] = drawn.logprobs_NT.numpy()
     if watch.reference_NT is not None:
         inputs["reference_logprobs_NT"] = watch.reference_NT.numpy()
     outputs = output_arrays(made, watch.calls)
@@ -166,6 +182,12 @@ def old_scores(snapshot: StepSnapshot) -> TokenScores:
     )
 
 
+def drawn_scores(snapshot: StepSnapshot) -> TokenScores:
+    """Return these scores with the prompts that the responses were drawn under (a scaffold)."""
+    old, drawn = old_scores(snapshot), snapshot.inputs.get("drawn_logprobs_NT")
+    return old if drawn is None else replace(old, logprobs_NT=torch.from_numpy(drawn))
+
+
 def encode(snapshot: StepSnapshot) -> bytes:
     """Pack a snapshot into one file of deterministic bytes."""
     rollouts: list[Rollout] = []
@@ -201,7 +223,7 @@ def decode(data: bytes) -> StepSnapshot:
         problems = {row["id"]: Problem.model_validate(row) for row in meta["problems"]}
         rollouts = iter(codec.rollouts_of(_part(arrays, "rollouts"), meta["rollouts"]))
         return StepSnapshot(
-            settings=RLSettings.model_validate(meta["settings"]),
+            settings=read_phase(meta["settings"]),
             vocabulary=meta["vocabulary"],
             groups=tuple(inflight.group_in(row, problems, rollouts) for row in meta["groups"]),
             gate=GateRecord.model_validate(meta["gate"]),

@@ -136,14 +136,16 @@ def _largest_gap(snapshot: StepSnapshot, rows: dict[tuple[int, int], int], place
 
 
 def _gaps(snapshot: StepSnapshot, row: int, rollout: Rollout) -> NDArray[np.float32]:
-    return _of_response(snapshot, "old_logprobs_NT", row, rollout) - rollout.logprobs
+    drawn = "drawn_logprobs_NT"
+    scored = drawn if drawn in snapshot.inputs else "old_logprobs_NT"
+    return _of_response(snapshot, scored, row, rollout) - rollout.logprobs
 
 
 def _of_response(
     snapshot: StepSnapshot, name: str, row: int, rollout: Rollout
 ) -> NDArray[np.float32]:
     """Return the values of a response's tokens; 0 for those of an environment."""
-    first = len(rollout.prompt_tokens)
+    first = len(rollout.trained_prompt)
     return snapshot.inputs[name][row, first : first + len(rollout.response_tokens)]
 
 

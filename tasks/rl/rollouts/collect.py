@@ -50,6 +50,13 @@ from tasks.rl.rollouts.group_outcomes import (
 from tasks.rl.rollouts.history import MAX_SKIPS, History
 from tasks.rl.rollouts.neighbours import Neighbours
 from tasks.rl.rollouts.reuse import NOISE_SEED, EarlierResponses
+from tasks.rl.rollouts.scaffold import (
+    SamplePrompt,
+    check_scaffold,
+    is_bare,
+    runs_of_samples,
+    sample_prompts,
+)
 from tasks.rl.rollouts.schedule import draw_metrics, forecast, order_requests
 from tasks.rl.rollouts.segments import OpenGroup, mean_length, requests_of, update_group
 from tasks.rl.rollouts.shaping import penalties
@@ -68,6 +75,7 @@ class Collector:
         start: CollectorState | None = None,
         recipe: Recipe | None = None,
     ) -> None:
+        check_scaffold(settings, problems)
         now = start or first_state(problems, {})
         self._settings = settings
         self._engine = engine
@@ -177,14 +185,14 @@ class Collector:
 
     def _round(self, step: int, groups: Sequence[OpenGroup]) -> Collected:
         """Roll out and score one draw; with `first_responses`, groups with contrast go on."""
-        rolled = self._sample(groups)
+        rolled = self._sample(step, groups)
         growing = [
             replace(group, size=self._settings.group_size)
             for group in rolled.groups.values()
             if group.size < self._settings.group_size and _has_contrast(group, rolled.scored)
         ]
         if growing:
-            rolled = rolled.followed_by(self._sample(growing))
+            rolled = rolled.followed_by(self._sample(step, growing))
         new, drafted, scored = rolled.new, rolled.drafted, rolled.scored
         found = {
             key: self._settle(group, new[key], drafted[key], scored)
@@ -204,17 +212,18 @@ class Collector:
             reward_seconds=rolled.reward_seconds,
         )
 
-    def _sample(self, groups: Sequence[OpenGroup]) -> Rolled:
+    def _sample(self, step: int, groups: Sequence[OpenGroup]) -> Rolled:
         """Generate and score what the groups lack, up to their sizes."""
         started = time.perf_counter()
         prompts = {
-            group.key: render_prompt(self._tokenizer, group.problem.messages) for group in groups
+            group.key: sample_prompts(self._settings, self._tokenizer, step, group)
+            for group in groups
         }
         requests = [
             request
             for group in groups
             for request in self._earlier.requests(
-                group.stream, requests_of(group, prompts[group.key])
+                group.stream, requests_of(group, runs_of_samples(prompts[group.key]))
             )
         ]
         owners = {group.key: group for group in groups}
@@ -230,7 +239,7 @@ class Collector:
         for request, tokens in zip(requests, expected.draft_tokens, strict=True):
             drafted[request.problem_id] += tokens
         ordered = order_requests(requests, expected.tokens, sampling.segment_tokens)
-        new = self._generate(owners, ordered, sampling)
+        new = self._generate(owners, prompts, ordered, sampling)
         rolled = time.perf_counter()
         scored = self._scorer.gather()
         return Rolled(
@@ -259,7 +268,11 @@ class Collector:
         )
 
     def _generate(
-        self, owners: Mapping[str, OpenGroup], requests: Sequence[Request], sampling: Sampling
+        self,
+        owners: Mapping[str, OpenGroup],
+        prompts: Mapping[str, Sequence[SamplePrompt]],
+        requests: Sequence[Request],
+        sampling: Sampling,
     ) -> dict[str, list[Rollout]]:
         """Submit every response to the scorer as it ends; return new segments by group and sample.
 
@@ -269,9 +282,10 @@ class Collector:
         live = dict(owners)
         new: dict[str, list[Rollout]] = {key: [] for key in owners}
         problems = {key: group.problem for key, group in owners.items()}
-        for rollout in episodes.generate(
+        for generated in episodes.generate(
             self._engine, self._tokenizer, problems, requests, sampling
         ):
+            rollout = prompts[generated.problem_id][generated.sample].note(generated)
             if (turn := owners[rollout.problem_id].turn) is not None:
                 rollout = replace(rollout, role=turn.agent.value)
             new[rollout.problem_id].append(rollout)
@@ -328,22 +342,28 @@ class Collector:
             new_tokens=new_tokens,
             draft_tokens=draft_tokens,
             reused_tokens=sum(rollout.reused for rollout in group.rollouts),
-            pass_rate_change=0.0 if group.turn else self._remember(group, found),
+            pass_rate_change=0.0 if group.turn else self._remember(group, items),
             turn=group.turn,
         )
 
-    def _remember(self, group: OpenGroup, found: Sequence[Scored]) -> float:
+    def _remember(self, group: OpenGroup, items: Sequence[ScoredRollout]) -> float:
         """Record a prompt's group; return the change of its pass rate, 0 if there is none."""
         self._earlier.remember(group.stream, group.rollouts)
-        solved = sum(item.verdict.solved for item in found)
-        num_scored = sum(not item.verdict.abstained for item in found)
+        bare = [item.verdict for item in items if is_bare(item.rollout)]
+        solved = sum(verdict.solved for verdict in bare)
+        num_scored = sum(not verdict.abstained for verdict in bare)
         before = self._history.of(group.problem.id).last_pass_rate
         lengths = [rollout.num_sampled for rollout in group.rollouts]
         self._history.remember(group.problem.id, solved, num_scored, lengths)
         return 0.0 if before is None or not num_scored else solved / num_scored - before
 
     def _next_position(self, groups: Sequence[CollectedGroup]) -> CurriculumPosition:
-        verdicts = [item.verdict for entry in groups for item in entry.group.rollouts]
+        verdicts = [
+            item.verdict
+            for entry in groups
+            for item in entry.group.rollouts
+            if is_bare(item.rollout)
+        ]
         scored = [verdict for verdict in verdicts if not verdict.abstained]
         if not scored:
             return self._stage

@@ -47,8 +47,13 @@ def has_ended(rollout: Rollout) -> bool:
     return rollout.stop_reason is not StopReason.SEGMENT
 
 
-def requests_of(group: OpenGroup, prompt_tokens: np.ndarray) -> list[Request]:
-    """Build requests for a group's unfinished responses and for those that have not begun."""
+def requests_of(group: OpenGroup, runs: Sequence[tuple[int, int, np.ndarray]]) -> list[Request]:
+    """Build requests for a group's unfinished responses and for those that have not begun.
+
+    Args:
+        group: new or unfinished.
+        runs: first sample, number of samples and prompt of each run of samples with one prompt.
+    """
     begun = len(group.rollouts)
     unfinished = [
         Request(
@@ -61,12 +66,12 @@ def requests_of(group: OpenGroup, prompt_tokens: np.ndarray) -> list[Request]:
         for rollout in group.rollouts
         if not has_ended(rollout)
     ]
-    if begun == group.size:
-        return unfinished
-    return [
-        *unfinished,
-        Request(group.key, prompt_tokens, group.size - begun, first_sample=begun),
+    fresh = [
+        Request(group.key, tokens, first + count - max(first, begun), max(first, begun))
+        for first, count, tokens in runs
+        if first + count > begun
     ]
+    return [*unfinished, *fresh]
 
 
 def mean_length(group: OpenGroup) -> float | None:

@@ -111,8 +111,18 @@ def build(settings: RLSettings, groups: Sequence[CollectedGroup]) -> StepBatch:
     )
 
 
-def token_batch(items: Sequence[ScoredRollout], *, use_routes: bool) -> TokenBatch:
+def token_batch(
+    items: Sequence[ScoredRollout], *, use_routes: bool, drawn: bool = False
+) -> TokenBatch:
     """Right-pad prompt and response of every rollout.
+
+    Routes belong to the prompt that a response was drawn under. Where it is trained under another
+    one (a scaffold), no row has a route: the trainer's own router decides.
+
+    Args:
+        items: in the order of the rows.
+        use_routes: replay recorded routes.
+        drawn: put the prompt in front that the response was drawn under.
 
     Raises:
         EngineError: routes are to be replayed but a rollout has none.
@@ -120,8 +130,9 @@ def token_batch(items: Sequence[ScoredRollout], *, use_routes: bool) -> TokenBat
     rollouts = [item.rollout for item in items]
     rows, masks, logprobs = [], [], []
     for rollout in rollouts:
-        prompt = len(rollout.prompt_tokens)
-        row = np.concatenate([rollout.prompt_tokens, rollout.response_tokens]).astype(np.int64)
+        before = rollout.prompt_tokens if drawn else rollout.trained_prompt
+        prompt = len(before)
+        row = np.concatenate([before, rollout.response_tokens]).astype(np.int64)
         mask = np.arange(len(row)) >= prompt
         if rollout.sampled is not None:
             mask[prompt:] = rollout.sampled
@@ -135,9 +146,8 @@ def token_batch(items: Sequence[ScoredRollout], *, use_routes: bool) -> TokenBat
         if first is None:
             raise EngineError("routes are to be replayed but the rollouts have none")
         num_layers, k = first.experts_TLK.shape[1:]
-        experts_NTLK = torch.from_numpy(
-            pad_traces([rollout.trace for rollout in rollouts], tokens_NT.shape[1], num_layers, k)
-        )
+        traces = [one.trace if drawn or one.bare_prompt is None else None for one in rollouts]
+        experts_NTLK = torch.from_numpy(pad_traces(traces, tokens_NT.shape[1], num_layers, k))
     return TokenBatch(
         tokens_NT=tokens_NT,
         lengths_N=torch.tensor([len(row) for row in rows], dtype=torch.int64),

@@ -313,6 +313,7 @@ EXAMPLES = {
         "level": 1,
     },
 }
+EXAMPLES["sample_house"] = EXAMPLES["prompt_jsonl"]
 
 
 @pytest.mark.parametrize(

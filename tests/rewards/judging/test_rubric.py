@@ -70,6 +70,18 @@ def test_a_failed_veto_leaves_nothing_of_a_rubicon(problem):
     assert 1.0 == verdict_of(problem, gold, "short and safe").score
 
 
+def test_a_pair_that_interacts_and_a_stretched_region_change_a_rubicon(problem):
+    plain = rubric_of(("short", 1), ("kind", 1), aggregation="rubicon")
+    together = plain | {"interactions": [[0, 1, 2.0]]}
+    stretched = plain | {"shaping": [0.5, 0.8]}
+
+    assert 0.5 == verdict_of(problem, plain, "short").score
+    assert 0.25 == verdict_of(problem, together, "short").score
+    assert 0.2 == pytest.approx(verdict_of(problem, stretched, "short").score)
+    for gold in (plain, together, stretched):
+        assert 1.0 == verdict_of(problem, gold, "short and kind").score
+
+
 def test_a_criterion_may_name_a_verifier_instead_of_the_judge(problem):
     judge = contains()
     checked = ("the sum is 7", 4, {"verifier": "final_answer", "answer": {"value": "7"}})
@@ -105,6 +117,16 @@ def test_a_criterion_nobody_judged_is_not_a_criterion_failed(problem, reply, rea
         (rubric_of(("a", 1), ("b", -1), aggregation="rubicon"), "cannot be negative"),
         (rubric_of(("a", 1, {"veto": True})), "ruscarl has no veto"),
         (rubric_of(("a", 1, {"verifier": "magic"})), "'magic' is none of final_answer"),
+        (rubric_of(("a", 1)) | {"interactions": [[0, 1, 1.0]]}, "ruscarl has neither"),
+        (rubric_of(("a", 1)) | {"shaping": [0.5, 0.5]}, "ruscarl has neither"),
+        (
+            rubric_of(("a", 1), aggregation="rubicon") | {"interactions": [[0, 1, 1.0]]},
+            "interaction of 0 and 1: use two of the criteria",
+        ),
+        (
+            rubric_of(("a", 1), aggregation="rubicon") | {"shaping": [0.5, 1.0]},
+            "shaping needs a knee and a share in (0, 1)",
+        ),
         ({"criteria": [], "aggregation": "ruscarl"}, "criteria"),
         (rubric_of(("a", 1), aggregation="mean"), "aggregation"),
     ],

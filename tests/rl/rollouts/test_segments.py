@@ -19,7 +19,7 @@ def trace(first, rows):
 
 
 def test_a_fresh_group_asks_for_all_its_samples(problems):
-    (request,) = requests_of(OpenGroup("1.0.0", problems[0], 0, size=4), PROMPT)
+    (request,) = requests_of(OpenGroup("1.0.0", problems[0], 0, size=4), [(0, 4, PROMPT)])
 
     assert (4, 0, 0) == (request.num_samples, request.first_sample, len(request.response_tokens))
 
@@ -28,7 +28,7 @@ def test_a_group_that_grows_asks_for_the_samples_it_lacks(problems, make_rollout
     begun = tuple(make_rollout(sample, sample + 2) for sample in range(3))
     group = OpenGroup("1.0.0", problems[0], 0, size=8, rollouts=begun)
 
-    (request,) = requests_of(group, PROMPT)
+    (request,) = requests_of(group, [(0, group.size, PROMPT)])
 
     assert (5, 3, 0) == (request.num_samples, request.first_sample, len(request.response_tokens))
     assert 3.0 == mean_length(group)
@@ -44,7 +44,7 @@ def test_only_samples_that_have_not_ended_go_on(problems, make_rollout):
         rollouts=(make_rollout(0), make_rollout(1, stop_reason=StopReason.SEGMENT)),
     )
 
-    (request,) = requests_of(group, PROMPT)
+    (request,) = requests_of(group, [(0, group.size, PROMPT)])
 
     assert not group.complete
     assert (1, 1) == (request.num_samples, request.first_sample)

@@ -1,0 +1,31 @@
+"""Presets of workflows/scaffold.py: ads with a hidden house style."""
+
+from data_schemas.presets import CPU_SMOKE
+from data_schemas.prompts import Domain
+from data_schemas.scaffold_settings import Form, ScaffoldSettings
+from data_schemas.settings import CurationSettings, ReleaseSettings, Source
+
+HOUSE_STYLE = CPU_SMOKE.model_copy(
+    update={
+        "curation": CurationSettings(
+            sources=(Source(adapter="sample_house"),), held_out_per_suite=120
+        ),
+        "rl_one": CPU_SMOKE.rl_one.model_copy(
+            update={
+                "domains": {Domain.INSTRUCTION: 1.0},
+                "steps": 30,
+                "prompts_per_step": 16,
+                "learning_rate": 3e-4,
+            }
+        ),
+        "rl_two": CPU_SMOKE.rl_two.model_copy(
+            update={"domains": {Domain.INSTRUCTION: 1.0}, "steps": 0}
+        ),
+        "release": ReleaseSettings(name="eachprompt-house"),
+    }
+)
+"""Ads with a hidden house style: what workflows/scaffold.py trains."""
+
+HOUSE_SCAFFOLD = ScaffoldSettings(form=Form.USER, switch_at=0.4)
+"""The tiny model was taught rules behind the request, and no system message. A phase of 30 steps
+shows criteria in the first 12."""
