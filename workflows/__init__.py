@@ -22,6 +22,10 @@ agreement       compare two verifiers of final answers
 recipe          a paper's recipe on the tiny model
 merges          every method of merging on the same parents
 seeds           the pipeline with three seeds, and what each checkpoint gained
+grove           Grove MoE against the model it was upcycled from
+upcycle         make a Grove MoE of a mixture of experts, as a base model
+completeness    whether explanations of ambiguous words name all of their meanings
+fusion          what sound and sight add to each other, from answers to the same questions
 mars            solver, verifier and corrector trained together, and what RL changes
 scaffold        RuscaRL: criteria of a rubric in the prompt of some samples, for a while
 shop            the pipeline on a shop whose customers take several turns to serve
