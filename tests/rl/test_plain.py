@@ -105,7 +105,7 @@ def snapshot_of(settings, collected, batch) -> bytes:
     )
     made = step_snapshot.StepOutputs(batch, (), torch.zeros(shape), torch.ones(shape), None)
     written = step_snapshot.encode(
-        step_snapshot.seal(given, old, step_snapshot.Recorder(batch), made)
+        step_snapshot.seal(given, (old, old), step_snapshot.Recorder(batch), made)
     )
     arrays, meta = codec.unpack(written)
     # Settings may gain fields; everything else of a plain step stays.
