@@ -31,6 +31,7 @@ from data_schemas.intake import Assessment, Decision, Examination, Lesson, Outco
 from data_schemas.mars_settings import MarsRecipe
 from data_schemas.scaffold_settings import ScaffoldSettings
 from data_schemas.settings import PipelineSettings, PretrainSettings, RetrainSettings
+from data_schemas.upcycling import UpcyclingSettings
 from tasks.intake.task import open_store
 from tasks.platform import resources
 from tasks.platform.literals import KeyedStore
@@ -48,6 +49,7 @@ SAMPLES = GROUPS | {
     PipelineSettings: presets.CPU_SMOKE,
     RetrainSettings: presets.NIGHTLY,
     MarsRecipe: presets.MARS_RECIPE,
+    UpcyclingSettings: UpcyclingSettings(),
     Lesson: LESSON,
     Examination: Examination(decision=DECISION, curated=DATASET),
     Assessment: Assessment(decision=DECISION, lesson=LESSON),
