@@ -4,7 +4,7 @@ See `data_schemas.settings` for the conventions of all settings.
 """
 
 from enum import StrEnum
-from typing import Self, cast
+from typing import Annotated, Literal, Self, cast
 
 from pydantic import Field, model_validator
 
@@ -248,12 +248,36 @@ class EngineSettings(RolloutEngines, TrainingEngines):
         ge=0,
         description="policy versions a rollout may be behind; 0 = on-policy, 1 = one step off",
     )
-    segment_tokens: int = Field(
+    segment_tokens: Annotated[int, Field(ge=0)] | Literal["free"] = Field(
         default=0,
-        ge=0,
-        description="tokens per response and step, the rest in later steps; 0 = no limit",
+        description="tokens per response and step, the rest in later steps; 0 = no limit; "
+        "'free' = rollouts end when a step's prompts are complete, within staleness",
     )
     mismatch: MismatchSettings = MismatchSettings()
+
+    @property
+    def free_running(self) -> bool:
+        """Whether the end of a step's rollouts, not a length, cuts the responses in flight."""
+        return self.segment_tokens == "free"
+
+    @property
+    def steps_ahead(self) -> int:
+        """Steps that are rolled out while the trainer works on an earlier one."""
+        return 0 if self.free_running else self.staleness
+
+    @model_validator(mode="after")
+    def _free_running_is_bounded_and_exact(self) -> Self:
+        if self.free_running and not self.staleness:
+            raise ValueError(
+                "engines.segment_tokens is 'free': set engines.staleness to the most versions "
+                "that a response may span, 2 or more to gain anything"
+            )
+        if self.free_running and self.rollout is RolloutKind.VLLM:
+            raise ValueError(
+                "engines.segment_tokens is 'free', which rollout 'vllm' does not have: where it "
+                "is cut would depend on its speed; use rollout 'hf', or a number of tokens"
+            )
+        return self
 
     @model_validator(mode="after")
     def _whole_responses_are_reused(self) -> Self:

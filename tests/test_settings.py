@@ -143,6 +143,27 @@ def test_reuse_that_would_not_be_exact_is_refused_by_name(reuse):
         assert reason in str(refused.value)
 
 
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"staleness": 0}, "set engines.staleness to the most versions"),
+        ({"rollout": "vllm"}, "which rollout 'vllm' does not have"),
+        ({"reuse": "prefix"}, "set engines.segment_tokens to 0, or reuse to 'off'"),
+    ],
+)
+def test_free_running_rollouts_that_would_not_be_bounded_or_exact_are_refused(changes, reason):
+    with pytest.raises(ValidationError) as refused:
+        EngineSettings.model_validate({"segment_tokens": "free", "staleness": 2} | changes)
+
+    assert reason in str(refused.value)
+
+
+def test_a_segment_is_a_number_of_tokens_or_free():
+    for wrong in (-1, "long"):
+        with pytest.raises(ValidationError, match="segment_tokens"):
+            EngineSettings.model_validate({"segment_tokens": wrong})
+
+
 def settings_with(**changes) -> RLSettings:
     return RLSettings.model_validate({"domains": {"maths": 1.0}} | changes)
 

@@ -21,6 +21,10 @@ from dataclasses import dataclass
 
 from tasks.errors import SettingsError
 
+IN_FLIGHT = 2
+"""Prompts in flight of a free-running step, as a multiple of those that it trains: with fewer,
+slots are idle in the end; more only make responses older (tasks/capacity/simulation)."""
+
 
 @dataclass(frozen=True, slots=True)
 class Makespan:

@@ -35,6 +35,10 @@ class Sampling:
     record_routes: bool = True
     segment_tokens: int = 0
     """Stop after this many new tokens with StopReason.SEGMENT; 0 = no limit."""
+    enough: int = 0
+    """Stop when all responses to so many prompts, and to those that are due, have ended: live ones
+    are cut with StopReason.SEGMENT, waiting ones yield nothing; 0 = never. The embedded engine
+    only."""
     top_p: float = 1.0
     """Probability mass of the likeliest tokens that are kept; 1 = all. Log-probabilities are those
     of the truncated distribution, which a trainer does not recompute: not for rollouts of RL."""
@@ -48,11 +52,12 @@ class Sampling:
 
     def __post_init__(self) -> None:
         """Refuse what no engine does: a stop string may begin in an earlier segment."""
-        if self.exact and self.segment_tokens:
+        in_segments = self.segment_tokens or self.enough
+        if self.exact and in_segments:
             raise SettingsError(
                 "exact rollouts are not generated in segments; set engines.segment_tokens to 0"
             )
-        if self.stop and self.segment_tokens:
+        if self.stop and in_segments:
             raise SettingsError(
                 "stop strings do not end a response that is generated in segments; "
                 "set engines.segment_tokens to 0"
@@ -78,6 +83,8 @@ class Request:
     stream: str = ""
     """Name of its random stream; '' = problem_id. Requests with the same stream and seed draw with
     the same random numbers, sample by sample and token by token."""
+    due: bool = False
+    """Has to end in this call, whatever `Sampling.enough` says."""
     drafts: tuple[NDArray[np.int32], ...] = ()
     """Guesses of the whole response of the first samples, in order, for `Sampling.exact`: what the
     policy would draw again is kept, and the rest is generated."""
@@ -107,8 +114,9 @@ class RolloutEngine(Protocol):
     Contract, checked on every engine: log-probabilities are those of the sampling
     distribution; the router trace has one row per fed token; the same seed gives the
     same tokens whatever else is in the batch and whatever the order of the requests;
-    every request yields exactly `num_samples` rollouts. Results are the same up to the order of
-    summation: two tokens that tie within rounding may be exchanged in another batch.
+    every request yields exactly `num_samples` rollouts, unless `Sampling.enough` ends the call.
+    Results are the same up to the order of summation: two tokens that tie within rounding may be
+    exchanged in another batch.
 
     Differences: the embedded engine samples a token by its position, so the segments of a
     response are exactly those of one uninterrupted request. vLLM's random stream restarts with

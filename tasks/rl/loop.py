@@ -89,7 +89,7 @@ def steps(
     settings, now = run.settings, start
     producer = Producer(
         run.collector,
-        staleness=settings.engines.staleness,
+        staleness=settings.engines.steps_ahead,
         last_step=settings.steps,
         waiting=waiting,
     )
@@ -100,7 +100,7 @@ def steps(
         for step in range(now.step + 1, settings.steps + 1):
             clock = Clock()
             collected = producer.take(step)
-            if settings.engines.staleness == 0:  # otherwise rollouts are already running
+            if settings.engines.steps_ahead == 0:  # otherwise rollouts are already running
                 run.engine.sleep()
             clock.lap("collect")
             record, updates, seen = one_step(run, collected, now.updates, synced.gap, clock)

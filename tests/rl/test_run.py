@@ -182,6 +182,7 @@ MODES = {
     "two steps off": EngineSettings(staleness=2),
     "in segments": EngineSettings(segment_tokens=3),
     "both": EngineSettings(staleness=1, segment_tokens=4),
+    "free-running": EngineSettings(staleness=2, segment_tokens="free"),
     "bf16 rollouts": EngineSettings(precision=Precision.BF16),
     "reuse, one step off": EngineSettings(reuse=Reuse.PREFIX, staleness=1),
 }

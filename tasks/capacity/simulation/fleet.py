@@ -121,6 +121,25 @@ class Engine:
             self._preempt()
         return ended
 
+    def cut(self, now: float) -> list[Job]:
+        """Decode until this second and stop; return what is left of every response."""
+        passes, most = 0, self._event_passes() if self.live else 0
+        while passes < most:  # the largest number of passes that ends in time
+            middle = (passes + most + 1) // 2
+            if self.clock + self._seconds(middle) <= now:
+                passes = middle
+            else:
+                most = middle - 1
+        if passes:
+            self._spend(self._seconds(passes))
+            self._passes += passes
+        rest = [
+            _rest(one.job, self._passes - one.first_pass)
+            for one in self._entered
+            if not (one.ended or one.preempted)
+        ]
+        return [job for job in rest if job.tokens > 0] + list(self.waiting)
+
     def _has_room(self, job: Job) -> bool:
         longest = job.fed + job.tokens
         if longest > self.rates.cache_tokens:
@@ -150,9 +169,8 @@ class Engine:
         last = self._entered.pop()
         last.preempted = True
         self.preempted += 1
-        done, job = self._passes - last.first_pass, last.job
         self._leave(last)
-        self.waiting.appendleft(replace(job, tokens=job.tokens - done, earlier=job.earlier + done))
+        self.waiting.appendleft(_rest(last.job, self._passes - last.first_pass))
 
     def _leave(self, one: _Live) -> None:
         self._context -= one.context + self._passes - one.first_pass
@@ -162,6 +180,10 @@ class Engine:
     def _spend(self, seconds: float) -> None:
         self.clock += seconds
         self.busy += seconds
+
+
+def _rest(job: Job, done: int) -> Job:
+    return replace(job, tokens=job.tokens - done, earlier=job.earlier + done)
 
 
 class Fleet:
@@ -216,6 +238,10 @@ class Fleet:
         while self._events:
             ended.extend(self.advance())
         return ended
+
+    def cut(self, now: float) -> list[Job]:
+        """Stop all engines at this second; return what is left of every response."""
+        return [job for engine in self.engines for job in engine.cut(now)] + list(self.shared)
 
     def _expect(self, place: int) -> None:
         if self.engines[place].live:

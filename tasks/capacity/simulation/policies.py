@@ -17,6 +17,10 @@ GPU_HOUR_USD = 2.5
 CLAIMS = tuple(share / 100 for share in range(90, 25, -5))
 """Shares of a GPU that a rollout engine may claim, largest first."""
 SIMULATED_STEPS = 2
+FREE_STEPS = 8
+"""The same where a step may train more or fewer tokens than it generates."""
+BOUND = 4
+"""Versions that a response of the free-running policy may span."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +63,7 @@ def variants(plan: Plan) -> list[Variant]:
     other = Precision.BF16 if plan.precision is Precision.FP8 else Precision.FP8
     dedicated = dedicated_plan(plan)
     segment = max(1, plan.work.response_tokens // 4)
+    half = max(1, segment // 2)
     return [
         Variant("as drawn", plan, Policy(longest_first=False)),
         Variant("longest first", plan, Policy()),
@@ -69,6 +74,8 @@ def variants(plan: Plan) -> list[Variant]:
             plan,
             Policy(on_demand=True, segment_tokens=segment),
         ),
+        Variant(f"segments of {half:,} tokens", plan, Policy(segment_tokens=half)),
+        Variant("free-running", plan, Policy(staleness=BOUND, free_running=True)),
         Variant(
             f"{other.value} rollouts", with_largest_claim(replace(plan, precision=other)), Policy()
         ),
@@ -144,4 +151,5 @@ def simulate(
         max_tokens=work.response_tokens,
     )
     dedicated = plan.layout.dedicated_rollout_gpus > 0
-    return Simulation(rates, batch, draw, dedicated=dedicated).run(policy, SIMULATED_STEPS)
+    steps = FREE_STEPS if policy.free_running and not dedicated else SIMULATED_STEPS
+    return Simulation(rates, batch, draw, dedicated=dedicated).run(policy, steps)

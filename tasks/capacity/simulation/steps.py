@@ -11,13 +11,15 @@ from operator import attrgetter
 
 import numpy as np
 
-from tasks.algorithms.scheduling import assign, longest_first
+from tasks.algorithms.scheduling import IN_FLIGHT, assign, longest_first
 from tasks.capacity.simulation.fleet import Ended, Fleet, Job
 from tasks.capacity.simulation.lengths import Draw, Group
 from tasks.capacity.simulation.rates import Rates
 
 WARM_UP = 3
 """Steps that are not counted."""
+CUT_WARM_UP = 12
+"""The same where responses are cut, which may span several steps."""
 PARTS = ("rollout", "reward", "old_logprobs", "update", "weight_sync")
 """Parts of a step, as in its timing; rollouts and rewards: the time in which they are awaited."""
 
@@ -40,7 +42,9 @@ class Policy:
     staleness: int = 0
     """Dedicated engines are this many steps ahead."""
     free_running: bool = False
-    """They never wait for a step's slowest response, only for `staleness`."""
+    """Rollouts end when a step's prompts are complete; twice as many are in flight, and what began
+    `staleness` steps before has to end. Dedicated engines never wait for a step's slowest response,
+    and are at most `staleness` steps ahead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,11 +103,13 @@ class Simulation:
     def run(self, policy: Policy, steps: int) -> Outcome:
         """Return the means over `steps` counted steps."""
         if policy.free_running:
-            return self._run_free(policy, steps)
+            run = self._run_free if self._dedicated else self._run_cut
+            return run(policy, steps)
         return self._run_steps(policy, steps)
 
-    def _new_jobs(self, step: int, policy: Policy) -> list[Job]:
-        found: list[Group] = self._draw(self._batch.prompts, self._batch.group_size, self._random)
+    def _new_jobs(self, step: int, policy: Policy, prompts: int = 0) -> list[Job]:
+        count = prompts or self._batch.prompts
+        found: list[Group] = self._draw(count, self._batch.group_size, self._random)
         jobs = []
         for group in found:
             number, self._drawn = self._drawn, self._drawn + 1
@@ -262,6 +268,42 @@ class Simulation:
             fleet.wake(now)
         totals["busy"] = (fleet.busy - busy_before) / self._rates.engines
         return self._outcome(totals, steps)
+
+    def _run_cut(self, policy: Policy, steps: int) -> Outcome:
+        """Engines stop for the update when as many groups are complete as a step trains."""
+        rates, rest = self._rates, list[Job]()
+        totals: Totals = defaultdict(float)
+        for step in range(CUT_WARM_UP + steps):
+            if step == CUT_WARM_UP:
+                totals.clear()
+            if missing := IN_FLIGHT * self._batch.prompts - len(self._groups):
+                rest = self._ordered(rest, policy) + self._new_jobs(step, policy, missing)
+            rest.sort(key=lambda job: self._groups[job.group].drawn)  # the oldest first
+            jobs = [replace(job, expected=self._left(job, policy)) for job in rest]
+            fleet = self._deal_in_order(jobs, policy)
+            due = {job.group for job in jobs if self._drawn_by(job, step - policy.staleness)}
+            ended, done = list[Ended](), list[_Open]()
+            while len(done) < self._batch.prompts or due & self._groups.keys():
+                new = fleet.advance()
+                ended += new
+                done += self._completed(new)
+            rollout = max(one.second for one in ended)
+            rest = fleet.cut(rollout)
+            reward = self._reward_seconds(ended, rollout, policy)
+            busy = fleet.busy / rates.engines
+            _add(totals, self._train(done, step, totals))
+            _add(totals, {"rollout": rollout, "reward": reward, "busy": busy})
+            _add(totals, {"weight_sync": rates.sync_s})
+        return self._outcome(totals, steps)
+
+    def _drawn_by(self, job: Job, step: int) -> bool:
+        return self._groups[job.group].drawn <= step
+
+    def _deal_in_order(self, jobs: Sequence[Job], policy: Policy) -> Fleet:
+        """Deal responses by what is left of them; every engine keeps the given order."""
+        tokens = [self._left(job, policy) for job in jobs]
+        parts = assign(tokens, range(len(jobs)), self._rates.engines)
+        return Fleet(self._rates.engine, [[jobs[place] for place in sorted(p)] for p in parts])
 
     def _completed(self, ended: Sequence[Ended]) -> list[_Open]:
         done, _ = self._settle(ended, {(one.job.group, one.job.sample): one.job for one in ended})

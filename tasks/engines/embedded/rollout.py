@@ -13,7 +13,7 @@ Letters: B live sequences, P prompts, T tokens, V vocabulary.
 """
 
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -160,6 +160,7 @@ class HFRolloutEngine:
         waiting = _make_seats(requests, sampling)
         known: dict[int, _Prefix] = {}
         stop = StopStrings(self._tokenizer, sampling.stop)
+        ending = _Ending(requests, sampling.enough)
         slots = Slots(sampling, min(self._slots, len(waiting)), self._end_token, stop)
         logits_BV = torch.empty(0, self._model.config.vocab_size, device=self._forward.device)
         while waiting or slots.live:
@@ -182,6 +183,9 @@ class HFRolloutEngine:
             slots.drop(ended_B)
             self._count_decoding(time.perf_counter() - started)
             yield from done
+            if ending.reached(done):
+                yield from [slots.rollout(slot, self._version) for slot in range(slots.live)]
+                return
             started = time.perf_counter()
             logits_BV = self._decode(slots) if slots.live else logits_BV[:0]
             self._count_decoding(time.perf_counter() - started)
@@ -255,6 +259,26 @@ class _Prefix:
     prefilled: Prefilled
     logits_PV: torch.Tensor
     row: int
+
+
+class _Ending:
+    """Whether a call may end: enough prompts are complete, and all that are due."""
+
+    def __init__(self, requests: Sequence[Request], enough: int) -> None:
+        self._left: Counter[str] = Counter()
+        for request in requests:
+            self._left[request.problem_id] += request.num_samples
+        self._due = {request.problem_id for request in requests if request.due}
+        self._enough, self._complete = enough, 0
+
+    def reached(self, ended: Sequence[Rollout]) -> bool:
+        """Count responses that ended; the answer depends on tokens only, not on time."""
+        for rollout in ended:
+            self._left[rollout.problem_id] -= 1
+            if self._left[rollout.problem_id] == 0:
+                self._complete += 1
+                self._due.discard(rollout.problem_id)
+        return 0 < self._enough <= self._complete and not self._due
 
 
 def _fed(request: Request) -> NDArray[np.int32]:

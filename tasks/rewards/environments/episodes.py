@@ -44,7 +44,8 @@ def generate(
     Raises:
         SettingsError: responses of several turns are to be generated in segments.
     """
-    if sampling.segment_tokens and any(p.verifier in ENVIRONMENTS for p in problems.values()):
+    in_segments = sampling.segment_tokens or sampling.enough
+    if in_segments and any(p.verifier in ENVIRONMENTS for p in problems.values()):
         raise SettingsError(
             "problems with an environment are not generated in segments; "
             "set engines.segment_tokens to 0"

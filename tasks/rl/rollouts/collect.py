@@ -15,13 +15,13 @@ from transformers import PreTrainedTokenizerBase
 from data_schemas.ledger import GroupOutcome
 from data_schemas.machine_settings import Reuse
 from data_schemas.prompts import Problem
-from data_schemas.rl_settings import RLSettings, RouterReplay
+from data_schemas.rl_settings import RLSettings
 from data_schemas.rollouts import Rollout, RolloutGroup, ScoredRollout
 from data_schemas.scoring import Finished, Scored
-from tasks.algorithms.routing import check_trace
+from tasks.algorithms.scheduling import IN_FLIGHT
 from tasks.engines.chat import render_prompt
 from tasks.engines.protocols import Request, RolloutEngine, Sampling
-from tasks.errors import DataError, EngineError
+from tasks.errors import EngineError, SettingsError
 from tasks.rewards.environments import episodes
 from tasks.rewards.protocol import Scorer
 from tasks.rl.rollouts.agent_turns import AgentTurns, Recipe, excused
@@ -50,6 +50,7 @@ from tasks.rl.rollouts.group_outcomes import (
 from tasks.rl.rollouts.history import MAX_SKIPS, History
 from tasks.rl.rollouts.neighbours import Neighbours
 from tasks.rl.rollouts.reuse import NOISE_SEED, EarlierResponses
+from tasks.rl.rollouts.routes import check_routes
 from tasks.rl.rollouts.scaffold import (
     SamplePrompt,
     check_scaffold,
@@ -57,7 +58,7 @@ from tasks.rl.rollouts.scaffold import (
     runs_of_samples,
     sample_prompts,
 )
-from tasks.rl.rollouts.schedule import draw_metrics, forecast, order_requests
+from tasks.rl.rollouts.schedule import draw_metrics, forecast, oldest_first, order_requests
 from tasks.rl.rollouts.segments import OpenGroup, mean_length, requests_of, update_group
 from tasks.rl.rollouts.shaping import penalties
 
@@ -76,6 +77,10 @@ class Collector:
         recipe: Recipe | None = None,
     ) -> None:
         check_scaffold(settings, problems)
+        if recipe is not None and settings.engines.free_running:
+            raise SettingsError(
+                "turns of several agents are not free-running; set engines.segment_tokens to 0"
+            )
         now = start or first_state(problems, {})
         self._settings = settings
         self._engine = engine
@@ -134,15 +139,21 @@ class Collector:
         """Roll out the step's draws, what waits from earlier steps, and the turns that follow."""
         settings, size = self._settings, self._settings.group_size
         whole = Collected(step, self._engine.policy_version, [])
-        missing = settings.prompts_per_step
+        missing, free = settings.prompts_per_step, settings.engines.free_running
+        begun = [InFlight(group, 0, 0) for group in self._open]
         for number in range(1 + settings.zero_variance.refill_rounds):
-            fresh, skipped = self._draw(step, number, missing)
+            if number > 0:  # unless free-running, what is in flight waits for the next step
+                begun = whole.in_flight if free else []
+                whole = replace(whole, in_flight=whole.in_flight[len(begun) :])
+            ahead = (IN_FLIGHT - 1) * settings.prompts_per_step - len(begun) if free else 0
+            fresh, skipped = self._draw(step, number, max(0, missing + ahead))
             if number == 0:
-                fresh = [*self._open, *self._turns.take(size), *fresh]
-            whole = merge_draw(whole, self._round(step, fresh), skipped)
+                fresh = [*self._turns.take(size), *fresh]
+            found = self._round(step, fresh, begun, enough=missing if free else 0)
+            whole = merge_draw(whole, found, skipped)
             # Over the whole step: a refill of two prompts has too few rollouts for a share.
             check_abstentions(settings, [item.group for item in whole.groups])
-            in_flight = sum(item.group.turn is None for item in whole.in_flight)
+            in_flight = 0 if free else sum(item.group.turn is None for item in whole.in_flight)
             missing = settings.prompts_per_step - num_alive(solvers(whole.groups)) - in_flight
             if missing <= 0:
                 break
@@ -183,19 +194,31 @@ class Collector:
         flat = neighbours.zero_variance_probability(problem, self._settings.group_size)
         return GroupOutcome.SKIPPED_ZERO_VARIANCE if flat > chosen.skip_above else ""
 
-    def _round(self, step: int, groups: Sequence[OpenGroup]) -> Collected:
-        """Roll out and score one draw; with `first_responses`, groups with contrast go on."""
-        rolled = self._sample(step, groups)
+    def _round(
+        self, step: int, fresh: Sequence[OpenGroup], begun: Sequence[InFlight] = (), enough: int = 0
+    ) -> Collected:
+        """Roll out and score one draw and what is in flight, until `enough` groups (0 = all) end.
+
+        With `first_responses`, groups with contrast go on.
+        """
+        before = {item.group.key: item for item in begun}
+        groups = [*(item.group for item in begun), *fresh]
+        rolled = self._sample(step, groups, enough)
         growing = [
             replace(group, size=self._settings.group_size)
             for group in rolled.groups.values()
             if group.size < self._settings.group_size and _has_contrast(group, rolled.scored)
         ]
         if growing:
-            rolled = rolled.followed_by(self._sample(step, growing))
+            rolled = rolled.followed_by(self._sample(step, growing, 0))
         new, drafted, scored = rolled.new, rolled.drafted, rolled.scored
         found = {
-            key: self._settle(group, new[key], drafted[key], scored)
+            key: self._settle(
+                InFlight(
+                    group, sum(rollout.num_generated for rollout in new[key]), drafted[key]
+                ).after(before.get(key)),
+                scored,
+            )
             for key, group in rolled.groups.items()
         }
         finished = {key: item for key, item in found.items() if isinstance(item, CollectedGroup)}
@@ -212,7 +235,7 @@ class Collector:
             reward_seconds=rolled.reward_seconds,
         )
 
-    def _sample(self, step: int, groups: Sequence[OpenGroup]) -> Rolled:
+    def _sample(self, step: int, groups: Sequence[OpenGroup], enough: int) -> Rolled:
         """Generate and score what the groups lack, up to their sizes."""
         started = time.perf_counter()
         prompts = {
@@ -227,7 +250,7 @@ class Collector:
             )
         ]
         owners = {group.key: group for group in groups}
-        sampling = self._sampling()
+        sampling = self._sampling(enough)
         known = self._history.predicted_tokens([owners[r.problem_id].problem for r in requests])
         known = [
             length if length is not None else mean_length(owners[request.problem_id])
@@ -239,6 +262,9 @@ class Collector:
         for request, tokens in zip(requests, expected.draft_tokens, strict=True):
             drafted[request.problem_id] += tokens
         ordered = order_requests(requests, expected.tokens, sampling.segment_tokens)
+        if enough:
+            drawn = {key: group.step for key, group in owners.items()}
+            ordered = oldest_first(ordered, drawn, due=step - self._settings.engines.staleness)
         new = self._generate(owners, prompts, ordered, sampling)
         rolled = time.perf_counter()
         scored = self._scorer.gather()
@@ -252,7 +278,7 @@ class Collector:
             reward_seconds=time.perf_counter() - rolled,
         )
 
-    def _sampling(self) -> Sampling:
+    def _sampling(self, enough: int) -> Sampling:
         """One seed for the phase: random streams are keyed by group, sample and position.
 
         With reuse the streams are those of the problems, the same in every step and phase.
@@ -264,7 +290,8 @@ class Collector:
             temperature=settings.temperature,
             seed=NOISE_SEED if exact else settings.seed,
             exact=exact,
-            segment_tokens=settings.engines.segment_tokens,
+            segment_tokens=0 if enough else int(settings.engines.segment_tokens),
+            enough=enough,
         )
 
     def _generate(
@@ -276,7 +303,7 @@ class Collector:
     ) -> dict[str, list[Rollout]]:
         """Submit every response to the scorer as it ends; return new segments by group and sample.
 
-        With segments, a group is submitted when its last response has ended: until then it is
+        In segments, a group is submitted when its last response has ended: until then it is
         not known whether it will be scored in this step.
         """
         live = dict(owners)
@@ -291,15 +318,16 @@ class Collector:
             new[rollout.problem_id].append(rollout)
             group = live[rollout.problem_id] = update_group(live[rollout.problem_id], [rollout])
             (whole,) = (item for item in group.rollouts if item.sample == rollout.sample)
-            _check_routes(self._settings, whole, self._engine.num_experts)
-            if sampling.segment_tokens == 0:
+            check_routes(self._settings, whole, self._engine.num_experts)
+            if not (sampling.segment_tokens or sampling.enough):
                 self._submit(group, whole)
             elif group.complete:
                 for item in group.rollouts:
                     self._submit(group, item)
         for rollouts in new.values():
             rollouts.sort(key=lambda rollout: rollout.sample)
-        if sum(request.num_samples for request in requests) != sum(map(len, new.values())):
+        asked = sum(request.num_samples for request in requests)
+        if not sampling.enough and asked != sum(map(len, new.values())):
             raise EngineError("the rollout engine did not return every requested sample")
         return new
 
@@ -316,31 +344,27 @@ class Collector:
         )
 
     def _settle(
-        self,
-        group: OpenGroup,
-        new: Sequence[Rollout],
-        draft_tokens: int,
-        scored: Mapping[tuple[str, int], Scored],
+        self, item: InFlight, scored: Mapping[tuple[str, int], Scored]
     ) -> CollectedGroup | InFlight:
-        """Add a group to the in-flight or to the scored ones, with its outcome."""
-        new_tokens = sum(rollout.num_generated for rollout in new)
+        """Give a complete group its verdicts and its outcome; leave another one in flight."""
+        group = item.group
         if not group.complete:
-            return InFlight(group, new_tokens, draft_tokens)
+            return item
         found = [
             excused(group.turn, scored[group.key, rollout.sample]) for rollout in group.rollouts
         ]
         shaping = penalties(self._settings, group.rollouts)
         items = tuple(
-            ScoredRollout(rollout, item.text, item.verdict, penalty)
-            for rollout, item, penalty in zip(group.rollouts, found, shaping, strict=True)
+            ScoredRollout(rollout, one.text, one.verdict, penalty)
+            for rollout, one, penalty in zip(group.rollouts, found, shaping, strict=True)
         )
         whole = RolloutGroup(group.problem, items)
         return CollectedGroup(
             group=whole,
             round=group.round,
             outcome=decide_outcome(self._settings, whole),
-            new_tokens=new_tokens,
-            draft_tokens=draft_tokens,
+            new_tokens=item.new_tokens,
+            draft_tokens=item.draft_tokens,
             reused_tokens=sum(rollout.reused for rollout in group.rollouts),
             pass_rate_change=0.0 if group.turn else self._remember(group, items),
             turn=group.turn,
@@ -374,20 +398,3 @@ class Collector:
 def _has_contrast(group: OpenGroup, scored: Mapping[tuple[str, int], Scored]) -> bool:
     verdicts = [scored[group.key, rollout.sample].verdict for rollout in group.rollouts]
     return scores_vary([verdict.score for verdict in verdicts if verdict.score is not None])
-
-
-def _check_routes(settings: RLSettings, rollout: Rollout, num_experts: int) -> None:
-    """Refuse routes that cannot be replayed before anything is trained on them.
-
-    Raises:
-        EngineError: R3 is on and the engine recorded no routes or impossible ones.
-    """
-    if settings.router_replay is not RouterReplay.R3:
-        return
-    if rollout.trace is None:
-        raise EngineError("router_replay is r3 but the rollout engine recorded no routes")
-    length = len(rollout.prompt_tokens) + len(rollout.response_tokens)
-    try:
-        check_trace(rollout.trace, length, num_experts)
-    except DataError as error:
-        raise EngineError(f"the rollout engine recorded impossible routes: {error}") from error

@@ -53,6 +53,13 @@ class InFlight:
     new_tokens: int
     draft_tokens: int
 
+    def after(self, before: "InFlight | None") -> "InFlight":
+        """Add what it took earlier in the same step."""
+        if before is None:
+            return self
+        new, drafted = before.new_tokens, before.draft_tokens
+        return InFlight(self.group, self.new_tokens + new, self.draft_tokens + drafted)
+
 
 @dataclass(frozen=True, slots=True)
 class Cost:

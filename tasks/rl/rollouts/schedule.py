@@ -47,9 +47,10 @@ def forecast(
     ]
     slots = engine.slots(float(np.mean(sizes)) if sizes else 1.0)
     waves = sum(request.num_samples for request in requests) / max(1, slots)
-    unknown = [index for index, tokens in enumerate(known) if tokens is None]
+    guesses = {index: limit for index, tokens in enumerate(known) if tokens is None}
+    # What has begun is longer than a draft.
+    unknown = [index for index in guesses if not len(requests[index].response_tokens)]
     drafts = [np.empty(0, np.int32)] * len(requests)
-    guesses = dict.fromkeys(unknown, limit)
     if unknown and waves > 1.0:
         asked = [
             Request(str(index), requests[index].prompt_tokens, 1, stream=requests[index].stream)
@@ -93,6 +94,12 @@ def order_requests(
     return [replace(requests[index], expected_tokens=left[index]) for index in longest_first(left)]
 
 
+def oldest_first(requests: Sequence[Request], drawn: Mapping[str, int], due: int) -> list[Request]:
+    """Put what was drawn in earlier steps first; what was drawn by step `due` has to end."""
+    ordered = sorted(requests, key=lambda request: drawn[request.problem_id])
+    return [replace(request, due=drawn[request.problem_id] <= due) for request in ordered]
+
+
 def schedule_metrics(
     predicted: Sequence[float], lengths: Sequence[float], slots: int
 ) -> dict[str, float]:
@@ -124,15 +131,17 @@ def draw_metrics(
     engine: RolloutEngine,
 ) -> dict[str, float]:
     """Compare the schedule of a draw with its bounds; the first draw represents the step."""
-    guess = {
-        (request.problem_id, request.first_sample + index): tokens
-        for request, tokens in zip(requests, expected.tokens, strict=True)
-        for index in range(request.num_samples)
-    }
     length = {
         (key, rollout.sample): float(rollout.num_sampled)
         for key, rollouts in new.items()
         for rollout in rollouts
+    }
+    # With 'free', some have not begun.
+    guess = {
+        place: tokens
+        for request, tokens in zip(requests, expected.tokens, strict=True)
+        for index in range(request.num_samples)
+        if (place := (request.problem_id, request.first_sample + index)) in length
     }
     sizes = [
         len(request.prompt_tokens)
@@ -140,6 +149,7 @@ def draw_metrics(
         + length[request.problem_id, request.first_sample + index]
         for request in requests
         for index in range(request.num_samples)
+        if (request.problem_id, request.first_sample + index) in length
     ]
     slots = engine.slots(float(np.mean(sizes)) if sizes else 1.0)
     return schedule_metrics(list(guess.values()), [length[place] for place in guess], slots)

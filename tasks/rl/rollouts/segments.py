@@ -1,10 +1,12 @@
-"""Responses over several steps: at most `segment_tokens` per step, the rest with newer weights.
+"""Responses over several steps: a part of them in each, the rest with newer weights.
 
 Source: C3PO++ (Ring-1T): a rollout that is unfinished when the update is due is kept, and the new
 policy continues it, so that no step waits for the longest response.
-Differs: a response is cut by its own length and not by a budget over all of them, so that what a
-step generates does not depend on which engine is faster; it spans at most
-ceil(max_new_tokens / segment_tokens) - 1 updates, which bounds its staleness without a purge.
+Differs: no budget of tokens cuts them. With a number of `segment_tokens` a response is cut by its
+own length; it spans at most ceil(max_new_tokens / segment_tokens) - 1 updates. With 'free' all are
+cut when as many prompts are complete as a step trains, while IN_FLIGHT times as many were in
+flight; prompts that began `staleness` steps before have to end first. So nothing is purged after a
+number of survivals, which would drop long responses more often than short ones.
 
 Routes and log-probabilities of a token are those recorded when it was sampled.
 """
@@ -30,11 +32,16 @@ class OpenGroup:
     round: int
     size: int
     rollouts: tuple[Rollout, ...] = ()
-    """One per sample once the first segment is done; ordered by sample."""
+    """Those of the first samples that have begun; ordered by sample."""
     stream: str = ""
     """Of its random numbers, with `engines.reuse`; such a group is never open between two steps."""
     turn: AgentTurn | None = None
     """None: a prompt of the stream."""
+
+    @property
+    def step(self) -> int:
+        """Step in which the prompt was drawn."""
+        return int(self.key.split(".")[0])
 
     @property
     def complete(self) -> bool:

@@ -126,7 +126,7 @@ def _in_flight(step: int, entry: InFlight) -> LedgerRow:
     group = entry.group
     row = _without_verdicts(step, group.problem, group.round, GroupOutcome.IN_FLIGHT).model_copy(
         update={
-            "prompt_tokens": len(group.rollouts[0].prompt_tokens),
+            "prompt_tokens": len(group.rollouts[0].prompt_tokens) if group.rollouts else 0,
             "generated_tokens": entry.new_tokens + entry.draft_tokens,
             "draft_tokens": entry.draft_tokens,
         }

@@ -91,6 +91,39 @@ def test_parts_of_a_response_join_to_the_whole_of_it(engine, rollouts):
         assert 5 + 5 - 1 == len(first.trace.experts_TLK)
 
 
+@pytest.mark.parametrize(("due", "made"), [("p1", 5), ("p0", 12)])
+def test_a_call_ends_when_enough_prompts_and_all_that_are_due_have_ended(
+    engine, rollouts, due, made
+):
+    whole = {(r.problem_id, r.sample): r for r in rollouts}
+    long, begun, _ = prompts(5, 9, 2)
+    earlier = whole["p1", 0].response_tokens[:7]
+    begun = dataclasses.replace(begun, num_samples=1, response_tokens=earlier)
+    asked = [dataclasses.replace(one, due=one.problem_id == due) for one in (long, begun)]
+
+    found = list(engine.generate(asked, dataclasses.replace(SAMPLING, enough=1)))
+
+    rest = next(r for r in found if r.problem_id == "p1")
+    assert whole["p1", 0].response_tokens.tolist() == [*earlier, *rest.response_tokens]
+    assert whole["p1", 0].stop_reason is rest.stop_reason
+    cut = [r for r in found if r.problem_id == "p0"]
+    assert {12} == {len(whole["p0", r.sample].response_tokens) for r in cut}
+    for one in cut:
+        expected = whole["p0", one.sample].response_tokens
+        assert expected[:made].tolist() == one.response_tokens.tolist()
+        assert (StopReason.SEGMENT if made < 12 else StopReason.LENGTH) is one.stop_reason
+
+
+def test_what_has_not_begun_when_a_call_ends_yields_nothing(tiny_moe):
+    engine = HFRolloutEngine(tiny_moe, slots=1)
+
+    found = list(engine.generate(prompts(5, 9, 2), dataclasses.replace(SAMPLING, enough=1)))
+
+    assert {"p0"} == {r.problem_id for r in found}
+    assert prompts(5)[0].num_samples == len(found)
+    assert sum(len(r.response_tokens) for r in found) == engine.counters.generated_tokens
+
+
 def test_a_precision_the_engine_lacks_is_refused_by_name(tiny_moe):
     with pytest.raises(SettingsError, match=r"precision 'fp8' needs engines\.rollout 'vllm'"):
         HFRolloutEngine(tiny_moe, precision=Precision.FP8)

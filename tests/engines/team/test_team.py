@@ -259,6 +259,14 @@ def test_a_layout_of_many_processes_is_refused_where_there_is_one():
     require_fit(engines, nodes=2, processes=1)
 
 
+def test_free_running_rollouts_are_refused_where_there_are_several_processes():
+    engines = EngineSettings(segment_tokens="free", staleness=2)
+
+    with pytest.raises(SettingsError, match=r"engines\.segment_tokens is 'free'"):
+        require_fit(engines, nodes=1, processes=2)
+    require_fit(engines, nodes=1, processes=1)
+
+
 def test_engines_that_share_processes_take_turns():
     engines = EngineSettings(trainer=TrainerKind.MEGATRON, staleness=1)
 

@@ -38,6 +38,7 @@ MODES = {
         "engines": EngineSettings(staleness=1),
     },
     "in segments": {"engines": EngineSettings(segment_tokens=2)},
+    "free-running": {"engines": EngineSettings(staleness=2, segment_tokens="free")},
     "committed every other step": {"commit_every": 2},
 }
 

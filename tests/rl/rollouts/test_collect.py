@@ -11,8 +11,12 @@ from data_schemas.verdicts import abstain, scored
 from tasks.engines.chat import load_tokenizer
 from tasks.engines.embedded.rollout import HFRolloutEngine
 from tasks.errors import EngineError
+from tasks.interchange.model_folder import SHIPPED
 from tasks.rl.rollouts.collect import Collector
 from tasks.rl.rollouts.group_outcomes import CollectedGroup
+
+FREE = EngineSettings(staleness=2, segment_tokens="free")
+CALM = ZeroVarianceSettings(refill_rounds=0)
 
 
 @pytest.fixture
@@ -204,8 +208,89 @@ def test_a_long_response_is_made_in_segments_with_the_same_tokens(collector, set
         assert StopReason.SEGMENT is not done[place].stop_reason
 
 
+@pytest.fixture
+def varied(settings, problems, scorer):
+    """A collector on the shipped model, whose responses differ in length."""
+
+    def build(slots=512, **changes):
+        tokenizer = load_tokenizer(SHIPPED)
+        changed = settings.model_copy(
+            update={"max_new_tokens": 24, "zero_variance": CALM, "engines": FREE} | changes
+        )
+        engine = HFRolloutEngine(SHIPPED, slots=slots)
+        rule = dataclasses.replace(scorer(), tokenizer=tokenizer)
+        return Collector(changed, engine, tokenizer, rule, problems)
+
+    return build
+
+
+@pytest.mark.parametrize("slots", [512, 6])
+def test_free_running_steps_train_what_is_complete_and_keep_within_the_bound(varied, slots):
+    mine, steps, ages = varied(slots), [], set()
+    for step in range(1, 6):
+        mine._engine._version = step - 1
+        steps.append(mine.collect(step))
+        found = rollouts_of(steps[-1])
+        begun = [r.policy_version if r.first_version < 0 else r.first_version for r in found]
+        ages |= {step - 1 - version for version in begun}
+
+    assert 0 < max(ages) <= 2
+    assert any(collected.in_flight for collected in steps)
+    for collected in steps:
+        assert 3 <= len(collected.groups) <= 6 - len(collected.in_flight)
+        # What stays in flight is trained in a later step, and not beyond its bound.
+        assert all(item.group.step > collected.step - 2 for item in collected.in_flight)
+        assert collected.metrics["rollout/engine_tokens"] == sum(
+            entry.new_tokens + entry.draft_tokens
+            for entry in [*collected.groups, *collected.in_flight]
+        )
+    keys = [entry.group.rollouts[0].rollout.problem_id for one in steps for entry in one.groups]
+    assert len(set(keys)) == len(keys)
+
+
+def test_a_response_in_flight_has_the_tokens_of_one_that_was_never_cut(varied):
+    """Weights do not change here."""
+    whole = {
+        (item.problem_id, item.sample): item
+        for item in rollouts_of(varied(engines=EngineSettings(), prompts_per_step=6).collect(1))
+    }
+    mine, cut = varied(), 0
+    for collected in [mine.collect(step) for step in (1, 2, 3)]:
+        for item in rollouts_of(collected):
+            if not item.problem_id.startswith("1."):
+                continue
+            expected = whole.pop((item.problem_id, item.sample))
+            cut += collected.step > 1
+            assert expected.response_tokens.tolist() == item.response_tokens.tolist()
+            assert expected.logprobs == pytest.approx(item.logprobs, abs=1e-4)
+            assert expected.trace.experts_TLK.shape == item.trace.experts_TLK.shape
+
+    assert (True, 0) == (cut > 0, len(whole))
+
+
+def test_a_second_draw_goes_on_with_what_is_in_flight(varied):
+    mine = varied(zero_variance=ZeroVarianceSettings(refill_rounds=1))
+    calls = []
+
+    def flat_at_first(problem, _):
+        calls.append(problem.id)
+        return scored(float(len(calls) > 12 and len(calls) % 2), "rule")
+
+    mine._scorer.rule = flat_at_first
+    found = mine.collect(1)
+
+    rows = [*found.groups, *found.in_flight]
+    keys = [entry.group.rollouts[0].rollout.problem_id for entry in found.groups]
+    keys += [item.group.key for item in found.in_flight]
+    assert 3 <= sum(e.outcome is GroupOutcome.NON_ZERO_VARIANCE for e in found.groups)
+    assert len(set(keys)) == len(keys)
+    assert mine._engine.counters.generated_tokens == sum(
+        entry.new_tokens + entry.draft_tokens for entry in rows
+    )
+
+
 def test_what_is_generated_is_what_the_groups_report(collector):
-    for changes in ({}, {"engines": EngineSettings(segment_tokens=2)}):
+    for changes in ({}, {"engines": EngineSettings(segment_tokens=2)}, {"engines": FREE}):
         mine = collector(**changes)
         steps = [mine.collect(step) for step in (1, 2, 3)]
         counted = sum(

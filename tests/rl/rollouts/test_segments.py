@@ -51,6 +51,20 @@ def test_only_samples_that_have_not_ended_go_on(problems, make_rollout):
     assert [0, 1, 2, 3] == request.response_tokens.tolist()
 
 
+def test_samples_that_have_not_begun_are_asked_for_after_the_unfinished_ones(
+    problems, make_rollout
+):
+    begun = (make_rollout(0), make_rollout(1, stop_reason=StopReason.SEGMENT))
+    group = OpenGroup("7.0.2", problems[0], 0, size=4, rollouts=begun)
+
+    asked = requests_of(group, [(0, group.size, PROMPT)])
+
+    assert [(1, 1, 4), (2, 2, 0)] == [
+        (one.first_sample, one.num_samples, len(one.response_tokens)) for one in asked
+    ]
+    assert (7, False) == (group.step, group.complete)
+
+
 def test_both_parts_keep_their_own_routes_logprobs_and_versions(make_rollout):
     before = make_rollout(1, 3, trace=trace(5, 4), policy_version=6, stop_reason=StopReason.SEGMENT)
     after = make_rollout(1, 2, trace=trace(9, 6), policy_version=7)
