@@ -33,6 +33,10 @@ ON_GPUS = {
     "grade",
     "distil",
     "rl",
+    "rl_agents",
+    "rl_scaffolded",
+    "measure_agents",
+    "prove_lift",
     "evaluate",
 }
 
