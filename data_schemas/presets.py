@@ -8,7 +8,6 @@ from data_schemas.machine_settings import (
     RolloutKind,
     TrainerKind,
 )
-from data_schemas.mars_settings import MarsRecipe
 from data_schemas.prompts import Domain
 from data_schemas.rl_settings import (
     AuxiliarySettings,
@@ -68,34 +67,6 @@ SHOP = CPU_SMOKE.model_copy(
     }
 )
 """Multi-turn tool use: the tiny model learns to handle the sample shop's customers."""
-
-MARS = CPU_SMOKE.model_copy(
-    update={
-        "curation": CurationSettings(
-            sources=(Source(adapter="sample_agents"),),
-            max_prompt_tokens=256,
-            held_out_per_suite=120,
-        ),
-        # What is always or never solved has no right and wrong solutions to distinguish.
-        "grading": CPU_SMOKE.grading.model_copy(
-            update={"samples": 8, "drop_at_or_above": 0.8, "drop_at_or_below": 0.2}
-        ),
-        "rl_one": RLSettings(
-            domains={Domain.MATHS: 1.0},
-            steps=24,
-            prompts_per_step=12,
-            max_new_tokens=96,
-            loss=LossSettings(kind=PolicyLoss.GRPO),
-            zero_variance=ZeroVarianceSettings(refill_rounds=0),
-        ),
-        "rl_two": CPU_SMOKE.rl_two.model_copy(update={"steps": 0}),
-        "evaluation": CPU_SMOKE.evaluation.model_copy(update={"samples": 8, "max_new_tokens": 96}),
-        "release": ReleaseSettings(name="eachprompt-mars"),
-    }
-)
-"""MarsRL on the sample world of several agents: solver, verifier and corrector in one policy."""
-MARS_RECIPE = MarsRecipe()
-"""What follows a solver's group in it."""
 
 NIGHTLY = RetrainSettings()
 """Retraining from the folder `inbox`, on two CPU cores."""

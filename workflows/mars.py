@@ -7,9 +7,9 @@ The number of seeds shapes the graph, so it is read when it is made: EACHPROMPT_
 
 from typing import NamedTuple
 
-from data_schemas import presets
 from data_schemas.artifacts import CheckpointRef, ReportRef
 from data_schemas.demonstrations import Parent
+from data_schemas.mars_presets import MARS, MARS_RECIPE
 from data_schemas.mars_settings import MarsRecipe
 from data_schemas.settings import PipelineSettings
 from tasks.curation.task import grade
@@ -103,8 +103,8 @@ def train_agents(settings: PipelineSettings, recipe: MarsRecipe, store: str) -> 
 
 @entry_point
 def mars(
-    settings: PipelineSettings = presets.MARS,
-    recipe: MarsRecipe = presets.MARS_RECIPE,
+    settings: PipelineSettings = MARS,
+    recipe: MarsRecipe = MARS_RECIPE,
     store: str = "runs",
 ) -> ReportRef:
     """Train solver, verifier and corrector in one policy, and measure what RL changes.

@@ -28,6 +28,7 @@ from data_schemas import presets
 from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, ReportRef, StoreRef
 from data_schemas.demonstrations import Parent
 from data_schemas.intake import Assessment, Decision, Examination, Lesson, Outcome, Teaching
+from data_schemas.mars_presets import MARS_RECIPE
 from data_schemas.mars_settings import MarsRecipe
 from data_schemas.scaffold_settings import ScaffoldSettings
 from data_schemas.settings import PipelineSettings, PretrainSettings, RetrainSettings
@@ -48,8 +49,8 @@ SAMPLES = GROUPS | {
     PretrainSettings: presets.SHIPPED_BASE,
     PipelineSettings: presets.CPU_SMOKE,
     RetrainSettings: presets.NIGHTLY,
-    MarsRecipe: presets.MARS_RECIPE,
-    UpcyclingSettings: UpcyclingSettings(),
+    MarsRecipe: MARS_RECIPE,
+    UpcyclingSettings: presets.UPCYCLING,
     Lesson: LESSON,
     Examination: Examination(decision=DECISION, curated=DATASET),
     Assessment: Assessment(decision=DECISION, lesson=LESSON),

@@ -42,6 +42,7 @@ def test_only_what_looks_outside_is_never_served_from_the_cache():
         "export",
         "agreement",
         "tabulate",
+        "tabulate_agents",
         "tabulate_scaffold",
         "compare_claims",
         "collect_comparisons",

@@ -17,7 +17,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, cast
@@ -320,8 +320,7 @@ class _Health:
     def __init__(self, limit: int) -> None:
         self._lock = threading.Lock()
         self._limit = limit
-        self._in_a_row = 0
-        self._probing = False
+        self._in_a_row, self._probing = 0, False
         self.cause = ""
 
     def admits(self, losses: _Losses) -> bool:
@@ -372,10 +371,8 @@ def _connection(endpoint: Endpoint, timeout_s: float) -> Iterator[http.client.HT
 
 
 def _cut(sock: socket.socket) -> None:
-    try:
+    with suppress(OSError):  # the connection had ended by itself
         sock.shutdown(socket.SHUT_RDWR)
-    except OSError:
-        _LOG.debug("the connection had ended by itself")
 
 
 def _reply_of(content: bytes) -> Reply:
@@ -390,14 +387,12 @@ def _reply_of(content: bytes) -> Reply:
     # vLLM and SGLang with a reasoning parser; newer versions of vLLM use the second name.
     thoughts = message.get("reasoning_content") or message.get("reasoning")
     thoughts = thoughts if isinstance(thoughts, str) else ""
-    if not isinstance(text, str):
-        if not thoughts:
-            raise _Refused("the completion has no text")
-        text = ""
+    if not isinstance(text, str) and not thoughts:
+        raise _Refused("the completion has no text")
     usage = body.get("usage")
     tokens = cast("Mapping[str, Any]", usage).get("completion_tokens") if usage else 0
     return Reply(
-        content=text,
+        content=text if isinstance(text, str) else "",
         thoughts=thoughts,
         tokens=tokens if isinstance(tokens, int) else 0,
         truncated=choice.get("finish_reason") == "length",
