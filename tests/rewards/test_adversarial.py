@@ -34,6 +34,7 @@ SOURCES = {
     "generative_judge": ("judging",),
     "rubric": ("judging",),
     "rule_rubric": ("judging",),
+    "correctness": ("agents/correctness.py",),
     "reference_text": ("reference_text.py",),
     "refusal": ("refusal.py",),
     "shop": ("environments/shop.py", "tools/tool_calls.py"),
@@ -64,6 +65,7 @@ GOLDS: dict[str, list[tuple[str, object]]] = {
         ("en", {"calls": []}),
         ("en", {"calls": [{"name": "f", "parameters": {"a": [1, ""]}}] * 2}),
     ],
+    "correctness": [("en", {"correct": True})],
     "refusal": [("en", {"refuse": True}), ("zh", {"refuse": False})],
     "reference_text": [("en", {"reference": "Red shoes for kids. " * 20})],
 }
