@@ -257,7 +257,7 @@ class EngineSettings(RolloutEngines, TrainingEngines):
 
     @property
     def free_running(self) -> bool:
-        """Whether the end of a step's rollouts, not a length, cuts the responses in flight."""
+        """Whether responses in flight are cut when a step's rollouts end, not by length."""
         return self.segment_tokens == "free"
 
     @property
@@ -269,13 +269,11 @@ class EngineSettings(RolloutEngines, TrainingEngines):
     def _free_running_is_bounded_and_exact(self) -> Self:
         if self.free_running and not self.staleness:
             raise ValueError(
-                "engines.segment_tokens is 'free': set engines.staleness to the most versions "
-                "that a response may span, 2 or more to gain anything"
+                "engines.segment_tokens 'free': set engines.staleness to the most versions it spans"
             )
         if self.free_running and self.rollout is RolloutKind.VLLM:
             raise ValueError(
-                "engines.segment_tokens is 'free', which rollout 'vllm' does not have: where it "
-                "is cut would depend on its speed; use rollout 'hf', or a number of tokens"
+                "segment_tokens is 'free', which rollout 'vllm' does not have; use 'hf'"
             )
         return self
 
