@@ -61,9 +61,7 @@ class LossSettings(Settings):
         description="alpha of eq. 8, ESPO: 0.02; 0 = widths relative to the step's entropy, from "
         "clip_low and clip_high",
     )
-    clip_floor: float = Field(
-        default=0.0, ge=0.0, description="smallest half-width of the clip range"
-    )
+    clip_floor: float = Field(default=0.0, ge=0.0, description="least half-width of the range")
     ratio: RatioMode = RatioMode.GSPO_TOKEN
     drop_low: bool = Field(default=False, description="train the high-entropy group only")
     clip_low: float = Field(default=0.2, gt=0.0, description="GRPO 0.2; GSPO 3e-4")
@@ -104,8 +102,7 @@ class ZeroVarianceSettings(Settings):
     )
     curriculum: tuple[tuple[float, float], ...] = Field(
         default=(),
-        description="pass-rate bands [low, high) of the curriculum, in order; empty = no "
-        "curriculum",
+        description="pass-rate bands [low, high) of the curriculum, in order; empty = none",
     )
     first_responses: int = Field(
         default=0,
