@@ -269,9 +269,7 @@ class EngineSettings(RolloutEngines, TrainingEngines):
                 "engines.segment_tokens 'free': set engines.staleness to the most versions it spans"
             )
         if self.free_running and self.rollout is RolloutKind.VLLM:
-            raise ValueError(
-                "segment_tokens is 'free', which rollout 'vllm' does not have; use 'hf'"
-            )
+            raise ValueError("segment_tokens 'free', which rollout 'vllm' does not have: use 'hf'")
         return self
 
     @model_validator(mode="after")
