@@ -144,16 +144,16 @@ def scaffold(
     store: str = "runs",
     sources: str = "",
 ) -> ReportRef:
-    """Train phase one with and without RuscaRL's scaffold and tabulate what it changes.
+    """Train phase one with and without RuscaRL's scaffold.
 
     Args:
-        settings: of the pipeline; the phases are rl_one, whose steps the scaffold's curve spans.
+        settings: of the pipeline; rl_one is trained.
         shown: which criteria a step and a sample see.
-        max_tokens: every phase ends after the step in which it has generated this many.
-        low: quantile of the start model's score below which a problem is left out (Rubicon).
-        high: quantile above which it is left out.
+        max_tokens: generated tokens that end a phase.
+        low: lowest quantile of scores kept.
+        high: highest quantile of scores kept.
         store: folder or s3:// prefix where artifacts, lineage and reports are kept.
-        sources: real files instead of the sample house, as adapter=path,adapter=path.
+        sources: real files, as adapter=path,adapter=path.
 
     Returns:
         scaffold.md, .html and .json.
