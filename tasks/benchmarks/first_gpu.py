@@ -5,6 +5,9 @@ the slices without a result, in order, until its time is over: call it again unt
 nothing is left. A slice that is cut short is started again by the next call; one that had the whole
 time of a call is recorded as cut. Stopping at any moment loses the slice in progress only.
 
+The parts of an RL step are compared with their thresholds; every call prints all comparisons, those
+without a result as not measured. The last slices are one run of RL of 30 minutes.
+
 Tier 1 needs torch and transformers (the embedded engines), tier 2 vLLM, Megatron-core and
 Transformer Engine (make gpu-environment).
 """
@@ -23,6 +26,7 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
 
+from tasks.benchmarks.comparisons import Comparison, read_comparisons, written
 from tasks.errors import SettingsError
 from tasks.platform.command_line import positive_number, run
 from tasks.store.files import write_bytes
@@ -33,6 +37,8 @@ CALL_S = 480.0
 """Eight minutes: machines are lent for ten minutes a command."""
 TAIL_CHARS = 6000
 """Of the output of a slice, its end is kept."""
+RL_MINUTES, RL_SLICE_MINUTES = 30, 5
+"""Of steps: the rest of a slice opens engines, compiles and commits."""
 TIER_TWO = ("vllm", "megatron", "transformer_engine")
 _ENVIRONMENT = """
 import importlib.metadata as m, json, torch
@@ -66,6 +72,8 @@ class Slice:
     tier: int
     command: tuple[str, ...]
     """Arguments of this Python."""
+    compares: bool = False
+    """Its output ends with comparisons."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,11 +85,20 @@ class Result:
     seconds: float
     tail: str
     """The end of its output."""
+    comparisons: tuple[Comparison, ...] = ()
+    """With thresholds; all of them also if the slice failed or was cut."""
 
 
 def _tests(name: str, tier: int, *paths: str) -> Slice:
     mark = ("-m", "engines") if tier > 1 else ()
     return Slice(name, tier, ("-m", "pytest", "-q", "-rA", *mark, *paths))
+
+
+def _rl_minutes(tier: int, *arguments: str) -> list[Slice]:
+    """Slices of one run of RL, each of which goes on where the one before ended."""
+    command = ("-m", "tasks.benchmarks.rl_minutes", *arguments, "--until")
+    ends = range(RL_SLICE_MINUTES, RL_MINUTES + 1, RL_SLICE_MINUTES)
+    return [Slice(f"rl_{end}_minutes", tier, (*command, str(end))) for end in ends]
 
 
 def _module(name: str, tier: int, *arguments: str) -> Slice:
@@ -108,10 +125,11 @@ SLICES = (
     _tests("weight_sync_in_process", 2, "tests/engines/rollout_vllm/test_weight_update.py"),
     _tests("weight_sync_packets", 2, "tests/engines/rollout_vllm/test_broadcast.py"),
     _tests("weight_sync_own_process", 2, "tests/engines/rollout_vllm/test_own_process.py"),
-    _module("rl_step_real_large", 2, "tasks.benchmarks.rl_on_device", "--engines", "real",
-            "--large"),
+    Slice("rl_step_real_large", 2, ("-m", "tasks.benchmarks.rl_on_device", "--engines", "real",
+            "--large"), compares=True),
     _module("mismatch_vllm_megatron", 2, "flytekit.clis.sdk_in_container.pyflyte", "run",
             "workflows/mismatch.py", "mismatch", "--engines", "real"),
+    *_rl_minutes(2, "--engines", "real"),
 )  # fmt: skip
 
 
@@ -162,7 +180,19 @@ def _run(one: Slice, limit_s: float) -> Result:
         except BaseException:
             os.killpg(process.pid, signal.SIGKILL)
             raise
-    return Result(one.name, ended, time.monotonic() - started, said[-TAIL_CHARS:])
+    comparisons = tuple(read_comparisons(said)) if one.compares else ()
+    return Result(one.name, ended, time.monotonic() - started, said[-TAIL_CHARS:], comparisons)
+
+
+def comparison_lines(slices: Sequence[Slice], out: Path) -> list[str]:
+    """Say every comparison of every slice; without a result of the slice it is not measured."""
+    lines = []
+    for one in slices:
+        if one.compares:
+            path = out / f"{one.name}.json"
+            said = json.loads(path.read_text())["tail"] if path.exists() else ""
+            lines += [f"{one.name}, {written(found)}" for found in read_comparisons(said)]
+    return lines
 
 
 def slices_of(tier: int) -> list[Slice]:
@@ -194,6 +224,8 @@ def main(arguments: Sequence[str]) -> None:
     done, left = run_slices(slices_of(options.tier), options.out, call_s=options.seconds)
     for result in done:
         _LOG.info("%s: %s after %.0f s", result.name, result.ended.value, result.seconds)
+    for line in comparison_lines(SLICES, options.out):
+        _LOG.info("%s", line)
     _LOG.info("results in %s; left: %s", options.out, [one.name for one in left] or "nothing")
 
 

@@ -5,8 +5,13 @@
 One line of JSON per part, printed when it ends, so that a run which is cut short keeps the others:
 rollouts, old log-probs, update, weight sync. Each has tokens per second, the peak memory of torch's
 allocator, and the bytes that `make budget` counts for it without contexts and workspaces; the
-update also has its share of the GPU's peak (MFU). `plain` rolls out the same load without routes:
-`generate` of transformers beside the embedded engine, `vllm bench throughput` beside vLLM.
+update also has its share of the GPU's peak (MFU). From old log-probs on, what the sleeping engine
+holds is left out of both: torch counts its memory as allocated, although it is not there.
+
+Two parts are by the libraries alone. `megatron_loop` takes a step on the same batch by Megatron's
+own loop: plain cross-entropy, no replayed routes. `vllm_bench` is `vllm bench throughput` under the
+same load, without routes; beside the embedded engine, `generate` of transformers rolls it out.
+The last lines are the comparisons, each with its ratio and with its outcome.
 
 The peak is that of dense bf16. The embedded trainer computes in fp32, so its share is small.
 """
@@ -19,7 +24,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -34,6 +39,7 @@ from data_schemas.machine_settings import (
     TrainerKind,
 )
 from data_schemas.rollouts import Rollout
+from tasks.benchmarks.comparisons import BENCH, OWN_LOOP, Part, compare, line_of
 from tasks.benchmarks.engines import (
     Load,
     endless_copy,
@@ -74,25 +80,14 @@ class Machine:
     """Seconds, when the device has ended its work."""
     reset_peak: Callable[[], None]
     peak_bytes: Callable[[], int | None]
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """One part of the step."""
-
-    part: str
-    tokens: int
-    seconds: float
-    tokens_s: float
-    mfu: float | None = None
-    peak_bytes: int | None = None
-    budget_bytes: int | None = None
+    held_bytes: Callable[[], int]
+    """Allocated now."""
 
 
 def this_machine() -> Machine:
     """Return the GPU of this process; without one there is no peak of anything."""
     if not torch.cuda.is_available():
-        return Machine(None, time.perf_counter, lambda: None, lambda: None)
+        return Machine(None, time.perf_counter, lambda: None, lambda: None, lambda: 0)
     name = torch.cuda.get_device_name()
 
     def clock() -> float:
@@ -104,6 +99,7 @@ def this_machine() -> Machine:
         clock,
         torch.cuda.reset_peak_memory_stats,
         torch.cuda.max_memory_allocated,
+        torch.cuda.memory_allocated,
     )
 
 
@@ -122,7 +118,10 @@ def step_parts(
 
         yield _measured("rollouts", roll_out, rounds, machine, budgeted)
         batch = training_batch(rollouts)
+        tokens = float(batch.lengths_N.float().mean())
+        flops = 3.0 * forward_flops(read_shape(model), tokens)
         engine.sleep()
+        held = machine.held_bytes()
         with closing(open_trainer(engines, model)) as trainer:
 
             def score(_: int) -> int:
@@ -133,12 +132,31 @@ def step_parts(
                 engine.load_weights(trainer.weights(), number + 1)
                 return int(batch.lengths_N.sum())
 
-            yield _measured("old_logprobs", score, rounds, machine, budgeted)
-            tokens = float(batch.lengths_N.float().mean())
-            flops = 3.0 * forward_flops(read_shape(model), tokens)
+            yield _measured("old_logprobs", score, rounds, machine, budgeted, held=held)
             update = trainer_turn(trainer, batch)
-            yield _measured("update", update, rounds, machine, budgeted, flops=flops)
-            yield _measured("weight_sync", sync, rounds, machine, budgeted)
+            yield _measured("update", update, rounds, machine, budgeted, flops=flops, held=held)
+            yield _measured("weight_sync", sync, rounds, machine, budgeted, held=held)
+        if engines.trainer is TrainerKind.MEGATRON:
+            # Imported here: only this branch needs Megatron.
+            from tasks.engines.trainer_megatron.plain_loop import PlainLoop
+
+            engine.sleep()
+            held = machine.held_bytes()
+            with closing(PlainLoop(model, engines.layout)) as loop:
+
+                def learn(_: int) -> int:
+                    loop.update(batch, learning_rate=1e-6)
+                    return int(batch.lengths_N.sum())
+
+                yield _measured(OWN_LOOP, learn, rounds, machine, {}, flops=flops, held=held)
+
+
+def all_parts(
+    engines: MachineSettings, model: Path, load: Load, rounds: int, machine: Machine
+) -> Iterator[Part]:
+    """Yield the parts of a step, and the rollouts by the library alone when engines are closed."""
+    yield from step_parts(engines, model, load, rounds, machine)
+    yield plain_part(engines, model, load, rounds, machine)
 
 
 def plain_part(
@@ -169,22 +187,25 @@ def vllm_bench(
         ])  # fmt: skip
         seconds = float(json.loads(found.read_text())["elapsed_time"])
     tokens = count * load.new_tokens
-    return Part("plain", tokens, seconds, tokens / seconds)
+    return Part(BENCH, tokens, seconds, tokens / seconds)
 
 
 def budget_bytes(engines: MachineSettings, model: Path, load: Load) -> dict[str, int]:
-    """Bytes that the budget of one GPU counts for each part, without its fixed share."""
+    """Bytes that the budget of one GPU counts for each part, without its fixed share.
+
+    The weights of the rollout engine, which it holds all the time, are left out as well.
+    """
     work = Work(PROMPT_TOKENS, load.new_tokens, load.prompts * load.samples)
     gpu = H100_BYTES
     if torch.cuda.is_available():
         gpu = torch.cuda.get_device_properties(torch.cuda.current_device()).total_memory
-    phases = budget(
-        read_shape(model), engines.layout, engines.precision, work, gpus=1, gpu=gpu
-    ).phases
-    names = {"update": "update"}
+    counted = budget(read_shape(model), engines.layout, engines.precision, work, gpus=1, gpu=gpu)
+    phases = {"update": counted.phases["update"] - FIXED_BYTES}
     if engines.rollout is RolloutKind.VLLM:  # the cache of an embedded engine grows as needed
-        names |= {"weight_sync": "weight sync"}
-    return {part: phases[phase] - FIXED_BYTES for part, phase in names.items()}
+        phases["weight_sync"] = (
+            counted.phases["weight sync"] - FIXED_BYTES - counted.rollout.weights
+        )
+    return phases
 
 
 def _measured(
@@ -195,11 +216,13 @@ def _measured(
     budgeted: Mapping[str, int],
     *,
     flops: float | None = None,
+    held: int = 0,
 ) -> Part:
     """Take the median of the rounds after the first.
 
     Args:
         flops: operations per token.
+        held: bytes that were allocated before and are not the part's own.
     """
     tokens, seconds = 0, []
     machine.reset_peak()
@@ -211,9 +234,21 @@ def _measured(
     mfu = None
     if flops is not None and machine.peak_flops is not None:
         mfu = flops * tokens / middle / machine.peak_flops
-    return Part(
-        name, tokens, middle, tokens / middle, mfu, machine.peak_bytes(), budgeted.get(name)
-    )
+    peak = machine.peak_bytes()
+    own = None if peak is None else peak - held
+    return Part(name, tokens, middle, tokens / middle, mfu, own, budgeted.get(name))
+
+
+def report(parts: Iterable[Part]) -> None:
+    """Print every part when it ends, and then the comparisons, also if a part fails."""
+    done: dict[str, Part] = {}
+    try:
+        for part in parts:
+            done[part.part] = part
+            print(json.dumps(asdict(part)), flush=True)  # noqa: T201 - the output of a command
+    finally:
+        for comparison in compare(done):
+            print(line_of(comparison), flush=True)  # noqa: T201 - the output of a command
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -243,10 +278,7 @@ def main(arguments: Sequence[str]) -> None:
         config = random_moe(**LARGE) if options.large else random_moe()
         random_model(Path(name) / "random", config)
         model, machine = endless_copy(Path(name) / "random", Path(name) / "model"), this_machine()
-        for part in step_parts(engines, model, load, options.rounds, machine):
-            print(json.dumps(asdict(part)), flush=True)  # noqa: T201 - the output of a command
-        part = plain_part(engines, model, load, options.rounds, machine)
-        print(json.dumps(asdict(part)), flush=True)  # noqa: T201 - the output of a command
+        report(all_parts(engines, model, load, options.rounds, machine))
 
 
 if __name__ == "__main__":

@@ -3,11 +3,21 @@
 import importlib.util
 import json
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from tasks.benchmarks.first_gpu import SLICES, Ended, Slice, run_slices, slices_of
+from tasks.benchmarks import rl_minutes
+from tasks.benchmarks.comparisons import Part, compare, line_of
+from tasks.benchmarks.first_gpu import (
+    SLICES,
+    Ended,
+    Slice,
+    comparison_lines,
+    run_slices,
+    slices_of,
+)
 from tasks.errors import SettingsError
 
 ROOT = Path(__file__).parents[2]
@@ -68,6 +78,37 @@ def test_nothing_of_a_slice_that_is_cut_goes_on(tmp_path):
     size = beat.stat().st_size if beat.exists() else 0
     time.sleep(0.3)
     assert size == (beat.stat().st_size if beat.exists() else 0)
+
+
+def test_a_threshold_without_a_result_is_not_measured(tmp_path):
+    line = line_of(compare({"update": Part("update", 1, 1.0, 1.0, None, 99, 100)})[1])
+    kept = replace(saying("kept", f"print({line!r})"), compares=True)
+    failed = replace(saying("failed", "raise SystemExit('out of memory')"), compares=True)
+    unrun = replace(saying("unrun", ""), compares=True)
+
+    done, _ = run_slices([kept, failed], tmp_path)
+
+    assert [5, 5] == [len(result.comparisons) for result in done]
+    lines = comparison_lines([kept, failed, unrun, saying("other", "")], tmp_path)
+    said = [line for line in lines if "update: peak memory to make budget" in line]
+    budget = "update: peak memory to make budget"
+    assert [
+        f"kept, {budget}: 0.990 met (0.95 to 1.05)",
+        f"failed, {budget}: not measured (0.95 to 1.05)",
+        f"unrun, {budget}: not measured (0.95 to 1.05)",
+    ] == said
+    assert 15 == len(lines)
+
+
+def test_the_last_slices_are_half_an_hour_of_one_run(capsys):
+    last = [one for one in SLICES if "tasks.benchmarks.rl_minutes" in one.command]
+
+    assert list(SLICES[-6:]) == last
+    assert ["5", "10", "15", "20", "25", "30"] == [one.command[-1] for one in last]
+    assert 1 == len({one.command[:-1] for one in last})
+    with pytest.raises(SystemExit):  # the arguments are those of the command
+        rl_minutes.main([*last[0].command[2:-1], "never"])
+    assert "--until" in capsys.readouterr().err
 
 
 def test_the_slices_run_what_there_is():

@@ -8,14 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from data_schemas.machine_settings import MachineSettings
+from data_schemas.machine_settings import LayoutSettings, MachineSettings, Precision, TrainerKind
+from tasks.benchmarks.comparisons import THRESHOLDS, Outcome, Part, read_comparisons
 from tasks.benchmarks.engines import Load, endless_copy, random_moe
 from tasks.benchmarks.rl_on_device import (
     LARGE,
     Machine,
-    Part,
+    all_parts,
     budget_bytes,
     plain_part,
+    report,
     step_parts,
     vllm_bench,
 )
@@ -41,7 +43,7 @@ def machine() -> Machine:
         peak[0] = next(peaks)
 
     next(peaks)
-    return Machine(1e9, seconds.__next__, reset, lambda: peak[0])
+    return Machine(1e9, seconds.__next__, reset, lambda: peak[0], lambda: 30)
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +53,7 @@ def parts(model) -> dict[str, Part]:
 
 def test_a_step_has_its_parts_in_order_with_speed_and_peak(parts):
     assert ["rollouts", "old_logprobs", "update", "weight_sync"] == list(parts)
-    assert [100, 200, 300, 400] == [one.peak_bytes for one in parts.values()]
+    assert [100, 170, 270, 370] == [one.peak_bytes for one in parts.values()]
     assert (24, 2.0, 12.0) == (
         parts["rollouts"].tokens,
         parts["rollouts"].seconds,
@@ -90,6 +92,37 @@ def test_the_same_load_is_rolled_out_by_the_library_alone(model):
     assert ("plain", 24, 12.0) == (plain.part, plain.tokens, plain.tokens_s)
 
 
+def test_a_part_that_fails_leaves_what_needs_it_not_measured(capsys):
+    def broken() -> Iterator[Part]:
+        yield Part("rollouts", 24, 2.0, 12.0)
+        yield Part("update", 24, 2.0, 12.0, peak_bytes=104, budget_bytes=100)
+        raise RuntimeError("out of memory")
+
+    with pytest.raises(RuntimeError, match="out of memory"):
+        report(broken())
+
+    found = {one.comparison: one.outcome for one in read_comparisons(capsys.readouterr().out)}
+    others = dict.fromkeys(THRESHOLDS, Outcome.NOT_MEASURED)
+    assert others | {"update: peak memory to make budget": Outcome.MET} == found
+
+
+@pytest.mark.engines
+def test_megatrons_own_loop_takes_a_step_on_the_same_batch(model, capsys):
+    layout = LayoutSettings(precision=Precision.BF16)
+    engines = MachineSettings(trainer=TrainerKind.MEGATRON, layout=layout)
+
+    report(all_parts(engines, model, LOAD, 1, machine()))
+
+    out = capsys.readouterr().out
+    loop, plain = (json.loads(line) for line in out.splitlines()[4:6])
+    assert ("megatron_loop", 2.0, 470) == (loop["part"], loop["seconds"], loop["peak_bytes"])
+    assert "plain" == plain["part"]
+    ratios = {one.comparison: one.ratio for one in read_comparisons(out)}
+    assert 1.0 == ratios["update: seconds to Megatron's own loop"]
+    assert 270 / 470 == ratios["update: peak memory to Megatron's own loop"]
+    assert ratios["rollouts: tokens/s to vllm bench throughput"] is None
+
+
 def test_vllms_benchmark_is_asked_for_the_same_number_of_tokens(tmp_path):
     asked = []
 
@@ -99,7 +132,7 @@ def test_vllms_benchmark_is_asked_for_the_same_number_of_tokens(tmp_path):
             json.dumps({"elapsed_time": 4.0})
         )
 
-    assert Part("plain", 24, 4.0, 6.0) == vllm_bench(tmp_path, LOAD, bench)
+    assert Part("vllm_bench", 24, 4.0, 6.0) == vllm_bench(tmp_path, LOAD, bench)
     options = {name: asked[asked.index(name) + 1] for name in ("--num-prompts", "--model")}
     assert {"--num-prompts": "6", "--model": str(tmp_path)} == options
 

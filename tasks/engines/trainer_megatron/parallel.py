@@ -6,6 +6,7 @@ experts of a layer are spread over `expert` ranks out of tensor x context x data
 expert is never divided (expert tensor parallel is 1).
 """
 
+import gc
 from dataclasses import dataclass
 
 import torch
@@ -95,6 +96,13 @@ def initialise(layout: LayoutSettings) -> Ranks:
             f"trains with {held}; one process has one layout"
         )
     return ranks
+
+
+def free_memory() -> None:
+    """Free what nothing but itself refers to, as the hooks and buffers of a model do."""
+    gc.collect()
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()
 
 
 def _is_registered(group: distributed.ProcessGroup) -> bool:

@@ -8,7 +8,6 @@ all sequences. A rank alone is a world of one.
 Letters: N sequences, T tokens, R response positions, L MoE layers, K experts per token.
 """
 
-import gc
 from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -190,9 +189,7 @@ class MegatronTrainer:
     def close(self) -> None:
         """Free the memory; the process groups stay for the next trainer of this process."""
         vars(self).clear()
-        gc.collect()  # hooks and buffers refer to each other
-        if torch.cuda.is_available():
-            torch.cuda.empty_cache()
+        parallel.free_memory()
 
     @property
     def _speaks(self) -> bool:

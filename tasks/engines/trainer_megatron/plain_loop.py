@@ -1,0 +1,95 @@
+# pyright: reportMissingImports=false
+"""Megatron's own training loop, as its examples have it: what an update is measured against.
+
+Cross-entropy of the response tokens by the model's own head, which computes logits at every row,
+with the experts that the routers choose, and the step of Megatron's optimizer. Model, layout,
+packing and the optimizer's settings are those of `MegatronTrainer`. One process, no filler.
+
+Letters: B = 1 packed row of tokens, M packed rows.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import torch
+from megatron.core.distributed import finalize_model_grads
+from megatron.core.pipeline_parallel import get_forward_backward_func
+from torch import nn
+
+from data_schemas.machine_settings import LayoutSettings
+from tasks.engines.protocols import TokenBatch
+from tasks.engines.trainer_megatron import convert, model, optimizer, parallel
+from tasks.engines.trainer_megatron.geometry import read_geometry
+from tasks.engines.trainer_megatron.micro_batches import MicroBatch, cut, divide
+from tasks.engines.trainer_megatron.warning_filters import silence
+
+
+class PlainLoop:
+    """A model with Megatron's optimizer and nothing of ours between the two.
+
+    Args:
+        folder: a Hugging Face model directory.
+
+    Raises:
+        SettingsError: the layout does not fit the model or one process.
+    """
+
+    def __init__(self, folder: Path, layout: LayoutSettings) -> None:
+        silence()
+        self._layout, self._ranks = layout, parallel.initialise(layout)
+        geometry = read_geometry(folder)
+        (gpt,) = model.build(geometry, layout, self._ranks)
+        convert.load(gpt, folder, geometry, self._ranks)
+        self._replica = optimizer.replicate(gpt)
+        gpt.config.finalize_model_grads_func = finalize_model_grads  # divides by the tokens
+        self._optimizer = optimizer.make_optimizer(gpt, self._replica, 0.0)
+
+    def update(self, batch: TokenBatch, *, learning_rate: float) -> dict[str, float]:
+        """Take one step on the mean cross-entropy of the response tokens.
+
+        Returns:
+            'loss' and 'grad_norm'.
+        """
+        self._replica.zero_grad_buffer()
+        self._optimizer.zero_grad()
+        (divided,) = divide(
+            batch.lengths_N.tolist(), num_ranks=1, max_tokens=self._layout.micro_batch_tokens
+        )
+        micros = [cut(batch, sequences) for sequences in divided]
+        losses = get_forward_backward_func()(
+            forward_step_func=self._step,
+            data_iterator=iter(micros),
+            model=[self._replica],
+            num_microbatches=len(micros),
+            seq_length=1,  # unused without pipeline stages
+            micro_batch_size=1,
+            forward_only=False,
+        )
+        for group in self._optimizer.param_groups:
+            group["lr"] = learning_rate
+        _, norm, _ = self._optimizer.step()
+        tokens = int(batch.response_NT.sum())
+        return {"loss": float(torch.stack(losses).sum()) / tokens, "grad_norm": float(norm)}
+
+    def close(self) -> None:
+        """Free the memory."""
+        vars(self).clear()
+        parallel.free_memory()
+
+    def _step(self, waiting: Iterator[MicroBatch], replica: nn.Module):
+        """Compute the losses of a micro-batch's rows, as Megatron's schedules ask for them."""
+        micro, device = next(waiting), self._ranks.device
+        labels_M, mask_M = torch.zeros_like(micro.tokens_M), torch.zeros(len(micro.tokens_M))
+        labels_M[micro.before_R], mask_M[micro.before_R] = micro.tokens_R, 1.0
+        losses_BM = replica(
+            micro.tokens_M[None].to(device),
+            labels=labels_M[None].to(device),
+            **model.attention_inputs(micro.lengths, len(micro.tokens_M), device),
+        )
+
+        def total(losses_BM: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+            tokens = mask_M.sum().to(device, torch.int)
+            loss = (losses_BM[0].float() * mask_M.to(device)).sum()
+            return loss, tokens, loss.detach()
+
+        return losses_BM, total
