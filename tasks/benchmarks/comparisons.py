@@ -95,6 +95,11 @@ def read_comparisons(output: str) -> list[Comparison]:
         if line.startswith('{"comparison": '):
             said = json.loads(line)
             ratios[said["comparison"]] = said["ratio"]
+    return decide(ratios)
+
+
+def decide(ratios: Mapping[str, float | None]) -> list[Comparison]:
+    """Decide every comparison from ratios by its name; without one it is not measured."""
     return [_decided(name, ratios.get(name)) for name in THRESHOLDS]
 
 

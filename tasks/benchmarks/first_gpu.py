@@ -26,7 +26,7 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from tasks.benchmarks.comparisons import Comparison, read_comparisons, written
+from tasks.benchmarks.comparisons import Comparison, decide, read_comparisons, written
 from tasks.errors import SettingsError
 from tasks.platform.command_line import positive_number, run
 from tasks.store.files import write_bytes
@@ -190,8 +190,9 @@ def comparison_lines(slices: Sequence[Slice], out: Path) -> list[str]:
     for one in slices:
         if one.compares:
             path = out / f"{one.name}.json"
-            said = json.loads(path.read_text())["tail"] if path.exists() else ""
-            lines += [f"{one.name}, {written(found)}" for found in read_comparisons(said)]
+            kept = json.loads(path.read_text())["comparisons"] if path.exists() else []
+            found = decide({each["comparison"]: each["ratio"] for each in kept})
+            lines += [f"{one.name}, {written(each)}" for each in found]
     return lines
 
 

@@ -12,6 +12,7 @@ from tasks.benchmarks import rl_minutes
 from tasks.benchmarks.comparisons import Part, compare, line_of
 from tasks.benchmarks.first_gpu import (
     SLICES,
+    TAIL_CHARS,
     Ended,
     Slice,
     comparison_lines,
@@ -82,7 +83,9 @@ def test_nothing_of_a_slice_that_is_cut_goes_on(tmp_path):
 
 def test_a_threshold_without_a_result_is_not_measured(tmp_path):
     line = line_of(compare({"update": Part("update", 1, 1.0, 1.0, None, 99, 100)})[1])
-    kept = replace(saying("kept", f"print({line!r})"), compares=True)
+    # What an error says after it does not fit into the end that is kept.
+    code = f"print({line!r}); print('-' * {TAIL_CHARS})"
+    kept = replace(saying("kept", code), compares=True)
     failed = replace(saying("failed", "raise SystemExit('out of memory')"), compares=True)
     unrun = replace(saying("unrun", ""), compares=True)
 
