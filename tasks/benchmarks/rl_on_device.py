@@ -164,7 +164,7 @@ def plain_part(
 ) -> Part:
     """Roll out the same load with the library alone."""
     if engines.rollout is RolloutKind.VLLM:
-        return vllm_bench(model, load)
+        return vllm_bench(model, load, engines.layout.rollout_memory)
     requests: list[Request] = requests_of(load, len(load_tokenizer(model)) // 2)
     turn = generate_turn(model, engines.precision, requests, load)
     return _measured("plain", turn, rounds, machine, {})
@@ -173,9 +173,14 @@ def plain_part(
 def vllm_bench(
     model: Path,
     load: Load,
+    memory: float,
     call: Callable[[Sequence[str]], object] = lambda command: subprocess.run(command, check=True),
 ) -> Part:
-    """Run vLLM's own benchmark in a process of its own, with prompts of the same mean length."""
+    """Run vLLM's own benchmark in a process of its own, with prompts of the same mean length.
+
+    Args:
+        memory: share of the GPU that vLLM claims; this process still holds some of the rest.
+    """
     count, prompt = load.prompts * load.samples, (16 + PROMPT_TOKENS) // 2
     with tempfile.TemporaryDirectory() as folder:
         found = Path(folder) / "throughput.json"
@@ -183,7 +188,8 @@ def vllm_bench(
             sys.executable, "-m", "vllm.entrypoints.cli.main", "bench", "throughput",
             "--model", str(model), "--dtype", "bfloat16", "--dataset-name", "random",
             "--random-input-len", str(prompt), "--random-output-len", str(load.new_tokens),
-            "--num-prompts", str(count), "--output-json", str(found),
+            "--num-prompts", str(count), "--gpu-memory-utilization", str(memory),
+            "--output-json", str(found),
         ])  # fmt: skip
         seconds = float(json.loads(found.read_text())["elapsed_time"])
     tokens = count * load.new_tokens

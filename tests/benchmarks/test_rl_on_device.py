@@ -132,9 +132,13 @@ def test_vllms_benchmark_is_asked_for_the_same_number_of_tokens(tmp_path):
             json.dumps({"elapsed_time": 4.0})
         )
 
-    assert Part("vllm_bench", 24, 4.0, 6.0) == vllm_bench(tmp_path, LOAD, bench)
-    options = {name: asked[asked.index(name) + 1] for name in ("--num-prompts", "--model")}
-    assert {"--num-prompts": "6", "--model": str(tmp_path)} == options
+    assert Part("vllm_bench", 24, 4.0, 6.0) == vllm_bench(tmp_path, LOAD, 0.3, bench)
+    expected = {
+        "--num-prompts": "6",
+        "--model": str(tmp_path),
+        "--gpu-memory-utilization": "0.3",
+    }
+    assert expected == {name: asked[asked.index(name) + 1] for name in expected}
 
 
 def test_the_large_model_has_the_size_that_is_said():
