@@ -16,6 +16,7 @@ from flyteidl.core.execution_pb2 import WorkflowExecution
 from data_schemas import presets
 from data_schemas.settings import MergeMethod, PipelineSettings, RetrainSettings
 from tasks.ablation.variants import VARIANTS
+from tasks.judge_training.sweep.conditions import CONDITIONS
 from tasks.platform import resources
 from tasks.platform.cache_version import code_digest
 from tasks.platform.literals import unpacked
@@ -89,6 +90,12 @@ def plans(package):
 
 def template(tasks: dict, stage: str):
     return tasks[f"tasks.{resources.STAGES[stage].package}.task.{stage}"].template
+
+
+def tasks_of(workflow) -> Counter[str]:
+    """How often a workflow itself calls each task."""
+    nodes = [node for node in workflow.template.nodes if node.HasField("task_node")]
+    return Counter(node.task_node.reference_id.name.split(".")[-1] for node in nodes)
 
 
 def pod(task) -> dict:
@@ -278,8 +285,7 @@ def test_the_release_is_judged_against_the_five_models_before_rl_two_and_against
 
 
 def test_the_study_trains_and_examines_every_variant_with_every_seed(workflows):
-    nodes = workflows["workflows.ablation.study"].template.nodes
-    called = Counter(node.task_node.reference_id.name.split(".")[-1] for node in nodes)
+    called = tasks_of(workflows["workflows.ablation.study"])
 
     assert 3 * len(VARIANTS) == called["vary"] == called["rl"]
     assert 3 * len(VARIANTS) + 1 == called["evaluate"]  # and the start model
@@ -287,18 +293,18 @@ def test_the_study_trains_and_examines_every_variant_with_every_seed(workflows):
 
 
 def test_every_merge_has_the_same_parents_and_an_evaluation_per_seed(workflows):
-    nodes = workflows["workflows.merges.merges"].template.nodes
-    called = Counter(
-        node.task_node.reference_id.name.split(".")[-1]
-        for node in nodes
-        if node.HasField("task_node")
-    )
-    others = len(MergeMethod) - 1  # TIES is merged by fine_tuning
+    called = tasks_of(workflows["workflows.merges.merges"])
 
-    assert 3 * others == called["merge"]
+    assert 3 * (len(MergeMethod) - 1) == called["merge"]  # TIES is merged by fine_tuning
     assert 3 * (3 + len(MergeMethod)) == called["evaluate"]  # and the base and both parents
     assert 3 + len(MergeMethod) == called["pool"]
     assert 1 == called["compare"]
+
+
+def test_the_sweep_trains_and_measures_a_judge_per_condition(workflows):
+    called = tasks_of(workflows["workflows.judge_sweep.judge_sweep"])
+
+    assert len(CONDITIONS) == called["vary_comparisons"] == called["sft"] == called["measure_judge"]
 
 
 def test_retraining_asks_three_times_whether_it_is_worth_it(workflows):

@@ -3,6 +3,7 @@
 post_training   the pipeline; made of fine_tuning, reinforcement (twice) and scoring
 curate          read, clean and decontaminate sources; one page of what became of them
 judge           train a ternary judge on human comparisons, with a Bradley-Terry reward as baseline
+judge_sweep     judge and baseline under other shares of ties and label noise
 distil          a teacher answers the problems; its right answers become demonstrations
 verify_answers  several models solve the training problems; people decide where they disagree
 compare         two evaluations, or sample logs of lm-eval, item by item

@@ -8,7 +8,7 @@ is longer than that room, are left out and counted.
 import json
 import logging
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from data_schemas.arrow import read_table, write_table
@@ -64,6 +64,16 @@ def collect(
         if count:
             logger.warning("%d comparisons left out: %s", count, reason)
     training, held_out = split_by_task(fitting, settings.seed)
+    return write_collection(training, held_out, left_out, out)
+
+
+def write_collection(
+    training: Sequence[ComparisonPair],
+    held_out: Sequence[ComparisonPair],
+    left_out: Mapping[str, int],
+    out: Path,
+) -> dict[str, float | int | str]:
+    """Write the pairs and the demonstrations of the training ones; return their counts."""
     demonstrations = [row for pair in training for row in both_orders(pair)]
     write_table(out / TRAINING, ComparisonPair, training)
     write_table(out / HELD_OUT, ComparisonPair, held_out)

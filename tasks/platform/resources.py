@@ -115,9 +115,12 @@ STAGES = {
     ),
     # Reads files from outside.
     "collect_comparisons": Stage("judge_training", SMALL, "cpu", hours=2, retries=2, cached=False),
+    # Prints its table.
+    "tabulate_judges": Stage("judge_training", SMALL, "cpu", hours=0.5, retries=2, cached=False),
     "measure_completeness": Stage(
         "judge_training", SMALL, "cpu", hours=24, retries=2, cached=False
     ),
+    "vary_comparisons": Stage("judge_training", SMALL, "cpu", hours=0.5),
     "measure_judge": Stage("judge_training", H100_NODE, "trainer", hours=24, retries=3),
     "merge": Stage("merge", LARGE, "cpu", hours=6, retries=2),
     "mix": Stage("curation", LARGE, "cpu", hours=24, retries=2),

@@ -6,10 +6,23 @@ from pathlib import Path
 import pytest
 
 from data_schemas import presets
+from data_schemas.arrow import read_table
+from data_schemas.demonstrations import Demonstration
 from data_schemas.rl_settings import JudgeKind, JudgeSettings
 from data_schemas.settings import SFTSettings
+from tasks.foundation.task import ingest_base
+from tasks.intake.task import open_store
+from tasks.judge_training.collection import (
+    DEMONSTRATIONS,
+    LEFT_OUT,
+    both_orders,
+    read_collection,
+)
 from tasks.judge_training.measurement import PICTURE_FILE, REPORT_FILE
 from tasks.judge_training.report import JudgeReport
+from tasks.judge_training.sweep.conditions import training_pairs
+from tasks.judge_training.sweep.table import markdown
+from tasks.judge_training.task import collect_comparisons, tabulate_judges, vary_comparisons
 from tasks.rewards.judging.form import comparison_prompt
 from tasks.rewards.judging.opening import open_judge
 from workflows.judge import judge
@@ -19,7 +32,10 @@ def report_in(folder: str) -> JudgeReport:
     return JudgeReport.model_validate_json((Path(folder) / REPORT_FILE).read_bytes())
 
 
-def test_comparisons_become_a_judge_and_a_report(tmp_path):
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """A judge of eight tasks, and the store of its run."""
+    folder = tmp_path_factory.mktemp("judge")
     answers = ("red cup", "a red cup", "cup")
     rows = [
         {
@@ -32,15 +48,26 @@ def test_comparisons_become_a_judge_and_a_report(tmp_path):
         for task in range(8)
         for first, second, vote in ((0, 1, 0), (1, 2, 1), (2, 0, 2))
     ]
-    file = tmp_path / "rows.jsonl"
+    file = folder / "rows.jsonl"
     file.write_text("\n".join(map(json.dumps, rows)))
+    store = str(folder / "runs")
+    settings = SFTSettings(epochs=2, learning_rate=3e-3, batch_tokens=2048)
+    return judge(files=[str(file)], base_model="", settings=settings, store=store), store
 
-    found = judge(
-        files=[str(file)],
-        base_model="",
-        settings=SFTSettings(epochs=2, learning_rate=3e-3, batch_tokens=2048),
-        store=str(tmp_path / "runs"),
-    )
+
+@pytest.fixture(scope="module")
+def collected(tmp_path_factory):
+    """The sample comparisons, and the store and execution of their run."""
+    run, execution = open_store(store=str(tmp_path_factory.mktemp("runs")), workflow="judge_sweep")
+    base = ingest_base(path="", name="judge_base", store=run, execution=execution)
+    comparisons = collect_comparisons(
+        settings=presets.JUDGE, files=[], base=base, store=run, execution=execution
+    ).comparisons
+    return comparisons, run, execution
+
+
+def test_comparisons_become_a_judge_and_a_report(trained):
+    found, _ = trained
 
     report = report_in(found.report.uri)
     assert (18, 6) == (report.training_pairs, report.held_out_pairs)
@@ -50,6 +77,46 @@ def test_comparisons_become_a_judge_and_a_report(tmp_path):
     settings = JudgeSettings(kind=JudgeKind.MODEL, address=found.judge.uri)
     (reply,) = open_judge(settings).ask([comparison_prompt("Name it 0", "cup", "red cup")])
     assert reply
+
+
+@pytest.mark.parametrize("condition", ["ties_60", "noise_30"])
+def test_a_condition_changes_what_is_taught_and_keeps_what_is_held_out(collected, condition):
+    comparisons, run, execution = collected
+
+    varied = vary_comparisons(
+        settings=presets.JUDGE,
+        condition=condition,
+        comparisons=comparisons,
+        store=run,
+        execution=execution,
+    )
+
+    before, held_out = read_collection(Path(comparisons.uri))
+    after, still_held_out = read_collection(Path(varied.uri))
+    assert held_out == still_held_out
+    assert training_pairs(before, condition, presets.JUDGE.seed) == after != before
+    taught = read_table(Path(varied.uri) / DEMONSTRATIONS, Demonstration)
+    assert [row for pair in after for row in both_orders(pair)] == taught
+    left_out = json.loads((Path(varied.uri) / LEFT_OUT).read_bytes())
+    assert len(before) - len(after) == left_out["condition"]
+
+
+def test_the_reports_of_a_sweep_become_one_table(trained):
+    found, store = trained
+    run, execution = open_store(store=store, workflow="judge_sweep")
+
+    swept = tabulate_judges(
+        settings=presets.JUDGE,
+        names=["collected", "labels"],
+        reports=[found.report, found.report],
+        store=run,
+        execution=execution,
+    )
+
+    both = dict.fromkeys(("collected", "labels"), report_in(found.report.uri))
+    assert markdown(both) == (Path(swept.uri) / "sweep.md").read_text()
+    stored = json.loads((Path(swept.uri) / "sweep.json").read_bytes())
+    assert both == {name: JudgeReport.model_validate(one) for name, one in stored.items()}
 
 
 @pytest.mark.slow

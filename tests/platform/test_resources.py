@@ -43,6 +43,7 @@ def test_only_what_looks_outside_is_never_served_from_the_cache():
         "agreement",
         "tabulate",
         "tabulate_agents",
+        "tabulate_judges",
         "tabulate_scaffold",
         "compare_claims",
         "collect_comparisons",

@@ -1,0 +1,1 @@
+"""The judge against the Bradley-Terry head under other training comparisons."""
