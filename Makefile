@@ -213,6 +213,9 @@ bench-curation: $(STAMP) ## rows per CPU second and memory of curation, beside d
 bench-rl: $(STAMP) ## one RL step against TRL's GRPOTrainer, on the same model and prompts
 	$(BIN)/python -m tasks.benchmarks.rl_step $(ARGS)
 
+bench-resume: $(STAMP) ## kill and resume a small RL job of ours and of TRL: ARGS="--points 50"
+	$(BIN)/python -m tasks.benchmarks.resume.command $(ARGS)
+
 # SEEDS and VARIANTS select the runs: make ablation SEEDS=1 VARIANTS=gspo,zv_off
 # Losses by how far off-policy their updates are: make ablation VARIANTS=clip ARGS="--max_tokens 50000"
 SEEDS ?= 3

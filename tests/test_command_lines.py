@@ -13,6 +13,7 @@ from click.testing import CliRunner
 from flytekit.clis.sdk_in_container.pyflyte import main
 
 from tasks.benchmarks import engines, rewards, rl_step
+from tasks.benchmarks.resume import command as resume
 from tasks.foundation import wider
 from tasks.mismatch import drift
 from tasks.platform.command_line import run
@@ -265,6 +266,7 @@ COMMANDS = [
     (rewards, ["--trace", "/nowhere", "--count", "1"], "--trace /nowhere is no file of such lines"),
     (rewards, ["--rate", "0"], "'0' must be a positive number"),
     (rl_step, ["none"], "'none' must be a whole number"),
+    (resume, ["--points", "0"], "'0' must be a whole number"),
 ]
 
 

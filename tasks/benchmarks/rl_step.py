@@ -16,7 +16,7 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -29,11 +29,10 @@ from transformers import (
     TrainingArguments,
 )
 
-from data_schemas.prompts import Domain, Message, Problem, Role
+from data_schemas.prompts import Domain
 from data_schemas.rl_settings import RLSettings, ZeroVarianceSettings
-from data_schemas.scoring import Finished, Scored
-from data_schemas.verdicts import scored
-from tasks.engines.chat import load_tokenizer, response_text
+from tasks.benchmarks.rl_job import InlineScorer, problems, reward
+from tasks.engines.chat import load_tokenizer
 from tasks.engines.embedded.hf_model import load_model
 from tasks.errors import SettingsError
 from tasks.interchange.model_folder import SHIPPED
@@ -54,62 +53,6 @@ class Turn:
     tokens: int
     seconds: float
     parts: dict[str, float] = field(default_factory=dict)
-
-
-def reward(text: str) -> float:
-    """Full marks for an even number of characters: free, and half of all text."""
-    return float(len(text) % 2 == 0)
-
-
-class InlineScorer:
-    """The Scorer of the benchmark: scores in this process, as TRL does."""
-
-    def __init__(self, folder: Path) -> None:
-        self._tokenizer = load_tokenizer(folder)
-        self._waiting: list[Finished] = []
-
-    def submit(self, item: Finished) -> None:
-        """Keep it."""
-        self._waiting.append(item)
-
-    def gather(self) -> dict[tuple[str, int], Scored]:
-        """Score all responses."""
-        items, self._waiting = self._waiting, []
-        texts = [
-            item.tokens
-            if isinstance(item.tokens, str)
-            else response_text(self._tokenizer, item.tokens.tolist())
-            for item in items
-        ]
-        return {
-            (item.group, item.sample): Scored(text, scored(reward(text), "rule"), 0.0, 0)
-            for item, text in zip(items, texts, strict=True)
-        }
-
-    def check_canaries(self, verifiers: Collection[str]) -> None:
-        """There are none."""
-
-
-def problems(count: int) -> tuple[Problem, ...]:
-    """Questions of different lengths."""
-    return tuple(
-        Problem(
-            id=f"bench/{number}",
-            domain=Domain.MATHS,
-            language="en",
-            messages=(
-                Message(
-                    role=Role.USER,
-                    content=" and ".join(f"{number} + {term}" for term in range(1 + number % 5)),
-                ),
-            ),
-            verifier="final_answer",
-            answer='{"value":"1"}',
-            source="bench",
-            source_row="0" * 64,
-        )
-        for number in range(count)
-    )
 
 
 def settings_of(steps: int) -> RLSettings:

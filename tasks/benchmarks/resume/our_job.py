@@ -1,0 +1,35 @@
+"""The job in this project: `python -m tasks.benchmarks.resume.our_job FOLDER`."""
+
+from pathlib import Path
+
+from data_schemas.prompts import Domain
+from data_schemas.rl_settings import RLSettings, ZeroVarianceSettings
+from tasks.benchmarks.resume import progress
+from tasks.benchmarks.rl_job import InlineScorer, problems
+from tasks.durability import states
+from tasks.interchange.model_folder import SHIPPED
+from tasks.rl.run import Phase, finish, train
+
+
+def train_phase(folder: Path, seen: progress.Progress) -> None:
+    """Train, or go on."""
+    settings = RLSettings(
+        domains={Domain.MATHS: 1.0},
+        steps=progress.STEPS,
+        prompts_per_step=progress.PROMPTS,
+        group_size=progress.SAMPLES,
+        num_mini_batches=1,
+        max_new_tokens=progress.TOKENS,
+        zero_variance=ZeroVarianceSettings(refill_rounds=0),
+        seed=progress.SEED,
+    )
+    state = folder / progress.STATE
+    phase = Phase(settings, SHIPPED, problems(progress.QUESTIONS), state, "bench")
+    scorer = InlineScorer(SHIPPED, lambda *found: seen.note(states.newest(state), *found))
+    for _ in train(phase, scorer):
+        pass
+    finish(phase, folder / "model", folder / "report")
+
+
+if __name__ == "__main__":
+    progress.run_job(train_phase)

@@ -1,0 +1,76 @@
+"""Questions and rule of reward of the RL benchmarks, the same for every trainer."""
+
+from collections.abc import Callable, Collection, Sequence
+from pathlib import Path
+
+from data_schemas.prompts import Domain, Message, Problem, Role
+from data_schemas.scoring import Finished, Scored
+from data_schemas.verdicts import scored
+from tasks.engines.chat import load_tokenizer, response_text
+
+
+def reward(text: str) -> float:
+    """Full marks for an even number of characters: free, and half of all text."""
+    return float(len(text) % 2 == 0)
+
+
+class InlineScorer:
+    """The Scorer of the benchmark: scores in this process, as TRL does."""
+
+    def __init__(
+        self,
+        folder: Path,
+        seen: Callable[[Sequence[str], Sequence[str]], object] = lambda *_: None,
+    ) -> None:
+        """Score responses of the model in a folder.
+
+        Args:
+            seen: called with the prompts' ids and the texts of the responses, once a step.
+        """
+        self._tokenizer = load_tokenizer(folder)
+        self._seen = seen
+        self._waiting: list[Finished] = []
+
+    def submit(self, item: Finished) -> None:
+        """Keep it."""
+        self._waiting.append(item)
+
+    def gather(self) -> dict[tuple[str, int], Scored]:
+        """Score all responses."""
+        items, self._waiting = self._waiting, []
+        texts = [
+            item.tokens
+            if isinstance(item.tokens, str)
+            else response_text(self._tokenizer, item.tokens.tolist())
+            for item in items
+        ]
+        self._seen([item.problem.id for item in items], texts)
+        return {
+            (item.group, item.sample): Scored(text, scored(reward(text), "rule"), 0.0, 0)
+            for item, text in zip(items, texts, strict=True)
+        }
+
+    def check_canaries(self, verifiers: Collection[str]) -> None:
+        """There are none."""
+
+
+def problems(count: int) -> tuple[Problem, ...]:
+    """Questions of different lengths."""
+    return tuple(
+        Problem(
+            id=f"bench/{number}",
+            domain=Domain.MATHS,
+            language="en",
+            messages=(
+                Message(
+                    role=Role.USER,
+                    content=" and ".join(f"{number} + {term}" for term in range(1 + number % 5)),
+                ),
+            ),
+            verifier="final_answer",
+            answer='{"value":"1"}',
+            source="bench",
+            source_row="0" * 64,
+        )
+        for number in range(count)
+    )
