@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping
 
-from tasks.judge_training.report import FAULTS, JudgeReport, Measure
+from tasks.judge_training.report import FAULTS, Confusion, JudgeReport, Measure
 from tasks.judge_training.sweep.conditions import select_conditions
+from tasks.rewards.judging.form import Label
 
 ACCURACY, TIES, CONSISTENCY, INVERSIONS = (
     "3-class accuracy",
@@ -16,13 +17,13 @@ MEASURES = (TIES, CONSISTENCY, INVERSIONS, ACCURACY)
 
 def markdown(reports: Mapping[str, JudgeReport]) -> str:
     """Format the reports, by condition, as Markdown."""
-    header = ("condition", "training pairs", *MEASURES, "one label always")
+    header = ("condition", "training pairs", *MEASURES, "called a tie, but is none")
     lines = [
         (
             f"{name}: {select_conditions(name)[0].meaning}",
             str(report.training_pairs),
             *_cells(report),
-            f"{report.majority_accuracy.mean:.1%}",
+            f"{false_ties(report.judge_confusion):.1f} / {false_ties(report.scalar_confusion):.1f}",
         )
         for name, report in reports.items()
     ]
@@ -32,9 +33,15 @@ def markdown(reports: Mapping[str, JudgeReport]) -> str:
         f"# Judge and Bradley-Terry head under other training comparisons\n\n{rows}\n\n"
         "Percent of the judge / of the head, and judge minus head with its 95 % bootstrap interval "
         f"over tasks. {', '.join(map(str, held_out))} held-out comparisons, the same in every "
-        "line. Of inversions less is better. A head depends on no order, so its swap consistency "
-        "is 100 % by construction.\n"
+        "line. Of inversions less is better; a tie inverts nothing. A head depends on no order, so "
+        "its swap consistency is 100 % by construction.\n"
     )
+
+
+def false_ties(confusion: Confusion) -> float:
+    """Return how many percent of the pairs with a preferred answer are called ties."""
+    preferred = [confusion[label] for label in (Label.A, Label.B)]
+    return 100 * sum(row[Label.TIE] for row in preferred) / sum(sum(r.values()) for r in preferred)
 
 
 def facts(reports: Mapping[str, JudgeReport]) -> dict[str, float | int | str]:

@@ -9,6 +9,11 @@ def interval(mean: float) -> Interval:
     return Interval(mean=mean, low=mean - 0.05, high=mean + 0.05)
 
 
+def confusion(ties: int) -> dict[str, dict[str, int]]:
+    """Eight verdicts per label."""
+    return {label: {"A": 8 - ties, "B": 0, "TIE": ties, "none": 0} for label in ("A", "B", "TIE")}
+
+
 def report(names: tuple[str, ...]) -> JudgeReport:
     measures = tuple(
         Measure(
@@ -28,8 +33,8 @@ def report(names: tuple[str, ...]) -> JudgeReport:
         above_majority=interval(0.1),
         measures=measures,
         agreements=(),
-        judge_confusion={},
-        scalar_confusion={},
+        judge_confusion=confusion(ties=3),
+        scalar_confusion=confusion(ties=0),
         tie_margin=0.1,
         scalar_validation_losses=(),
         groups=9,
@@ -46,7 +51,7 @@ def test_a_line_has_judge_head_and_their_paired_difference_per_measure():
     assert "tie recall | swap consistency | advantage inversion | 3-class accuracy" in lines[0]
     cell = "40.0 / 10.0, +30.0 [+25.0, +35.0]"
     first = f"| ties_10: 10 % of the training pairs are ties | 450 | {' | '.join([cell] * 4)} | "
-    assert f"{first}35.0% |" == lines[2]
+    assert f"{first}37.5 / 0.0 |" == lines[2]
 
 
 def test_a_measure_without_any_held_out_task_is_a_dash():
