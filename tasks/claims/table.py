@@ -8,12 +8,13 @@ be measured on the tiny model at all, is said instead of a number.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import mean, pstdev
 
 from tasks.ablation.report import AblationReport, Line
 from tasks.algorithms.estimators import Interval
 from tasks.judge_training.report import JudgeReport
+from tasks.judge_training.sweep.table import false_ties
 
 SHOWN, NOT_SHOWN, CANNOT = "shown", "not shown", "cannot show here"
 NOT_MEASURED = "not measured"
@@ -161,6 +162,16 @@ def _judge(name: str, *, less_is_better: bool) -> Callable[[Evidence], Found]:
     return find
 
 
+def _recognised_ties(evidence: Evidence) -> Found:
+    """Ask for more than recall: a judge that calls everything a tie recalls all ties."""
+    found = _judge("tie recall", less_is_better=False)(evidence)
+    recall = next((one.judge for one in evidence.judge.measures if one.name == "tie recall"), None)
+    others = false_ties(evidence.judge.judge_confusion)
+    if recall is None or 100 * recall.low > others:
+        return found
+    return replace(found, verdict=f"{NOT_SHOWN}: it calls {others:.1f} % of the other pairs ties")
+
+
 def _cannot(reason: str) -> Callable[[Evidence], Found]:
     return lambda _: Found("", "", f"{CANNOT}, because {reason}")
 
@@ -206,7 +217,7 @@ CLAIMS = (
     Claim(
         "A ternary judge recognises ties",
         "98.8 % against 51.2 %",
-        _judge("tie recall", less_is_better=False),
+        _recognised_ties,
     ),
     Claim("Rollouts balanced by length", "a step 1.66x, with all before it", _order),
     Claim("Rewards overlap with rollouts", "reward stage -85 %", _overlap, ("full",)),

@@ -1,5 +1,7 @@
 """Verdicts on claims from a study and a judge's report that were written down by hand."""
 
+from dataclasses import replace
+
 import pytest
 
 from data_schemas.settings import EvaluationSettings
@@ -34,7 +36,7 @@ JUDGE = JudgeReport(
     above_majority=Interval(0.5, 0.5, 0.5),
     measures=(measure("tie recall", 0.9, 0.5), measure("advantage inversion", 0.1, 0.1)),
     agreements=(),
-    judge_confusion={},
+    judge_confusion={label: {"A": 4, "B": 4, "TIE": 2} for label in ("A", "B", "TIE")},
     scalar_confusion={},
     tie_margin=0.1,
     scalar_validation_losses=(),
@@ -94,6 +96,15 @@ def test_the_judges_numbers_are_those_of_its_report(found):
         "[+35.0, +45.0]",
         SHOWN,
     ) == row_of(found, "A ternary judge recognises ties")
+
+
+def test_a_judge_that_calls_everything_a_tie_does_not_recognise_ties(found):
+    always = {label: {"A": 0, "B": 1, "TIE": 9} for label in ("A", "B", "TIE")}
+    judge = JUDGE.model_copy(update={"judge_confusion": always})
+
+    verdict = row_of(replace(found, judge=judge), "A ternary judge recognises ties")[-1]
+
+    assert f"{NOT_SHOWN}: it calls 90.0 % of the other pairs ties" == verdict
 
 
 def test_a_budget_that_steadies_the_tokens_of_a_step_is_shown(found):
