@@ -20,6 +20,7 @@ LOWEST_TEMPERATURE = 0.01
 
 Whole = Annotated[int, Field(ge=0, le=LARGEST)]
 Positive = Annotated[int, Field(ge=1, le=LARGEST)]
+Share = Annotated[float, Field(ge=0.0, le=1.0)]
 
 
 def no_schema(schema: dict[str, Any]) -> None:

@@ -12,13 +12,13 @@ from data_schemas import presets
 from data_schemas.artifacts import CheckpointRef, DatasetRef, ReportRef
 from data_schemas.settings import PipelineSettings
 from tasks.curation.task import fit_settings
-from tasks.evaluation.task import compare, evaluate, pool
+from tasks.evaluation.task import evaluate
 from tasks.foundation.task import upcycle
 from tasks.intake.task import check_settings, open_store, with_seed
 from tasks.platform import environment
 from tasks.platform.entry_point import entry_point
-from tasks.report.task import summary
 from workflows.parts.fine_tuning import fine_tuning
+from workflows.parts.pooling import pooled_page
 from workflows.parts.preparation import preparation
 
 SEEDS = range(environment.read("EACHPROMPT_SEEDS", "3", environment.positive))
@@ -87,28 +87,4 @@ def grove(
         rows, reports = _scores(checked, seed, store)
         curated.append(rows)
         by_seed.append(reports)
-    pooled = [
-        pool(
-            settings=settings.evaluation,
-            name=name,
-            parts=[reports[name] for reports in by_seed],
-            store=run,
-            execution=execution,
-        )
-        for name in by_seed[0]
-    ]
-    progression = compare(
-        settings=settings.evaluation,
-        candidate=pooled[-1],
-        parents=pooled[:-1],
-        store=run,
-        execution=execution,
-    )
-    return summary(
-        settings=settings,
-        curated=curated[0],
-        reports=[progression],
-        releases=[],
-        store=run,
-        execution=execution,
-    )
+    return pooled_page(settings, curated[0], by_seed, run, execution)

@@ -15,7 +15,7 @@ from functools import partial
 
 from data_schemas import house_presets
 from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, ReportRef, StoreRef
-from data_schemas.group import Positive
+from data_schemas.group import Positive, Share
 from data_schemas.scaffold_settings import ScaffoldSettings
 from data_schemas.settings import PipelineSettings
 from tasks.curation.task import fit_settings, grade
@@ -139,8 +139,8 @@ def scaffold(
     settings: PipelineSettings = house_presets.HOUSE_STYLE,
     shown: ScaffoldSettings = house_presets.HOUSE_SCAFFOLD,
     max_tokens: Positive = 60_000,
-    low: float = 0.0,
-    high: float = 1.0,
+    low: Share = 0.0,
+    high: Share = 1.0,
     store: str = "runs",
     sources: str = "",
 ) -> ReportRef:

@@ -4,36 +4,14 @@ pyflyte run workflows/seeds.py seeds
 """
 
 from data_schemas import presets
-from data_schemas.artifacts import Execution, ReportRef, StoreRef
 from data_schemas.settings import PipelineSettings
-from tasks.evaluation.task import compare, pool
 from tasks.intake.task import open_store, with_seed
 from tasks.platform.entry_point import entry_point
 from tasks.platform.shell import subworkflow
-from tasks.report.task import summary
-from workflows.post_training import Pipeline, pipeline
+from workflows.parts.pooling import pooled_page
+from workflows.post_training import pipeline
 
 CHECKPOINTS = ("base", "sft/reasoning", "sft/commerce", "merged", "rl/one", "rl/two")
-
-
-def _pooled(
-    settings: PipelineSettings, runs: list[Pipeline], store: StoreRef, execution: Execution
-) -> list[ReportRef]:
-    """Wire one pooling per checkpoint.
-
-    `settings.evaluation` is evaluated anew for every task: flytekit resolves a promise's
-    attribute in place, so one promise cannot be the input of two tasks.
-    """
-    return [
-        pool(
-            settings=settings.evaluation,
-            name=name,
-            parts=[run.evaluations[place] for run in runs],
-            store=store,
-            execution=execution,
-        )
-        for place, name in enumerate(CHECKPOINTS)
-    ]
 
 
 @subworkflow
@@ -44,22 +22,10 @@ def three_seeds(settings: PipelineSettings, store: str, sources: str) -> str:
         for seed in (0, 1, 2)
     ]
     run, execution = open_store(store=store, workflow="seeds")
-    pooled = _pooled(settings, runs, run, execution)
-    progression = compare(
-        settings=settings.evaluation,
-        candidate=pooled[-1],
-        parents=pooled[:-1],
-        store=run,
-        execution=execution,
-    )
-    return summary(
-        settings=settings,
-        curated=runs[0].curated,
-        reports=[progression],
-        releases=[],
-        store=run,
-        execution=execution,
-    )
+    by_seed = [
+        {name: one.evaluations[place] for place, name in enumerate(CHECKPOINTS)} for one in runs
+    ]
+    return pooled_page(settings, runs[0].curated, by_seed, run, execution)
 
 
 @entry_point

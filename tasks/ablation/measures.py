@@ -34,6 +34,7 @@ from data_schemas.reports import (
 from data_schemas.samples import SampleResult
 from tasks.ablation.schedules import Makespans, makespans
 from tasks.errors import DataError
+from tasks.interchange.ledger_file import read_ledger
 
 LAST_STEPS = 10
 Record = TypeVar("Record", bound=BaseModel)
@@ -86,7 +87,7 @@ def read_cell(variant: str, seed: int, training: Path, held_out_evaluation: Path
         seed,
         steps=_lines(training / STEPS_FILE, StepReport),
         timings=_lines(training / TIMING_FILE, StepTiming),
-        rows=read_table(training / LEDGER_FILE, LedgerRow),
+        rows=read_ledger(training / LEDGER_FILE),
         costs=read_table(training / COSTS_FILE, PromptCost),
         accuracy=read_accuracy(held_out_evaluation),
     )

@@ -32,7 +32,8 @@ SCREEN_WIDTH = 132
 """Columns that the tables need."""
 STYLE = (
     "body{font:15px system-ui,sans-serif;margin:2rem;max-width:72rem}img{max-width:100%}"
-    "table{border-collapse:collapse}td,th{padding:.3rem .8rem;border-bottom:1px solid #ddd;"
+    "table{border-collapse:collapse;display:block;overflow-x:auto}"
+    "td,th{padding:.3rem .8rem;border-bottom:1px solid #ddd;"
     "text-align:left;font-variant-numeric:tabular-nums}"
 )
 

@@ -26,10 +26,10 @@ from rich.console import Console
 from rich.table import Table
 from scipy.stats import binom
 
-from data_schemas.arrow import read_table
 from data_schemas.ledger import LedgerRow
 from tasks.algorithms.advantages import group_advantages, two_part_advantages
 from tasks.errors import DataError
+from tasks.interchange.ledger_file import read_ledger
 from tasks.platform.command_line import run
 
 RATES = np.linspace(0.0, 1.0, 101)
@@ -162,7 +162,7 @@ def main(arguments: Sequence[str]) -> None:
     )
     parser.add_argument("ledgers", type=Path, nargs="+", help="ledger.parquet of a phase")
     options = parser.parse_args(arguments)
-    rows = [row for path in options.ledgers for row in read_table(path, LedgerRow)]
+    rows = [row for path in options.ledgers for row in read_ledger(path)]
     Console(highlight=False).print(table_of(estimate(rows)))
 
 

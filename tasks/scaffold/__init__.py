@@ -1,1 +1,1 @@
-"""RuscaRL's scaffold measured: the gate before it, its comparisons, and a defence against hacks."""
+"""RuscaRL's scaffold measured: the gate before it, and its comparisons."""

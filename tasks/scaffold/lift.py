@@ -21,7 +21,7 @@ from tasks.algorithms.estimators import Interval, paired_difference
 from tasks.algorithms.rubrics import in_quantile_band
 from tasks.engines.chat import render_prompts, response_text
 from tasks.engines.protocols import Request, RolloutEngine, Sampling
-from tasks.errors import DataError
+from tasks.errors import DataError, SettingsError
 from tasks.rewards.judging.shown import criteria_of, with_criteria
 
 Score = Callable[[Sequence[Problem], Sequence[str]], list[Verdict]]
@@ -88,6 +88,18 @@ def require_lift(lift: Lift) -> None:
             f"with all criteria in the prompt the start model scores {lift.shown:.3f}, without "
             f"them {lift.bare:.3f}; a scaffold needs a gain of {MIN_LIFT:g}. Teach the model the "
             "words of the criteria first, or choose another scaffold.form."
+        )
+
+
+def check_band(low: float, high: float) -> None:
+    """Check the quantiles between which problems are kept.
+
+    Raises:
+        SettingsError: they are no shares in ascending order.
+    """
+    if not 0.0 <= low < high <= 1.0:
+        raise SettingsError(
+            f"low is {low:g} and high {high:g}: give quantiles from 0 to 1, the lower one first"
         )
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from data_schemas.arrow import read_table
-from data_schemas.ledger import LedgerRow, ShownRow
+from data_schemas.ledger import ShownRow
 from data_schemas.mismatch import Decision, GateRecord
 from data_schemas.reports import GATES_FILE, LEDGER_FILE, SHOWN_FILE, STEPS_FILE, StepReport
 from data_schemas.samples import SampleResult
@@ -19,6 +19,7 @@ from data_schemas.settings import EvaluationSettings
 from tasks.algorithms.estimators import Interval, bootstrap_mean, paired_difference
 from tasks.errors import DataError
 from tasks.interchange.comparison import SAMPLES_FILE
+from tasks.interchange.ledger_file import read_ledger
 from tasks.interchange.suites import per_problem
 from tasks.scaffold.lift import Lift
 from tasks.scaffold.variants import NONE, PUBLISHED
@@ -86,7 +87,7 @@ def read_cell(variant: str, seed: int, training: Path, held_out_evaluation: Path
     rows = read_table(path, ShownRow) if path.exists() else []
     last = max((row.step for row in rows if row.shown), default=0)
     after = [row for row in rows if row.step > last]
-    ledger = read_table(training / LEDGER_FILE, LedgerRow)
+    ledger = read_ledger(training / LEDGER_FILE)
     return Cell(
         variant=variant,
         seed=seed,
@@ -158,14 +159,12 @@ def report_of(
 def _contrast(settings: EvaluationSettings, ours: Sequence[Cell], theirs: Sequence[Cell]) -> Claim:
     """Compare the share of first draws with reward variance, in the steps with a scaffold."""
     pairs = [_scaffolded_steps(one, two) for one, two in zip(ours, theirs, strict=True)]
+    claim = "share of first draws with contrast, minus without scaffold, while criteria are shown"
+    if not all(pairs):
+        return Claim(claim=claim, number="no such step", interval="", seeds="", shown=False)
     differences = [a - b for pair in pairs for a, b in pair]
-    found = bootstrap_mean(differences or [0.0], seed=settings.seed)
-    by_seed = [float(np.mean([a - b for a, b in pair] or [0.0])) for pair in pairs]
-    return _difference(
-        "share of first draws with contrast, minus without scaffold, while criteria are shown",
-        found,
-        by_seed,
-    )
+    by_seed = [float(np.mean([a - b for a, b in pair])) for pair in pairs]
+    return _difference(claim, bootstrap_mean(differences, seed=settings.seed), by_seed)
 
 
 def _scaffolded_steps(ours: Cell, theirs: Cell) -> list[tuple[float, float]]:

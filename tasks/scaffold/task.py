@@ -77,6 +77,7 @@ def prove_lift(
         store: of the run.
         execution: of the workflow.
     """
+    lift.check_band(low, high)
     with stage("scaffold/lift", settings, store, execution, code_digest("prove_lift")) as record:
         model = record.read("start", start)
         problems = read_table(record.read("graded", graded) / GRADED, GradedProblem)
@@ -97,7 +98,8 @@ def prove_lift(
         with record.output("lift") as out:
             write_bytes(out / LIFT_FILE, canonical_json(found))
         facts = {"bare": found.bare, "shown": found.shown, "lift": found.lift.mean}
-        record.facts(facts)
+        facts |= {"low": low, "high": high}
+        record.facts(facts | {"scaffold": canonical_json(scaffold).decode()})
         record.rows(len(problems), len(kept))
         deck_of_facts("scaffold/lift", facts)
         return Proved(record.ref("graded", DatasetRef), record.ref("lift", ReportRef))

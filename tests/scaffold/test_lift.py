@@ -12,9 +12,17 @@ from data_schemas.rollouts import Rollout, StopReason
 from data_schemas.scaffold_settings import Form, ScaffoldSettings
 from data_schemas.verdicts import abstain
 from tasks.engines.chat import load_tokenizer
-from tasks.errors import DataError
+from tasks.errors import DataError, SettingsError
 from tasks.rewards.table import score_batch
-from tasks.scaffold.lift import MIN_LIFT, SAMPLES, Lift, in_band, measure_lift, require_lift
+from tasks.scaffold.lift import (
+    MIN_LIFT,
+    SAMPLES,
+    Lift,
+    check_band,
+    in_band,
+    measure_lift,
+    require_lift,
+)
 
 SETTINGS = RLSettings(domains={Domain.INSTRUCTION: 1.0})
 SHOWN = ScaffoldSettings(form=Form.USER)
@@ -99,6 +107,12 @@ def test_without_a_rubric_or_a_verdict_the_lift_is_unknown(measure):
         measure([problem(0, verifier="shop")], Echo())
     with pytest.raises(DataError, match="no response has a verdict"):
         measure([problem(0)], Echo(), lambda asked, _: [abstain("timeout")] * len(asked))
+
+
+@pytest.mark.parametrize(("low", "high"), [(0.8, 0.2), (0.5, 0.5), (-0.1, 1.0), (0.0, 1.1)])
+def test_a_band_that_is_none_is_refused_before_anything_is_generated(low, high):
+    with pytest.raises(SettingsError, match="give quantiles from 0 to 1, the lower one first"):
+        check_band(low, high)
 
 
 def test_a_band_leaves_out_what_scores_outside_of_it():

@@ -65,6 +65,13 @@ def test_contrast_counts_the_steps_in_which_criteria_are_shown():
     assert ("+60.0 points", True) == (found.number, found.shown)
 
 
+def test_contrast_of_a_phase_that_ended_before_any_step_with_criteria_is_no_number():
+    steps = study(shares=(0.0, 0.0, 0.0))
+    (found,) = (one for name, one in steps.items() if name.startswith("share of first draws"))
+
+    assert ("no such step", "", False) == (found.number, found.interval, found.shown)
+
+
 def test_one_repeated_criterion_or_pause_is_enough():
     for changes, start in (({"mentions_after": 1}, "responses"), ({"pauses": 1}, "steps")):
         (found,) = (one for name, one in study(**changes).items() if name.startswith(start))

@@ -107,7 +107,7 @@ def _rows(
     adapter: str, path: Path, count: int = PER_FORM
 ) -> Iterator[tuple[dict[str, Any], Problem]]:
     """Yield raw rows with the problems that the adapter makes of them."""
-    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    lines = [json.loads(line) for line in path.read_bytes().splitlines()]
     for row, items in islice(zip(lines, read_file(adapter, 0, path), strict=True), count):
         for item in items if isinstance(items, list) else ():
             if isinstance(item, Item) and isinstance(item.record, Problem):

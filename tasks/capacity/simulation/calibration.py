@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import nnls
 
-from data_schemas.arrow import read_table
 from data_schemas.ledger import GroupOutcome, LedgerRow
 from data_schemas.reports import LEDGER_FILE, STEPS_FILE, TIMING_FILE, StepReport, StepTiming
 from tasks.errors import DataError
+from tasks.interchange.ledger_file import read_ledger
 
 BATCH = (
     GroupOutcome.NON_ZERO_VARIANCE,
@@ -56,7 +56,7 @@ def read_steps(folder: Path) -> list[StepWork]:
         timings = [StepTiming.model_validate_json(line) for line in _lines(folder / TIMING_FILE)]
     except (OSError, ValueError) as error:
         raise DataError(f"{folder} is not the report of an RL phase: {error}") from error
-    rows = read_table(folder / LEDGER_FILE, LedgerRow)
+    rows = read_ledger(folder / LEDGER_FILE)
     if len(reports) < 2 or any(set(FEATURES) - set(timing.cpu_seconds) for timing in timings):
         raise DataError(f"{folder} needs at least two steps, each with its CPU seconds")
     return [

@@ -5,10 +5,8 @@ empty thought, which curation runs in the sandbox like any other.
 """
 
 import base64
-import binascii
-import io
 import json
-import pickle
+import pickletools
 import zlib
 from collections.abc import Sequence
 
@@ -23,6 +21,10 @@ MAX_SOLUTIONS = 3
 """Demonstrations of a problem: contests publish hundreds that differ in little."""
 _PYTHON3 = 3
 """CodeContests' number of the language."""
+MAX_TESTS_BYTES = 256 * 2**20
+"""Of the private tests of a problem, unpacked."""
+_TEXT = ("SHORT_BINUNICODE", "BINUNICODE", "BINUNICODE8", "UNICODE")
+_AROUND_TEXT = ("PROTO", "FRAME", "MEMOIZE", "PUT", "BINPUT", "LONG_BINPUT", "STOP")
 _LEVELS = {"easy": 1, "medium": 2, "hard": 3}
 _READS_INPUT = "Write a Python program that reads standard input and prints the answer."
 
@@ -188,25 +190,39 @@ def _tests(row: RawRow, name: str) -> list[dict[str, object]]:
         if text.startswith("["):
             found = json.loads(text)
         else:
-            packed = zlib.decompress(base64.b64decode(text, validate=True))
-            found = json.loads(_TextUnpickler(io.BytesIO(packed)).load())
-    except (ValueError, TypeError, EOFError, binascii.Error, zlib.error, pickle.PickleError) as bad:
+            found = json.loads(_pickled_text(_unpacked(base64.b64decode(text, validate=True))))
+    except (ValueError, zlib.error, RecursionError) as bad:
         raise BadRow("bad_gold", f"{name!r} holds no tests: {bad}") from bad
     if not isinstance(found, list) or not all(isinstance(test, dict) for test in found):
         raise BadRow("bad_gold", f"{name!r} is not a list of tests")
     return found
 
 
-class _TextUnpickler(pickle.Unpickler):
-    """Reads pickled text, and refuses whatever would import a name."""
+def _unpacked(packed: bytes) -> bytes:
+    """Decompress what a column holds, unless it grows beyond MAX_TESTS_BYTES."""
+    stream = zlib.decompressobj()
+    content = stream.decompress(packed, MAX_TESTS_BYTES)
+    if not stream.eof:
+        raise ValueError(f"it is cut off, or longer than {MAX_TESTS_BYTES} bytes")
+    return content
 
-    def find_class(self, module: str, name: str) -> object:
-        raise pickle.UnpicklingError(f"it asks for {module}.{name}; only text is read")
+
+def _pickled_text(pickled: bytes) -> str:
+    """Return the one text of a pickle, which is read and not executed."""
+    found: list[str] = []
+    for opcode, value, _ in pickletools.genops(pickled):
+        if opcode.name in _TEXT:
+            found.append(str(value))
+        elif opcode.name not in _AROUND_TEXT:
+            raise ValueError(f"it is a pickle with {opcode.name}; only text is read")
+    if len(found) != 1:
+        raise ValueError(f"it is a pickle of {len(found)} texts")
+    return found[0]
 
 
 def _arguments(text: object) -> list[object]:
     """Read the arguments of a call: JSON values, one per line."""
-    return [json.loads(line) for line in str(text).splitlines() if line.strip()]
+    return [json.loads(line) for line in str(text).split("\n") if line.strip()]
 
 
 def _starter(row: RawRow) -> str:
@@ -221,5 +237,5 @@ def _json(row: RawRow, name: str) -> object:
         return value
     try:
         return json.loads(value) if value.strip() else None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise BadRow("bad_gold", f"{name!r} is not JSON: {error}") from error

@@ -157,7 +157,7 @@ def adapt(
             first = error.errors()[0]
             where = ".".join(str(part) for part in first["loc"]) or "row"
             yield refuse_row(name, row.key, row.source_row, "schema", f"{where}: {first['msg']}")
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
             # A nested field does not have the shape that this public set documents.
             yield refuse_row(name, row.key, row.source_row, "malformed", repr(error))
         else:

@@ -79,7 +79,9 @@ def read_answers(text: str, where: str) -> dict[str, Answer]:
         DataError: names the line.
     """
     found: dict[str, Answer] = {}
-    for number, line in enumerate(text.splitlines(), start=1):
+    for number, line in enumerate(text.split("\n"), start=1):
+        if not line.strip():
+            continue
         try:
             row = Answer.model_validate_json(line)
         except ValidationError as error:

@@ -86,7 +86,9 @@ def read_explanations(text: str, where: str) -> list[Explanation]:
     senses = parse_yaml(WORDS.read_bytes(), str(WORDS))
     assert isinstance(senses, dict)
     found = []
-    for number, line in enumerate(text.splitlines(), start=1):
+    for number, line in enumerate(text.split("\n"), start=1):
+        if not line.strip():
+            continue
         try:
             row = Explanation.model_validate_json(line)
         except ValidationError as error:

@@ -10,6 +10,7 @@ import pytest
 
 from data_schemas.demonstrations import Demonstration
 from data_schemas.prompts import Problem
+from tasks.curation.adapters import contests
 from tasks.curation.adapters.contests import apps, code_contests, humaneval, livecodebench
 from tasks.curation.cleaning.verification import WRONG, verify
 from tasks.curation.rows import BadRow, RawRow
@@ -168,6 +169,10 @@ class Call:
     [
         ({"private_test_cases": packed(Call())}, "bad_gold"),
         ({"private_test_cases": packed(7)}, "bad_gold"),
+        ({"private_test_cases": packed(["[]", "[]"])}, "bad_gold"),
+        ({"private_test_cases": packed("[" * 100_000)}, "bad_gold"),
+        ({"public_test_cases": "[" * 100_000}, "bad_gold"),
+        ({"private_test_cases": packed("[]" + 2**12 * " ")}, "bad_gold"),  # longer than allowed
         ({"private_test_cases": packed('{"input": ""}')}, "bad_gold"),
         ({"private_test_cases": "no base64"}, "bad_gold"),
         ({"private_test_cases": base64.b64encode(b"no zlib").decode()}, "bad_gold"),
@@ -176,7 +181,8 @@ class Call:
         ({"private_test_cases": ""}, "empty_field"),
     ],
 )
-def test_tests_that_cannot_be_read_are_refused_and_nothing_is_imported(fields, reason):
+def test_tests_that_cannot_be_read_are_refused_and_nothing_is_imported(fields, reason, monkeypatch):
+    monkeypatch.setattr(contests, "MAX_TESTS_BYTES", 2**12)
     with pytest.raises(BadRow) as refused:
         livecodebench(row(LIVE | fields))
 

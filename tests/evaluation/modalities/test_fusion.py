@@ -79,6 +79,8 @@ def test_runs_of_other_questions_and_rows_that_are_no_answers_are_refused():
         fusion(run("A", "A"), {"video": run("A")})
     row = '{"id": "q", "answer": "A", "response": null}'
     assert read_answers(row, "file")["q"].response is None
+    said = row.replace("null", '"two\u2028lines"') + "\n\n"  # a separator of str.splitlines
+    assert "two\u2028lines" == read_answers(said, "file")["q"].response
     for text, message in (
         ("", "has no answers"),
         (f"{row}\n{row}", "line 2: question 'q' is answered twice"),

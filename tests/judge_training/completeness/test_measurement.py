@@ -101,6 +101,12 @@ def test_a_file_that_cannot_be_measured_is_refused(text, message):
         read_explanations(text, "file")
 
 
+def test_a_line_ends_where_json_lines_end():
+    said = '{"word": "bat", "response": "A bat.\u2028Or not."}\n\n'
+
+    assert ["A bat.\u2028Or not."] == [one.response for one in read_explanations(said, "file")]
+
+
 def test_every_word_of_the_project_has_several_senses_that_are_distinct():
     senses = parse_yaml(WORDS.read_bytes(), "words")
     assert isinstance(senses, dict)

@@ -1,0 +1,54 @@
+"""The same checkpoints with several seeds, as one comparison and one page."""
+
+from collections.abc import Mapping, Sequence
+
+from data_schemas.artifacts import DatasetRef, Execution, ReportRef, StoreRef
+from data_schemas.settings import PipelineSettings
+from tasks.evaluation.task import compare, pool
+from tasks.report.task import summary
+
+
+def pooled_page(
+    settings: PipelineSettings,
+    curated: DatasetRef,
+    by_seed: Sequence[Mapping[str, ReportRef]],
+    store: StoreRef,
+    execution: Execution,
+) -> str:
+    """Wire a pooling per checkpoint, the comparison with the last one, and its page.
+
+    `settings.evaluation` is evaluated anew for every task: flytekit resolves a promise's
+    attribute in place, so one promise cannot be the input of two tasks.
+
+    Args:
+        settings: of all seeds.
+        curated: of any seed.
+        by_seed: the evaluations of every seed by checkpoint, in the same order.
+        store: of the run.
+        execution: of the workflow.
+    """
+    pooled = [
+        pool(
+            settings=settings.evaluation,
+            name=name,
+            parts=[reports[name] for reports in by_seed],
+            store=store,
+            execution=execution,
+        )
+        for name in by_seed[0]
+    ]
+    progression = compare(
+        settings=settings.evaluation,
+        candidate=pooled[-1],
+        parents=pooled[:-1],
+        store=store,
+        execution=execution,
+    )
+    return summary(
+        settings=settings,
+        curated=curated,
+        reports=[progression],
+        releases=[],
+        store=store,
+        execution=execution,
+    )
