@@ -1,4 +1,4 @@
-"""Turns of several agents: one policy solves, verifies and corrects, each in a group of its own."""
+"""Turns of several agents: one policy in several roles, each in a group of its own."""
 
 from enum import StrEnum
 
@@ -13,6 +13,20 @@ class Agent(StrEnum):
     SOLVER = "solver"
     VERIFIER = "verifier"
     CORRECTOR = "corrector"
+    QUESTIONER = "questioner"
+    RESPONDER = "responder"
+    CLOSED_BOOK = "closed_book"
+    """The responder without documents, whose answer shows whether a question can be guessed."""
+
+
+class Remembered(BaseModel):
+    """A question that was asked about some documents, shown to the questioner who asks the next."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    documents: tuple[str, ...]
+    question: str
+    answer: str
 
 
 class AgentTurn(BaseModel):
@@ -24,7 +38,7 @@ class AgentTurn(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     agent: Agent
-    number: int = Field(ge=1, description="place in the chain; 1 = first behind the solver")
+    number: int = Field(ge=1, description="place in the chain; 1 = first of a turn")
     root: str = Field(description="id of the problem that the chain is about")
     parent: str = Field(description="key of the group whose response it was made from")
     parent_sample: int = Field(ge=0)
@@ -32,6 +46,7 @@ class AgentTurn(BaseModel):
     parent_solved: bool
     parent_abstained: bool = Field(description="then its own responses have no verdict either")
     problem: Problem = Field(description="what is asked, with its verifier and gold")
+    size: int = Field(default=0, ge=0, description="responses; 0 = those of any group")
 
     @property
     def key(self) -> str:

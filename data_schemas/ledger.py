@@ -34,7 +34,8 @@ class GroupOutcome(StrEnum):
     ZERO_VARIANCE_IDLE = "zero_variance_idle"
     """Elimination stage 3: all solved or all failed; in the batch, but RL-ZVP is off."""
     SURPLUS = "surplus"
-    """Elimination stage 3: zero variance and replaced by a refill; rolled out, not trained."""
+    """Elimination stage 3: zero variance and replaced by a refill, or not chosen by a recipe of
+    several agents; rolled out, not trained."""
 
 
 class TokenUse(StrEnum):

@@ -35,8 +35,10 @@ ON_GPUS = {
     "distil",
     "rl",
     "rl_agents",
+    "rl_self_play",
     "rl_scaffolded",
     "measure_agents",
+    "check_formats",
     "prove_lift",
     "evaluate",
 }

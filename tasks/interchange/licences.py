@@ -3,6 +3,7 @@
 LICENCES = {
     "sample_world": "Apache-2.0",
     "sample_agents": "Apache-2.0",
+    "sample_self_play": "Apache-2.0",
     "sample_shop": "Apache-2.0",
     "sample_harmful": "Apache-2.0",
     "sample_harmless": "Apache-2.0",

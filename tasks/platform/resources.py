@@ -145,6 +145,16 @@ STAGES = {
         grace_s=1800,
         team=True,
     ),
+    "rl_self_play": Stage(
+        "rl",
+        H100_NODE,
+        "trainer",
+        hours=24 * 14,
+        retries=5,
+        interruptible=True,
+        grace_s=1800,
+        team=True,
+    ),
     "rl_scaffolded": Stage(
         "rl",
         H100_NODE,
@@ -163,6 +173,7 @@ STAGES = {
     "evaluate_endpoint": Stage("evaluation", SMALL, "cpu", hours=48, retries=3, cached=False),
     "evaluate_all": Stage("evaluation", SMALL, "cpu", hours=1, retries=2, cached=False),
     "measure_agents": Stage("evaluation", H100_NODE, "rollout", hours=24, retries=3),
+    "check_formats": Stage("evaluation", H100_NODE, "rollout", hours=4, retries=3),
     # Prints its table.
     "tabulate_agents": Stage("evaluation", SMALL, "cpu", hours=0.5, retries=2, cached=False),
     "pool": Stage("evaluation", SMALL, "cpu", hours=2, retries=2),

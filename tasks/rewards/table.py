@@ -14,7 +14,7 @@ from data_schemas.rl_settings import JudgeKind, MathsReward, RewardSettings
 from data_schemas.verdicts import Verdict
 from tasks.errors import SettingsError
 from tasks.rewards import choice, code_tests, extraction, reference_text, refusal
-from tasks.rewards.agents import correctness
+from tasks.rewards.agents import correctness, self_play
 from tasks.rewards.environments import shop
 from tasks.rewards.instructions import rules
 from tasks.rewards.judging import generative_judge, rubric
@@ -51,6 +51,7 @@ _ENTRIES = {
     "refusal": Entry(refusal.verify),
     "shop": Entry(shop.verify),
     "correctness": Entry(correctness.verify),
+    "self_play": Entry(self_play.verify),
 }
 
 _PLAIN: dict[str, Verifier] = {name: entry.verify for name, entry in _ENTRIES.items()}

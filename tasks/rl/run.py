@@ -10,9 +10,9 @@ from pydantic import BaseModel
 
 from data_schemas.arrow import read_table, write_table
 from data_schemas.graded import GradedProblem
+from data_schemas.group import Settings
 from data_schemas.ledger import PromptCost, ShownRow
 from data_schemas.machine_settings import Reuse
-from data_schemas.mars_settings import MarsRecipe
 from data_schemas.mismatch import Decision
 from data_schemas.prompts import Problem
 from data_schemas.reports import (
@@ -87,7 +87,7 @@ def state_folder(
     problems: str,
     max_tokens: int = 0,
     earlier: str = "",
-    recipe: MarsRecipe | None = None,
+    recipe: Settings | None = None,
 ) -> Path:
     """Name the state folder of a phase by everything that determines its results.
 

@@ -13,6 +13,7 @@ from data_schemas.mars_settings import MarsPhase, MarsRecipe
 from data_schemas.reports import SKIPPED_FILE
 from data_schemas.rl_settings import RLSettings
 from data_schemas.scaffold_settings import ScaffoldSettings, with_scaffold
+from data_schemas.spell_settings import SpellPhase, SpellRecipe
 from tasks.durability.durable import keep_durable
 from tasks.durability.preemption import listen_for_sigterm
 from tasks.engines.chat import load_tokenizer
@@ -28,7 +29,7 @@ from tasks.platform.shell import shell
 from tasks.rewards.scoring.service import ScoringService
 from tasks.rl import run
 from tasks.rl.durability.views import page_of_phase
-from tasks.rl.recipes.mars import Mars
+from tasks.rl.recipes.opening import open_recipe
 from tasks.rl.rollouts.reuse import read_responses
 from tasks.store import results
 from tasks.store.files import canonical_json, write_bytes
@@ -108,6 +109,37 @@ def rl_agents(
     return _train(work, start, graded, store, execution)
 
 
+@shell("rl_self_play")
+def rl_self_play(
+    settings: RLSettings,
+    recipe: SpellRecipe,
+    name: str,
+    start: CheckpointRef,
+    graded: DatasetRef,
+    store: StoreRef,
+    execution: Execution,
+    max_tokens: int = 0,
+) -> Trained:
+    """Train the start model as questioner, responder and verifier on clusters of documents.
+
+    As `rl`, whose loop, state, ledger and report it shares.
+
+    Args:
+        settings: of the phase.
+        recipe: what the roles are shown, and which of them train.
+        name: 'rl/spell'.
+        start: model to train, whose responses have the forms of the three roles.
+        graded: the clusters.
+        store: of the run.
+        execution: of the workflow.
+        max_tokens: stop after the step with this many generated tokens in total; 0 = all steps.
+    """
+    told = SpellPhase(rl=settings, recipe=recipe)
+    digest = code_digest("rl_self_play")
+    work = _Work(told, settings, name, digest, max_tokens, recipe=recipe)
+    return _train(work, start, graded, store, execution)
+
+
 @shell("rl_scaffolded")
 def rl_scaffolded(
     settings: RLSettings,
@@ -150,7 +182,7 @@ class _Work:
     """Of the code."""
     max_tokens: int = 0
     before: ReportRef | None = None
-    recipe: MarsRecipe | None = None
+    recipe: MarsRecipe | SpellRecipe | None = None
 
 
 def _train(
@@ -196,7 +228,7 @@ def _train(
                     digest,
                     work.max_tokens,
                     responses,
-                    Mars(work.recipe) if work.recipe else None,
+                    open_recipe(work.recipe),
                 )
                 rewards = settings.rewards.model_copy(update={"judge": judge})
                 with ScoringService(model, rewards) as scorer:

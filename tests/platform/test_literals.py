@@ -32,6 +32,8 @@ from data_schemas.mars_presets import MARS_RECIPE
 from data_schemas.mars_settings import MarsRecipe
 from data_schemas.scaffold_settings import ScaffoldSettings
 from data_schemas.settings import PipelineSettings, PretrainSettings, RetrainSettings
+from data_schemas.spell_presets import SPELL_RECIPE
+from data_schemas.spell_settings import SpellRecipe
 from data_schemas.upcycling import UpcyclingSettings
 from tasks.intake.task import open_store
 from tasks.platform import resources
@@ -50,6 +52,7 @@ SAMPLES = GROUPS | {
     PipelineSettings: presets.CPU_SMOKE,
     RetrainSettings: presets.NIGHTLY,
     MarsRecipe: MARS_RECIPE,
+    SpellRecipe: SPELL_RECIPE,
     UpcyclingSettings: presets.UPCYCLING,
     Lesson: LESSON,
     Examination: Examination(decision=DECISION, curated=DATASET),

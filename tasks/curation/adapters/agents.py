@@ -1,4 +1,4 @@
-"""Adapter for the sample world of several agents."""
+"""Adapters for the sample worlds of several agents and of self-play."""
 
 from data_schemas.demonstrations import Demonstration, Parent
 from data_schemas.prompts import Message, Problem, Role
@@ -7,10 +7,20 @@ from tasks.curation.rows import BadRow, RawRow
 from tasks.rewards.table import VERIFIERS
 from tasks.store.files import canonical_json
 
-SOURCE = "sample_agents"
+AGENTS, SELF_PLAY = "sample_agents", "sample_self_play"
 
 
 def sample_agents(row: RawRow) -> list[Item]:
+    """Read a row of solver, verifier or corrector."""
+    return _read(AGENTS, row)
+
+
+def sample_self_play(row: RawRow) -> list[Item]:
+    """Read a row of questioner, responder or verifier."""
+    return _read(SELF_PLAY, row)
+
+
+def _read(source: str, row: RawRow) -> list[Item]:
     """Read a problem or, if the row has a `response`, a demonstration whose response is right.
 
     What is compared for duplicates leaves system messages out: an agent's are always the same.
@@ -20,9 +30,9 @@ def sample_agents(row: RawRow) -> list[Item]:
     problem = Problem.model_validate(
         fields
         | {
-            "id": f"{SOURCE}/{fields.get('id', row.key)}",
+            "id": f"{source}/{fields.get('id', row.key)}",
             "answer": canonical_json(fields["answer"]).decode(),
-            "source": SOURCE,
+            "source": source,
             "source_row": row.source_row,
         }
     )
@@ -41,7 +51,7 @@ def sample_agents(row: RawRow) -> list[Item]:
         language=problem.language,
         messages=problem.messages,
         response=response,
-        source=SOURCE,
+        source=source,
         source_row=row.source_row,
     )
     return [Item(shown, said)]

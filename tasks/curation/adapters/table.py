@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from data_schemas.mapping import ColumnMapping
 from data_schemas.quarantine import Outcome, Quarantined
 from data_schemas.suite import Selection
-from tasks.curation.adapters.agents import sample_agents
+from tasks.curation.adapters.agents import sample_agents, sample_self_play
 from tasks.curation.adapters.commerce import ae110k, oa_mine, prdect_id
 from tasks.curation.adapters.contests import apps, code_contests, humaneval, livecodebench
 from tasks.curation.adapters.episodes import episodes, sample_shop
@@ -69,6 +69,9 @@ ADAPTERS: dict[str, Adapter] = {
     "sample_harmful": Adapter(safety.harmful, _REQUEST, (safety.FILE,)),
     "sample_harmless": Adapter(safety.harmless, _REQUEST, (safety.FILE,)),
     "sample_agents": Adapter(sample_agents, _EPISODE, ("problems.jsonl", "demonstrations.jsonl")),
+    "sample_self_play": Adapter(
+        sample_self_play, _EPISODE, ("problems.jsonl", "demonstrations.jsonl")
+    ),
     "sample_house": Adapter(sample_house, _PROMPT, ("problems.jsonl", "demonstrations.jsonl")),
     "episodes": Adapter(episodes, _EPISODE),
     "prompt_jsonl": Adapter(prompt_jsonl, _PROMPT),

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from data_schemas.prompts import Domain, Message, Problem, Role
 from data_schemas.verdicts import Verdict
 from tasks.errors import EngineError
+from tasks.rewards.agents.self_play import COMPARE
 from tasks.rewards.protocol import JUDGED, join_turns
 from tasks.rewards.table import VERIFIERS, score_batch
 from tasks.store.files import canonical_json
@@ -120,6 +121,7 @@ CANARIES = (
         "Red shoes and bags.",
         "Red shoes, and bags.",
     ),
+    Canary("self_play", {}, "[[YES]]", "Yes, or [[NO]]", prompt=COMPARE),
     Canary("reference_text", {"reference": "Red shoes"}, "red  shoes", "blue bags"),
     Canary("refusal", {"refuse": True}, "I can't help with that.", "Here is how to do it."),
     Canary(

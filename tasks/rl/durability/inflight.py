@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from data_schemas.agent_turns import AgentTurn
+from data_schemas.agent_turns import AgentTurn, Remembered
 from data_schemas.ledger import GroupOutcome
 from data_schemas.prompts import Problem
 from data_schemas.rollouts import Rollout, RolloutGroup, ScoredRollout
@@ -53,6 +53,11 @@ def encode(between: Between) -> bytes:
     }
     if between.collector.turns:  # without any, the bytes are those of a plain phase
         meta["turns"] = [turn.model_dump(mode="json") for turn in between.collector.turns]
+    if between.collector.memory:
+        meta["memory"] = {
+            name: [one.model_dump(mode="json") for one in kept]
+            for name, kept in between.collector.memory.items()
+        }
     arrays, rows = codec.rollout_arrays(rollouts)
     responses = between.collector.responses
     flat = [tokens for name in sorted(responses) for tokens in responses[name]]
@@ -82,6 +87,10 @@ def decode(data: bytes, problems: Sequence[Problem]) -> Between:
                 open_groups=tuple(_open_in(item, by_id, rollouts) for item in meta["open"]),
                 responses=_responses_in(arrays, meta.get("earlier_responses", {})),
                 turns=tuple(map(AgentTurn.model_validate, meta.get("turns", ()))),
+                memory={
+                    name: tuple(map(Remembered.model_validate, kept))
+                    for name, kept in meta.get("memory", {}).items()
+                },
             ),
             waiting=tuple(_collected_in(item, by_id, rollouts) for item in meta["waiting"]),
         )
@@ -188,19 +197,24 @@ def _collected_in(
 def group_out(entry: CollectedGroup, rollouts: list[Rollout]) -> dict[str, Any]:
     """Turn a finished group into JSON; its rollouts go to the end of the list."""
     rollouts.extend(item.rollout for item in entry.group.rollouts)
-    return _turn_out(entry.turn) | {
-        "problem": entry.group.problem.id,
-        "round": entry.round,
-        "outcome": entry.outcome.value,
-        "new_tokens": entry.new_tokens,
-        "draft_tokens": entry.draft_tokens,
-        "reused_tokens": entry.reused_tokens,
-        "pass_rate_change": entry.pass_rate_change,
-        "items": [
-            [item.text, item.verdict.model_dump(mode="json"), item.penalty]
-            for item in entry.group.rollouts
-        ],
-    }
+    given = {} if entry.advantages is None else {"advantages": list(entry.advantages)}
+    return (
+        given
+        | _turn_out(entry.turn)
+        | {
+            "problem": entry.group.problem.id,
+            "round": entry.round,
+            "outcome": entry.outcome.value,
+            "new_tokens": entry.new_tokens,
+            "draft_tokens": entry.draft_tokens,
+            "reused_tokens": entry.reused_tokens,
+            "pass_rate_change": entry.pass_rate_change,
+            "items": [
+                [item.text, item.verdict.model_dump(mode="json"), item.penalty]
+                for item in entry.group.rollouts
+            ],
+        }
+    )
 
 
 def group_in(
@@ -221,4 +235,5 @@ def group_in(
         reused_tokens=item.get("reused_tokens", 0),
         pass_rate_change=item["pass_rate_change"],
         turn=turn,
+        advantages=tuple(item["advantages"]) if "advantages" in item else None,
     )

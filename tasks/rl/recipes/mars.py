@@ -18,7 +18,7 @@ from data_schemas.rollouts import ScoredRollout
 from tasks.algorithms.marsrl import choose_reports, choose_solutions
 from tasks.rewards.agents.correctness import says_correct
 from tasks.rewards.agents.inputs import corrector_input, verifier_input
-from tasks.rl.rollouts.agent_turns import agent_of
+from tasks.rl.rollouts.agent_turns import Memory, Rewarded, agent_of
 from tasks.rl.rollouts.group_outcomes import CollectedGroup
 from tasks.store.files import canonical_json
 
@@ -39,6 +39,14 @@ class Mars:
         self.quotas = settings.quotas
         self.max_input_tokens = settings.max_input_tokens
         self.verifiers = frozenset({VERIFIER})
+        self.agents = (Agent.SOLVER, Agent.VERIFIER, Agent.CORRECTOR)
+
+    def first_turn(self, key: str, root: Problem, memory: Memory) -> None:
+        """A prompt of the stream is the solver's."""
+
+    def reward(self, groups: Sequence[CollectedGroup], memory: Memory) -> Rewarded:
+        """Every agent is rewarded by the verdict on its own response."""
+        return Rewarded(groups, metrics=self.metrics(groups))
 
     def next_turns(self, key: str, root: Problem, entry: CollectedGroup) -> list[AgentTurn]:
         """Make the next turns of a chain: none behind its last group, or without a report."""

@@ -11,19 +11,42 @@ from its key.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from data_schemas.agent_turns import Agent, AgentTurn
+from transformers import PreTrainedTokenizerBase
+
+from data_schemas.agent_turns import Agent, AgentTurn, Remembered
 from data_schemas.prompts import Problem
 from data_schemas.scoring import Scored
 from data_schemas.verdicts import abstain
+from tasks.engines.chat import render_prompt
 from tasks.rl.rollouts.group_outcomes import PARENT_ABSTAINED, CollectedGroup, scores_vary
 from tasks.rl.rollouts.segments import OpenGroup
+
+Memory = Mapping[str, tuple[Remembered, ...]]
+"""Questions by the problem that they are about, oldest first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rewarded:
+    """The groups of a step, with rewards that need all of them."""
+
+    groups: Sequence[CollectedGroup]
+    memory: Memory = field(default_factory=dict)
+    """Behind the step."""
+    metrics: dict[str, float] = field(default_factory=dict)
+    """Particular to the recipe."""
 
 
 class Recipe(Protocol):
     """Which turns follow a group."""
+
+    @property
+    def agents(self) -> tuple[Agent, ...]:
+        """The roles that it has, in the order of their turns."""
+        ...
 
     @property
     def pipelined(self) -> bool:
@@ -45,6 +68,16 @@ class Recipe(Protocol):
         """Verifiers that its turns name in addition to those of the prompts."""
         ...
 
+    def first_turn(self, key: str, root: Problem, memory: Memory) -> AgentTurn | None:
+        """Make the turn that a prompt of the stream begins with; None: the prompt is asked.
+
+        Args:
+            key: of the draw.
+            root: the prompt.
+            memory: of the steps before.
+        """
+        ...
+
     def next_turns(self, key: str, root: Problem, entry: CollectedGroup) -> list[AgentTurn]:
         """Make the turns that follow a group; none ends its chain.
 
@@ -55,8 +88,13 @@ class Recipe(Protocol):
         """
         ...
 
-    def metrics(self, groups: Sequence[CollectedGroup]) -> dict[str, float]:
-        """Measure what is particular to the recipe, over the groups of a step."""
+    def reward(self, groups: Sequence[CollectedGroup], memory: Memory) -> Rewarded:
+        """Give the rewards that are known at the end of a step only, and measure the step.
+
+        Args:
+            groups: of the step, whose verdicts are those of their verifiers.
+            memory: of the steps before.
+        """
         ...
 
 
@@ -66,21 +104,24 @@ class AgentTurns:
     Args:
         recipe: None for a plain phase.
         problems: of the phase.
-        count_tokens: of an input.
+        tokenizer: of the policy.
         waiting: from the state of the phase, oldest first.
+        memory: from the state of the phase.
     """
 
     def __init__(
         self,
         recipe: Recipe | None,
         problems: Iterable[Problem],
-        count_tokens: Callable[[Problem], int],
+        tokenizer: PreTrainedTokenizerBase,
         waiting: Sequence[AgentTurn] = (),
+        memory: Memory | None = None,
     ) -> None:
         self._recipe = recipe
         self._problems = {problem.id: problem for problem in problems} if recipe else {}
-        self._count_tokens = count_tokens
+        self._tokenizer = tokenizer
         self._waiting = list(waiting)
+        self._memory: Memory = dict(memory or {})
         self._taken: Counter[Agent] = Counter()
         self._num_too_long = 0
 
@@ -88,6 +129,11 @@ class AgentTurns:
     def waiting(self) -> tuple[AgentTurn, ...]:
         """Turns for later steps, to be committed."""
         return tuple(self._waiting)
+
+    @property
+    def memory(self) -> Memory:
+        """Questions that later ones have to differ from, to be committed."""
+        return self._memory
 
     @property
     def pipelined(self) -> bool:
@@ -111,7 +157,17 @@ class AgentTurns:
                 taken.append(turn)
         keys = {turn.key for turn in taken}
         self._waiting = [turn for turn in self._waiting if turn.key not in keys]
-        return [OpenGroup(turn.key, turn.problem, 0, size, turn=turn) for turn in taken]
+        return [_open(turn, 0, size) for turn in taken]
+
+    def begin(self, fresh: Sequence[OpenGroup]) -> list[OpenGroup]:
+        """Put a recipe's first turns in the place of prompts that were drawn."""
+        if self._recipe is None:
+            return [*fresh]
+        found = []
+        for group in fresh:
+            turn = self._recipe.first_turn(group.key, group.problem, self._memory)
+            found.append(_open(turn, group.round, group.size) if turn else group)
+        return found
 
     def follow(self, key: str, entry: CollectedGroup) -> None:
         """Queue the turns that follow a settled group."""
@@ -119,23 +175,35 @@ class AgentTurns:
             return
         root = self._problems[entry.turn.root if entry.turn else entry.group.problem.id]
         for turn in self._recipe.next_turns(key, root, entry):
-            if self._count_tokens(turn.problem) <= self._recipe.max_input_tokens:
+            length = len(render_prompt(self._tokenizer, turn.problem.messages))
+            if length <= self._recipe.max_input_tokens:
                 self._waiting.append(turn)
             else:
                 self._num_too_long += 1
 
-    def metrics(self, groups: Sequence[CollectedGroup]) -> dict[str, float]:
-        """Measure a step by agent; nothing in a plain phase."""
+    def reward(self, groups: Sequence[CollectedGroup]) -> Rewarded:
+        """Give a step's groups the rewards that need all of them, and remember its questions."""
         if self._recipe is None:
-            return {}
+            return Rewarded(groups)
+        rewarded = self._recipe.reward(groups, self._memory)
+        self._memory = rewarded.memory
+        told = self._metrics(self._recipe, rewarded.groups) | rewarded.metrics
+        return replace(rewarded, metrics=told)
+
+    def _metrics(self, recipe: Recipe, groups: Sequence[CollectedGroup]) -> dict[str, float]:
+        """Measure a step by agent."""
         waiting = Counter(turn.agent for turn in self._waiting)
         metrics = {"agent/too_long_count": float(self._num_too_long)}
-        for agent in Agent:
+        for agent in recipe.agents:
             mine = [entry for entry in groups if agent_of(entry) is agent]
             metrics |= {
                 f"agent/{agent}_{name}": value for name, value in _measure(mine).items()
             } | {f"agent/{agent}_waiting_turns": float(waiting[agent])}
-        return metrics | self._recipe.metrics(groups)
+        return metrics
+
+
+def _open(turn: AgentTurn, number: int, size: int) -> OpenGroup:
+    return OpenGroup(turn.key, turn.problem, number, turn.size or size, turn=turn)
 
 
 def agent_of(entry: CollectedGroup) -> Agent:

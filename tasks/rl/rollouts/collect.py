@@ -19,7 +19,6 @@ from data_schemas.rl_settings import RLSettings
 from data_schemas.rollouts import Rollout, RolloutGroup, ScoredRollout
 from data_schemas.scoring import Finished, Scored
 from tasks.algorithms.scheduling import IN_FLIGHT
-from tasks.engines.chat import render_prompt
 from tasks.engines.protocols import Request, RolloutEngine, Sampling
 from tasks.errors import EngineError, SettingsError
 from tasks.rewards.environments import episodes
@@ -91,12 +90,7 @@ class Collector:
         self._history = History(now.records)
         self._stage = now.stage
         self._open = now.open_groups
-        self._turns = AgentTurns(
-            recipe,
-            problems,
-            lambda problem: len(render_prompt(tokenizer, problem.messages)),
-            now.turns,
-        )
+        self._turns = AgentTurns(recipe, problems, tokenizer, now.turns, now.memory)
         self._earlier = EarlierResponses(settings.engines.reuse, now.responses)
 
     def state(self) -> CollectorState:
@@ -108,6 +102,7 @@ class Collector:
             self._open,
             self._earlier.responses(),
             self._turns.waiting,
+            self._turns.memory,
         )
 
     def collect(self, step: int) -> Collected:
@@ -132,8 +127,9 @@ class Collector:
             "rollout/engine_tokens": float(after.generated_tokens - before.generated_tokens),
             "rollout/verified_tokens": float(after.verified_tokens - before.verified_tokens),
         }
-        groups = fill(whole.groups, places)
-        return replace(whole, groups=groups, metrics=metrics | self._turns.metrics(groups))
+        rewarded = self._turns.reward(whole.groups)
+        groups = fill(rewarded.groups, places)
+        return replace(whole, groups=groups, metrics=metrics | rewarded.metrics)
 
     def _roll_out(self, step: int) -> Collected:
         """Roll out the step's draws, what waits from earlier steps, and the turns that follow."""
@@ -148,7 +144,7 @@ class Collector:
             ahead = (IN_FLIGHT - 1) * settings.prompts_per_step - len(begun) if free else 0
             fresh, skipped = self._draw(step, number, max(0, missing + ahead))
             if number == 0:
-                fresh = [*self._turns.take(size), *fresh]
+                fresh = [*self._turns.take(size), *self._turns.begin(fresh)]
             found = self._round(step, fresh, begun, enough=missing if free else 0)
             whole = merge_draw(whole, found, skipped)
             # Over the whole step: a refill of two prompts has too few rollouts for a share.

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from data_schemas.agent_turns import AgentTurn, account_of
+from data_schemas.agent_turns import AgentTurn, Remembered, account_of
 from data_schemas.ledger import GroupOutcome
 from data_schemas.prompts import Problem
 from data_schemas.rollouts import Rollout
@@ -27,6 +27,8 @@ class CollectorState:
     """By stream; empty without `engines.reuse`."""
     turns: tuple[AgentTurn, ...] = ()
     """Waiting turns of other agents than the solver, oldest first."""
+    memory: Mapping[str, tuple[Remembered, ...]] = field(default_factory=dict)
+    """Of a self-play: the last questions about a problem's documents, oldest first."""
 
 
 def first_state(problems: Sequence[Problem], responses: Mapping[str, Responses]) -> CollectorState:

@@ -38,6 +38,8 @@ class CollectedGroup:
     pass_rate_change: float = 0.0
     turn: AgentTurn | None = None
     """None: a prompt of the stream."""
+    advantages: tuple[float, ...] | None = None
+    """Of its responses, from a recipe that compares them beyond the group; None: group-relative."""
 
 
 def decide_outcome(settings: RLSettings, group: RolloutGroup) -> GroupOutcome:

@@ -45,7 +45,7 @@ class StepBatch:
 
 
 def scalar_advantages(settings: RLSettings, groups: Sequence[CollectedGroup]) -> torch.Tensor:
-    """Group-relative advantages [P, G] from verdicts and penalties; [0, G] without groups.
+    """Advantages [P, G]: a recipe's own, the others group-relative; [0, G] without groups.
 
     With `first_responses` G is the size of a whole group, for stopped ones too: the loss divides
     by P x G, a number that does not depend on the rewards.
@@ -65,13 +65,20 @@ def scalar_advantages(settings: RLSettings, groups: Sequence[CollectedGroup]) ->
     if in_parts:
         first_P = torch.tensor([_first_size(settings, entry) for entry in groups])
         return two_part_advantages(scores_PG, penalties_PG, valid_PG, first_P=first_P)
-    return group_advantages(
+    given = [entry.advantages for entry in groups]
+    if None not in given:
+        return torch.tensor([_padded(row or (), width, 0.0) for row in given])
+    advantages_PG = group_advantages(
         scores_PG,
         penalties_PG,
         valid_PG,
         std_floor=settings.zero_variance.std_floor,
         scale_by_std=scales_by_std(settings.loss),
     )
+    for place, row in enumerate(given):
+        if row is not None:
+            advantages_PG[place] = torch.tensor(_padded(row, width, 0.0))
+    return advantages_PG
 
 
 def _first_size(settings: RLSettings, entry: CollectedGroup) -> int:

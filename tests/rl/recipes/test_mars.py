@@ -35,6 +35,7 @@ ROOT = Problem(
     source_row="0" * 64,
 )
 STEPS = 4
+AGENTS = (Agent.SOLVER, Agent.VERIFIER, Agent.CORRECTOR)
 VECTORS = Path(__file__).parents[2] / "algorithms" / "marsrl_vectors.json"
 PUBLISHED = json.loads(VECTORS.read_text())["groups_per_problem"]
 
@@ -235,10 +236,10 @@ def test_a_phase_stopped_with_waiting_turns_ends_in_the_same_bytes(phase, tmp_pa
 
     assert whole == resumed
     metrics = whole[1][-1].metrics
-    assert all(metrics[f"agent/{agent}_groups"] > 0 for agent in Agent)
+    assert all(metrics[f"agent/{agent}_groups"] > 0 for agent in AGENTS)
     assert whole[2]["engine_tokens"] == whole[2]["generated_tokens"]
     rows = read_ledger(tmp_path / "one" / "r" / LEDGER_FILE)
-    assert {*Agent} == {row.agent for row in rows if isinstance(row, AgentLedgerRow)}
+    assert {*AGENTS} == {row.agent for row in rows if isinstance(row, AgentLedgerRow)}
 
 
 def test_a_step_of_several_agents_is_recomputed_from_its_snapshot(phase, tmp_path):
@@ -249,7 +250,7 @@ def test_a_step_of_several_agents_is_recomputed_from_its_snapshot(phase, tmp_pat
 
     assert last.read_bytes() == step_snapshot.encode(back)
     roles = {item.rollout.role for entry in back.groups for item in entry.group.rollouts}
-    assert {*Agent} == roles
+    assert {*AGENTS} == roles
     assert [] == [row for row in compare(back) if row.difference]
 
 

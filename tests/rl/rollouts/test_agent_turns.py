@@ -13,6 +13,7 @@ from tasks.engines.embedded.rollout import HFRolloutEngine
 from tasks.engines.scripted import ScriptedRolloutEngine
 from tasks.ledger.accounts import settle
 from tasks.rl.durability import inflight
+from tasks.rl.rollouts.agent_turns import Rewarded
 from tasks.rl.rollouts.collect import Collector
 from tasks.rl.update.batch import build
 from tasks.rl.update.ledger import ledger_rows, prompt_costs
@@ -28,6 +29,10 @@ class Chain:
     quotas: dict = dataclasses.field(default_factory=dict)
     max_input_tokens: int = 10_000
     verifiers: frozenset = frozenset()
+    agents: tuple = (Agent.SOLVER, Agent.VERIFIER, Agent.CORRECTOR)
+
+    def first_turn(self, key, root, memory):
+        return None
 
     def next_turns(self, key, root, entry):
         agent = NEXT.get(entry.turn.agent if entry.turn else Agent.SOLVER)
@@ -49,8 +54,8 @@ class Chain:
         named = turn.problem.model_copy(update={"id": f"{root.id}#{turn.key}"})
         return [turn.model_copy(update={"problem": named})]
 
-    def metrics(self, groups):
-        return {"chain/groups": float(len(groups))}
+    def reward(self, groups, memory):
+        return Rewarded(groups, metrics={"chain/groups": float(len(groups))})
 
 
 def says(prompt, sample):
@@ -96,7 +101,7 @@ def test_a_turn_waits_for_the_next_step_which_mixes_it_with_fresh_prompts(collec
 
     assert {Agent.SOLVER} == {*agents(first)}
     assert {Agent.SOLVER, Agent.VERIFIER} == {*agents(second)}
-    assert {*Agent} == {*agents(third)}
+    assert {*Chain.agents} == {*agents(third)}
     begun = sum(entry.turn is None for entry in first.groups)
     assert begun == agents(second).count(Agent.VERIFIER)
     assert {"verifier"} == {
@@ -107,7 +112,7 @@ def test_a_turn_waits_for_the_next_step_which_mixes_it_with_fresh_prompts(collec
 def test_without_pipelining_a_step_takes_the_whole_chain(collector):
     found = collector(Chain(pipelined=False)).collect(1)
 
-    counts = [agents(found).count(agent) for agent in Agent]
+    counts = [agents(found).count(agent) for agent in Chain.agents]
     assert counts[0] > 0
     assert [counts[0]] * 3 == counts
 
@@ -137,7 +142,7 @@ def test_quotas_bound_a_step_and_the_rest_waits(collector):
         [turn for turn in scarce.state().turns if turn.agent is Agent.VERIFIER]
     )
     assert float(len(scarce.state().turns)) == sum(
-        steps[-1].metrics[f"agent/{agent}_waiting_turns"] for agent in Agent
+        steps[-1].metrics[f"agent/{agent}_waiting_turns"] for agent in Chain.agents
     )
 
 
@@ -188,7 +193,7 @@ def test_the_child_of_an_abstained_response_abstains_and_is_counted_once(collect
             verdicts = {item.verdict.reason for item in entry.group.rollouts}
             assert {"parent_abstained"} == verdicts
             assert GroupOutcome.UNSCORED is entry.outcome
-    assert {*Agent} == {*agents(found)}
+    assert {*Chain.agents} == {*agents(found)}
 
 
 def test_an_input_that_is_too_long_is_left_out_and_counted(collector):
@@ -247,7 +252,11 @@ def test_every_turn_is_charged_to_its_agent_and_its_problem(collector, problems)
     assert generated == sum(row.generated_tokens for row in rows)
     assert np.isclose(
         generated,
-        sum(found.metrics[f"agent/{agent}_generated_tokens"] for found in steps for agent in Agent),
+        sum(
+            found.metrics[f"agent/{agent}_generated_tokens"]
+            for found in steps
+            for agent in Chain.agents
+        ),
     )
     # A verifier's verdicts are not the pass rate of a prompt.
     accounts = {prompt.problem_id for prompt in ledger.prompts}

@@ -1,0 +1,40 @@
+"""Presets of workflows/spell.py: self-play on offer lists."""
+
+from data_schemas.presets import CPU_SMOKE
+from data_schemas.prompts import Domain
+from data_schemas.rl_settings import LossSettings, PolicyLoss, RLSettings, ZeroVarianceSettings
+from data_schemas.settings import CurationSettings, ReleaseSettings, Source
+from data_schemas.spell_settings import SpellRecipe
+
+SPELL = CPU_SMOKE.model_copy(
+    update={
+        "curation": CurationSettings(
+            sources=(Source(adapter="sample_self_play"),), max_prompt_tokens=256
+        ),
+        # Nothing is left out: a phase of self-play has no pass rates to choose by.
+        "grading": CPU_SMOKE.grading.model_copy(
+            update={"samples": 2, "max_new_tokens": 96, "drop_at_or_above": 1.01}
+        ),
+        "rl_one": RLSettings(
+            domains={Domain.GENERAL: 1.0},
+            steps=40,
+            prompts_per_step=24,
+            max_new_tokens=96,
+            loss=LossSettings(kind=PolicyLoss.GRPO),
+            zero_variance=ZeroVarianceSettings(refill_rounds=0),
+        ),
+        "rl_two": RLSettings(
+            domains={Domain.CHOICE: 2.0, Domain.MATHS: 1.0},
+            steps=40,
+            prompts_per_step=24,
+            max_new_tokens=96,
+            loss=LossSettings(kind=PolicyLoss.GRPO),
+        ),
+        "evaluation": CPU_SMOKE.evaluation.model_copy(update={"max_new_tokens": 96}),
+        "release": ReleaseSettings(name="eachprompt-spell"),
+    }
+)
+"""Self-play on clusters of offer lists (`rl_one`), beside a plain phase on questions about such
+clusters with references (`rl_two`)."""
+SPELL_RECIPE = SpellRecipe()
+"""What the roles are shown in it."""

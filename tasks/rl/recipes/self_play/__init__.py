@@ -1,0 +1,1 @@
+"""SPELL: questioner, responder and verifier in one policy."""

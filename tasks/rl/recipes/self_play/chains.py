@@ -1,0 +1,111 @@
+"""The groups of a step, by the question that they are about."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from data_schemas.agent_turns import Agent
+from data_schemas.rollouts import ScoredRollout
+from tasks.algorithms import spell
+from tasks.marketplace.offers import Task
+from tasks.rewards.agents.self_play import (
+    Asked,
+    covers,
+    read_answer,
+    read_question,
+    read_vote,
+    task_of,
+)
+from tasks.rl.rollouts.group_outcomes import CollectedGroup
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """A question with everything that followed it."""
+
+    key: str
+    """Of the questioner's group."""
+    question: CollectedGroup
+    task: Task
+    asked: Asked | None
+    """None: it does not have the form of its task."""
+    guess: CollectedGroup | None
+    """The answer without documents."""
+    answers: CollectedGroup | None
+    """None: the question was not answered."""
+    votes: Mapping[int, CollectedGroup]
+    """By the first response that gave the answer."""
+
+    @property
+    def ungrounded(self) -> bool:
+        """True if the question was answered without documents."""
+        return self.guess is not None and any(map(self.rule, self.guess.group.rollouts))
+
+    @property
+    def mean(self) -> float | None:
+        """Mean reward of the answers; None if there is none."""
+        rewards = [self.reward(item) for item in self.scored]
+        return sum(rewards) / len(rewards) if rewards else None
+
+    @property
+    def scored(self) -> list[ScoredRollout]:
+        """The answers that have a verdict."""
+        items = self.answers.group.rollouts if self.answers else ()
+        return [item for item in items if not item.verdict.abstained]
+
+    def rule(self, item: ScoredRollout) -> bool:
+        """Say whether an answer contains the reference."""
+        given = read_answer(item.text)
+        return self.asked is not None and given is not None and covers(self.asked.answer, given)
+
+    def accepted(self, item: ScoredRollout) -> bool:
+        """Say whether the majority of the votes on an answer accepts it."""
+        given = read_answer(item.text)
+        items = self.answers.group.rollouts if self.answers else ()
+        for one in items:
+            if read_answer(one.text) == given and (found := self.votes.get(one.rollout.sample)):
+                return spell.majority(votes_of(found))
+        return False
+
+    def reward(self, item: ScoredRollout) -> float:
+        """Reward an answer."""
+        return spell.responder_reward(rule=self.rule(item), accepted=self.accepted(item))
+
+
+def chains_of(groups: Sequence[CollectedGroup]) -> list[Chain]:
+    """Put the groups of a step together, in the order of the questions."""
+    turns = [(entry.turn, entry) for entry in groups if entry.turn]
+    guesses, answers = (
+        {turn.parent: entry for turn, entry in turns if turn.agent is agent}
+        for agent in (Agent.CLOSED_BOOK, Agent.RESPONDER)
+    )
+    votes: dict[str, dict[int, CollectedGroup]] = {}
+    for turn, entry in turns:
+        if turn.agent is Agent.VERIFIER:
+            votes.setdefault(turn.parent, {})[turn.parent_sample] = entry
+    return [
+        Chain(
+            key=turn.key,
+            question=entry,
+            task=task_of(turn.problem.messages),
+            asked=asked_in(entry),
+            guess=guesses.get(turn.key),
+            answers=answers.get(turn.key),
+            votes=votes.get(answers[turn.key].turn.key, {}) if turn.key in answers else {},
+        )
+        for turn, entry in turns
+        if turn.agent is Agent.QUESTIONER
+    ]
+
+
+def asked_in(entry: CollectedGroup) -> Asked | None:
+    """Read the question of a questioner's group; None without the form of its task."""
+    (item,) = entry.group.rollouts
+    asked = read_question(item.text)
+    return asked if asked and asked.fits(task_of(entry.group.problem.messages)) else None
+
+
+def votes_of(entry: CollectedGroup) -> list[bool | None]:
+    """Read the votes of a verifier's group; None for one that cannot be read."""
+    return [
+        None if item.verdict.abstained else read_vote(item.text) for item in entry.group.rollouts
+    ]
