@@ -162,16 +162,16 @@ class JudgeSettings(Settings):
     @model_validator(mode="after")
     def _judge_can_be_reached(self) -> Self:
         if self.kind is not JudgeKind.NONE and not self.address:
-            raise ValueError(f"judge.kind is {self.kind.value}; set judge.address as well")
+            raise ValueError(f"kind is {self.kind.value}; set address as well")
         if self.kind is JudgeKind.HTTP:
             try:
                 split_base_url(self.address)
             except ValueError as error:
-                raise ValueError(f"judge.address {error}; write http://host:8000/v1") from error
+                raise ValueError(f"address {error}; write http://host:8000/v1") from error
         if self.kind is JudgeKind.HTTP and not self.model.strip():
-            raise ValueError("judge.kind is http; set judge.model to the name it is served under")
+            raise ValueError("kind is http; set model to the name it is served under")
         if self.kind is JudgeKind.NONE and self.address:
-            raise ValueError("judge.address is set, but judge.kind is none; use 'http' or 'model'")
+            raise ValueError("address is set, but kind is none; use 'http' or 'model'")
         return self
 
 

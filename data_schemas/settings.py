@@ -61,6 +61,10 @@ class CurationSettings(Settings):
     held_out_per_suite: int = Field(
         default=60, ge=1, description="problems per domain kept for evaluation"
     )
+    guard: JudgeSettings = Field(
+        default=JudgeSettings(),
+        description="guard model or text classifier: what it calls harmful is dropped",
+    )
 
 
 class GradingSettings(Settings):

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from data_schemas import presets
 from data_schemas.artifacts import DatasetRef
 from data_schemas.settings import PipelineSettings
+from tasks.foundation.task import ingest_models
 from tasks.intake.task import open_store, with_sources
 from tasks.platform.entry_point import entry_point
 from tasks.report.task import curation_page
@@ -38,6 +39,7 @@ def curate(
     """
     chosen = with_sources(settings=settings, sources=sources)
     run, execution = open_store(store=store, workflow="curate")
-    rows = preparation(settings=chosen, store=run, execution=execution)
+    named = ingest_models(settings=chosen, store=run, execution=execution)
+    rows = preparation(settings=named, store=run, execution=execution)
     page = curation_page(curated=rows.curated, store=run, execution=execution)
     return Curated(curated=rows.curated, page=page)

@@ -11,6 +11,7 @@ from data_schemas.artifacts import DatasetRef
 from data_schemas.group import Positive
 from data_schemas.settings import PipelineSettings
 from tasks.curation.task import distil as sample
+from tasks.foundation.task import ingest_models
 from tasks.intake.task import check_settings, open_store
 from tasks.platform.entry_point import entry_point
 from workflows.parts.preparation import preparation
@@ -41,9 +42,10 @@ def distil(
     """
     checked = check_settings(settings=settings, sources=sources)
     run, execution = open_store(store=store, workflow="distil")
-    rows = preparation(settings=checked, store=run, execution=execution)
+    named = ingest_models(settings=checked, store=run, execution=execution)
+    rows = preparation(settings=named, store=run, execution=execution)
     return sample(
-        settings=checked.grading,
+        settings=named.grading,
         teacher=teacher,
         served_as=served_as,
         keep=keep,

@@ -1,9 +1,9 @@
 """Stage 1: turn raw rows into problems, demonstrations and held-out suites.
 
 The steps are: read, carry out the decisions of people, cleanse, set benchmarks aside, verify
-demonstrations, remove duplicates, draw the held-out suites, and remove overlapping items from
-training. No item is lost: for every source, the number of items read equals the number kept plus
-the number dropped plus the number quarantined.
+demonstrations, remove duplicates and what a guard calls harmful, draw the held-out suites, and
+remove overlapping items from training. No item is lost: for every source, the number of items read
+equals the number kept plus the number dropped plus the number quarantined.
 """
 
 import json
@@ -27,6 +27,8 @@ from tasks.curation.cleaning.verification import WRONG, Score
 from tasks.curation.cleaning.withdrawal import REASON, withdraw, withdrawn_rows
 from tasks.curation.contamination import as_items
 from tasks.curation.croissant import croissant
+from tasks.curation.harm.opening import open_guard
+from tasks.curation.harm.screening import UNRATED
 from tasks.curation.ingest import LISTS, check_raw_files, locate
 from tasks.curation.items import Item
 from tasks.curation.shards import steps
@@ -57,6 +59,7 @@ _ADVICE = {
     "contaminated": "Lower curation.held_out_per_suite or add other rows.",
     REASON: "The exclusion list leaves nothing; add other rows.",
     WRONG: "Do the responses end with the answer in the form that the verifier reads?",
+    UNRATED: "Does the guard of curation.guard answer, and with safe or unsafe?",
     "not_json": "Is the file JSON lines, and the adapter the right one?",
 }
 
@@ -106,6 +109,8 @@ def curate(
             for any_numbers in (False, True):
                 steps.drop_overlap(shards, refused, exams, folder, any_numbers=any_numbers)
             steps.drop_reused_ids(shards, refused, exams)
+        if guard := open_guard(settings.guard):
+            steps.screen_harm(shards, refused, guard)
         if held_out_from is None:
             drawn = shards.items(steps.draw(shards, settings.held_out_per_suite, settings.seed))
             suites = [*drawn, *exams]

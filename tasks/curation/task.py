@@ -81,8 +81,10 @@ def curate(
             ScoringService(None, RewardSettings()) as scorer,
         ):
             scorer.check_canaries()
+            guard = read_judge(settings.guard, record, store, "guard")
+            local = settings.model_copy(update={"guard": guard})
             folders = (raw_folder, base_folder, out, held_out)
-            facts = curation.curate(settings, *folders, score=scorer.score, work=Path(shards))
+            facts = curation.curate(local, *folders, score=scorer.score, work=Path(shards))
         record.facts(facts)
         kept = ("problems", "demonstrations", "held_out")
         record.rows(int(facts["rows"]), sum(int(facts[name]) for name in kept))

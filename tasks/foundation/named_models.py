@@ -1,4 +1,4 @@
-"""The models that settings name by folder: judges and the screening model of grading."""
+"""The models that settings name by folder: judges, the screening model of grading, the guard."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -6,7 +6,7 @@ from typing import TypeVar
 from data_schemas.group import Settings
 from data_schemas.rl_settings import JudgeKind, JudgeSettings
 
-JUDGE, SCREEN = "judge", "screen"
+JUDGE, SCREEN, GUARD = "judge", "screen", "guard"
 SettingsT = TypeVar("SettingsT", bound=Settings)
 
 
@@ -21,7 +21,7 @@ def replace_models(settings: SettingsT, ingest: Callable[[str, str], str]) -> Se
     for name, value in settings:
         match value:
             case JudgeSettings() if value.kind is JudgeKind.MODEL:
-                address = ingest(JUDGE, value.address)
+                address = ingest(GUARD if name == GUARD else JUDGE, value.address)
                 changes[name] = value.model_copy(update={"address": address})
             case Settings():
                 changes[name] = replace_models(value, ingest)

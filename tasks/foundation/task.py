@@ -27,8 +27,8 @@ from data_schemas.settings import (
 from data_schemas.upcycling import UpcyclingSettings
 from tasks.foundation import base, pretraining, super_experts, upcycling
 from tasks.foundation.candidates import parse_candidates
-from tasks.foundation.named_models import SCREEN, replace_models
-from tasks.interchange.model_folder import check_model_folder
+from tasks.foundation.named_models import GUARD, SCREEN, replace_models
+from tasks.interchange.model_folder import check_guard_folder, check_model_folder
 from tasks.interchange.weights import check_tensors
 from tasks.lineage.base_model import find_base
 from tasks.lineage.stage import stage
@@ -119,12 +119,12 @@ def ingest_candidates(models: str, store: StoreRef, execution: Execution) -> lis
 def ingest_models(
     settings: PipelineSettings, store: StoreRef, execution: Execution
 ) -> PipelineSettings:
-    """Copy judges and screening model into the store; the settings then name the copies.
+    """Copy judges, screening model and guard into the store; the settings then name the copies.
 
     Not part of the stages that use them, whose results are cached: a folder may have new content.
 
     Args:
-        settings: judges of kind 'model' and `grading.screen_model`.
+        settings: judges and guard of kind 'model', and `grading.screen_model`.
         store: of the run.
         execution: of the workflow.
     """
@@ -144,7 +144,7 @@ def _ingest_into(store: StoreRef, execution: Execution) -> Callable[[str, str], 
     def ingest(role: str, address: str) -> str:
         if is_address(address):
             return address
-        check = check_tensors if role == SCREEN else check_model_folder
+        check = {SCREEN: check_tensors, GUARD: check_guard_folder}.get(role, check_model_folder)
         return _ingest(address, role, store, execution, check).address
 
     return ingest

@@ -1,6 +1,6 @@
 """Convert command line options to settings."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from pydantic import BaseModel
@@ -12,7 +12,13 @@ from data_schemas.rl_settings import JudgeKind, RouterReplay
 from data_schemas.settings import PipelineSettings, RetrainSettings, Source
 from tasks.engines import select
 from tasks.errors import DataError, SettingsError
-from tasks.interchange.model_folder import check_model_folder, has_router, local_folder, read_config
+from tasks.interchange.model_folder import (
+    check_guard_folder,
+    check_model_folder,
+    has_router,
+    local_folder,
+    read_config,
+)
 from tasks.interchange.weights import check_tensors
 
 EXAMPLE = "--sources gsm8k=data/train.jsonl,ae110k=data/ae110k"
@@ -81,22 +87,19 @@ def require_models(settings: PipelineSettings) -> None:
 
 
 def require_folders(settings: PipelineSettings | RetrainSettings) -> None:
-    """Refuse settings that name a judge or a screen model that cannot be opened.
+    """Refuse settings that name a judge, a guard or a screen model that cannot be opened.
 
     Raises:
         SettingsError: names the setting.
     """
-    for name, path, is_embedded in _model_folders(settings):
+    for name, path, check in _model_folders(settings):
         folder = None if is_address(path) else local_folder(path)
         if folder is None:
             continue  # checked as it is ingested
         if not folder.is_dir():
             raise SettingsError(f"{name}: {path} is not a folder. Set it to a model directory.")
         try:
-            if is_embedded:
-                check_model_folder(folder)
-            else:
-                check_tensors(folder)
+            check(folder)
         except (SettingsError, DataError) as error:
             raise SettingsError(f"{name}: {error}") from error
 
@@ -150,14 +153,17 @@ def require_router(settings: PipelineSettings) -> None:
 
 def _model_folders(
     settings: PipelineSettings | RetrainSettings,
-) -> Iterator[tuple[str, str, bool]]:
-    """Yield (name of the setting, folder, whether the embedded engine opens it)."""
+) -> Iterator[tuple[str, str, Callable[[Path], None]]]:
+    """Yield (name of the setting, folder, what checks that it can be opened)."""
     for parent, path in settings.sft.parents.items():
-        yield f"sft.parents.{parent.value}", path, True
+        yield f"sft.parents.{parent.value}", path, check_model_folder
+    if settings.curation.guard.kind is JudgeKind.MODEL:
+        yield "curation.guard.address", settings.curation.guard.address, check_guard_folder
     grading = settings.grading
     if grading.screen_model:
         is_embedded = grading.engines.rollout is RolloutKind.HF
-        yield "grading.screen_model", grading.screen_model, is_embedded
+        check = check_model_folder if is_embedded else check_tensors
+        yield "grading.screen_model", grading.screen_model, check
     if isinstance(settings, RetrainSettings):
         phases = {"rl": settings.rl}
     else:
@@ -168,7 +174,7 @@ def _model_folders(
         ("evaluation.judge", settings.evaluation.judge),
     ):
         if judge.kind is JudgeKind.MODEL:
-            yield f"{name}.address", judge.address, True
+            yield f"{name}.address", judge.address, check_model_folder
 
 
 def _require_positions(settings: PipelineSettings, base: Path) -> None:

@@ -75,6 +75,28 @@ def check_model_folder(path: Path) -> None:
         raise SettingsError(str(error)) from error
 
 
+def has_classification_head(path: Path) -> bool:
+    """Return whether a model classifies texts.
+
+    Raises:
+        SettingsError: it is not a Hugging Face model directory.
+    """
+    architectures = read_config(path).get("architectures") or ()
+    return any(str(name).endswith("ForSequenceClassification") for name in architectures)
+
+
+def check_guard_folder(path: Path) -> None:
+    """Refuse a folder that is neither a text classifier nor a model that the embedded engine runs.
+
+    Raises:
+        SettingsError: says what it lacks.
+    """
+    if not has_classification_head(path):
+        check_model_folder(path)
+    elif not any(path.glob("*.safetensors")):
+        raise SettingsError(f"{path} has no *.safetensors; other formats may execute code")
+
+
 def _text_config(config: dict[str, Any]) -> dict[str, Any] | None:
     """Return the config of the language model inside one of several modalities, if there is one.
 

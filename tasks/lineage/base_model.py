@@ -79,11 +79,13 @@ def read_model(role: str, address: str, record: StageRecord, store: StoreRef) ->
     return record.source(role, Path(address).expanduser().resolve())
 
 
-def read_judge(judge: JudgeSettings, record: StageRecord, store: StoreRef) -> JudgeSettings:
+def read_judge(
+    judge: JudgeSettings, record: StageRecord, store: StoreRef, role: str = "judge"
+) -> JudgeSettings:
     """Record a judge of kind 'model' as an input; return settings that name its local folder."""
     if judge.kind is not JudgeKind.MODEL:
         return judge
-    folder = read_model("judge", judge.address, record, store)
+    folder = read_model(role, judge.address, record, store)
     return judge.model_copy(update={"address": str(folder)})
 
 

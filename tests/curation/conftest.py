@@ -1,11 +1,20 @@
-"""A small tokenizer and builders of items, shared by the curation tests."""
+"""A small tokenizer, a small text classifier and builders of items."""
 
 import json
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from transformers import PreTrainedTokenizerBase
+import torch
+from tokenizers import Tokenizer
+from tokenizers.models import WordLevel
+from tokenizers.pre_tokenizers import Whitespace
+from transformers import (
+    DistilBertConfig,
+    DistilBertForSequenceClassification,
+    PreTrainedTokenizerBase,
+    PreTrainedTokenizerFast,
+)
 
 from data_schemas.demonstrations import Demonstration, Parent
 from data_schemas.prompts import Domain, Message, Problem, Role
@@ -13,6 +22,11 @@ from tasks.curation.items import Item
 from tasks.engines.chat import load_tokenizer
 from tasks.foundation.tokenizer import train_tokenizer
 from tasks.store.files import sha256_bytes
+
+WORDS = ("bake", "buy", "sell", "the", "red", "cake", "shop", "how", "bomb")
+WINDOW = 16
+"""Tokens that the classifier reads."""
+LABELS = {0: "safe", 1: "toxic"}
 
 
 @pytest.fixture(scope="session")
@@ -64,3 +78,41 @@ def make_demonstration() -> Callable[..., Item]:
         return Item(Demonstration.model_validate(fields | changes), prompt)
 
     return build
+
+
+@pytest.fixture(scope="session")
+def text_classifier(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Train it: a text with `bomb` is toxic, wherever the word stands."""
+    torch.manual_seed(0)
+    vocabulary = {word: place for place, word in enumerate(("[PAD]", "[UNK]", *WORDS))}
+    config = DistilBertConfig(
+        vocab_size=len(vocabulary),
+        max_position_embeddings=WINDOW + 2,
+        n_layers=1,
+        n_heads=1,
+        dim=16,
+        hidden_dim=16,
+        dropout=0.0,
+        attention_dropout=0.0,
+        seq_classif_dropout=0.0,
+        id2label=LABELS,
+        label2id={label: place for place, label in LABELS.items()},
+    )
+    model = DistilBertForSequenceClassification(config)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.02)
+    for step in range(120):
+        length = 1 + step % WINDOW
+        tokens = torch.randint(2, len(vocabulary) - 1, (32, length))
+        harmful = torch.rand(32) < 0.5
+        tokens[harmful, torch.randint(0, length, (int(harmful.sum()),))] = vocabulary["bomb"]
+        model(tokens, labels=harmful.long()).loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    folder = tmp_path_factory.mktemp("classifier")
+    model.save_pretrained(folder)
+    words = Tokenizer(WordLevel(vocabulary, unk_token="[UNK]"))
+    words.pre_tokenizer = Whitespace()
+    PreTrainedTokenizerFast(
+        tokenizer_object=words, pad_token="[PAD]", unk_token="[UNK]", model_max_length=WINDOW
+    ).save_pretrained(folder)
+    return folder

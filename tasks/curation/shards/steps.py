@@ -24,6 +24,8 @@ from tasks.curation.contamination import (
     Suites,
     find_overlap,
 )
+from tasks.curation.harm import screening
+from tasks.curation.harm.protocol import Guard
 from tasks.curation.items import Item
 from tasks.curation.overlap.fingerprints import Fingerprinter, Key
 from tasks.curation.shards.columns import refusals, to_items
@@ -37,6 +39,8 @@ MAPPED = ("read", withdrawal.STAGE, annotation.STAGE, quality.STAGE)
 """Stages of the refusals that lie in the shards, in order."""
 WRONG, VERDICTS = "wrong.arrow", "verdicts"
 """In the folder of a shard; the second is written last."""
+HARMFUL, SAFE, SCREENED = "harmful.arrow", "safe.npy", "screened"
+"""Likewise."""
 _UNVERIFIED, _WRONG, _RIGHT = range(3)
 
 
@@ -120,6 +124,25 @@ def deduplicate(shards: Shards, refused: Refused, threshold: float) -> None:
                 for one in rows
             ]
         )
+
+
+def screen_harm(shards: Shards, refused: Refused, guard: Guard) -> None:
+    """Drop what a guard calls harmful; quarantine what it cannot rate.
+
+    A shard that was rated as a whole by an earlier attempt is not rated again.
+    """
+    for shard in range(len(shards)):
+        folder, living = shards.folder(shard), shards.living(shard)
+        if not (folder / SCREENED).exists():
+            items = to_items(pa.Table.from_batches([shards.batch(shard)]).take(pa.array(living)))
+            kept, found = screening.screen(items, guard)
+            safe = {id(item) for item in kept}
+            np.save(folder / SAFE, [id(item) in safe for item in items])
+            write_arrow(folder / HARMFUL, refusals(found))
+            if all(one.reason != screening.UNRATED for one in found):
+                write_bytes(folder / SCREENED, b"")
+        refused.append(folder / HARMFUL)
+        shards.alive[shards.starts[shard] + living] = np.load(folder / SAFE)
 
 
 def drop_overlap(

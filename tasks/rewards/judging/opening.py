@@ -49,8 +49,16 @@ def open_judge(settings: JudgeSettings) -> Judge:
             raise SettingsError(_NO_JUDGE)
 
 
-def open_chat(address: str, model: str, sampling: ChatSampling) -> ChatClient:
-    """Open an endpoint whose responses are evaluated.
+def open_chat(
+    address: str, model: str, sampling: ChatSampling, timeout_s: float | None = None
+) -> ChatClient:
+    """Open an endpoint with the key of its host.
+
+    Args:
+        address: base URL.
+        model: name under which it is served.
+        sampling: of the responses.
+        timeout_s: of one response; None for the time that the longest one takes.
 
     Raises:
         SettingsError: the address is no base URL, or its key cannot be a header.
@@ -64,7 +72,7 @@ def open_chat(address: str, model: str, sampling: ChatSampling) -> ChatClient:
         model,
         sampling,
         key=ApiKey(ENDPOINT_KEYS, keys.get(urlsplit(address).netloc, "")),
-        timeout_s=60.0 + sampling.max_tokens / SLOWEST_TOKENS_PER_S,
+        timeout_s=timeout_s or 60.0 + sampling.max_tokens / SLOWEST_TOKENS_PER_S,
         max_concurrent=NUM_CONCURRENT,
     )
 

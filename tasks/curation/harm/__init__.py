@@ -1,0 +1,1 @@
+"""Harmful content, as a guard model or a text classifier that the user names calls it."""

@@ -1,0 +1,66 @@
+"""What an attempt after another one asks again."""
+
+import json
+
+import pytest
+
+from data_schemas.settings import CurationSettings, Source
+from tasks.curation.harm.protocol import Rating
+from tasks.curation.ingest import ingest, raw_files
+from tasks.curation.shards import mapping
+from tasks.curation.shards.mapping import Rules, map_shard, plan
+from tasks.curation.shards.opened import Shards
+from tasks.curation.shards.steps import Refused, screen_harm
+
+
+class Guard:
+    """Knows some numbers only."""
+
+    def __init__(self, *unknown):
+        self.unknown, self.asked = unknown, 0
+
+    def rate(self, chats):
+        self.asked += len(chats)
+        return [self.rating(chat[0].content) for chat in chats]
+
+    def rating(self, text):
+        known = not any(number in text for number in self.unknown)
+        return Rating("13" in text if known else None, "as asked")
+
+
+@pytest.fixture
+def mapped(base_model, tmp_path, monkeypatch):
+    """Return the folders of three shards with four problems and their demonstrations each."""
+    monkeypatch.setattr(mapping, "ROWS", 4)
+    rows = [
+        {"question": f"A shop has {number} bags. Count?", "answer": f"So.\n#### {number}"}
+        for number in range(10, 22)
+    ]
+    (tmp_path / "set.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    (tmp_path / "raw").mkdir()
+    ingest([Source(adapter="gsm8k", path=str(tmp_path / "set.jsonl"))], 0, tmp_path / "raw")
+    jobs = list(plan(tmp_path / "raw", raw_files(tmp_path / "raw"), tmp_path / "shards"))
+    for job in jobs:
+        map_shard(job, Rules(CurationSettings(max_prompt_tokens=300), base_model, None))
+    return [job.out for job in jobs]
+
+
+def screened(folders, work, guard):
+    shards = Shards(folders, work)
+    refused = Refused(shards, work)
+    screen_harm(shards, refused, guard)
+    found = [one["reason"] for table in refused.tables() for one in table.to_pylist()]
+    return shards.alive.tolist(), found
+
+
+def test_only_shards_that_a_guard_could_not_rate_as_a_whole_are_rated_again(mapped, tmp_path):
+    first, second, third = Guard("15"), Guard(), Guard()
+
+    before = screened(mapped, tmp_path, first)
+    after = screened(mapped, tmp_path, second)
+
+    assert ["harmful", "harmful", "harm_not_rated", "harm_not_rated"] == before[1]
+    assert ["harmful", "harmful"] == after[1]
+    assert (20, 22) == (sum(before[0]), sum(after[0]))
+    assert (24, 8) == (first.asked, second.asked)
+    assert (after, 0) == (screened(mapped, tmp_path, third), third.asked)
