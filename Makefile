@@ -139,6 +139,9 @@ grove: $(STAMP) ## Grove MoE against the model it was upcycled from, three seeds
 mars: $(STAMP) ## solver, verifier and corrector in one policy, and what RL changes: SEEDS=1
 	EACHPROMPT_SEEDS=$(SEEDS) $(BIN)/pyflyte run workflows/mars.py mars $(ARGS)
 
+spell: $(STAMP) ## questioner, responder and verifier by self-play, against a plain phase: SEEDS=1
+	EACHPROMPT_SEEDS=$(SEEDS) EACHPROMPT_VARIANTS=$(VARIANTS) $(BIN)/pyflyte run workflows/spell.py spell $(ARGS)
+
 merges: $(STAMP) ## every method of merging on the same parents, three seeds: SEEDS=1
 	EACHPROMPT_SEEDS=$(SEEDS) $(BIN)/pyflyte run workflows/merges.py merges $(ARGS)
 

@@ -11,6 +11,9 @@ SPELL = CPU_SMOKE.model_copy(
         "curation": CurationSettings(
             sources=(Source(adapter="sample_self_play"),), max_prompt_tokens=256
         ),
+        "sft": CPU_SMOKE.sft.model_copy(
+            update={"epochs": 4, "learning_rate": 2e-3, "batch_tokens": 1024}
+        ),
         # Nothing is left out: a phase of self-play has no pass rates to choose by.
         "grading": CPU_SMOKE.grading.model_copy(
             update={"samples": 2, "max_new_tokens": 96, "drop_at_or_above": 1.01}
@@ -38,3 +41,24 @@ SPELL = CPU_SMOKE.model_copy(
 clusters with references (`rl_two`)."""
 SPELL_RECIPE = SpellRecipe()
 """What the roles are shown in it."""
+SPELL_VARIANTS: dict[str, SpellRecipe | None] = {
+    "spell": SPELL_RECIPE,
+    "plain": None,
+    "no_memory": SPELL_RECIPE.model_copy(update={"memory": False}),
+    "frozen": SPELL_RECIPE.model_copy(update={"train_questioner": False}),
+}
+"""As published, questions with references in place of self-play, and one thing left out at a time
+(the paper's ablations)."""
+
+
+def select_variants(names: str) -> tuple[str, ...]:
+    """Select variants by name; all of them for ''. The first one is always the published one.
+
+    Raises:
+        ValueError: there is no such variant.
+    """
+    wanted = {name.strip() for name in names.split(",") if name.strip()}
+    unknown = sorted(wanted - SPELL_VARIANTS.keys())
+    if unknown:
+        raise ValueError(f"there is no variant {unknown[0]!r}; use {', '.join(SPELL_VARIANTS)}")
+    return tuple(name for name in SPELL_VARIANTS if not wanted or name in {*wanted, "spell"})

@@ -1,7 +1,8 @@
 """The code of the pipeline, in floors. An arrow points down only.
 
     benchmarks           measures what the floors below do
-    claims | scaffold    reads the reports of other stages
+    claims | scaffold | self_play
+                         reads the reports of other stages
     mismatch | replay    run or repeat a phase of RL, with that stage's own functions
     intake | foundation | curation | sft | judge_training | merge | rl | evaluation | ablation
         | release | audit | ledger | tracing | retraining | report | capacity

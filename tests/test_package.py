@@ -38,7 +38,7 @@ ON_GPUS = {
     "rl_self_play",
     "rl_scaffolded",
     "measure_agents",
-    "check_formats",
+    "check_forms",
     "prove_lift",
     "evaluate",
 }

@@ -173,7 +173,9 @@ STAGES = {
     "evaluate_endpoint": Stage("evaluation", SMALL, "cpu", hours=48, retries=3, cached=False),
     "evaluate_all": Stage("evaluation", SMALL, "cpu", hours=1, retries=2, cached=False),
     "measure_agents": Stage("evaluation", H100_NODE, "rollout", hours=24, retries=3),
-    "check_formats": Stage("evaluation", H100_NODE, "rollout", hours=4, retries=3),
+    "check_forms": Stage("self_play", H100_NODE, "rollout", hours=4, retries=3),
+    # Prints its table.
+    "tabulate_self_play": Stage("self_play", SMALL, "cpu", hours=0.5, retries=2, cached=False),
     # Prints its table.
     "tabulate_agents": Stage("evaluation", SMALL, "cpu", hours=0.5, retries=2, cached=False),
     "pool": Stage("evaluation", SMALL, "cpu", hours=2, retries=2),

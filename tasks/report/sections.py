@@ -30,6 +30,8 @@ PHASE_PLOTS: tuple[tuple[str, str, str, float], ...] = (
     ),
     ("mars/separation", "Verifier's separation", "accepted: right minus wrong, same problem", 1.0),
     ("mars/harmed_share", "Harm", "% of the right solutions reported, corrected to wrong", 100.0),
+    ("spell/bad_format_share", "Bad questions", "% without the form of their task", 100.0),
+    ("spell/operations_mean", "Operations", "of a question", 1.0),
     ("policy/entropy_nats", "Entropy", "nats per token; a fall to zero ends exploration", 1.0),
     ("rollout/length_tokens", "Response length", "tokens per response", 1.0),
     (

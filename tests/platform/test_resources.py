@@ -45,6 +45,7 @@ def test_only_what_looks_outside_is_never_served_from_the_cache():
         "tabulate_agents",
         "tabulate_judges",
         "tabulate_scaffold",
+        "tabulate_self_play",
         "compare_claims",
         "collect_comparisons",
         "measure_completeness",

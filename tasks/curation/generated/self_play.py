@@ -41,7 +41,7 @@ NUM_CLUSTERS = 120
 """For the questioner, each with every task."""
 NUM_QUESTIONS = 900
 """With references."""
-SHOWN = {Agent.QUESTIONER: 1500, Agent.RESPONDER: 1500, Agent.VERIFIER: 1500}
+SHOWN = {Agent.QUESTIONER: 1200, Agent.RESPONDER: 1500, Agent.VERIFIER: 2400}
 """Demonstrations per role."""
 MEMORY = 3
 NEW_LISTS = 2

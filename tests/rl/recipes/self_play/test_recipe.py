@@ -1,22 +1,31 @@
 """SPELL's chains, alone and in a phase that is stopped and resumed."""
 
+import dataclasses
 import json
 from itertools import count
 
 import pytest
 
 from data_schemas.agent_turns import Agent, Remembered
-from data_schemas.ledger import GroupOutcome
+from data_schemas.ledger import AgentLedgerRow, GroupOutcome
 from data_schemas.machine_settings import Reuse
 from data_schemas.prompts import Domain, Problem
+from data_schemas.reports import LEDGER_FILE
 from data_schemas.rl_settings import EngineSettings, RLSettings, ZeroVarianceSettings
 from data_schemas.rollouts import RolloutGroup, ScoredRollout
 from data_schemas.spell_settings import SpellPhase, SpellRecipe
-from data_schemas.verdicts import abstain
+from data_schemas.verdicts import abstain, scored
+from tasks.durability import states
+from tasks.interchange.ledger_file import read_ledger
 from tasks.marketplace.offers import Task
+from tasks.replay.recompute import compare
 from tasks.rewards.agents.self_play import questioner_input, task_of, verify
+from tasks.rl.durability import inflight, state, step_snapshot
 from tasks.rl.recipes.self_play.recipe import Spell
 from tasks.rl.rollouts.group_outcomes import CollectedGroup
+from tasks.rl.run import finish, train
+from tasks.rl.update.batch import build
+from tasks.store.manifest import folder_manifest
 
 LINES = ("A: Nara7, Kibo4", "B: Zeta9, Tovi2", "C: Sono5, Pazu3", "D: Raki6, Bema8")
 QUESTIONS = {
@@ -282,3 +291,104 @@ def test_what_cuts_a_chain_is_refused_by_name(changes, name):
 
     with pytest.raises(ValueError, match=name):
         SpellPhase(rl=settings, recipe=SpellRecipe())
+
+
+@pytest.fixture
+def phase(phase_in, scorer):
+    """The tiny model writes noise; what its agents say follows from that noise here."""
+
+    class Speaking(Spell):
+        def next_turns(self, key, root, entry):
+            return super().next_turns(key, root, spoken(entry))
+
+        def reward(self, groups, memory):
+            return super().reward([spoken(entry) for entry in groups], memory)
+
+    def run(folder, steps=None, **changes):
+        settings = {"zero_variance": ZeroVarianceSettings(refill_rounds=0)} | changes
+        plain = phase_in(folder, domains={Domain.GENERAL: 1.0}, **settings)
+        asked = dataclasses.replace(
+            plain,
+            problems=tuple(root(f"lists/{number}", Problem) for number in range(3)),
+            recipe=Speaking(SpellRecipe()),
+        )
+        records = train(asked, scorer(lambda *_: scored(1.0, "well_formed")))
+        for _ in zip(range(steps or STEPS), records, strict=False):
+            pass
+        return asked
+
+    return run
+
+
+def spoken(entry):
+    """Let a group say what the tokens of its noise choose."""
+    messages = entry.group.problem.messages
+    asks = entry.turn.agent is Agent.QUESTIONER
+    says = {
+        Agent.QUESTIONER: ["no question", QUESTIONS[task_of(messages)] if asks else ""],
+        Agent.CLOSED_BOOK: ["?"],
+        Agent.RESPONDER: ["16", "Tovi", "Zeta", "3"],
+        Agent.VERIFIER: ["[[YES]]", "[[NO]]", "?"],
+    }[entry.turn.agent]
+    items = tuple(
+        dataclasses.replace(item, text=says[int(item.rollout.response_tokens.sum()) % len(says)])
+        for item in entry.group.rollouts
+    )
+    return dataclasses.replace(entry, group=RolloutGroup(entry.group.problem, items))
+
+
+def left_behind(phase, out):
+    (out / "m").mkdir(parents=True)
+    (out / "r").mkdir()
+    facts = finish(phase, out / "m", out / "r")
+    kept = [folder_manifest(phase.state / step_snapshot.FOLDER), folder_manifest(out / "m")]
+    reports = [r.report for r in state.read_steps(phase.state, STEPS)]
+    return kept, reports, facts, (out / "r" / LEDGER_FILE).read_bytes()
+
+
+MODES = {"synchronous": {}, "one step off": {"engines": EngineSettings(staleness=1)}}
+
+
+@pytest.mark.parametrize("changes", MODES.values(), ids=MODES)
+def test_a_phase_stopped_with_a_memory_ends_in_the_same_bytes(phase, tmp_path, changes):
+    changes = changes | {"prompts_per_step": 6}
+    whole = left_behind(phase(tmp_path / "whole", **changes), tmp_path / "one")
+    phase(tmp_path / "half", steps=2, **changes)
+
+    data = states.read_file(tmp_path / "half", 2, inflight.FILE)
+    problems = [root(f"lists/{number}", Problem) for number in range(3)]
+    remembered = inflight.decode(data, problems).collector.memory
+    resumed = left_behind(phase(tmp_path / "half", **changes), tmp_path / "two")
+
+    assert remembered
+    assert whole == resumed
+    assert whole[2]["engine_tokens"] == whole[2]["generated_tokens"]
+    trained = [report.metrics for report in whole[1]]
+    for agent in (Agent.QUESTIONER, Agent.RESPONDER, Agent.VERIFIER):
+        assert sum(metrics[f"spell/{agent}_trained_groups"] for metrics in trained) > 0
+    rows = read_ledger(tmp_path / "one" / "r" / LEDGER_FILE)
+    assert {*Spell(SpellRecipe()).agents} == {
+        row.agent for row in rows if isinstance(row, AgentLedgerRow)
+    }
+    assert {problem.id for problem in problems} == {row.problem_id for row in rows}
+
+
+def test_a_step_is_recomputed_from_its_snapshot_with_the_advantages_of_its_questions(
+    phase, tmp_path
+):
+    done = phase(tmp_path, prompts_per_step=6)
+    last = step_snapshot.find_snapshots(done.state, STEPS)[-1]
+
+    back = step_snapshot.decode(last.read_bytes())
+
+    assert last.read_bytes() == step_snapshot.encode(back)
+    assert [] == [row for row in compare(back) if row.difference]
+    given = [entry.advantages for entry in back.groups if entry.advantages]
+    assert given
+    batch = build(back.settings, back.groups)
+    trained = [
+        float(advantage)
+        for (place, _), advantage in zip(batch.owners, batch.advantages_N, strict=True)
+        if back.groups[place].advantages
+    ]
+    assert pytest.approx([one for (one,) in given if one]) == trained

@@ -1,0 +1,1 @@
+"""The study of self-play: the gate before it, and its table."""

@@ -1,0 +1,162 @@
+"""SPELL: the tiny model asks questions about documents, answers them and compares the answers.
+
+    pyflyte run workflows/spell.py spell
+
+A fine-tuned model that does not write the forms of the three roles is refused. `plain` trains the
+same start model on questions with references, for as many generated tokens. Seeds and variants
+shape the graph, so they are read when it is made:
+
+    EACHPROMPT_SEEDS=1 EACHPROMPT_VARIANTS=spell,plain pyflyte run workflows/spell.py spell
+"""
+
+from functools import partial
+from typing import NamedTuple
+
+from data_schemas.artifacts import DatasetRef, Execution, ReportRef, StoreRef
+from data_schemas.demonstrations import Parent
+from data_schemas.group import Positive
+from data_schemas.settings import PipelineSettings
+from data_schemas.spell_presets import SPELL, SPELL_RECIPE, SPELL_VARIANTS, select_variants
+from data_schemas.spell_settings import SpellRecipe
+from tasks.curation.task import grade
+from tasks.evaluation.task import evaluate
+from tasks.intake.task import check_settings, open_store, with_seed
+from tasks.platform import environment
+from tasks.platform.entry_point import entry_point
+from tasks.platform.shell import subworkflow
+from tasks.report.task import summary
+from tasks.rl.task import Trained, rl, rl_self_play
+from tasks.self_play.task import Formed, check_forms, tabulate_self_play
+from tasks.sft.task import sft
+from workflows.parts.preparation import preparation
+
+SEEDS = range(environment.read("EACHPROMPT_SEEDS", "3", environment.positive))
+VARIANTS = environment.read("EACHPROMPT_VARIANTS", "", select_variants)
+
+
+class Prepared(NamedTuple):
+    """Outputs of one seed before RL."""
+
+    settings: PipelineSettings
+    formed: Formed
+    curated: DatasetRef
+    graded: DatasetRef
+    tuning: ReportRef
+
+
+def _prepare(settings: PipelineSettings, store: StoreRef, execution: Execution) -> Prepared:
+    """Wire the fine-tuning of the three roles, its gate and grading."""
+    rows = preparation(settings=settings, store=store, execution=execution)
+    tuned = sft(
+        settings=settings.sft,
+        parent=Parent.REASONING,
+        curated=rows.curated,
+        base=rows.base,
+        store=store,
+        execution=execution,
+    )
+    formed = check_forms(
+        settings=settings.evaluation,
+        start=tuned.model,
+        curated=rows.curated,
+        store=store,
+        execution=execution,
+    )
+    graded = grade(
+        settings=settings.grading,
+        curated=rows.curated,
+        start=formed.model,
+        store=store,
+        execution=execution,
+    )
+    return Prepared(settings, formed, rows.curated, graded, tuned.report)
+
+
+def _train(
+    variant: str,
+    recipe: SpellRecipe,
+    max_tokens: int,
+    prepared: Prepared,
+    store: StoreRef,
+    execution: Execution,
+) -> Trained:
+    """Wire one phase; that of 'spell' has the recipe that was asked for."""
+    chosen = SPELL_VARIANTS[variant]
+    settings = prepared.settings
+    phase = partial(
+        rl if chosen is None else rl_self_play,
+        settings=settings.rl_two if chosen is None else settings.rl_one,
+        name=f"rl/{variant}",
+        start=prepared.formed.model,
+        graded=prepared.graded,
+        store=store,
+        execution=execution,
+        max_tokens=max_tokens,
+    )
+    if chosen is None:
+        return phase()
+    return phase(recipe=recipe if variant == "spell" else chosen)
+
+
+@subworkflow
+def self_play_study(
+    settings: PipelineSettings, recipe: SpellRecipe, max_tokens: int, store: str
+) -> ReportRef:
+    """Fine-tune, train every variant with every seed, evaluate and tabulate."""
+    run, execution = open_store(store=store, workflow="spell")
+    names, starts, trainings, evaluations = [], [], [], []
+    for seed in SEEDS:
+        seeded = with_seed(settings=check_settings(settings=settings, sources=""), seed=seed)
+        prepared = _prepare(seeded, run, execution)
+        held_out = partial(
+            evaluate,
+            settings=seeded.evaluation,
+            curated=prepared.curated,
+            store=run,
+            execution=execution,
+        )
+        starts.append(held_out(name=f"spell/start/{seed}", model=prepared.formed.model))
+        for variant in VARIANTS:
+            trained = _train(variant, recipe, max_tokens, prepared, run, execution)
+            names.append(f"{variant}/{seed}")
+            trainings.append(trained.report)
+            evaluations.append(held_out(name=f"spell/{variant}/{seed}", model=trained.model))
+        summary(
+            settings=seeded,
+            curated=prepared.curated,
+            reports=[prepared.tuning, *trainings[-len(VARIANTS) :]],
+            releases=[],
+            store=run,
+            execution=execution,
+        )
+    return tabulate_self_play(
+        settings=settings.evaluation,
+        names=names,
+        starts=starts,
+        trainings=trainings,
+        held_out_evaluations=evaluations,
+        store=run,
+        execution=execution,
+    )
+
+
+@entry_point
+def spell(
+    settings: PipelineSettings = SPELL,
+    recipe: SpellRecipe = SPELL_RECIPE,
+    max_tokens: Positive = 60_000,
+    store: str = "runs",
+) -> ReportRef:
+    """Train questioner, responder and verifier in one policy, and compare with a plain phase.
+
+    Args:
+        settings: of curation, sft, grading, rl_one (self-play), rl_two (the plain phase) and
+            evaluation; their seeds are replaced.
+        recipe: of the variant 'spell': what the roles are shown, and which of them train.
+        max_tokens: of every phase: it ends after the step with this many generated tokens.
+        store: folder or s3:// prefix where artifacts, lineage and reports are kept.
+
+    Returns:
+        spell.md and spell.json: forms, difficulty, memory, false accepts and held-out answers.
+    """
+    return self_play_study(settings=settings, recipe=recipe, max_tokens=max_tokens, store=store)
