@@ -50,7 +50,7 @@ class TokenUse(StrEnum):
     ZERO_VARIANCE = "zero_variance"
     """In a zero-variance group that trains nothing."""
     SURPLUS = "surplus"
-    """In a group that a refill replaced."""
+    """In a group that a refill replaced, or that a recipe of several agents did not choose."""
     UNSCORED = "unscored"
     """In a group with fewer than two verdicts."""
     IN_FLIGHT = "in_flight"

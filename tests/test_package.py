@@ -26,22 +26,11 @@ from tests.packages import DOMAIN, PROJECT, ROOT, VERSION, register_into
 ROLLOUT_IMAGE = "registry.example/rollout@sha256:" + 64 * "a"
 PLANTED = "planted-c0ffee"
 """Value of every secret of the machine that registers."""
-ON_GPUS = {
-    "pretrain",
-    "profile_experts",
-    "sft",
-    "measure_judge",
-    "grade",
-    "distil",
-    "rl",
-    "rl_agents",
-    "rl_self_play",
-    "rl_scaffolded",
-    "measure_agents",
-    "check_forms",
-    "prove_lift",
-    "evaluate",
-}
+ON_GPUS = (
+    {"pretrain", "profile_experts", "sft", "measure_judge", "grade", "distil", "evaluate"}
+    | {"rl", "rl_agents", "rl_self_play", "rl_scaffolded"}
+    | {"measure_agents", "check_forms", "prove_lift"}
+)
 
 
 @pytest.fixture(scope="session")

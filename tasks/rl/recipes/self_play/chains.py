@@ -38,7 +38,8 @@ class Chain:
     @property
     def ungrounded(self) -> bool:
         """True if the question was answered without documents."""
-        return self.guess is not None and any(map(self.rule, self.guess.group.rollouts))
+        items = self.guess.group.rollouts if self.guess else ()
+        return sum(map(self.rule, items)) / max(1, len(items)) >= spell.GUESSED
 
     @property
     def mean(self) -> float | None:

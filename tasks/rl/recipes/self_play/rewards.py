@@ -52,9 +52,9 @@ def remember(chains: Sequence[Chain], memory: Memory) -> Memory:
     """Add the solvable questions to their clusters, and forget the oldest ones."""
     found = dict(memory)
     for chain in chains:
-        verdict, _ = question_verdict(chain)
-        if verdict.reason == "solvable" and chain.asked and chain.question.turn:
-            turn = chain.question.turn
+        turn, mean = chain.question.turn, chain.mean
+        solvable = mean is not None and spell.is_remembered(mean) and not chain.ungrounded
+        if solvable and chain.asked and turn:
             one = Remembered(
                 documents=new_documents(turn.problem.messages),
                 question=chain.asked.question,
