@@ -12,7 +12,7 @@ shape the graph, so they are read when it is made:
 from functools import partial
 from typing import NamedTuple
 
-from data_schemas.artifacts import DatasetRef, Execution, ReportRef, StoreRef
+from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, ReportRef, StoreRef
 from data_schemas.demonstrations import Parent
 from data_schemas.group import Positive
 from data_schemas.settings import PipelineSettings
@@ -98,6 +98,25 @@ def _train(
     return phase(recipe=recipe if variant == "spell" else chosen)
 
 
+def _held_out(
+    name: str,
+    seed: int,
+    model: CheckpointRef,
+    prepared: Prepared,
+    store: StoreRef,
+    execution: Execution,
+) -> ReportRef:
+    """Wire the evaluation of one model; flytekit resolves an attribute of a promise only once."""
+    return evaluate(
+        settings=prepared.settings.evaluation,
+        name=f"spell/{name}/{seed}",
+        model=model,
+        curated=prepared.curated,
+        store=store,
+        execution=execution,
+    )
+
+
 @subworkflow
 def self_play_study(
     settings: PipelineSettings, recipe: SpellRecipe, max_tokens: int, store: str
@@ -108,19 +127,13 @@ def self_play_study(
     for seed in SEEDS:
         seeded = with_seed(settings=check_settings(settings=settings, sources=""), seed=seed)
         prepared = _prepare(seeded, run, execution)
-        held_out = partial(
-            evaluate,
-            settings=seeded.evaluation,
-            curated=prepared.curated,
-            store=run,
-            execution=execution,
-        )
-        starts.append(held_out(name=f"spell/start/{seed}", model=prepared.formed.model))
+        starts.append(_held_out("start", seed, prepared.formed.model, prepared, run, execution))
         for variant in VARIANTS:
             trained = _train(variant, recipe, max_tokens, prepared, run, execution)
             names.append(f"{variant}/{seed}")
             trainings.append(trained.report)
-            evaluations.append(held_out(name=f"spell/{variant}/{seed}", model=trained.model))
+            model = trained.model
+            evaluations.append(_held_out(variant, seed, model, prepared, run, execution))
         summary(
             settings=seeded,
             curated=prepared.curated,

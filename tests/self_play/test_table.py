@@ -1,5 +1,6 @@
 import pytest
 
+from data_schemas.spell_presets import SPELL_VARIANTS, select_variants
 from tasks.errors import DataError
 from tasks.self_play import table
 from tasks.self_play.table import Cell
@@ -39,3 +40,12 @@ def test_measures_are_means_over_seeds_and_held_out_answers_are_paired():
 def test_other_held_out_questions_than_those_of_the_start_are_refused():
     with pytest.raises(DataError, match="spell: the two evaluations have other held-out questions"):
         table.lines_of([cell("spell", 0, {"q1": 1.0})], {0: START}, seed=0)
+
+
+def test_variants_are_selected_by_name_beside_the_published_one():
+    assert ("spell", "plain", "no_memory", "frozen") == select_variants("")
+    assert ("spell", "frozen") == select_variants("frozen")
+    with pytest.raises(ValueError, match="there is no variant 'cold'; use spell, plain"):
+        select_variants("cold")
+    assert [True, False] == [SPELL_VARIANTS[name].memory for name in ("spell", "no_memory")]
+    assert not SPELL_VARIANTS["frozen"].train_questioner

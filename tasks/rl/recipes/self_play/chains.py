@@ -75,27 +75,20 @@ class Chain:
 def chains_of(groups: Sequence[CollectedGroup]) -> list[Chain]:
     """Put the groups of a step together, in the order of the questions."""
     turns = [(entry.turn, entry) for entry in groups if entry.turn]
-    guesses, answers = (
-        {turn.parent: entry for turn, entry in turns if turn.agent is agent}
-        for agent in (Agent.CLOSED_BOOK, Agent.RESPONDER)
-    )
+    by_parent = {(turn.parent, turn.agent): (turn.key, entry) for turn, entry in turns}
     votes: dict[str, dict[int, CollectedGroup]] = {}
     for turn, entry in turns:
         if turn.agent is Agent.VERIFIER:
             votes.setdefault(turn.parent, {})[turn.parent_sample] = entry
-    return [
-        Chain(
-            key=turn.key,
-            question=entry,
-            task=task_of(turn.problem.messages),
-            asked=asked_in(entry),
-            guess=guesses.get(turn.key),
-            answers=answers.get(turn.key),
-            votes=votes.get(answers[turn.key].turn.key, {}) if turn.key in answers else {},
-        )
-        for turn, entry in turns
-        if turn.agent is Agent.QUESTIONER
-    ]
+    chains: list[Chain] = []
+    for turn, entry in turns:
+        if turn.agent is Agent.QUESTIONER:
+            _, guess = by_parent.get((turn.key, Agent.CLOSED_BOOK), ("", None))
+            answered, answers = by_parent.get((turn.key, Agent.RESPONDER), ("", None))
+            task, asked = task_of(turn.problem.messages), asked_in(entry)
+            voted = votes.get(answered, {})
+            chains.append(Chain(turn.key, entry, task, asked, guess, answers, voted))
+    return chains
 
 
 def asked_in(entry: CollectedGroup) -> Asked | None:
