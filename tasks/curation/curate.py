@@ -1,9 +1,10 @@
 """Stage 1: turn raw rows into problems, demonstrations and held-out suites.
 
 The steps are: read, carry out the decisions of people, cleanse, set benchmarks aside, verify
-demonstrations, remove duplicates and what a guard calls harmful, draw the held-out suites, and
-remove overlapping items from training. No item is lost: for every source, the number of items read
-equals the number kept plus the number dropped plus the number quarantined.
+demonstrations, remove duplicates and what a guard calls harmful, check the tests of code problems,
+draw the held-out suites, and remove overlapping items from training. No item is lost: for every
+source, the number of items read equals the number kept plus the number dropped plus the number
+quarantined.
 """
 
 import json
@@ -25,6 +26,8 @@ from data_schemas.settings import CurationSettings
 from tasks.curation.cleaning import annotation
 from tasks.curation.cleaning.verification import WRONG, Score
 from tasks.curation.cleaning.withdrawal import REASON, withdraw, withdrawn_rows
+from tasks.curation.code_tests.soundness import UNSOUND
+from tasks.curation.code_tests.step import check_code_tests
 from tasks.curation.contamination import as_items
 from tasks.curation.croissant import croissant
 from tasks.curation.harm.opening import open_guard
@@ -59,6 +62,7 @@ _ADVICE = {
     "contaminated": "Lower curation.held_out_per_suite or add other rows.",
     REASON: "The exclusion list leaves nothing; add other rows.",
     WRONG: "Do the responses end with the answer in the form that the verifier reads?",
+    UNSOUND: "Do the reference solutions pass the tests in the sandbox?",
     UNRATED: "Does the guard of curation.guard answer, and with safe or unsafe?",
     "not_json": "Is the file JSON lines, and the adapter the right one?",
 }
@@ -111,6 +115,7 @@ def curate(
             steps.drop_reused_ids(shards, refused, exams)
         if guard := open_guard(settings.guard):
             steps.screen_harm(shards, refused, guard)
+        tests = check_code_tests(shards, refused)
         if held_out_from is None:
             drawn = shards.items(steps.draw(shards, settings.held_out_per_suite, settings.seed))
             suites = [*drawn, *exams]
@@ -123,6 +128,8 @@ def curate(
     report = {source: account.of(source) for source in sorted({file.adapter for file in listed})}
     for source, decisions in decided.items():
         report[source]["decisions"] = dict(decisions)
+    for source, counted in tests.items():
+        report[source]["tests"] = dict(counted)
     totals = account.totals()
     examined = bool(suites) and all(file.evaluation for file in listed)
     if held_out_from is None and not examined:  # new rows of a model may all be known or broken

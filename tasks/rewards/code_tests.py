@@ -153,6 +153,25 @@ def score_program(
     return _verdict(*result, num_tests=len(gold.tests or gold.cases), fail_fast=fail_fast)
 
 
+def passed_tests(gold: CodeTests, source: str, sandbox: Sandbox) -> list[bool] | None:
+    """Return which tests a program passes; None if the sandbox could not run them all."""
+    try:
+        passed, end, _ = _run(gold, source, sandbox, Budget(sandbox.limits), fail_fast=False)
+    except (JudgeError, EngineError):
+        return None
+    complete = len(passed) == len(gold.tests or gold.cases)
+    return passed if complete and end not in _NO_VERDICT else None
+
+
+def program_in(gold: CodeTests, answer: str) -> str:
+    """Return the part of an answer that is the program.
+
+    Raises:
+        SyntaxError, ValueError: the tests cannot be parsed.
+    """
+    return find_program(answer, _find_wanted(gold))
+
+
 def _score_answer(gold: CodeTests, answer: str, reward: CodeReward) -> Verdict:
     try:
         wanted = _find_wanted(gold)

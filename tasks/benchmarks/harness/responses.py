@@ -26,6 +26,8 @@ FORMS = (
 )
 BBH_FORMS = ("So the answer is {}.", "the answer is {}", "**Answer:** {}", "The answer is {}!")
 
+EDITS = ((" == ", " != "), (" < ", " <= "), (" + ", " - "), (" > ", " < "), ("1", "2"), ("0", "1"))
+
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
@@ -48,6 +50,7 @@ def recorded(data: Path) -> Iterator[Recorded]:
         yield from _mgsm(path)
     yield from _bbh(data / "bbh" / "dev.jsonl")
     yield from _ifeval(data)
+    yield from _humaneval(data / "humaneval" / "test.jsonl")
 
 
 def _gsm8k(path: Path) -> Iterator[Recorded]:
@@ -101,6 +104,26 @@ def _ifeval(data: Path) -> Iterator[Recorded]:
             "kwargs": gold["kwargs"],
         }
         yield Recorded("IFEval", case.problem, "ifeval", "", case.response, doc)
+
+
+def _humaneval(path: Path) -> Iterator[Recorded]:
+    """Yield the solution of every task, one with an edit, and none, as programs and in prose."""
+    for row, problem in _rows("humaneval", path):
+        right = row["canonical_solution"]
+        bodies = dict.fromkeys([right, _edited(right), "    return None\n"])
+        for body in bodies:
+            program = f"{row['prompt']}{body}".strip()
+            for response in (program, f"Here it is:\n\n```python\n{program}\n```\nDone.", body):
+                doc = {name: row[name] for name in ("prompt", "test", "entry_point")}
+                yield Recorded("HumanEval", problem, "humaneval", "", response, doc)
+
+
+def _edited(body: str) -> str:
+    """Return a program with one sign changed, which may be right by chance; itself without one."""
+    for old, new in EDITS:
+        if old in body:
+            return body.replace(old, new, 1)
+    return body
 
 
 def _rows(

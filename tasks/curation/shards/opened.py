@@ -3,7 +3,7 @@
 # pyright: basic
 # pyarrow ships no types.
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -18,11 +18,13 @@ from tasks.curation.dedup import Rank
 from tasks.curation.items import DETAIL_CHARACTERS, Item
 from tasks.curation.overlap.fingerprints import Fingerprinter, Hashes, Key
 from tasks.curation.shards.columns import to_items
-from tasks.curation.shards.mapping import ITEMS, KEYS, REFUSED
+from tasks.curation.shards.mapping import ITEMS, KEYS, REFUSED, write_arrow
 
 _OPEN = 256
 """Shards whose files stay mapped."""
 ALL_KEYS = "keys.npy"
+REPLACED = "items-replaced.arrow"
+"""In the folder of a shard: its items with other answers, instead of the first ones."""
 
 
 class Shards:
@@ -67,6 +69,28 @@ class Shards:
     def batch(self, shard: int) -> pa.RecordBatch:
         """Return the items of a shard, mapped from its file."""
         return self._batch(shard)
+
+    def has_other_answers(self, shard: int) -> bool:
+        """Return whether answers of a shard were replaced, by this attempt or an earlier one."""
+        return (self._folders[shard] / REPLACED).exists()
+
+    def replace_answers(self, shard: int, answers: Mapping[int, str]) -> None:
+        """Give items of a shard other answers; the rows of the shard are the keys.
+
+        Fingerprints stay those of the first answers. Later attempts open the shard as it is then.
+        """
+        batch = self.batch(shard)
+        place = batch.schema.get_field_index("answer")
+        column = batch.column(place).to_pylist()
+        for row, answer in answers.items():
+            column[row] = answer
+        columns = [*batch.columns]
+        columns[place] = pa.array(column, pa.string())
+        replaced = self._folders[shard] / REPLACED
+        unfinished = replaced.with_suffix(".part")
+        write_arrow(unfinished, pa.Table.from_arrays(columns, schema=batch.schema))
+        unfinished.replace(replaced)
+        self._batch.cache_clear()
 
     def refused(self, shard: int) -> pa.Table:
         """Return what was refused when the rows of a shard were read."""
@@ -143,7 +167,9 @@ class Shards:
         return self.batch(shard), int(row - self.starts[shard])
 
     def _open(self, shard: int) -> pa.RecordBatch:
-        source = pa.memory_map(str(self._folders[shard] / ITEMS))
+        folder = self._folders[shard]
+        name = REPLACED if self.has_other_answers(shard) else ITEMS
+        source = pa.memory_map(str(folder / name))
         reader = pa.ipc.open_file(source)
         if not reader.num_record_batches:
             return pa.RecordBatch.from_pylist([], schema=reader.schema)

@@ -1,0 +1,1 @@
+"""Tests of code problems, as the problem's known solutions find them."""

@@ -1,0 +1,112 @@
+"""Code problems in the whole stage: counts in the funnel, and an attempt after another one."""
+
+import json
+
+import pytest
+
+from data_schemas.arrow import read_table
+from data_schemas.curated import HELD_OUT, PROBLEMS, QUARANTINE
+from data_schemas.prompts import Problem
+from data_schemas.quarantine import Quarantined
+from data_schemas.settings import CurationSettings, Source
+from tasks.curation.adapters.table import read_file
+from tasks.curation.code_tests import inputs, soundness
+from tasks.curation.code_tests.step import check_code_tests
+from tasks.curation.curate import REPORT, curate
+from tasks.curation.ingest import ingest, raw_files
+from tasks.curation.shards.mapping import Rules, map_shard, plan
+from tasks.curation.shards.opened import Shards
+from tasks.curation.shards.steps import Refused
+
+SETTINGS = CurationSettings(max_prompt_tokens=600, max_response_tokens=600, held_out_per_suite=1)
+
+
+def task(number, text, code, *tests):
+    return {"task_id": number, "text": text, "code": code, "test_list": tests}
+
+
+ROWS = [
+    task(1, "Add two numbers.", "def add(a, b):\n    return a + b", "assert add(1, 2) == 3"),
+    task(2, "Negate a number.", "def negate(n):\n    return -n", "assert negate(1) == 1"),
+    task(
+        3, "Join two texts.", "def join(a, b):\n    return a + b", "assert join('a', 'b') == 'ab'"
+    ),
+]
+
+
+def write(path, rows):
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("\n".join(map(json.dumps, rows)))
+    return str(path)
+
+
+@pytest.fixture
+def sources(tmp_path):
+    """Return MBPP rows, and a second solution of the first one."""
+    path = write(tmp_path / "mbpp" / "set.jsonl", ROWS)
+    problem = next(read_file("mbpp", 0, tmp_path / "mbpp" / "set.jsonl"))[0].record
+    shown = {
+        "id": "second",
+        "domain": "code",
+        "language": "en",
+        "messages": [{"role": "user", "content": problem.prompt_text}],
+        "verifier": problem.verifier,
+        "answer": problem.answer,
+        "response": "<think></think>```python\ndef add(a, b):\n    return b + a\n```",
+    }
+    second = write(tmp_path / "second" / "set.jsonl", [shown])
+    return (Source(adapter="mbpp", path=path), Source(adapter="prompt_jsonl", path=second))
+
+
+def test_the_funnel_says_what_became_of_tests(base_model, sources, tmp_path, monkeypatch):
+    monkeypatch.setattr(inputs, "MAX_TRIED", 2)
+    for name in ("raw", "out"):
+        (tmp_path / name).mkdir()
+    ingest(sources, 0, tmp_path / "raw")
+
+    curate(SETTINGS, tmp_path / "raw", base_model, tmp_path / "out")
+
+    funnel = json.loads((tmp_path / "out" / REPORT).read_bytes())["sources"]["mbpp"]
+    assert {
+        "problems": 3,
+        "failed_tests": 1,
+        "problems_with_one_solution": 1,
+        "problems_with_new_tests": 1,
+        "new_tests": 2,
+    } == funnel["tests"]
+    assert {"unsound_tests": 1} == funnel["quarantined"]
+    (refused,) = [
+        one
+        for one in read_table(tmp_path / "out" / QUARANTINE, Quarantined)
+        if one.stage == "code_tests"
+    ]
+    assert "mbpp/2" == refused.key
+    left = [
+        row for name in (PROBLEMS, HELD_OUT) for row in read_table(tmp_path / "out" / name, Problem)
+    ]
+    assert {"mbpp/1": 3, "mbpp/3": 1} == {
+        one.id: len(json.loads(one.answer)["tests"]) for one in left
+    }
+
+
+def test_an_attempt_after_another_one_runs_no_test_again(
+    base_model, sources, tmp_path, monkeypatch
+):
+    (tmp_path / "raw").mkdir()
+    ingest(sources[:1], 0, tmp_path / "raw")
+    jobs = list(plan(tmp_path / "raw", raw_files(tmp_path / "raw"), tmp_path / "shards"))
+    for job in jobs:
+        map_shard(job, Rules(SETTINGS, base_model, None))
+
+    def attempt():
+        shards = Shards([job.out for job in jobs], tmp_path)
+        refused = Refused(shards, tmp_path)
+        counts = check_code_tests(shards, refused)
+        found = [one["key"] for table in refused.tables() for one in table.to_pylist()]
+        return counts, found, shards.alive.tolist(), [one.record for one in shards.items([0, 2])]
+
+    first = attempt()
+    monkeypatch.setattr(soundness, "RUNS", 0)  # no result at all
+
+    assert first == attempt()
+    assert (["mbpp/2"], [True, False, True]) == first[1:3]
