@@ -10,6 +10,7 @@ from tests.evaluation.conftest import make_problem
 __all__ = ["make_problem"]
 RIGHT, WRONG = scored(1.0, "correct"), scored(0.0, "wrong")
 CAPITALS = {"instruction_id_list": ["change_case:english_capital"], "kwargs": [{}]}
+ADDED = {"entry_point": "f"}
 EXCLAMATION = {"instruction_id_list": ["keywords:letter_frequency"], "kwargs": [{"letter": "!"}]}
 
 
@@ -24,6 +25,10 @@ EXCLAMATION = {"instruction_id_list": ["keywords:letter_frequency"], "kwargs": [
         ("strict", RIGHT, (False, ""), "HELLO", CAPITALS, "langdetect"),
         ("strict", RIGHT, (False, ""), "! !", EXCLAMATION, "draws another letter"),
         ("strict", RIGHT, (False, ""), "hello", {}, ""),
+        ("create_test", RIGHT, (False, ""), "```\ndef f(): ...\n```", ADDED, "around the program"),
+        ("create_test", RIGHT, (False, ""), "def f(): ...", ADDED, ""),
+        ("create_test", WRONG, (True, ""), "    return 1", ADDED, "continues the prompt"),
+        ("create_test", WRONG, (True, ""), "def f(): ...", ADDED, ""),
     ],
 )
 def test_a_difference_has_a_reason_only_if_the_reason_holds(
