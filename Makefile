@@ -142,6 +142,9 @@ mars: $(STAMP) ## solver, verifier and corrector in one policy, and what RL chan
 spell: $(STAMP) ## questioner, responder and verifier by self-play, against a plain phase: SEEDS=1
 	EACHPROMPT_SEEDS=$(SEEDS) EACHPROMPT_VARIANTS=$(VARIANTS) $(BIN)/pyflyte run workflows/spell.py spell $(ARGS)
 
+synthesis: $(STAMP) ## a model writes maths problems, another one learns from them: SEEDS=1
+	EACHPROMPT_SEEDS=$(SEEDS) $(BIN)/pyflyte run workflows/synthesis.py synthesis $(ARGS)
+
 merges: $(STAMP) ## every method of merging on the same parents, three seeds: SEEDS=1
 	EACHPROMPT_SEEDS=$(SEEDS) $(BIN)/pyflyte run workflows/merges.py merges $(ARGS)
 

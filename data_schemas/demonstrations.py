@@ -14,6 +14,10 @@ class Parent(StrEnum):
     COMMERCE = "commerce"
     JUDGE = "judge"
     """Compares answers; not a parent of the merge."""
+    WRITER = "writer"
+    """Writes a rationale and a problem for concepts, p(z, x | c); not a parent of the merge."""
+    PLANNER = "planner"
+    """Writes the rationale of a problem, q(z | c, x); not a parent of the merge."""
     GENERAL = "general"
     """The model after RL (Ring-lite's last stage), which learns from all but the judge's."""
 

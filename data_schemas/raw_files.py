@@ -7,6 +7,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from data_schemas.mapping import ColumnMapping
 from data_schemas.suite import Suite
 
+RAW_FILES = "raw_files.json"
+"""List of RawFile."""
+
 
 class RawFile(BaseModel):
     """One raw file as it was when it was ingested; an entry of raw_files.json."""

@@ -4,8 +4,8 @@
     claims | scaffold | self_play
                          reads the reports of other stages
     mismatch | replay    run or repeat a phase of RL, with that stage's own functions
-    intake | foundation | curation | sft | judge_training | merge | rl | evaluation | ablation
-        | release | audit | ledger | tracing | retraining | report | capacity
+    intake | foundation | curation | synthesis | sft | judge_training | merge | rl | evaluation
+        | ablation | release | audit | ledger | tracing | retraining | report | capacity
                          one folder per stage; task.py is its thin Flyte shell
     durability | lineage | live | platform
                          states of an unfinished training; statements and MLflow; the page of a

@@ -29,7 +29,8 @@ PLANTED = "planted-c0ffee"
 ON_GPUS = (
     {"pretrain", "profile_experts", "sft", "measure_judge", "grade", "distil", "evaluate"}
     | {"rl", "rl_agents", "rl_self_play", "rl_scaffolded"}
-    | {"measure_agents", "check_forms", "prove_lift"}
+    | {"measure_agents", "check_forms", "prove_lift", "measure_writer", "expect_rationales"}
+    | {"maximise_rationales", "write_problems", "label_problems", "prefer"}
 )
 
 

@@ -29,6 +29,7 @@ completeness    whether explanations of ambiguous words name all of their meanin
 fusion          what sound and sight add to each other, from answers to the same questions
 mars            solver, verifier and corrector trained together, and what RL changes
 spell           questioner, responder and verifier trained by self-play on documents
+synthesis       a model writes problems from concepts, and another one learns from them
 scaffold        RuscaRL: criteria of a rubric in the prompt of some samples, for a while
 shop            the pipeline on a shop whose customers take several turns to serve
 capacity        the memory of one GPU under a layout

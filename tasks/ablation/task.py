@@ -12,6 +12,7 @@ from tasks.lineage.stage import stage
 from tasks.platform.cache_version import code_digest
 from tasks.platform.deck import deck
 from tasks.platform.shell import shell
+from tasks.platform.tables import SCREEN_WIDTH
 from tasks.store.files import canonical_json, write_bytes
 
 REPORT_FILE = "ablation.json"
@@ -73,5 +74,5 @@ def tabulate(
         record.rows(len(cells), len(report.lines))
         deck(text.page(report, drawn))
         # On a narrow terminal wrapped lines are better than cells that are cut off.
-        Console(width=max(Console().width, text.SCREEN_WIDTH)).print(text.screen(report))
+        Console(width=max(Console().width, SCREEN_WIDTH)).print(text.screen(report))
         return record.ref("report", ReportRef)

@@ -2,16 +2,14 @@
 
 import base64
 import html as markup
-from collections.abc import Sequence
 
-from rich import box
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from tasks.ablation.report import PAPER_FALL, AblationReport, Line
 from tasks.ablation.schedules import SLOTS
 from tasks.algorithms.estimators import Interval
+from tasks.platform.tables import STYLE, html_table, markdown_table, screen_table
 
 LEARNED = ("variant", "", "steps", "reward", "held-out accuracy", "difference", "to", "certain")
 COST = (
@@ -27,14 +25,6 @@ COST = (
     "mismatch nats",
     "wait s/step",
     "step s",
-)
-SCREEN_WIDTH = 132
-"""Columns that the tables need."""
-STYLE = (
-    "body{font:15px system-ui,sans-serif;margin:2rem;max-width:72rem}img{max-width:100%}"
-    "table{border-collapse:collapse;display:block;overflow-x:auto}"
-    "td,th{padding:.3rem .8rem;border-bottom:1px solid #ddd;"
-    "text-align:left;font-variant-numeric:tabular-nums}"
 )
 
 
@@ -143,32 +133,6 @@ def screen(report: AblationReport) -> RenderableType:
         screen_table(COST, cost_rows(report)),
         *(Text(sentence) for sentence in findings(report)),
     )
-
-
-def screen_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
-    """Format rows for a terminal."""
-    shown = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for place, name in enumerate(header):
-        shown.add_column(name, justify="left" if place == 0 or not name else "right")
-    for row in rows:
-        shown.add_row(*row)
-    return shown
-
-
-def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Format rows as a Markdown table."""
-    lines = [header, ["---"] * len(header), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
-def html_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Format rows as an HTML table."""
-    head = "".join(f"<th>{markup.escape(name)}</th>" for name in header)
-    body = "".join(
-        "<tr>" + "".join(f"<td>{markup.escape(cell)}</td>" for cell in row) + "</tr>"
-        for row in rows
-    )
-    return f"<table><tr>{head}</tr>{body}</table>"
 
 
 def _is_baseline(line: Line) -> bool:

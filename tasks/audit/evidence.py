@@ -11,6 +11,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 from data_schemas.audits import Finding
 from data_schemas.curated import CROISSANT
+from data_schemas.raw_files import RAW_FILES
 from data_schemas.statements import Input, Statement
 from tasks.audit.croissant_check import croissant_problems
 from tasks.audit.reading import Problem, check_folder, read_record
@@ -206,9 +207,9 @@ class Evidence:
                 self.add(node, where, problem)
 
     def _check_raw_files(self, node: str, uri: str, digest: str, listed: Mapping[str, str]) -> None:
-        where = f"{uri}/{origins.RAW_FILES}"
+        where = f"{uri}/{RAW_FILES}"
         try:
-            if sha256_bytes(read_record(where)) != listed.get(origins.RAW_FILES):
+            if sha256_bytes(read_record(where)) != listed.get(RAW_FILES):
                 return  # reported with the object
         except DataError:
             return

@@ -6,7 +6,6 @@ from data_schemas.artifacts import Execution, ReportRef, StoreRef
 from data_schemas.settings import EvaluationSettings
 from tasks.ablation.report import AblationReport
 from tasks.ablation.task import REPORT_FILE
-from tasks.ablation.text import SCREEN_WIDTH
 from tasks.claims import table, text
 from tasks.judge_training.measurement import REPORT_FILE as JUDGE_FILE
 from tasks.judge_training.report import JudgeReport
@@ -14,6 +13,7 @@ from tasks.lineage.stage import stage
 from tasks.platform.cache_version import code_digest
 from tasks.platform.deck import deck
 from tasks.platform.shell import shell
+from tasks.platform.tables import SCREEN_WIDTH
 from tasks.store.files import write_bytes
 
 MARKDOWN_FILE = "claims.md"

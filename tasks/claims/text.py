@@ -4,8 +4,8 @@ import html
 
 from rich.console import RenderableType
 
-from tasks.ablation.text import STYLE, html_table, markdown_table, screen_table
 from tasks.claims.table import Evidence, rows
+from tasks.platform.tables import STYLE, html_table, markdown_table, screen_table
 
 HEADER = ("claim", "paper", "ours", "interval", "verdict")
 TITLE = "Claims of the papers"

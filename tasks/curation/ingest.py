@@ -13,7 +13,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from data_schemas.mapping import ColumnMapping
-from data_schemas.raw_files import RawFile
+from data_schemas.raw_files import RAW_FILES, RawFile
 from data_schemas.settings import Source
 from data_schemas.suite import Suite
 from tasks.curation import sample_house, sample_shop, sample_world
@@ -35,7 +35,6 @@ from tasks.store.files import canonical_json, copy_file, sha256_file, write_byte
 from tasks.store.hub import HUB, copy_dataset
 from tasks.store.interface import store_at
 
-RAW_FILES = "raw_files.json"
 GENERATED = {
     "sample_world": sample_world.generate,
     "sample_shop": sample_shop.generate,

@@ -13,15 +13,13 @@ from urllib.parse import unquote, urlparse
 
 from pydantic import ValidationError
 
-from data_schemas.raw_files import RawFile
+from data_schemas.raw_files import RAW_FILES, RawFile
 from data_schemas.statements import Input, Statement
 from tasks.errors import DataError
 from tasks.store.files import sha256_bytes
 from tasks.store.interface import store_at
 from tasks.store.manifest import source_manifest
 from tasks.store.objects import remote_manifest
-
-RAW_FILES = "raw_files.json"
 
 
 def is_source(item: Input) -> bool:

@@ -12,7 +12,6 @@ from data_schemas.graded import GradedProblem
 from data_schemas.rl_settings import RLSettings
 from data_schemas.scaffold_settings import ScaffoldSettings
 from data_schemas.settings import EvaluationSettings, PipelineSettings
-from tasks.ablation.text import SCREEN_WIDTH
 from tasks.engines.chat import load_tokenizer
 from tasks.engines.select import open_rollout
 from tasks.lineage.base_model import read_judge
@@ -20,6 +19,7 @@ from tasks.lineage.stage import stage
 from tasks.platform.cache_version import code_digest
 from tasks.platform.deck import deck, deck_of_facts
 from tasks.platform.shell import shell
+from tasks.platform.tables import SCREEN_WIDTH
 from tasks.rewards.protocol import verifiers_of
 from tasks.rewards.scoring.service import ScoringService
 from tasks.scaffold import lift, text, variants

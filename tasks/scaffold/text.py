@@ -4,8 +4,8 @@ import html
 
 from rich.console import RenderableType
 
-from tasks.ablation.text import STYLE, html_table, markdown_table, screen_table
 from tasks.algorithms.estimators import Interval
+from tasks.platform.tables import STYLE, html_table, markdown_table, screen_table
 from tasks.scaffold.report import ScaffoldReport
 
 HEADER = ("claim", "number", "95 % interval", "by seed", "")

@@ -26,6 +26,7 @@ from data_schemas.curated import (
 )
 from data_schemas.demonstrations import USES_FILE, Parent
 from data_schemas.ledger import GroupOutcome
+from data_schemas.raw_files import RAW_FILES
 from data_schemas.reports import LEDGER_FILE
 from data_schemas.statements import Input, Output, Statement
 from tasks.errors import DataError, TamperError
@@ -175,7 +176,7 @@ def tables_of(store: str, digest: str, statement: Statement, known: Set[str]) ->
         if ROWS in artifact:
             table = artifact.read(ROWS, ["source_row", "file", "number"])
             found["places"].append(fill("places", table))
-        if origins.RAW_FILES in artifact:
+        if RAW_FILES in artifact:
             found["files"].append(artifact.raw_files())
     for report in made:
         if LEDGER_FILE in report:

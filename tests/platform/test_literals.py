@@ -34,6 +34,12 @@ from data_schemas.scaffold_settings import ScaffoldSettings
 from data_schemas.settings import PipelineSettings, PretrainSettings, RetrainSettings
 from data_schemas.spell_presets import SPELL_RECIPE
 from data_schemas.spell_settings import SpellRecipe
+from data_schemas.synthesis_presets import SYNTHESIS_RECIPE
+from data_schemas.synthesis_settings import (
+    PreferenceSettings,
+    SynthesisRecipe,
+    SynthesisSettings,
+)
 from data_schemas.upcycling import UpcyclingSettings
 from tasks.intake.task import open_store
 from tasks.platform import resources
@@ -53,6 +59,9 @@ SAMPLES = GROUPS | {
     RetrainSettings: presets.NIGHTLY,
     MarsRecipe: MARS_RECIPE,
     SpellRecipe: SPELL_RECIPE,
+    SynthesisRecipe: SYNTHESIS_RECIPE,
+    SynthesisSettings: SYNTHESIS_RECIPE.synthesis,
+    PreferenceSettings: SYNTHESIS_RECIPE.preference,
     UpcyclingSettings: presets.UPCYCLING,
     Lesson: LESSON,
     Examination: Examination(decision=DECISION, curated=DATASET),

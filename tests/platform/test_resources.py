@@ -46,6 +46,7 @@ def test_only_what_looks_outside_is_never_served_from_the_cache():
         "tabulate_judges",
         "tabulate_scaffold",
         "tabulate_self_play",
+        "tabulate_synthesis",
         "compare_claims",
         "collect_comparisons",
         "measure_completeness",

@@ -1,0 +1,237 @@
+"""PromptCoT 2.0: a model writes problems from concepts, and another one learns from them.
+
+    pyflyte run workflows/synthesis.py synthesis
+
+A writer p(rationale, problem | concepts) and a planner q(rationale | concepts, problem) are trained
+by EM; the writer's problems are labelled by a solver's majority, curated, graded like any others,
+and train the solver by DPO. The number of seeds shapes the graph, so it is read when it is made:
+
+    EACHPROMPT_SEEDS=1 pyflyte run workflows/synthesis.py synthesis
+"""
+
+from typing import NamedTuple
+
+from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, ReportRef, StoreRef
+from data_schemas.demonstrations import Parent
+from data_schemas.settings import PipelineSettings
+from data_schemas.synthesis_presets import SYNTHESIS, SYNTHESIS_RECIPE
+from data_schemas.synthesis_settings import SynthesisRecipe
+from tasks.curation.task import curate, grade
+from tasks.evaluation.task import evaluate
+from tasks.intake.task import check_settings, open_store, with_seed
+from tasks.platform import environment
+from tasks.platform.entry_point import entry_point
+from tasks.platform.shell import subworkflow
+from tasks.sft.task import sft
+from tasks.synthesis.task import (
+    begin_synthesis,
+    expect_rationales,
+    label_problems,
+    maximise_rationales,
+    measure_synthesis,
+    measure_writer,
+    prefer,
+    seed_recipe,
+    tabulate_synthesis,
+    write_problems,
+)
+from workflows.parts.preparation import Prepared, preparation
+
+SEEDS = range(environment.read("EACHPROMPT_SEEDS", "3", environment.positive))
+
+
+class Writers(NamedTuple):
+    """The writer after EM, and what EM changed."""
+
+    writer: CheckpointRef
+    seeds: DatasetRef
+    before: ReportRef
+    expected: ReportRef
+    after: ReportRef
+
+
+@subworkflow
+def train_writer(
+    recipe: SynthesisRecipe, base: CheckpointRef, store: str, execution: Execution, run: StoreRef
+) -> Writers:
+    """Fine-tune writer and planner on rationales of teachers, then one round of EM.
+
+    The round is an execution of its own, because an execution has a stage of a name once.
+    """
+    seeds = begin_synthesis(settings=recipe.synthesis, store=run, execution=execution)
+    writer, planner = (
+        sft(
+            settings=recipe.cold_start,
+            parent=parent,
+            curated=seeds,
+            base=base,
+            store=run,
+            execution=execution,
+        ).model
+        for parent in (Parent.WRITER, Parent.PLANNER)
+    )
+    before = measure_writer(
+        settings=recipe.synthesis,
+        name="cold_start",
+        writer=writer,
+        planner=planner,
+        seeds_of_run=seeds,
+        store=run,
+        execution=execution,
+    )
+    same, own = open_store(store=store, workflow="synthesis")
+    expected = expect_rationales(
+        settings=recipe.synthesis,
+        writer=writer,
+        planner=planner,
+        seeds_of_run=seeds,
+        gate=before,
+        store=same,
+        execution=own,
+    )
+    better_planner = sft(
+        settings=recipe.em,
+        parent=Parent.PLANNER,
+        curated=expected,
+        base=planner,
+        store=same,
+        execution=own,
+    )
+    maximised = maximise_rationales(
+        settings=recipe.synthesis,
+        planner=better_planner.model,
+        seeds_of_run=seeds,
+        store=same,
+        execution=own,
+    )
+    better_writer = sft(
+        settings=recipe.em,
+        parent=Parent.WRITER,
+        curated=maximised,
+        base=writer,
+        store=same,
+        execution=own,
+    )
+    after_e, after_m = (
+        measure_writer(
+            settings=recipe.synthesis,
+            name=name,
+            writer=model,
+            planner=better_planner.model,
+            seeds_of_run=seeds,
+            store=same,
+            execution=own,
+        )
+        for name, model in (("after_e_step", writer), ("after_m_step", better_writer.model))
+    )
+    return Writers(
+        writer=better_writer.model, seeds=seeds, before=before, expected=after_e, after=after_m
+    )
+
+
+@subworkflow
+def train_on_synthesised(
+    settings: PipelineSettings, recipe: SynthesisRecipe, store: str
+) -> ReportRef:
+    """Train a solver and a writer, write and label problems, and train the solver on them."""
+    checked = check_settings(settings=settings, sources="")
+    run, execution = open_store(store=store, workflow="synthesis")
+    rows: Prepared = preparation(settings=checked, store=run, execution=execution)
+    solver = sft(
+        settings=checked.sft,
+        parent=Parent.REASONING,
+        curated=rows.curated,
+        base=rows.base,
+        store=run,
+        execution=execution,
+    ).model
+    writers = train_writer(recipe=recipe, base=rows.base, store=store, execution=execution, run=run)
+    drawn = grade(
+        settings=checked.grading,
+        curated=rows.curated,
+        start=solver,
+        store=run,
+        execution=execution,
+    )
+    same, own = open_store(store=store, workflow="synthesis")
+    written = write_problems(
+        settings=recipe.synthesis,
+        writer=writers.writer,
+        seeds_of_run=writers.seeds,
+        store=same,
+        execution=own,
+    )
+    labelled = label_problems(
+        settings=recipe.synthesis, solver=solver, written=written, store=same, execution=own
+    )
+    synthesised = curate(
+        settings=checked.curation,
+        raw=labelled,
+        base=rows.base,
+        store=same,
+        execution=own,
+        held_out_from=rows.curated,
+    )
+    graded = grade(
+        settings=checked.grading, curated=synthesised, start=solver, store=same, execution=own
+    )
+    preferred = prefer(
+        settings=recipe.preference, start=solver, graded=graded, store=same, execution=own
+    )
+    evaluations = [
+        evaluate(
+            settings=checked.evaluation,
+            name=name,
+            model=model,
+            curated=rows.curated,
+            store=same,
+            execution=own,
+        )
+        for name, model in (("sft/reasoning", solver), ("preference", preferred.model))
+    ]
+    return measure_synthesis(
+        settings=recipe.synthesis,
+        before=writers.before,
+        expected=writers.expected,
+        after=writers.after,
+        written=written,
+        labelled=labelled,
+        synthesised=synthesised,
+        held_out=rows.curated,
+        graded=graded,
+        drawn=drawn,
+        preference=preferred.report,
+        evaluations=evaluations,
+        store=same,
+        execution=own,
+    )
+
+
+@entry_point
+def synthesis(
+    settings: PipelineSettings = SYNTHESIS,
+    recipe: SynthesisRecipe = SYNTHESIS_RECIPE,
+    store: str = "runs",
+) -> ReportRef:
+    """Train a writer of problems by EM, and a solver on what it writes.
+
+    Args:
+        settings: of curation, sft, grading and evaluation; their seeds are replaced.
+        recipe: of writer, planner, labels and DPO; its seeds are replaced.
+        store: folder or s3:// prefix where artifacts, lineage and reports are kept.
+
+    Returns:
+        synthesis.md, .html and .json: likelihood, validity, labels, difficulty, gain.
+    """
+    cells = [
+        train_on_synthesised(
+            settings=with_seed(settings=settings, seed=seed),
+            recipe=seed_recipe(recipe=recipe, seed=seed),
+            store=store,
+        )
+        for seed in SEEDS
+    ]
+    run, execution = open_store(store=store, workflow="synthesis")
+    return tabulate_synthesis(
+        settings=recipe.synthesis, cells=cells, store=run, execution=execution
+    )
