@@ -85,6 +85,7 @@ class TrainerMemory:
 
     weights: int
     gradients: int
+    """Allocated during an update only."""
     optimizer: int
     activations: int
     """Saved for backward by all micro-batches in flight."""
@@ -97,8 +98,8 @@ class TrainerMemory:
 
     @property
     def state(self) -> int:
-        """Memory that stays allocated between steps."""
-        return self.weights + self.gradients + self.optimizer + self.reference
+        """Memory that stays allocated between updates."""
+        return self.weights + self.optimizer + self.reference
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,11 +153,9 @@ class Budget:
         collect = rollout.claim + (rollout.receiving if self.dedicated else trainer.state)
         if not self.dedicated:  # the cache sleeps until new weights are installed
             sync += rollout.weights + rollout.receiving
-        return {
-            "rollout": FIXED_BYTES + collect,
-            "weight sync": FIXED_BYTES + sync,
-            "update": FIXED_BYTES + trainer.state + trainer.activations + trainer.logits,
-        }
+        update = trainer.state + trainer.gradients + trainer.activations + trainer.logits
+        used = {"rollout": collect, "weight sync": sync, "update": update}
+        return {name: FIXED_BYTES + size for name, size in used.items()}
 
     @property
     def headroom(self) -> float:

@@ -60,7 +60,7 @@ def budget_table(title: str, found: Budget) -> Table:
     longest = rollout.cached_tokens // found.longest
     lines = [
         ("trainer: weights", trainer.weights, f"pipeline stage {found.stage}"),
-        ("trainer: gradients", trainer.gradients, "fp32"),
+        ("trainer: gradients", trainer.gradients, "fp32, during an update only"),
         ("trainer: optimizer", trainer.optimizer, "divided over data-parallel ranks"),
         ("trainer: reference", trainer.reference, "weights of the reference model, for KL"),
         ("trainer: activations", trainer.activations, "micro-batches in flight"),

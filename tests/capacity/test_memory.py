@@ -256,7 +256,7 @@ def test_the_full_scale_layout_fits_with_five_percent_to_spare():
         ({"recompute": False}, Precision.FP8),
         ({}, Precision.BF16),
         ({"rollout_tensor": 4}, Precision.FP8),
-        ({"rollout_memory": 0.7}, Precision.FP8),
+        ({"rollout_memory": 0.8}, Precision.FP8),
         ({"rollout_memory": 0.37}, Precision.FP8),
     ],
     ids=[
@@ -282,7 +282,7 @@ def test_one_node_holds_a_model_of_15b_but_not_of_30b():
     wider = NODE.model_copy(update={"rollout_tensor": 4, "rollout_memory": 0.35})
 
     assert small.fits(headroom=0.1)
-    assert large.trainer.state > 64 * GIB
+    assert large.trainer.state + large.trainer.gradients > 64 * GIB
     assert not large.fits(headroom=0.0)
     assert budget(QWEN3_30B_A3B, wider, Precision.BF16, NODE_WORK, gpus=32).fits(headroom=0.1)
 

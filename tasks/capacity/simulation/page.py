@@ -107,7 +107,7 @@ HEADS = (
     "step, s",
     "rollout GPUs idle",
     "trainer GPUs idle",
-    "staleness",
+    "staleness (most)",
     "tokens/s",
     "USD",
 )
@@ -198,7 +198,7 @@ def _cells(row: Row) -> tuple[str, ...]:
         f"{outcome.seconds:,.0f}",
         f"{outcome.rollout_idle:.0%}",
         f"{outcome.trainer_idle:.0%}",
-        f"{outcome.staleness:.1f}",
+        f"{outcome.staleness:.1f} ({outcome.oldest})",
         f"{row.tokens_s:,.0f}",
         f"{row.usd:,.0f}",
     )

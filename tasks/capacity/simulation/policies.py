@@ -20,7 +20,7 @@ SIMULATED_STEPS = 2
 FREE_STEPS = 8
 """The same where a step may train more or fewer tokens than it generates."""
 BOUND = 4
-"""Versions that a response of the free-running policy may span."""
+"""Updates that a response of the free-running policy may span."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,9 +81,10 @@ def fit() -> Efficiency:
     return found
 
 
-def baseline_seconds(efficiency: Efficiency) -> float:
-    """Return the simulated seconds of the published step before its speed-ups."""
-    return step_of(baseline(), _PLAIN, efficiency).seconds
+def baseline_tokens_s(efficiency: Efficiency) -> float:
+    """Return the tokens per second of the published step before its speed-ups, simulated."""
+    plain = step_of(baseline(), _PLAIN, efficiency)
+    return plain.tokens / plain.seconds
 
 
 def compare_step(efficiency: Efficiency) -> list[Comparison]:

@@ -1,7 +1,7 @@
-"""Find the layout and the policy with the fastest step on given GPUs.
+"""Find the layout and the policy that train most tokens per second on given GPUs.
 
-The trainer's part of a step does not depend on the engines, so for every way of running these the
-fastest trainer that fits beside them is taken, and only these plans are simulated.
+A trainer matters to the engines beside it by the memory that it leaves them alone. So for every way
+of running engines only those trainers are simulated than which no faster one leaves as much.
 """
 
 from collections.abc import Iterator
@@ -13,6 +13,7 @@ from data_schemas.machine_settings import Precision
 from tasks.capacity.plan import Plan
 from tasks.capacity.simulation.lengths import Draw
 from tasks.capacity.simulation.policies import (
+    BOUND,
     CLAIMS,
     Row,
     Variant,
@@ -28,36 +29,40 @@ PIPELINE = (1, 2, 4, 8)
 EXPERT = (1, 8, 16)
 ENGINE_TENSOR = (2, 4, 8)
 """Sizes that are tried; a model and its GPUs must be multiples of them."""
+DEDICATED = (0, 2, 4, 6)
+"""GPUs of a node for rollouts only."""
 
 
 def search(plan: Plan, draw: Draw, efficiency: Efficiency, mean_tokens: float) -> list[Row]:
-    """Simulate the best plan of every way of running engines; the fastest step first.
+    """Simulate the best plans of every way of running engines; most tokens per second first.
 
-    Engines take prompts on demand, with and without segments; dedicated ones run freely.
+    Engines are dealt prompts, longest first, or take them on demand, with and without segments, or
+    run freely; dedicated ones run freely. Reuse of earlier responses is not searched: no engine for
+    GPUs has it (`RolloutEngines.reuse`), and what it saves depends on how often a prompt is drawn.
     """
     chosen = [
         Variant(name, best, policy)
         for engines in _engine_plans(plan)
-        if (best := _fastest_trainer(engines, efficiency, mean_tokens))
+        for best in _best_trainers(engines, efficiency, mean_tokens)
         for name, policy in _policies(best)
     ]
     rows = [row for row in compare(chosen, draw, efficiency, mean_tokens) if row.outcome]
-    return sorted(rows, key=attrgetter("seconds"))
+    return sorted(rows, key=attrgetter("tokens_s"), reverse=True)
 
 
 def _engine_plans(plan: Plan) -> Iterator[Plan]:
     """Yield the plan with every layout of engines."""
     precisions = (Precision.BF16, Precision.FP8)
-    for tensor, dedicated, precision in product(ENGINE_TENSOR, (0, 2, 4), precisions):
-        if dedicated and (tensor > dedicated or plan.gpus < NODE_GPUS):
+    for tensor, dedicated, precision in product(ENGINE_TENSOR, DEDICATED, precisions):
+        if dedicated % tensor or (dedicated and plan.gpus < NODE_GPUS):
             continue
         changes = {"rollout_tensor": tensor, "dedicated_rollout_gpus": dedicated}
         layout = plan.layout.model_copy(update=changes)
         yield replace(plan, precision=precision, layout=layout)
 
 
-def _fastest_trainer(plan: Plan, efficiency: Efficiency, mean_tokens: float) -> Plan | None:
-    """Return the plan with the trainer layout that is fastest among those that fit."""
+def _best_trainers(plan: Plan, efficiency: Efficiency, mean_tokens: float) -> Iterator[Plan]:
+    """Yield the plan with the fastest trainer that fits, then those that leave engines more."""
     length = plan.work.prompt_tokens + mean_tokens
     found: list[tuple[float, Plan]] = []
     for tensor, pipeline, expert, recompute in product(TENSOR, PIPELINE, EXPERT, (False, True)):
@@ -70,18 +75,25 @@ def _fastest_trainer(plan: Plan, efficiency: Efficiency, mean_tokens: float) -> 
         }
         one = replace(plan, layout=plan.layout.model_copy(update=changes))
         found.append((sum(trainer_rates(one, efficiency, length)), one))
+    most = 0.0
     for _, one in sorted(found, key=itemgetter(0)):
         whole = with_largest_claim(one)
-        if not reason_against(whole):
-            return whole
-    return None
+        if whole.layout.rollout_memory > most and not reason_against(whole):
+            most = whole.layout.rollout_memory
+            yield whole
 
 
 def _policies(plan: Plan) -> Iterator[tuple[str, Policy]]:
     if plan.layout.dedicated_rollout_gpus:
-        yield "free-running", Policy(staleness=1, free_running=True)
+        for ahead in (1, BOUND):
+            name = f"dedicated, free-running, {ahead} ahead"
+            yield name, Policy(staleness=ahead, free_running=True)
         return
+    part = max(1, plan.work.response_tokens // 4)
+    yield "longest first", Policy()
     yield "on demand", Policy(on_demand=True)
-    for share in (4, 8):
-        if part := plan.work.response_tokens // share:
-            yield f"segments of {part:,} tokens", Policy(on_demand=True, segment_tokens=part)
+    yield f"segments of {part:,} tokens", Policy(segment_tokens=part)
+    yield f"on demand, segments of {part:,} tokens", Policy(on_demand=True, segment_tokens=part)
+    for bound in (1, 2, BOUND):
+        name = f"free-running, staleness {bound}"
+        yield name, Policy(staleness=bound, free_running=True)

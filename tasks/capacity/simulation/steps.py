@@ -69,6 +69,8 @@ class Outcome:
     trainer_idle: float
     staleness: float
     """Updates between the draw of a group's prompt and its own update."""
+    oldest: int
+    """Largest staleness of a group."""
     tokens: float
     """Response tokens that are trained in a step."""
 
@@ -182,8 +184,8 @@ class Simulation:
             ended = fleet.drain()
             rollout = max(one.second for one in ended)
             whole = {(job.group, job.sample): job for job in jobs}
-            done, rest = self._settle(ended, whole)
-            reward = self._reward_seconds(ended, rollout, policy)
+            done, rest, scored = self._settle(ended, whole)
+            reward = self._reward_seconds(scored, rollout, policy)
             trained = self._train(done, step, totals)
             busy = fleet.busy / rates.engines
             ahead = self._dedicated and policy.staleness > 0
@@ -194,33 +196,35 @@ class Simulation:
             _add(totals, {"rollout": waited - late, "reward": late, "busy": busy})
             _add(totals, {"weight_sync": rates.sync_s})
             totals["staleness"] += policy.staleness * len(done)
+            totals["oldest"] = max(totals["oldest"], policy.staleness + _age(done, step))
         return self._outcome(totals, steps)
 
     def _settle(
         self, ended: Sequence[Ended], whole: dict[tuple[int, int], Job]
-    ) -> tuple[list[_Open], list[Job]]:
-        """Return the groups that are complete, and the rest of cut responses."""
-        done, rest = [], []
+    ) -> tuple[list[_Open], list[Job], list[Ended]]:
+        """Return the groups that are complete, the rest of cut responses, and whole responses."""
+        done, rest, last = [], [], []
         for one in ended:
             job = whole[one.job.group, one.job.sample]
             made = one.job.tokens + one.job.earlier - job.earlier
             if made < job.tokens:
                 rest.append(replace(job, tokens=job.tokens - made, earlier=job.earlier + made))
                 continue
+            last.append(one)
             group = self._groups[job.group]
             group.missing -= 1
             if group.missing == 0:
                 done.append(self._groups.pop(job.group))
-        return done, rest
+        return done, rest, last
 
     def _reward_seconds(self, ended: Sequence[Ended], rollout: float, policy: Policy) -> float:
-        """Return how long rewards take after the last response."""
+        """Return how long the rewards of whole responses take after the rollouts."""
         if not policy.overlapped_rewards:
             return self._rates.reward_s * len(ended)
         free = 0.0
         for one in sorted(ended, key=attrgetter("second")):
             free = max(free, one.second) + self._rates.reward_s
-        return free - rollout
+        return max(0.0, free - rollout)
 
     def _train(self, done: Sequence[_Open], step: int, totals: Totals) -> dict[str, float]:
         """Return the seconds of the trainer's parts for these groups; count what is trained."""
@@ -229,6 +233,7 @@ class Simulation:
         totals["tokens"] += made
         totals["groups"] += len(done)
         totals["staleness"] += sum(step - group.drawn for group in done)
+        totals["oldest"] = max(totals["oldest"], _age(done, step))
         return {
             "old_logprobs": self._rates.score_s * fed,
             "update": self._rates.update_s * fed,
@@ -306,7 +311,9 @@ class Simulation:
         return Fleet(self._rates.engine, [[jobs[place] for place in sorted(p)] for p in parts])
 
     def _completed(self, ended: Sequence[Ended]) -> list[_Open]:
-        done, _ = self._settle(ended, {(one.job.group, one.job.sample): one.job for one in ended})
+        done, _, _ = self._settle(
+            ended, {(one.job.group, one.job.sample): one.job for one in ended}
+        )
         return done
 
     def _outcome(self, totals: Totals, steps: int) -> Outcome:
@@ -323,8 +330,13 @@ class Simulation:
             rollout_idle=idle[0],
             trainer_idle=idle[1],
             staleness=totals["staleness"] / max(1, totals["groups"]),
+            oldest=int(totals["oldest"]),
             tokens=totals["tokens"] / steps,
         )
+
+
+def _age(done: Sequence[_Open], step: int) -> int:
+    return max((step - group.drawn for group in done), default=0)
 
 
 def _add(totals: Totals, amounts: Mapping[str, float]) -> None:

@@ -6,6 +6,8 @@ gradients are added up in fp32.
 """
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -73,6 +75,23 @@ def _mark(gpt: GPTModel) -> None:
             for parameter in module.get_submodule("experts").parameters():
                 vars(parameter)["allreduce"] = False
                 vars(parameter)["tensor_model_parallel"] = True
+
+
+@contextmanager
+def allocated_gradients(replica: DistributedDataParallel) -> Iterator[None]:
+    """Allocate a replica's gradient buffers, zeroed; free them at the end, also after an error."""
+    replica.restore_grad_buffers(synchronize=torch.cuda.is_available())
+    try:
+        replica.zero_grad_buffer()
+        yield
+    finally:
+        free_gradients(replica)
+
+
+def free_gradients(replica: DistributedDataParallel) -> None:
+    """Free a replica's gradient buffers: a rollout engine on the same GPU has their memory."""
+    on_gpu = torch.cuda.is_available()
+    replica.offload_grad_buffers(synchronize=on_gpu, empty_cache=on_gpu)
 
 
 def make_optimizer(

@@ -133,8 +133,6 @@ class MegatronTrainer:
         """
         self._check(batch, record_routes=auxiliary.balance > 0.0 or auxiliary.router_z > 0.0)
         training = self._for_training()
-        training.replica.zero_grad_buffer()
-        training.optimizer.zero_grad()
         micros = self._micro_batches(batch)
         terms = self._counted_terms(batch, micros, auxiliary, temperature)
         totals: dict[str, float] = {}
@@ -156,17 +154,19 @@ class MegatronTrainer:
                 add(totals, metrics)
             return value
 
-        with terms.attach_losses():
-            training.forward_backward.run(
-                micros,
-                lose,
-                temperature=temperature,
-                training=True,
-                with_entropy=auxiliary.entropy > 0.0,
-            )
-        add(totals, terms.metrics())
-        totals = {"loss": 0.0} | sum_metrics(totals)
-        return totals | {"grad_norm": optimizer.apply(training.optimizer, learning_rate)}
+        with optimizer.allocated_gradients(training.replica):
+            training.optimizer.zero_grad()
+            with terms.attach_losses():
+                training.forward_backward.run(
+                    micros,
+                    lose,
+                    temperature=temperature,
+                    training=True,
+                    with_entropy=auxiliary.entropy > 0.0,
+                )
+            add(totals, terms.metrics())
+            totals = {"loss": 0.0} | sum_metrics(totals)
+            return totals | {"grad_norm": optimizer.apply(training.optimizer, learning_rate)}
 
     def weights(self) -> Iterator[tuple[str, torch.Tensor]]:
         """The policy's tensors under Hugging Face names; all ranks iterate to the end."""
@@ -205,10 +205,11 @@ class MegatronTrainer:
         return ForwardBackward(self._gpt, runs, self._geometry, self._ranks, self._replay)
 
     def _for_training(self) -> _Training:
-        """Make gradient buffers and the optimizer when they are first needed."""
+        """Make gradient buffers, without memory, and the optimizer when they are first needed."""
         if self._training is None:
             replica = optimizer.replicate(self._gpt)
             made = optimizer.make_optimizer(self._gpt, replica, self._weight_decay)
+            optimizer.free_gradients(replica)
             self._training = _Training(replica, made, self._passes_of(replica))
         return self._training
 

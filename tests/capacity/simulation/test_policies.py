@@ -16,7 +16,7 @@ from tasks.capacity.simulation.policies import (
     variants,
     with_largest_claim,
 )
-from tasks.capacity.simulation.rates import Efficiency
+from tasks.capacity.simulation.rates import Efficiency, trainer_rates
 
 
 def small() -> Plan:
@@ -58,9 +58,21 @@ def test_the_search_finds_nothing_slower_than_the_preset_and_all_of_it_fits(monk
     plan = small()
     found = layouts.search(plan, assumed(256), Efficiency(), 64.0)
 
-    assert found[0].seconds <= rows(plan)["on demand"].seconds
+    assert found[0].tokens_s >= rows(plan)["on demand"].tokens_s
     assert {""} == {reason_against(row.variant.plan) for row in found}
-    assert sorted(row.seconds for row in found) == [row.seconds for row in found]
+    assert sorted((row.tokens_s for row in found), reverse=True) == [row.tokens_s for row in found]
+    assert "free-running, staleness 4" in {row.variant.name for row in found}
+
+
+def test_slower_trainers_are_searched_only_if_they_leave_engines_more_memory():
+    plan = plan_of_preset("full_scale")
+    found = list(layouts._best_trainers(plan, Efficiency(), 8192.0))
+    claims = [one.layout.rollout_memory for one in found]
+    seconds = [sum(trainer_rates(one, Efficiency(), 9216.0)) for one in found]
+
+    assert 1 < len(found)
+    assert sorted(set(claims)) == claims
+    assert sorted(seconds) == seconds
 
 
 def test_the_page_shows_every_policy_once_and_loads_nothing():

@@ -1,5 +1,7 @@
 """Steps of a small task under every policy, by hand."""
 
+from itertools import cycle, islice
+
 import numpy as np
 import pytest
 
@@ -16,8 +18,9 @@ def simulate(lengths: list[list[int]], policy: Policy, *, dedicated: bool = Fals
     batch = Batch(len(lengths), len(lengths[0]), prompt_tokens=0, max_tokens=8)
 
     def draw(prompts: int, size: int, random: np.random.Generator) -> list[Group]:
-        del prompts, size, random
-        return [Group(np.array(own, dtype=float), float(np.mean(own))) for own in lengths]
+        del size, random
+        drawn = islice(cycle(lengths), prompts)
+        return [Group(np.array(own, dtype=float), float(np.mean(own))) for own in drawn]
 
     return Simulation(rates, batch, draw, dedicated=dedicated).run(policy, 2)
 
@@ -50,6 +53,24 @@ def test_segments_train_the_same_tokens_of_older_policies():
     assert (10.0, 10.0) == (whole.tokens, cut.tokens)
     assert cut.parts["rollout"] < whole.parts["rollout"]
     assert (0.0, 0.5) == (whole.staleness, cut.staleness)  # one of two groups spans two steps
+    assert (0, 1) == (whole.oldest, cut.oldest)
+
+
+def test_a_response_is_scored_when_it_is_whole():
+    found = simulate([[8], [2]], Policy(segment_tokens=4, on_demand=True))
+
+    # Of the three responses of a step, the two that are whole end at 4 and 6, in one order or the
+    # other; the third is cut at 4 and has no verdict yet.
+    assert (6.0, 1.0) == (found.parts["rollout"], found.parts["reward"])
+
+
+@pytest.mark.parametrize("bound", [1, 2, 4])
+def test_no_response_of_the_free_running_policy_is_older_than_its_bound(bound):
+    lengths = [[8], [1], [1], [1], [1], [1], [1], [1]]
+    found = simulate(lengths, Policy(staleness=bound, free_running=True))
+
+    assert 0 < found.oldest <= bound
+    assert found.staleness <= found.oldest
 
 
 def test_dedicated_engines_hide_the_shorter_of_rollouts_and_training():

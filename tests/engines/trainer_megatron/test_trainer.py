@@ -17,6 +17,8 @@ from tests.engines.trainer_megatron.small_models import configs, open_model, wri
 from tests.engines.trainer_megatron.trainings_of_world import (
     DECAY,
     FIRST,
+    Buffers,
+    buffers,
     leak,
     learn,
     report,
@@ -184,6 +186,16 @@ def test_a_second_model_in_the_process_sees_nothing_of_a_replay(models, batch):
 
     assert len(same) > 4
     assert all(same)
+
+
+@pytest.mark.parametrize("precision", [Precision.FP32, Precision.BF16])
+def test_gradient_buffers_have_memory_during_an_update_only(models, batch, precision):
+    layout = LayoutSettings(precision=precision, **SMALL)
+    (found,) = run_world(buffers, 1, models["moe_tied"], layout, batch)
+    size = found.allocated
+
+    assert size > 0
+    assert Buffers(0, {size}, after=0, after_an_error=0, allocated=size) == found
 
 
 @pytest.mark.parametrize("layout", [LayoutSettings(), LayoutSettings(pipeline=2, recompute=True)])

@@ -18,6 +18,7 @@ from tasks.engines.team.stage import in_team
 from tasks.engines.team.trainer import TeamTrainer
 from tasks.engines.trainer_megatron.gathering import gather_routes
 from tasks.engines.trainer_megatron.trainer import MegatronTrainer
+from tasks.errors import EngineError
 
 TEMPERATURE = 0.7
 AUXILIARY = AuxiliarySettings(entropy=0.01, balance=0.1, router_z=0.01)
@@ -247,3 +248,41 @@ def learn(folder: Path, layout: LayoutSettings, batch: TokenBatch) -> list[float
         trainer.update(batch, weighted, temperature=1.0, learning_rate=3e-3)["loss"]
         for _ in range(10)
     ]
+
+
+@dataclass(frozen=True, slots=True)
+class Buffers:
+    """Bytes of gradient buffers."""
+
+    before: int
+    during: set[int]
+    after: int
+    after_an_error: int
+    allocated: int
+    """What they have if they are never freed."""
+
+
+def buffers(folder: Path, layout: LayoutSettings, batch: TokenBatch) -> Buffers:
+    """Look at the gradient buffers before, during and after updates."""
+    trainer, seen = MegatronTrainer(folder, layout=layout), set[int]()
+    replica = trainer._for_training().replica
+    parts = [*replica.buffers, *replica.expert_parallel_buffers]
+
+    def held() -> int:
+        return sum(part.grad_data.untyped_storage().nbytes() for part in parts)
+
+    def look(scale: float, logprobs_NT: torch.Tensor, rows: TokenBatch) -> Any:
+        seen.add(held())
+        return scale * logprobs_NT.sum(), {}
+
+    settings = {"temperature": TEMPERATURE, "learning_rate": LEARNING_RATE}
+    before = held()
+    trainer.update(batch, partial(look, 1.0), **settings)
+    after = held()
+    try:
+        trainer.update(batch, partial(look, float("nan")), **settings)
+    except EngineError:
+        return Buffers(
+            before, seen, after, held(), sum(4 * part.grad_data.numel() for part in parts)
+        )
+    raise AssertionError("a loss that is not a number was accepted")
