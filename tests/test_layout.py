@@ -44,6 +44,7 @@ SUITES = {
     "capacity/test_memory_of_engines.py": "the budget against what real engines hold",
     "merge/test_mergekit.py": "merges against those of mergekit",
     "curation/adapters/test_real_sources.py": "adapters on public files",
+    "engines/embedded/test_devices.py": "both engines on a device that is not the CPU",
     "engines/embedded/test_grove_moe.py": "a model with adjugate experts in both engines",
     "engines/embedded/test_packed_training.py": "packed against padded training",
     "engines/rollout_vllm/test_launch.py": "vLLM in a world that torchrun started",
