@@ -8,7 +8,9 @@ replica's slots take responses in the order of its requests. The makespan is tha
 replica, in tokens of its slots; the lower bound is that of any schedule on all slots together:
 max(total / slots, longest response).
 
-A prompt's record is the mean length of an earlier group of responses to it. A table without a
+A prompt's record is the mean length of earlier responses to it (`--earlier`). What a better
+prediction would be worth is in the second table: by the true mean of every group, times log-normal
+errors, which have no outliers. A table without a
 prompt column has one response per prompt and no records: there, the order matters only if lengths
 were known.
 """
@@ -28,6 +30,9 @@ from tasks.engines.protocols import Request
 from tasks.engines.team.rollout import spread_requests
 from tasks.platform.command_line import positive, run
 from tasks.rl.rollouts.schedule import order_requests
+
+ERRORS = (0.1, 0.15, 0.2)
+"""Errors of predicted lengths: standard deviations of their logarithm."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +69,20 @@ def overheads(groups: Sequence[Group], slots: Slots) -> dict[str, float]:
     return found
 
 
+def predicted(groups: Sequence[Group], error: float, draws: np.random.Generator) -> Sequence[Group]:
+    """Replace records by the true means with errors."""
+    wrong = np.exp(draws.normal(0.0, error, len(groups)))
+    return [
+        Group(group.lengths, float(group.lengths.mean() * factor))
+        for group, factor in zip(groups, wrong, strict=True)
+    ]
+
+
+def record_error(groups: Sequence[Group]) -> float:
+    """Return the standard deviation of the logarithm of records over true means."""
+    return float(np.std([np.log((group.record or 1.0) / group.lengths.mean()) for group in groups]))
+
+
 def _dealt(groups: Sequence[Group], expected: Sequence[float], slots: Slots) -> list[list[int]]:
     """Order and deal requests as the engines do; places of the groups of every replica."""
     empty = np.empty(0, np.int32)
@@ -84,9 +103,9 @@ def _slowest(groups: Sequence[Group], parts: Sequence[Sequence[int]], slots: Slo
     return max(found)
 
 
-def table_of(rows: Mapping[Slots, Mapping[str, Sequence[float]]]) -> Table:
-    """Build the table: median and 90th percentile over steps, by layout and policy."""
-    table = Table(title="makespan / lower bound: median (90th percentile)", box=None)
+def table_of(rows: Mapping[Slots, Mapping[str, Sequence[float]]], what: str) -> Table:
+    """Build a table: median and 90th percentile over steps, by layout and what is compared."""
+    table = Table(title=f"makespan / bound {what}: median (90 %)", box=None)
     table.title_justify = "left"
     names = list(dict.fromkeys(name for row in rows.values() for name in row))
     for head in ("replicas", "slots", *names):
@@ -114,16 +133,32 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--replicas", type=positive, nargs="+", default=[1, 8, 32])
     parser.add_argument("--slots", type=positive, default=16, help="of each replica")
     parser.add_argument("--steps", type=positive, default=50)
+    parser.add_argument("--earlier", type=positive, help="responses of a record; like --group")
     options = parser.parse_args(arguments)
     by_prompt = read_lengths(options.lengths, options.column, options.prompt)
     rows: dict[Slots, dict[str, list[float]]] = {}
+    by_error: dict[Slots, dict[str, list[float]]] = {}
+    errors: list[float] = []
     for replicas in options.replicas:
         slots, draws = Slots(replicas, options.slots), np.random.default_rng(0)
         for _ in range(options.steps):
-            groups = draw_step(by_prompt, options.prompts, options.group, draws)
-            for name, value in overheads(groups, slots).items():
+            groups = draw_step(
+                by_prompt, options.prompts, options.group, draws, options.earlier or 0
+            )
+            found = overheads(groups, slots)
+            if "record" in found:
+                errors.append(record_error(groups))
+                noise = np.random.default_rng(len(errors))
+                for error in ERRORS:
+                    value = overheads(predicted(groups, error, noise), slots)["record"]
+                    by_error.setdefault(slots, {}).setdefault(f"{error:.0%}", []).append(value)
+            for name, value in found.items():
                 rows.setdefault(slots, {}).setdefault(name, []).append(value)
-    Console(highlight=False).print(table_of(rows))
+    console = Console(highlight=False)
+    console.print(table_of(rows, "by policy"))
+    if errors:
+        console.print(table_of(by_error, "by error"))
+        console.print(f"error of the records: {np.median(errors):.0%}")
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tasks.benchmarks.scheduling import Slots, main, overheads
+from tasks.benchmarks.scheduling import Slots, main, overheads, predicted, record_error
 from tasks.capacity.simulation.lengths import Group, draw_step, read_lengths
 from tasks.errors import DataError
 
@@ -55,6 +55,22 @@ def test_a_record_is_of_other_responses_than_the_group():
 
     earlier = set(lengths.tolist()) - set(found.lengths.tolist())
     assert np.mean(list(earlier)) == found.record
+
+
+def test_a_record_may_be_of_more_responses_than_a_group_has():
+    lengths = np.arange(8.0, dtype=np.float64)
+    (found,) = draw_step([lengths, np.ones(7)], 1, 2, np.random.default_rng(0), earlier=6)
+
+    assert (28.0 - found.lengths.sum()) / 6 == found.record
+
+
+def test_predictions_have_the_error_they_are_given():
+    groups = [group(2.0, 4.0, record=1.0)] * 4000
+
+    found = predicted(groups, 0.15, np.random.default_rng(0))
+    assert pytest.approx(0.15, rel=0.03) == record_error(found)
+    assert 0.0 == record_error(predicted(groups, 0.0, np.random.default_rng(0)))
+    assert {2.0, 4.0} == {length for one in found for length in one.lengths}
 
 
 def test_too_few_lengths_are_named():
@@ -108,5 +124,6 @@ def test_the_command_prints_every_layout(tmp_path, capsys):
         [str(tmp_path / "t.csv"), "--column", "n", "--prompt", "id", "--steps", "2", "--group", "4"]
     )
 
-    out = capsys.readouterr().out
-    assert ["1", "8", "32"] == [line.split()[0] for line in out.splitlines()[2:]]
+    lines = capsys.readouterr().out.splitlines()
+    assert ["1", "8", "32"] * 2 == [line.split()[0] for line in (*lines[2:5], *lines[7:10])]
+    assert lines[10].startswith("error of the records: ")

@@ -75,11 +75,15 @@ def draw_step(
     num_prompts: int,
     group_size: int,
     draws: np.random.Generator,
+    earlier: int = 0,
 ) -> list[Group]:
-    """Draw the groups of a step, and for each the earlier group of its record.
+    """Draw the groups of a step, and for each the earlier responses of its record.
 
-    A prompt with fewer than two groups of lengths is not drawn. Of a table without prompts every
-    length is a prompt of its own, without a record.
+    A prompt with fewer lengths than that is not drawn. Of a table without prompts every length is
+    a prompt of its own, without a record.
+
+    Args:
+        earlier: responses of a record; 0 = as many as of a group.
 
     Raises:
         DataError: no prompt has enough lengths.
@@ -87,13 +91,14 @@ def draw_step(
     if len(by_prompt) == 1:
         chosen = draws.choice(by_prompt[0], num_prompts * group_size)
         return [Group(np.array([length]), None) for length in chosen]
-    enough = [lengths for lengths in by_prompt if len(lengths) >= 2 * group_size]
+    needed = group_size + (earlier or group_size)
+    enough = [lengths for lengths in by_prompt if len(lengths) >= needed]
     if not enough:
-        raise DataError(f"no prompt has {2 * group_size} lengths, a group and an earlier one")
+        raise DataError(f"no prompt has {needed} lengths, a group and its earlier responses")
     groups = []
     for place in draws.integers(0, len(enough), num_prompts):
         lengths = enough[place]
-        both = lengths[draws.permutation(len(lengths))[: 2 * group_size]]
+        both = lengths[draws.permutation(len(lengths))[:needed]]
         groups.append(Group(both[:group_size], float(both[group_size:].mean())))
     return groups
 
