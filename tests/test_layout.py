@@ -55,6 +55,7 @@ SUITES = {
     "engines/test_rollout_contract.py": "what every rollout engine promises",
     "engines/test_trainer_contract.py": "what every trainer promises",
     "platform/test_pods.py": "a stage as a pod starts it",
+    "rewards/environments/outside/test_real_libraries.py": "environments of other libraries",
     "rewards/judging/test_judge_endpoint.py": "scoring with an endpoint that fails",
     "rewards/sandbox/test_checkout_below_tmp.py": "a sandbox in a checkout below /tmp",
     "rewards/sandbox/test_hostile.py": "programs that attack what judges them",

@@ -16,6 +16,7 @@ from tasks.errors import SettingsError
 from tasks.rewards import choice, code_tests, extraction, reference_text, refusal
 from tasks.rewards.agents import correctness, self_play
 from tasks.rewards.environments import shop
+from tasks.rewards.environments.outside import play
 from tasks.rewards.instructions import rules
 from tasks.rewards.judging import generative_judge, rubric
 from tasks.rewards.judging.metering import MeteredJudge
@@ -52,6 +53,8 @@ _ENTRIES = {
     "shop": Entry(shop.verify),
     "correctness": Entry(correctness.verify),
     "self_play": Entry(self_play.verify),
+    # Has a process of its own, with limits of its own.
+    "environment": Entry(play.verify, timeout_s=play.LONGEST_S, in_worker=False),
 }
 
 _PLAIN: dict[str, Verifier] = {name: entry.verify for name, entry in _ENTRIES.items()}
@@ -155,6 +158,7 @@ def close() -> None:
     """Stop every process that verifiers have started; they are started again when needed."""
     code_tests.close()
     final_answer.close()
+    play.close()
 
 
 def _verify_guarded(verify: Verifier, problem: Problem, response: str) -> Verdict:

@@ -38,6 +38,7 @@ SOURCES = {
     "reference_text": ("reference_text.py",),
     "refusal": ("refusal.py",),
     "shop": ("environments/shop.py", "tools/tool_calls.py"),
+    "environment": ("environments/outside/play.py", "tools/tool_calls.py"),
 }
 """Files and folders whose literals and patterns a verifier's texts are made of."""
 CHOICES = {"correct": ["รองเท้า", "shoes and bags", "A"], "others": [["กระเป๋า", "B"], ["是"]]}
@@ -52,6 +53,12 @@ GOLDS: dict[str, list[tuple[str, object]]] = {
     "rule_rubric": [("en", {"criteria": [NO_COMMAS], "aggregation": "ruscarl"})],
     "shop": [
         ("en", {"orders": [[412, 7, "mug", "new"]], "goal": {"412": "cancel"}, "say": "done"})
+    ],
+    "environment": [
+        (
+            "en",
+            {"library": "example", "environment": "guess", "task": {"number": 3}, "version": "1"},
+        )
     ],
     "final_answer": [("en", {"value": "26"}), ("id", {"value": "\\frac{1}{2}, 3"})],
     "rule_answer": [("en", {"value": "x^2+1"}), ("vi", {"value": "(1,2]"})],

@@ -19,6 +19,7 @@ from data_schemas.suite import Selection
 from tasks.curation.adapters.agents import sample_agents, sample_self_play
 from tasks.curation.adapters.commerce import ae110k, oa_mine, prdect_id
 from tasks.curation.adapters.contests import apps, code_contests, humaneval, livecodebench
+from tasks.curation.adapters.environments import bfcl_multi_turn, environments
 from tasks.curation.adapters.episodes import episodes, sample_shop
 from tasks.curation.adapters.general import (
     ifeval,
@@ -35,6 +36,7 @@ from tasks.curation.adapters.tools import api_bank, bfcl, tau_bench_retail, tool
 from tasks.curation.generated import safety
 from tasks.curation.items import Item, refuse_row
 from tasks.curation.rows import SUFFIXES, BadRow, RawRow, UnreadableRow, read_rows
+from tasks.errors import SettingsError
 from tasks.store.files import sha256_file
 
 EVERY_FILE = tuple(f"*{suffix}" for suffix in SUFFIXES)
@@ -74,6 +76,7 @@ ADAPTERS: dict[str, Adapter] = {
     ),
     "sample_house": Adapter(sample_house, _PROMPT, ("problems.jsonl", "demonstrations.jsonl")),
     "episodes": Adapter(episodes, _EPISODE),
+    "environments": Adapter(environments, ("library", "environment", "domain", "language")),
     "prompt_jsonl": Adapter(prompt_jsonl, _PROMPT),
     "ae110k": Adapter(ae110k, ("input", "target_scores"), ("ae-110k*.jsonl",)),
     "oa_mine": Adapter(oa_mine, ("input", "target_scores"), ("oa-mine*.jsonl",)),
@@ -98,6 +101,11 @@ ADAPTERS: dict[str, Adapter] = {
     ),
     "av_speakerbench_blind": Adapter(av_speakerbench_blind, ("question", "choices", "answer")),
     "bfcl": Adapter(bfcl, ("id", "question", "function")),
+    "bfcl_multi_turn": Adapter(
+        bfcl_multi_turn,
+        ("id", "question", "initial_config", "involved_classes", "ground_truth"),
+        ("*multi_turn_base*.jsonl", "*multi_turn_miss*.jsonl", "*multi_turn_long*.jsonl"),
+    ),
     "toolrl_rlla": Adapter(toolrl_rlla, ("instruction", "input", "output")),
     "api_bank": Adapter(api_bank, ("system", "user", "answer")),
     "tau_bench_retail": Adapter(
@@ -154,17 +162,26 @@ def adapt(
                 )
                 continue
             items = read(row)
-        except BadRow as bad:
-            yield refuse_row(name, row.key, row.source_row, bad.reason, bad.detail)
-        except ValidationError as error:
-            first = error.errors()[0]
-            where = ".".join(str(part) for part in first["loc"]) or "row"
-            yield refuse_row(name, row.key, row.source_row, "schema", f"{where}: {first['msg']}")
+        except SettingsError:  # a refusal would stay in a cache after the user has acted
+            raise
         except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
-            # A nested field does not have the shape that this public set documents.
-            yield refuse_row(name, row.key, row.source_row, "malformed", repr(error))
+            yield _refuse(name, row, error)
         else:
             yield [replace(item, source=source) for item in items] if source else items
+
+
+def _refuse(name: str, row: RawRow, error: Exception) -> Quarantined:
+    """Say why an adapter could not read a row."""
+    match error:
+        case BadRow():
+            reason, detail = error.reason, error.detail
+        case ValidationError():
+            first = error.errors()[0]
+            where = ".".join(str(part) for part in first["loc"]) or "row"
+            reason, detail = "schema", f"{where}: {first['msg']}"
+        case _:  # a nested field does not have the shape that this public set documents
+            reason, detail = "malformed", repr(error)
+    return refuse_row(name, row.key, row.source_row, reason, detail)
 
 
 def _unwanted(row: RawRow, select: Mapping[str, Selection]) -> str:

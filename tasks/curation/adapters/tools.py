@@ -11,7 +11,7 @@ from tasks.curation.items import Item
 from tasks.curation.rows import BadRow, RawRow, tidy
 from tasks.store.files import canonical_json
 
-_CALL_FORMAT = (
+CALL_FORMAT = (
     'To call functions, write one JSON object per line: {"name": ..., "parameters": {...}}. '
     "If no function fits the request, answer in words and call none.\nFunctions:\n"
 )
@@ -26,14 +26,14 @@ def bfcl(row: RawRow) -> list[Item]:
     """
     key = row.text("id")
     if key.startswith("multi_turn"):
-        raise BadRow("multi_turn", "needs a simulator of the tools' state")
+        raise BadRow("multi_turn", "is read by the adapter bfcl_multi_turn")
     turns = row.items("question")
     if len(turns) != 1:
         raise BadRow("multi_turn", f"'question' has {len(turns)} turns")
     functions = row.items("function", may_be_empty="irrelevance" in key)
     system, dialogue = _dialogue(turns[0])
     listing = "\n".join(json.dumps(function, ensure_ascii=False) for function in functions)
-    instruction = "\n".join([*system, f"{_CALL_FORMAT}{listing}"])
+    instruction = "\n".join([*system, f"{CALL_FORMAT}{listing}"])
     content = "\n".join(message.content for message in dialogue)
     problem = Problem(
         id=f"bfcl/{key}",

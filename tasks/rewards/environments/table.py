@@ -8,6 +8,7 @@ from typing import Protocol
 
 from data_schemas.prompts import Message, Problem
 from tasks.rewards.environments import shop
+from tasks.rewards.environments.outside import play
 
 
 class Environment(Protocol):
@@ -15,11 +16,12 @@ class Environment(Protocol):
 
     Contract: the answer is a function of the problem and of the turns so far. So an episode has no
     state but its tokens: it continues after a crash, and its verifier replays it. It does not
-    raise: where it cannot read the gold, it ends the episode, and its verifier abstains.
+    raise but for a wrong setting: where it cannot read the gold, or fails, it ends the episode, and
+    its verifier abstains.
     """
 
     def __call__(self, problem: Problem, turns: Sequence[str]) -> tuple[Message, ...] | None: ...
 
 
-ENVIRONMENTS: Mapping[str, Environment] = {"shop": shop.observe}
+ENVIRONMENTS: Mapping[str, Environment] = {"shop": shop.observe, "environment": play.observe}
 """By verifier. Problems of other verifiers are answered in one turn."""

@@ -130,6 +130,17 @@ CANARIES = (
         join_turns(['{"name": "cancel", "parameters": {"order": 412}}', "done"]),
         join_turns(['{"name": "refund", "parameters": {"order": 412}}', "done"]),
     ),
+    Canary(
+        "environment",
+        {
+            "library": "example",
+            "environment": "guess",
+            "task": {"number": 13},
+            "version": "1",
+        },
+        join_turns(["10", "15", "13"]),
+        join_turns(["10", "15"]),
+    ),
 )
 """At least one per verifier."""
 

@@ -1,0 +1,122 @@
+"""Adapters for environments of other libraries, and for BFCL's multi-turn tasks.
+
+A row of `environments` names an environment; every task that it offers becomes a problem:
+
+    {"library": "verifiers", "environment": "wordle", "arguments": {}, "limit": 100,
+     "domain": "tool_use", "language": "en", "instruction": "...", "highest": 1.0}
+
+`instruction` is said before the environment's own system message; `highest` is its best reward.
+"""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from data_schemas.prompts import Domain, Message, Problem, Role
+from tasks.curation.adapters.tools import CALL_FORMAT
+from tasks.curation.cleaning.scripts import language_of
+from tasks.curation.items import Item
+from tasks.curation.rows import BadRow, RawRow
+from tasks.rewards.environments.outside import play
+from tasks.rewards.environments.outside.process import EnvironmentFailed
+from tasks.store.files import canonical_json
+
+DEFAULT_LIMIT = 100
+_ACTION_FORMAT = "Act by one JSON object. Its fields:\n"
+
+
+def environments(row: RawRow) -> list[Item]:
+    """Read an environment: a problem for every task that it offers.
+
+    Raises:
+        BadRow: it cannot be loaded, or offers nothing.
+        SettingsError: EACHPROMPT_ENVIRONMENTS does not name the interpreter of its library.
+    """
+    library, name = row.text("library"), row.text("environment")
+    arguments = row.fields.get("arguments") or {}
+    if not isinstance(arguments, dict):
+        raise BadRow("bad_arguments", f"'arguments' is {type(arguments).__name__}")
+    limit = row.fields.get("limit", DEFAULT_LIMIT)
+    if not isinstance(limit, int) or limit < 1:
+        raise BadRow("bad_limit", f"'limit' is {limit!r}")
+    version, tasks = _offer(library, name, arguments, {"limit": limit})
+    gold = {
+        "library": library,
+        "environment": name,
+        "arguments": arguments,
+        "version": version,
+        "highest": float(str(row.fields.get("highest", 1.0))),
+    }
+    instruction = str(row.fields.get("instruction", ""))
+    return [
+        _item(
+            Problem(
+                id=f"environments/{name}/{number}",
+                domain=Domain(row.text("domain")),
+                language=row.text("language"),
+                messages=_prompt(task, instruction, library),
+                verifier="environment",
+                answer=canonical_json({**gold, "task": task["task"]}).decode(),
+                source="environments",
+                source_row=row.source_row,
+            )
+        )
+        for number, task in enumerate(tasks)
+    ]
+
+
+def bfcl_multi_turn(row: RawRow) -> list[Item]:
+    """Read a multi-turn row of BFCL, which its own simulators carry out and judge.
+
+    Raises:
+        BadRow: it cannot be executed; the reason says why.
+        SettingsError: EACHPROMPT_ENVIRONMENTS does not name an interpreter with bfcl-eval.
+    """
+    key = row.text("id")
+    for name in ("question", "involved_classes", "ground_truth"):
+        row.items(name)
+    version, (task,) = _offer("bfcl", "multi_turn", {}, {"row": dict(row.fields)})
+    if task["refused"]:
+        raise BadRow(task["refused"], "see tasks/rewards/environments/outside/bfcl_host.py")
+    messages = _prompt(task, "", "bfcl")
+    gold = {"library": "bfcl", "environment": "multi_turn", "version": version}
+    problem = Problem(
+        id=f"bfcl_multi_turn/{key}",
+        domain=Domain.TOOL_USE,
+        language=language_of(messages[-1].content),
+        messages=messages,
+        verifier="environment",
+        answer=canonical_json({**gold, "task": task["task"]}).decode(),
+        source="bfcl_multi_turn",
+        source_row=row.source_row,
+    )
+    return [_item(problem)]
+
+
+def _offer(
+    library: str, name: str, arguments: Mapping[str, Any], asked: Mapping[str, Any]
+) -> tuple[str, list[dict[str, Any]]]:
+    try:
+        version, tasks = play.offer(library, name, arguments, asked)
+    except EnvironmentFailed as failure:
+        raise BadRow(failure.reason, failure.detail) from failure
+    if not tasks:
+        raise BadRow("no_tasks", f"{name} offers none")
+    return version, tasks
+
+
+def _prompt(task: Mapping[str, Any], instruction: str, library: str) -> tuple[Message, ...]:
+    """Say what the tools are before what the environment says first."""
+    messages = [Message(role=one["role"], content=one["content"]) for one in task["messages"]]
+    said = [message.content for message in messages if message.role is Role.SYSTEM]
+    tools = [json.dumps(tool, ensure_ascii=False) for tool in task.get("tools") or ()]
+    form = (_ACTION_FORMAT if library == "openenv" else CALL_FORMAT).strip()
+    system = "\n".join([*filter(None, [instruction, *said]), *([form] if tools else []), *tools])
+    spoken = [message for message in messages if message.role is not Role.SYSTEM]
+    first = [Message(role=Role.SYSTEM, content=system)] if system else []
+    return (*first, *spoken)
+
+
+def _item(problem: Problem) -> Item:
+    said = [message.content for message in problem.messages if message.role is not Role.SYSTEM]
+    return Item(problem, "\n".join(said))

@@ -1,0 +1,1 @@
+"""Environments of other libraries, each played in a process of its own."""

@@ -1,0 +1,77 @@
+import json
+
+import pytest
+
+from data_schemas.quarantine import Quarantined
+from tasks.curation.adapters.table import read_file
+from tasks.errors import SettingsError
+from tasks.rewards.environments.outside import play
+from tasks.rewards.table import VERIFIERS
+
+ROW = {
+    "library": "example",
+    "environment": "guess",
+    "limit": 3,
+    "domain": "tool_use",
+    "language": "en",
+    "instruction": "Answer with a number.",
+}
+
+
+@pytest.fixture
+def read(tmp_path):
+    def run(name="environments", **changes):
+        path = tmp_path / "rows.jsonl"
+        path.write_text(json.dumps(ROW | changes) + "\n", encoding="utf-8")
+        (found,) = read_file(name, 0, path)
+        return found
+
+    return run
+
+
+def test_every_task_of_an_environment_is_a_problem(read):
+    problems = [item.record for item in read()]
+
+    assert [f"environments/guess/{n}" for n in range(3)] == [one.id for one in problems]
+    said = [message.content for message in problems[2].messages]
+    assert ["Answer with a number.", "Guess a number from 1 to 20."] == said
+    assert VERIFIERS["environment"](problems[2], "3").solved
+    assert not VERIFIERS["environment"](problems[2], "2").solved
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"limit": 0}, "bad_limit"),
+        ({"arguments": [1]}, "bad_arguments"),
+        ({"domain": "chess"}, "malformed"),
+        ({"highest": "much"}, "malformed"),
+    ],
+)
+def test_a_row_that_names_no_environment_is_refused(read, changes, reason):
+    found = read(**changes)
+
+    assert isinstance(found, Quarantined)
+    assert reason == found.reason
+
+
+def test_a_library_without_an_interpreter_stops_curation(read, monkeypatch):
+    """A refusal would be kept in a cache after the interpreter was named."""
+    monkeypatch.delenv(play.VARIABLE, raising=False)
+
+    with pytest.raises(SettingsError, match="the interpreter that has it"):
+        read(library="verifiers")
+
+
+def test_an_interpreter_that_does_not_start_is_a_refusal(read, monkeypatch):
+    monkeypatch.setenv(play.VARIABLE, "verifiers=/nowhere/python")
+
+    assert "environment_died" == read(library="verifiers").reason
+    play.close()
+
+
+@pytest.mark.parametrize("column", ["id", "question", "involved_classes", "ground_truth"])
+def test_a_multi_turn_row_without_a_column_is_refused_before_anything_is_started(read, column):
+    row = {"id": "x", "question": [1], "involved_classes": ["MathAPI"], "ground_truth": [[]]}
+
+    assert "missing_field" == read("bfcl_multi_turn", **row | {column: None}).reason
