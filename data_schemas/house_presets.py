@@ -2,6 +2,7 @@
 
 from data_schemas.presets import CPU_SMOKE
 from data_schemas.prompts import Domain
+from data_schemas.rl_settings import ZeroVarianceSettings
 from data_schemas.scaffold_settings import Form, ScaffoldSettings
 from data_schemas.settings import CurationSettings, ReleaseSettings, Source
 
@@ -16,6 +17,8 @@ HOUSE_STYLE = CPU_SMOKE.model_copy(
                 "steps": 30,
                 "prompts_per_step": 16,
                 "learning_rate": 3e-4,
+                # Records are of responses without criteria: they do not predict those with them.
+                "zero_variance": ZeroVarianceSettings(refill_rounds=1, skip_above=1.0),
             }
         ),
         "rl_two": CPU_SMOKE.rl_two.model_copy(

@@ -28,7 +28,7 @@ MARS = CPU_SMOKE.model_copy(
             prompts_per_step=12,
             max_new_tokens=96,
             loss=LossSettings(kind=PolicyLoss.GRPO),
-            zero_variance=ZeroVarianceSettings(refill_rounds=0),
+            zero_variance=ZeroVarianceSettings(skip_above=1.0),
         ),
         "rl_two": CPU_SMOKE.rl_two.model_copy(update={"steps": 0}),
         "evaluation": CPU_SMOKE.evaluation.model_copy(update={"samples": 8, "max_new_tokens": 96}),

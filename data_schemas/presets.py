@@ -247,10 +247,6 @@ EACHPROMPT_NODES=32 and EACHPROMPT_PROCESSES=8: SFT, grading, RL and evaluation 
 eight H100s on 32 nodes, started together by Flyte's Elastic plugin (tasks/platform/elastic.py).
 """
 
-_NO_REFILLS = ZeroVarianceSettings(
-    refill_rounds=0,  # against dynamic sampling: no group is generated to replace another
-    skip_above=0.4,  # the threshold of the ablation's full recipe [I]
-)
 _SERVED_JUDGE = JudgeSettings(kind=JudgeKind.HTTP, address="http://judge:8000/v1", model="genrm-8b")
 """`vllm serve` of a judge that workflows/judge.py trained from DeepSeek-R1-Distill-Qwen3-8B."""
 _GENERAL = (
@@ -263,11 +259,9 @@ COMPASSMAX = FULL_SCALE.model_copy(
         "curation": FULL_SCALE.curation.model_copy(
             update={"sources": (*_MOUNTED_SOURCES, *_GENERAL)}
         ),
-        "rl_one": FULL_SCALE.rl_one.model_copy(update={"zero_variance": _NO_REFILLS}),
         "rl_two": FULL_SCALE.rl_two.model_copy(
             update={
                 "domains": FULL_SCALE.rl_two.domains | {Domain.GENERAL: 1.0},
-                "zero_variance": _NO_REFILLS,
                 "rewards": FULL_SCALE.rl_two.rewards.model_copy(update={"judge": _SERVED_JUDGE}),
             }
         ),
@@ -276,8 +270,7 @@ COMPASSMAX = FULL_SCALE.model_copy(
 )
 """CompassMax-V3-Thinking (2512.07710): ESPO, multi-stage zero-variance elimination, R3, two phases.
 
-FULL_SCALE with zero-variance elimination as published, without dynamic sampling, and with a judge
-that compares open text with its reference.
+FULL_SCALE with a judge that compares open text with its reference.
 """
 
 _RING_LITE_NODES = _NODE.model_copy(
@@ -297,7 +290,7 @@ _RING_LITE_RL = FULL_SCALE.rl_one.model_copy(
             budget_per_response=12_800,  # 409,600 of a rank's 32 responses [I]
             auxiliary=AuxiliarySettings(kl=1e-3, entropy=5e-4, balance=1e-5, router_z=1e-7),
         ),
-        "zero_variance": ZeroVarianceSettings(refill_rounds=0, rl_zvp_alpha=0.0, std_floor=0.0),
+        "zero_variance": ZeroVarianceSettings(rl_zvp_alpha=0.0, std_floor=0.0, skip_above=1.0),
         "rewards": RewardSettings(
             overlong_weight=0.0, repetition_weight=0.0, code=CodeReward.ALL_TESTS
         ),
@@ -365,6 +358,7 @@ _COMPASS_THINKER_RL = SINGLE_NODE.rl_one.model_copy(
         "loss": LossSettings(kind=PolicyLoss.GRPO, clip_low=0.2, clip_high=0.28),
         "zero_variance": ZeroVarianceSettings(
             refill_rounds=3,
+            skip_above=1.0,
             rl_zvp_alpha=0.0,
             std_floor=0.0,
             curriculum=((0.4, 0.9), (0.15, 0.6), (0.0, 0.3)),

@@ -87,14 +87,14 @@ class ZeroVarianceSettings(Settings):
     """How groups whose rewards are all equal are handled."""
 
     refill_rounds: int = Field(
-        default=1, ge=0, description="extra prompt draws to replace zero-variance groups"
+        default=0, ge=0, description="dynamic sampling: draws that replace zero-variance groups"
     )
     rl_zvp_alpha: float = Field(default=0.1, ge=0.0, description="RL-ZVP: 0.10 best; 0 = off")
     std_floor: float = Field(
         default=0.05, ge=0.0, description="of the divisor, against amplified penalties"
     )
     skip_above: float = Field(
-        default=1.0,
+        default=0.4,
         gt=0.0,
         le=1.0,
         description="skip a prompt if its record and its family's predict a zero-variance group "

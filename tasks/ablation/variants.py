@@ -1,7 +1,7 @@
 """Variants of the study: the full recipe, and one per feature that is disabled or changed.
 
 A variant is defined by its changes to the full recipe. The full recipe is the default phase over
-all domains with stage 1 of zero-variance elimination enabled (`SKIP_ABOVE`).
+all domains with a round of replacements for zero-variance groups; the default itself is `zv_3a_off`.
 
 Scoring during rollouts and the order of the prompts have no setting, so they are not variants;
 their effect is computed from the records of the phases (see measures and schedules).
@@ -15,8 +15,8 @@ from data_schemas.prompts import Domain
 from data_schemas.settings import PipelineSettings, RLSettings
 from tasks.errors import SettingsError
 
-SKIP_ABOVE = 0.4
-"""Skips a quarter of the prompts for three fifths of the zero-variance groups: see the README."""
+REFILL_ROUNDS = 1
+"""Stage 3a, which the default leaves out, because it costs tokens and gains nothing."""
 MAX_ABSTAINED = 0.25
 """Above the default: a phase that stops early would be missing from the table."""
 MAX_STEPS = 100_000
@@ -41,7 +41,7 @@ class Variant:
 
 
 _FULL: Changes = {
-    "zero_variance": {"skip_above": SKIP_ABOVE},
+    "zero_variance": {"refill_rounds": REFILL_ROUNDS},
     "rewards": {"max_abstained_share": MAX_ABSTAINED},
 }
 _GSPO = {"kind": "gspo", "clip_low": 3e-4, "clip_high": 4e-4}

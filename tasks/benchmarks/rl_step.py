@@ -56,12 +56,12 @@ class Turn:
 
 
 def settings_of(steps: int) -> RLSettings:
-    """The embedded defaults, without second draws: TRL has none."""
+    """The embedded defaults, but no prompt is skipped: TRL skips none."""
     return RLSettings(
         domains={Domain.MATHS: 1.0},
         steps=steps,
         max_new_tokens=NEW_TOKENS,
-        zero_variance=ZeroVarianceSettings(refill_rounds=0),
+        zero_variance=ZeroVarianceSettings(skip_above=1.0),
         commit_every=steps,
     )
 

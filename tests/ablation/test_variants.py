@@ -7,7 +7,7 @@ from tasks.ablation.variants import (
     MAX_ABSTAINED,
     RL_ZVP,
     SCAN,
-    SKIP_ABOVE,
+    REFILL_ROUNDS,
     VARIANTS,
     Variant,
     phase_of,
@@ -59,14 +59,15 @@ def test_a_variant_differs_from_its_rival(variant):
     )
 
 
-def test_the_full_recipe_is_the_default_phase_over_all_domains_with_stage_one():
+def test_the_full_recipe_is_the_default_phase_over_all_domains_with_replacements():
     default, full = (
         flatten(PipelineSettings().rl_two),
         flatten(phase_of(PipelineSettings(), "full", 0)),
     )
 
     changed = {name: full[name] for name in full if full[name] != default[name]}
-    assert SKIP_ABOVE == changed.pop("zero_variance.skip_above")
+    assert (0, 1) == (default["zero_variance.refill_rounds"], REFILL_ROUNDS)
+    assert REFILL_ROUNDS == changed.pop("zero_variance.refill_rounds")
     assert MAX_ABSTAINED == changed.pop("rewards.max_abstained_share")
     assert {"domains", "steps"} == set(changed)
     assert dict.fromkeys(DRAWERS, 1.0) == phase_of(PipelineSettings(), "full", 0).domains

@@ -20,7 +20,7 @@ def train_phase(folder: Path, seen: progress.Progress) -> None:
         group_size=progress.SAMPLES,
         num_mini_batches=1,
         max_new_tokens=progress.TOKENS,
-        zero_variance=ZeroVarianceSettings(refill_rounds=0),
+        zero_variance=ZeroVarianceSettings(skip_above=1.0),
         seed=progress.SEED,
     )
     state = folder / progress.STATE

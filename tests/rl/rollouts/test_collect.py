@@ -56,7 +56,9 @@ def test_zero_variance_groups_are_refilled_and_counted_as_surplus(collector):
         calls.append(problem.id)
         return scored(float(len(calls) > 12 and len(calls) % 2), "rule")
 
-    found = collector(first_draw_flat).collect(1)
+    found = collector(first_draw_flat, zero_variance=ZeroVarianceSettings(refill_rounds=1)).collect(
+        1
+    )
 
     assert 24 == len(calls)
     assert [GroupOutcome.SURPLUS] * 3 + [GroupOutcome.NON_ZERO_VARIANCE] * 3 == [
