@@ -24,7 +24,7 @@ SPELL = CPU_SMOKE.model_copy(
             prompts_per_step=24,
             max_new_tokens=96,
             loss=LossSettings(kind=PolicyLoss.GRPO),
-            zero_variance=ZeroVarianceSettings(refill_rounds=0),
+            zero_variance=ZeroVarianceSettings(skip_above=1.0),  # a question is new every time
         ),
         "rl_two": RLSettings(
             domains={Domain.CHOICE: 2.0, Domain.MATHS: 1.0},
@@ -32,6 +32,7 @@ SPELL = CPU_SMOKE.model_copy(
             prompts_per_step=24,
             max_new_tokens=96,
             loss=LossSettings(kind=PolicyLoss.GRPO),
+            zero_variance=ZeroVarianceSettings(refill_rounds=1, skip_above=1.0),
         ),
         "evaluation": CPU_SMOKE.evaluation.model_copy(update={"max_new_tokens": 96}),
         "release": ReleaseSettings(name="eachprompt-spell"),
