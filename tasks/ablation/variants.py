@@ -1,7 +1,7 @@
 """Variants of the study: the full recipe, and one per feature that is disabled or changed.
 
-A variant is defined by its changes to the full recipe. The full recipe is the default phase over
-all domains with a round of replacements for zero-variance groups; the default itself is `zv_3a_off`.
+A variant is defined by its changes to the full recipe: the default phase over all domains, with a
+round of replacements for zero-variance groups. Without replacements, `zv_3a_off`, is the default.
 
 Scoring during rollouts and the order of the prompts have no setting, so they are not variants;
 their effect is computed from the records of the phases (see measures and schedules).
