@@ -1,5 +1,6 @@
 """A phase with a scaffold: gated, recorded, replayed and resumed like any other."""
 
+import json
 from itertools import islice
 
 import pytest
@@ -22,6 +23,7 @@ from tasks.replay.recompute import compare
 from tasks.rl.durability import state, step_snapshot
 from tasks.rl.durability.views import responses_of
 from tasks.rl.run import Phase, finish, state_folder, train
+from tasks.scaffold import defence
 from tasks.store.manifest import folder_manifest
 
 STEPS = 3
@@ -174,3 +176,14 @@ def test_a_scaffold_has_a_state_of_its_own_and_a_phase_without_one_keeps_its_sta
 def test_dumped_settings_are_read_as_what_they_were(settings):
     for asked in (settings, with_scaffold(settings, SCAFFOLD)):
         assert asked == read_phase(asked.model_dump(mode="json"))
+
+
+def test_the_responses_of_a_finished_phase_are_mined_for_what_pays(records, done, tmp_path):
+    asked = {entry.group.problem.id for one in snapshots(done) for entry in one.groups}
+    rows = tmp_path / "rows.jsonl"
+
+    defence.main([str(done), str(rows)])
+
+    written = [json.loads(line) for line in rows.read_text().splitlines()]
+    assert asked == {row["id"] for row in written}
+    assert {"rubicon"} == {row["answer"]["aggregation"] for row in written}
