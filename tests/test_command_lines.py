@@ -135,7 +135,7 @@ STORES = [
 SOURCES = [
     ("gsm8k=", "is not adapter=path. Example: --sources gsm8k="),
     ("=", "is not adapter=path"),
-    ("gsm9k=/x", "adapter is 'gsm9k'. Use one of"),
+    ("gsm9k=/x", "adapter is 'gsm9k'. Did you mean `gsm8k`? Use one of"),
     ("gsm8k=/nowhere", "/nowhere is no folder or file"),
     ("gsm8k=gs://x", "gs://x is neither a path nor s3://bucket/prefix"),
 ]

@@ -118,7 +118,7 @@ def test_the_help_says_what_can_be_set():
         ),
         (
             {"curation": {"sources": [{"adapter": "gsm9k", "path": "/nowhere.jsonl"}]}},
-            r"curation\.sources\[0\]\.adapter is 'gsm9k'\. Use one of ae110k,",
+            r"curation\.sources\[0\]\.adapter is 'gsm9k'\. Did you mean `gsm8k`\? Use one of",
         ),
         (
             {"rl_two": {"domains": {"maths": 1}, "engines": {"rollout": "vllm"}}},

@@ -64,6 +64,8 @@ _ADVICE = {
     WRONG: "Do the responses end with the answer in the form that the verifier reads?",
     UNSOUND: "Do the reference solutions pass the tests in the sandbox?",
     UNRATED: "Does the guard of curation.guard answer, and with safe or unsafe?",
+    "missing_field": "Name your columns as `make data` lists them, or write a mapping file.",
+    "missing_column": "Correct the columns of the mapping file.",
     "not_json": "Is the file JSON lines, and the adapter the right one?",
 }
 
@@ -216,7 +218,9 @@ def _check_enough(account: Account, is_held_out: bool) -> None:
     if not ranked:
         raise DataError(f"curation read {num_read} items and no problem. Add other sources.")
     causes = ", ".join(f"{reason} {count}" for reason, count in ranked)
-    advice = _ADVICE.get(ranked[0][0], f"See {QUARANTINE}: {account.first_detail}")
+    detail = account.details[ranked[0][0]]
+    advice = f"For example: {detail}. " if detail else ""
+    advice += _ADVICE.get(ranked[0][0], f"See {QUARANTINE}.")
     raise DataError(
         f"curation kept none of {num_read} items as a training problem. "
         f"Most frequent reasons: {causes}. {advice}"

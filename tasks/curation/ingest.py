@@ -6,12 +6,14 @@ downstream cache key.
 """
 
 import json
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pydantic import ValidationError
 
+from data_schemas.faults import did_you_mean
 from data_schemas.mapping import ColumnMapping
 from data_schemas.raw_files import RAW_FILES, RawFile
 from data_schemas.settings import Source
@@ -35,6 +37,7 @@ from tasks.store.files import canonical_json, copy_file, sha256_file, write_byte
 from tasks.store.hub import HUB, copy_dataset
 from tasks.store.interface import store_at
 
+_LOG = logging.getLogger(__name__)
 GENERATED = {
     "sample_world": sample_world.generate,
     "sample_shop": sample_shop.generate,
@@ -171,18 +174,14 @@ def _find(position: int, source: Source, out: Path) -> list[_FoundFile] | None:
             f"Set its path. (Only {' and '.join(GENERATED)} need none.)"
         )
     path = _locate(field, source, out)
+    paths = [path]
     if path.is_dir():
         patterns = EVERY_FILE if mapping else ADAPTERS[source.adapter].files
-        paths = sorted({file for pattern in patterns for file in path.glob(pattern)})
-        wanted = " or ".join(patterns)
-    else:
-        paths = [path] if path.is_file() else []
-        wanted = " or ".join(f"*{suffix}" for suffix in SUFFIXES)
-    if not paths:
+        paths = _files_in(path, patterns, f"{field}.path", source.adapter)
+    elif not path.is_file():
         raise SettingsError(
-            f"{field}.path: {path} {'has no file' if path.is_dir() else 'is no folder or file'} "
-            f"that adapter {source.adapter!r} reads ({wanted}). Correct the path. "
-            f"Adapters: {_known()}."
+            f"{field}.path: {path} is no folder or file that adapter {source.adapter!r} reads "
+            f"(*{', *'.join(SUFFIXES)}). Correct the path."
         )
     for file in paths:
         try:
@@ -194,6 +193,35 @@ def _find(position: int, source: Source, out: Path) -> list[_FoundFile] | None:
         _FoundFile(position, name, source.limit, file, _uri(file, out), mapping, suite)
         for file in paths
     ]
+
+
+def _files_in(folder: Path, patterns: Sequence[str], field: str, adapter: str) -> list[Path]:
+    """Return the files of a folder that fit; warn of tables that do not.
+
+    Raises:
+        SettingsError: none does.
+    """
+    found = sorted({file for pattern in patterns for file in folder.glob(pattern)})
+    if not found:
+        folders = sorted(one.name for one in folder.iterdir() if one.is_dir())
+        inside = f" Files in its folders are not read: {', '.join(folders[:5])}." if folders else ""
+        raise SettingsError(
+            f"{field}: {folder} has no file that adapter {adapter!r} reads "
+            f"({' or '.join(patterns)}).{inside} Correct the path."
+        )
+    left = [one.name for one in sorted(folder.iterdir()) if one not in found and _is_table(one)]
+    if left:
+        _LOG.warning(
+            "%s: adapter %s does not read %d files of the folder: %s",
+            *(field, adapter, len(left), ", ".join(left[:5])),
+        )
+    return found
+
+
+def _is_table(path: Path) -> bool:
+    """True for a file that looks like rows: no hidden one, no text for people, no metadata."""
+    texts = (".md", ".txt", ".py", ".yaml", ".yml", ".lock", ".html", ".pdf")
+    return path.is_file() and path.name[0] not in "._" and path.suffix not in texts
 
 
 def _reading(source: Source, field: str) -> tuple[Suite | None, Source, ColumnMapping | None]:
@@ -215,8 +243,8 @@ def _reading(source: Source, field: str) -> tuple[Suite | None, Source, ColumnMa
         _check_mapping(mapping, f"{field}.adapter")
     elif source.adapter not in ADAPTERS:
         raise SettingsError(
-            f"{field}.adapter is {source.adapter!r}. Use one of {_known()}, or a mapping file "
-            "that ends in .yaml or .json."
+            f"{field}.adapter is {source.adapter!r}. {_advice(source.adapter)}Use one of "
+            f"{', '.join(_known())}, or a mapping file that ends in .yaml or .json."
         )
     return suite, source, mapping
 
@@ -276,8 +304,16 @@ def _check_mapping(mapping: ColumnMapping, where: str) -> None:
         )
 
 
-def _known() -> str:
-    return ", ".join(sorted({*ADAPTERS, *shipped_mappings(), *shipped_suites(), *LISTS}))
+def _known() -> list[str]:
+    return sorted({*ADAPTERS, *shipped_mappings(), *shipped_suites(), *LISTS})
+
+
+def _advice(adapter: str) -> str:
+    """Say what was probably meant; '' if nothing is near."""
+    if "/" in adapter or adapter.endswith(SUFFIXES):
+        return "A path stands behind the adapter: adapter=path. "
+    likely = did_you_mean(adapter, _known())
+    return f"{likely[0].upper()}{likely[1:]} " if likely else ""
 
 
 def _list_generated(position: int, source: Source, out: Path) -> list[_FoundFile]:

@@ -55,7 +55,7 @@ class RawRow:
         Raises:
             BadRow: the field is missing, not a string or blank.
         """
-        value = self.fields.get(name)
+        value = self._value(name)
         if not isinstance(value, str):
             raise BadRow("missing_field", f"{name!r} is {type(value).__name__}, not text")
         cleaned = tidy(value)
@@ -69,12 +69,18 @@ class RawRow:
         Raises:
             BadRow: the field is missing, not a list, or empty although it must not be.
         """
-        value = self.fields.get(name)
+        value = self._value(name)
         if not isinstance(value, list):
             raise BadRow("missing_field", f"{name!r} is {type(value).__name__}, not a list")
         if not value and not may_be_empty:
             raise BadRow("empty_field", f"{name!r} is an empty list")
         return value
+
+    def _value(self, name: str) -> object:
+        if name not in self.fields:
+            columns = ", ".join(sorted(self.fields))
+            raise BadRow("missing_field", f"{name!r} is not among {columns}")
+        return self.fields[name]
 
 
 @dataclass(frozen=True, slots=True)

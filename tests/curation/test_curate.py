@@ -210,7 +210,8 @@ def test_an_empty_set_says_which_filter_took_most_and_what_to_do(base_model: Pat
     lines = [json.dumps(question(number)).encode() for number in range(5)]
     strict = SETTINGS.model_copy(update={"max_prompt_tokens": 8})
 
-    with pytest.raises(DataError, match=r"none of 11 items .* prompt_too_long 10, not_json 1. Rai"):
+    said = r"none of 11 .*long 10, not_json 1\. For example: \d+ tokens, limit 8\. Raise curation\."
+    with pytest.raises(DataError, match=said):
         run(base_model, tmp_path / "a", [*lines, b"{"], strict)
 
 

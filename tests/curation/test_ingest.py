@@ -95,7 +95,10 @@ def test_a_source_that_is_not_in_s3_is_named(bucket, tmp_path: Path, path: str, 
 @pytest.mark.parametrize(
     ("source", "message"),
     [
-        ({"adapter": "gsm9k", "path": "x"}, r"sources\[1\].adapter is 'gsm9k'. Use one of ae110k,"),
+        (
+            {"adapter": "gsm9k", "path": "x"},
+            r"sources\[1\].adapter is 'gsm9k'. Did you mean `gsm8k`\? Use one of ae110k,",
+        ),
         ({"adapter": "gsm8k"}, r"sources\[1\].path is empty; adapter 'gsm8k' reads a file or a"),
         ({"adapter": "gsm8k", "path": "/no/such"}, r"sources\[1\].path: /no/such is no folder or"),
         ({"adapter": "ae110k", "path": "."}, r"has no file that adapter 'ae110k' reads \(ae-110k"),
@@ -143,3 +146,26 @@ def test_a_folder_that_ingest_did_not_write_is_refused(tmp_path: Path, content: 
         return
     with pytest.raises(DataError, match=r"raw_files.json is not a list of raw files"):
         raw_files(tmp_path)
+
+
+def test_a_path_in_place_of_an_adapter_is_told_where_it_stands(tmp_path: Path):
+    with pytest.raises(SettingsError, match=r"A path stands behind the adapter: adapter=path\."):
+        ingest([Source(adapter="hf://datasets/openai/gsm8k")], 0, new(tmp_path))
+
+
+def test_a_folder_says_which_of_its_files_and_folders_are_not_read(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+):
+    (tmp_path / "set" / "train").mkdir(parents=True)
+    for name in ("README.md", "a.json", ".hidden"):
+        (tmp_path / "set" / name).write_text("[]")
+    source = Source(adapter="gsm8k", path=str(tmp_path / "set"))
+
+    with pytest.raises(SettingsError, match=r"in its folders are not read: train\. Correct the"):
+        ingest([source], 0, new(tmp_path))
+
+    (tmp_path / "set" / "b.jsonl").write_text('{"question": "1 + 1?", "answer": "2 #### 2"}')
+    ingest([source], 0, new(tmp_path / "set" / "train"))
+    assert [
+        "curation.sources[0].path: adapter gsm8k does not read 1 files of the folder: a.json"
+    ] == [record.getMessage() for record in caplog.records]

@@ -82,7 +82,7 @@ def test_fields_are_read_with_tidy_line_ends_and_named_when_wrong():
         row.text("number")
     with pytest.raises(BadRow, match="'blank' is blank"):
         row.text("blank")
-    with pytest.raises(BadRow, match="'absent' is NoneType, not a list"):
+    with pytest.raises(BadRow, match="'absent' is not among "):
         row.items("absent")
     with pytest.raises(BadRow, match="'none' is an empty list"):
         row.items("none")

@@ -43,8 +43,8 @@ class Account:
         self.refused: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
         """Reasons by source and outcome, in the order of the filters."""
         self.reasons: Counter[str] = Counter()
-        self.first_detail = ""
-        """Of the first refusal."""
+        self.details: dict[str, str] = {}
+        """Of the first refusal for each reason."""
         self.axes: dict[str, Counter[str]] = {"domain": Counter(), "language": Counter()}
         """Problems to train on by domain and by language."""
         self.verified = 0
@@ -153,10 +153,9 @@ def _living(shards: Shards, *, problems: bool) -> Iterator[pa.Table]:
 
 def _refused(refused: Refused, account: Account) -> Iterator[pa.Table]:
     for table in refused.tables():
-        if len(table) and not account.reasons:
-            account.first_detail = table["detail"][0].as_py()
-        columns = [table[name].to_pylist() for name in ("source", "outcome", "reason")]
-        for source, outcome, reason in zip(*columns, strict=True):
+        columns = [table[name].to_pylist() for name in ("source", "outcome", "reason", "detail")]
+        for source, outcome, reason, detail in zip(*columns, strict=True):
+            account.details.setdefault(reason, detail)
             account.refused[source, outcome][reason] += 1
             account.reasons[reason] += 1
         yield table

@@ -58,7 +58,9 @@ def test_a_guard_that_does_not_answer_lets_nothing_pass(base_model, tmp_path):
         kind=JudgeKind.HTTP, address="http://127.0.0.1:9/v1", model="guard", timeout_s=0.1
     )
 
-    with pytest.raises(DataError, match=r"harm_not_rated 24\. Does the guard of curation\.guard"):
+    with pytest.raises(
+        DataError, match=r"harm_not_rated 24\. For example: .*\. Does the guard of curation\.guard"
+    ):
         curated(base_model, tmp_path, nobody)
 
 
