@@ -313,12 +313,8 @@ EXAMPLES = {
     },
 }
 EXAMPLES["sample_house"] = EXAMPLES["prompt_jsonl"]
-EXAMPLES["environments"] = {
-    "library": "example",
-    "environment": "guess",
-    "domain": "tool_use",
-    "language": "en",
-}
+EXAMPLES["environments"] = {"library": "example", "environment": "guess"}
+EXAMPLES["environments"] |= {"domain": "tool_use", "language": "en"}
 NEEDS_ITS_LIBRARY = "bfcl_multi_turn"
 """Read in environments/outside/test_real_libraries.py."""
 
@@ -353,16 +349,6 @@ def test_math_rows_ask_for_a_box_and_are_judged_by_it(tmp_path: Path):
 
     assert ("rule_answer", 3) == (problem.verifier, problem.level)
     assert problem.messages[0].content.endswith("\\boxed{}.")
-
-
-def test_toolrl_rows_without_calls_are_demonstrations_only(tmp_path: Path):
-    row = {"instruction": "You have tools.", "input": "Hello", "output": "<think>t</think>Hi"}
-    call = '{"name": "f", "parameters": {"a": 1}}'
-    called = row | {"output": f"<think>t</think>\n<tool_call>\n{call}\n</tool_call>"}
-
-    assert 1 == len(items(tmp_path, "toolrl_rlla", row))
-    answer = problem_of(items(tmp_path, "toolrl_rlla", called)).answer
-    assert '{"calls":[{"name":"f","parameters":{"a":1}}]}' == answer
 
 
 @pytest.mark.parametrize(
