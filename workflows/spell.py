@@ -19,7 +19,7 @@ from data_schemas.settings import PipelineSettings
 from data_schemas.spell_presets import SPELL, SPELL_RECIPE, SPELL_VARIANTS, select_variants
 from data_schemas.spell_settings import SpellRecipe
 from tasks.curation.task import grade
-from tasks.evaluation.task import evaluate
+from tasks.evaluation.task import compare, evaluate
 from tasks.intake.task import check_settings, open_store, with_seed
 from tasks.platform import environment
 from tasks.platform.entry_point import entry_point
@@ -134,10 +134,17 @@ def self_play_study(
             trainings.append(trained.report)
             model = trained.model
             evaluations.append(_held_out(variant, seed, model, prepared, run, execution))
+        progression = compare(
+            settings=prepared.settings.evaluation,
+            candidate=evaluations[-len(VARIANTS)],
+            parents=starts[-1:],
+            store=run,
+            execution=execution,
+        )
         summary(
             settings=seeded,
             curated=prepared.curated,
-            reports=[prepared.tuning, *trainings[-len(VARIANTS) :]],
+            reports=[prepared.tuning, *trainings[-len(VARIANTS) :], progression],
             releases=[],
             store=run,
             execution=execution,
