@@ -9,6 +9,7 @@ A row of `environments` names an environment; every task that it offers becomes 
 """
 
 import json
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -39,13 +40,16 @@ def environments(row: RawRow) -> list[Item]:
     limit = row.fields.get("limit", DEFAULT_LIMIT)
     if not isinstance(limit, int) or limit < 1:
         raise BadRow("bad_limit", f"'limit' is {limit!r}")
+    highest = float(str(row.fields.get("highest", 1.0)))
+    if not 0.0 < highest < math.inf:
+        raise BadRow("bad_highest", f"'highest' is {highest}")
     version, tasks = _offer(library, name, arguments, {"limit": limit})
     gold = {
         "library": library,
         "environment": name,
         "arguments": arguments,
         "version": version,
-        "highest": float(str(row.fields.get("highest", 1.0))),
+        "highest": highest,
     }
     instruction = str(row.fields.get("instruction", ""))
     return [

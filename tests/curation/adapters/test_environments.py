@@ -46,6 +46,8 @@ def test_every_task_of_an_environment_is_a_problem(read):
         ({"arguments": [1]}, "bad_arguments"),
         ({"domain": "chess"}, "malformed"),
         ({"highest": "much"}, "malformed"),
+        ({"highest": 0}, "bad_highest"),
+        ({"highest": "nan"}, "bad_highest"),
     ],
 )
 def test_a_row_that_names_no_environment_is_refused(read, changes, reason):

@@ -56,7 +56,7 @@ class OutsideTask(Gold):
     task: dict[str, Any]
     version: str
     """Of library and environment when the row was read."""
-    highest: float = 1.0
+    highest: float = Field(default=1.0, gt=0.0, allow_inf_nan=False)
 
 
 @dataclass(frozen=True, slots=True)
