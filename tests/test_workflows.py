@@ -3,6 +3,8 @@
 The pipeline as a whole is run by test_pipeline.
 """
 
+from pathlib import Path
+
 import pytest
 from click.testing import CliRunner
 from flytekit.clis.sdk_in_container.pyflyte import main
@@ -16,6 +18,7 @@ from tasks.intake import options
 from tasks.store import location
 from workflows.post_training import post_training
 
+WORKFLOWS = Path(__file__).parents[1] / "workflows"
 NAMED = {
     name: value
     for name, value in vars(presets).items()
@@ -171,3 +174,12 @@ def test_a_limit_of_prompts_that_was_set_stays():
 
     assert 300 == options.with_suites(given, "gsm8k=a").curation.max_prompt_tokens
     assert given == options.with_suites(given, " ")
+
+
+@pytest.mark.parametrize("path", sorted(WORKFLOWS.glob("*.py")), ids=lambda path: path.stem)
+def test_models_that_settings_name_are_copied_before_a_cached_stage_reads_them(path):
+    """The key of a cached stage has the address of a judge or guard, not its content."""
+    text = path.read_text()
+
+    copied, read = text.find(" ingest_models("), text.find(" preparation(")
+    assert read == -1 or -1 < copied < read

@@ -22,6 +22,7 @@ from tasks.ablation.task import tabulate, vary
 from tasks.ablation.variants import select_variants
 from tasks.curation.task import fit_settings, grade
 from tasks.evaluation.task import evaluate
+from tasks.foundation.task import ingest_models
 from tasks.intake.task import check_settings, open_store
 from tasks.platform import environment
 from tasks.platform.entry_point import entry_point
@@ -41,8 +42,9 @@ def study(settings: PipelineSettings, max_tokens: int, store: str, sources: str)
     """Make the start model, train every variant with every seed, and tabulate the results."""
     checked = check_settings(settings=settings, sources=sources)
     run, execution = open_store(store=store, workflow="ablation")
-    rows = preparation(settings=checked, store=run, execution=execution)
-    fitted = fit_settings(settings=checked, curated=rows.curated, store=run)
+    named = ingest_models(settings=checked, store=run, execution=execution)
+    rows = preparation(settings=named, store=run, execution=execution)
+    fitted = fit_settings(settings=named, curated=rows.curated, store=run)
     tuned = fine_tuning(
         settings=fitted.sft,
         merging=fitted.merge,

@@ -13,7 +13,7 @@ from data_schemas.artifacts import CheckpointRef, DatasetRef, ReportRef
 from data_schemas.settings import PipelineSettings
 from tasks.curation.task import fit_settings
 from tasks.evaluation.task import evaluate
-from tasks.foundation.task import upcycle
+from tasks.foundation.task import ingest_models, upcycle
 from tasks.intake.task import check_settings, open_store, with_seed
 from tasks.platform import environment
 from tasks.platform.entry_point import entry_point
@@ -32,8 +32,9 @@ def _scores(
     Each has an execution of its own, because an execution has a stage of a name once.
     """
     store, execution = open_store(store=folder, workflow="grove")
-    rows = preparation(settings=settings, store=store, execution=execution)
-    fitted = fit_settings(settings=settings, curated=rows.curated, store=store)
+    named = ingest_models(settings=settings, store=store, execution=execution)
+    rows = preparation(settings=named, store=store, execution=execution)
+    fitted = fit_settings(settings=named, curated=rows.curated, store=store)
     upcycled = upcycle(
         settings=presets.UPCYCLING.model_copy(update={"seed": seed}),
         model=rows.base,

@@ -14,6 +14,7 @@ from data_schemas.mars_settings import MarsRecipe
 from data_schemas.settings import PipelineSettings
 from tasks.curation.task import grade
 from tasks.evaluation.task import compare, evaluate, measure_agents, tabulate_agents
+from tasks.foundation.task import ingest_models
 from tasks.intake.task import check_settings, open_store, with_seed
 from tasks.platform import environment
 from tasks.platform.entry_point import entry_point
@@ -39,9 +40,10 @@ def train_agents(settings: PipelineSettings, recipe: MarsRecipe, store: str) -> 
     """Fine-tune the three agents, train them together by RL, and measure each of them."""
     checked = check_settings(settings=settings, sources="")
     run, execution = open_store(store=store, workflow="mars")
-    rows = preparation(settings=checked, store=run, execution=execution)
+    named = ingest_models(settings=checked, store=run, execution=execution)
+    rows = preparation(settings=named, store=run, execution=execution)
     tuned = sft(
-        settings=checked.sft,
+        settings=named.sft,
         parent=Parent.REASONING,
         curated=rows.curated,
         base=rows.base,
@@ -49,14 +51,14 @@ def train_agents(settings: PipelineSettings, recipe: MarsRecipe, store: str) -> 
         execution=execution,
     )
     graded = grade(
-        settings=checked.grading,
+        settings=named.grading,
         curated=rows.curated,
         start=tuned.model,
         store=run,
         execution=execution,
     )
     trained = rl_agents(
-        settings=checked.rl_one,
+        settings=named.rl_one,
         recipe=recipe,
         name="rl/mars",
         start=tuned.model,
@@ -66,7 +68,7 @@ def train_agents(settings: PipelineSettings, recipe: MarsRecipe, store: str) -> 
     )
     solver = [
         evaluate(
-            settings=checked.evaluation,
+            settings=named.evaluation,
             name=name,
             model=model,
             curated=rows.curated,
@@ -76,7 +78,7 @@ def train_agents(settings: PipelineSettings, recipe: MarsRecipe, store: str) -> 
         for name, model in (("sft/reasoning", tuned.model), ("rl/mars", trained.model))
     ]
     measured = measure_agents(
-        settings=checked.evaluation,
+        settings=named.evaluation,
         before=tuned.model,
         after=trained.model,
         curated=rows.curated,
@@ -84,14 +86,14 @@ def train_agents(settings: PipelineSettings, recipe: MarsRecipe, store: str) -> 
         execution=execution,
     )
     progression = compare(
-        settings=checked.evaluation,
+        settings=named.evaluation,
         candidate=solver[1],
         parents=[solver[0]],
         store=run,
         execution=execution,
     )
     page = summary(
-        settings=checked,
+        settings=named,
         curated=rows.curated,
         reports=[tuned.report, trained.report, progression],
         releases=[],

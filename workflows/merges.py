@@ -13,6 +13,7 @@ from data_schemas.artifacts import CheckpointRef, DatasetRef, ReportRef
 from data_schemas.settings import MergeMethod, MergeSettings, PipelineSettings
 from tasks.curation.task import fit_settings
 from tasks.evaluation.task import evaluate
+from tasks.foundation.task import ingest_models
 from tasks.intake.task import check_settings, open_store, with_seed
 from tasks.merge.task import merge
 from tasks.platform import environment
@@ -42,8 +43,9 @@ def _scores(settings: PipelineSettings, folder: str) -> tuple[DatasetRef, dict[s
     Every merge has an execution of its own, because an execution has a stage of a name once.
     """
     store, execution = open_store(store=folder, workflow="merges")
-    rows = preparation(settings=settings, store=store, execution=execution)
-    fitted = fit_settings(settings=settings, curated=rows.curated, store=store)
+    named = ingest_models(settings=settings, store=store, execution=execution)
+    rows = preparation(settings=named, store=store, execution=execution)
+    fitted = fit_settings(settings=named, curated=rows.curated, store=store)
     tuned = fine_tuning(
         settings=fitted.sft,
         merging=fitted.merge,

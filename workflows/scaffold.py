@@ -20,6 +20,7 @@ from data_schemas.scaffold_settings import ScaffoldSettings
 from data_schemas.settings import PipelineSettings
 from tasks.curation.task import fit_settings, grade
 from tasks.evaluation.task import evaluate
+from tasks.foundation.task import ingest_models
 from tasks.intake.task import check_settings, open_store
 from tasks.platform import environment
 from tasks.platform.entry_point import entry_point
@@ -77,8 +78,9 @@ def scaffold_study(
     """Make the start model, prove the lift, train every variant with every seed, tabulate."""
     checked = check_settings(settings=settings, sources=sources)
     run, execution = open_store(store=store, workflow="scaffold")
-    rows = preparation(settings=checked, store=run, execution=execution)
-    fitted = fit_settings(settings=checked, curated=rows.curated, store=run)
+    named = ingest_models(settings=checked, store=run, execution=execution)
+    rows = preparation(settings=named, store=run, execution=execution)
+    fitted = fit_settings(settings=named, curated=rows.curated, store=run)
     tuned = fine_tuning(
         settings=fitted.sft,
         merging=fitted.merge,

@@ -20,6 +20,7 @@ from data_schemas.spell_presets import SPELL, SPELL_RECIPE, SPELL_VARIANTS, sele
 from data_schemas.spell_settings import SpellRecipe
 from tasks.curation.task import grade
 from tasks.evaluation.task import compare, evaluate
+from tasks.foundation.task import ingest_models
 from tasks.intake.task import check_settings, open_store, with_seed
 from tasks.platform import environment
 from tasks.platform.entry_point import entry_point
@@ -46,9 +47,10 @@ class Prepared(NamedTuple):
 
 def _prepare(settings: PipelineSettings, store: StoreRef, execution: Execution) -> Prepared:
     """Wire the fine-tuning of the three roles, its gate and grading."""
-    rows = preparation(settings=settings, store=store, execution=execution)
+    named = ingest_models(settings=settings, store=store, execution=execution)
+    rows = preparation(settings=named, store=store, execution=execution)
     tuned = sft(
-        settings=settings.sft,
+        settings=named.sft,
         parent=Parent.REASONING,
         curated=rows.curated,
         base=rows.base,
@@ -56,20 +58,20 @@ def _prepare(settings: PipelineSettings, store: StoreRef, execution: Execution) 
         execution=execution,
     )
     formed = check_forms(
-        settings=settings.evaluation,
+        settings=named.evaluation,
         start=tuned.model,
         curated=rows.curated,
         store=store,
         execution=execution,
     )
     graded = grade(
-        settings=settings.grading,
+        settings=named.grading,
         curated=rows.curated,
         start=formed.model,
         store=store,
         execution=execution,
     )
-    return Prepared(settings, formed, rows.curated, graded, tuned.report)
+    return Prepared(named, formed, rows.curated, graded, tuned.report)
 
 
 def _train(

@@ -18,6 +18,7 @@ from data_schemas.synthesis_presets import SYNTHESIS, SYNTHESIS_RECIPE
 from data_schemas.synthesis_settings import SynthesisRecipe
 from tasks.curation.task import curate, grade
 from tasks.evaluation.task import evaluate
+from tasks.foundation.task import ingest_models
 from tasks.intake.task import check_settings, open_store, with_seed
 from tasks.platform import environment
 from tasks.platform.entry_point import entry_point
@@ -136,9 +137,10 @@ def train_on_synthesised(
     """Train a solver and a writer, write and label problems, and train the solver on them."""
     checked = check_settings(settings=settings, sources="")
     run, execution = open_store(store=store, workflow="synthesis")
-    rows: Prepared = preparation(settings=checked, store=run, execution=execution)
+    named = ingest_models(settings=checked, store=run, execution=execution)
+    rows: Prepared = preparation(settings=named, store=run, execution=execution)
     solver = sft(
-        settings=checked.sft,
+        settings=named.sft,
         parent=Parent.REASONING,
         curated=rows.curated,
         base=rows.base,
@@ -147,7 +149,7 @@ def train_on_synthesised(
     ).model
     writers = train_writer(recipe=recipe, base=rows.base, store=store, execution=execution, run=run)
     drawn = grade(
-        settings=checked.grading,
+        settings=named.grading,
         curated=rows.curated,
         start=solver,
         store=run,
@@ -165,7 +167,7 @@ def train_on_synthesised(
         settings=recipe.synthesis, solver=solver, written=written, store=same, execution=own
     )
     synthesised = curate(
-        settings=checked.curation,
+        settings=named.curation,
         raw=labelled,
         base=rows.base,
         store=same,
@@ -173,14 +175,14 @@ def train_on_synthesised(
         held_out_from=rows.curated,
     )
     graded = grade(
-        settings=checked.grading, curated=synthesised, start=solver, store=same, execution=own
+        settings=named.grading, curated=synthesised, start=solver, store=same, execution=own
     )
     preferred = prefer(
         settings=recipe.preference, start=solver, graded=graded, store=same, execution=own
     )
     evaluations = [
         evaluate(
-            settings=checked.evaluation,
+            settings=named.evaluation,
             name=name,
             model=model,
             curated=rows.curated,

@@ -21,7 +21,7 @@ from data_schemas.prompts import Problem
 from data_schemas.quarantine import Outcome, Quarantined
 from tasks.curation.cleaning.scripts import SPACELESS, primary
 from tasks.curation.cleaning.wording import is_sign, normalise, words
-from tasks.curation.items import Item, Sieved, refuse
+from tasks.curation.items import OUTSIDE, Item, Sieved, refuse, task_name
 from tasks.curation.overlap.fingerprints import SIGN, Fingerprinter, Hashes, Key, join, masked, runs
 
 STAGE = "contamination"
@@ -199,8 +199,14 @@ def is_spaceless(languages: Sequence[str]) -> NDArray[np.bool_]:
 
 
 def as_items(problems: Sequence[Problem]) -> list[Item]:
-    """Wrap problems of an earlier run, whose prompt template can no longer be separated."""
-    return [Item(problem, problem.prompt_text) for problem in problems]
+    """Wrap problems of an earlier run, whose prompt template can no longer be separated.
+
+    Tasks that another library plays are compared as a whole: their prompts may be equal.
+    """
+    return [
+        Item(one, task_name(one) if one.verifier == OUTSIDE else one.prompt_text)
+        for one in problems
+    ]
 
 
 def drop(item: Item, detail: str) -> Quarantined:

@@ -13,6 +13,8 @@ from data_schemas.quarantine import ItemKind, Outcome, Quarantined
 from tasks.store.files import sha256_bytes
 
 DETAIL_CHARACTERS = 300
+OUTSIDE = "environment"
+"""Verifier of environments that other libraries play."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +41,17 @@ class Item:
         return ItemKind.DEMONSTRATION
 
     @property
+    def asked(self) -> str:
+        """What is asked, by which items are compared: the prompt.
+
+        An environment may know more than it says at first, such as a secret word: of one that
+        another library plays, the task belongs to what is asked.
+        """
+        if isinstance(self.record, Problem) and self.record.verifier == OUTSIDE:
+            return f"{self.record.prompt_text}\n{self.record.answer}"
+        return self.record.prompt_text
+
+    @property
     def response(self) -> str:
         """Return the response of a demonstration; '' for a problem."""
         return self.record.response if isinstance(self.record, Demonstration) else ""
@@ -49,6 +62,11 @@ class Item:
         if isinstance(self.record, Problem):
             return f"{self.record.verifier}\n{self.record.answer}"
         return self.record.response.rpartition("</think>")[2]
+
+
+def task_name(problem: Problem) -> str:
+    """Name a task that another library plays by one word."""
+    return sha256_bytes(problem.answer.encode())
 
 
 Sieved = tuple[list[Item], list[Quarantined]]

@@ -11,12 +11,13 @@ A row of `environments` names an environment; every task that it offers becomes 
 import json
 import math
 from collections.abc import Mapping
+from itertools import filterfalse
 from typing import Any
 
 from data_schemas.prompts import Domain, Message, Problem, Role
 from tasks.curation.adapters.tools import CALL_FORMAT
 from tasks.curation.cleaning.scripts import language_of
-from tasks.curation.items import Item
+from tasks.curation.items import OUTSIDE, Item, task_name
 from tasks.curation.rows import BadRow, RawRow
 from tasks.rewards.environments.outside import play
 from tasks.rewards.environments.outside.process import EnvironmentFailed
@@ -52,20 +53,25 @@ def environments(row: RawRow) -> list[Item]:
         "highest": highest,
     }
     instruction = str(row.fields.get("instruction", ""))
-    return [
-        _item(
-            Problem(
-                id=f"environments/{name}/{number}",
-                domain=Domain(row.text("domain")),
-                language=row.text("language"),
-                messages=_prompt(task, instruction, library),
-                verifier="environment",
-                answer=canonical_json({**gold, "task": task["task"]}).decode(),
-                source="environments",
-                source_row=row.source_row,
-            )
+    problems = [
+        Problem(
+            id=f"environments/{name}/{number}",
+            domain=Domain(row.text("domain")),
+            language=row.text("language"),
+            messages=_prompt(task, instruction, library),
+            verifier=OUTSIDE,
+            answer=canonical_json({**gold, "task": task["task"]}).decode(),
+            source="environments",
+            source_row=row.source_row,
         )
         for number, task in enumerate(tasks)
+    ]
+    said = [_said(problem) for problem in problems]
+    # What every task of an environment says are its rules.
+    rules = set(said[0]).intersection(*said[1:]) if said[1:] else set()
+    return [
+        Item(problem, "\n".join([*filterfalse(rules.__contains__, lines), task_name(problem)]))
+        for problem, lines in zip(problems, said, strict=True)
     ]
 
 
@@ -89,12 +95,12 @@ def bfcl_multi_turn(row: RawRow) -> list[Item]:
         domain=Domain.TOOL_USE,
         language=language_of(messages[-1].content),
         messages=messages,
-        verifier="environment",
+        verifier=OUTSIDE,
         answer=canonical_json({**gold, "task": task["task"]}).decode(),
         source="bfcl_multi_turn",
         source_row=row.source_row,
     )
-    return [_item(problem)]
+    return [Item(problem, "\n".join(_said(problem)))]
 
 
 def _offer(
@@ -121,6 +127,6 @@ def _prompt(task: Mapping[str, Any], instruction: str, library: str) -> tuple[Me
     return (*first, *spoken)
 
 
-def _item(problem: Problem) -> Item:
-    said = [message.content for message in problem.messages if message.role is not Role.SYSTEM]
-    return Item(problem, "\n".join(said))
+def _said(problem: Problem) -> list[str]:
+    """Return what is said first, without the system message."""
+    return [message.content for message in problem.messages if message.role is not Role.SYSTEM]

@@ -35,7 +35,7 @@ class Key(IntEnum):
     """Column of an item's keys."""
 
     PROMPT = 0
-    """The prompt, as it is."""
+    """What is asked, as it is."""
     ANSWER = 1
     EXACT = 2
     """Kind, parent, normalised prompt and response, and answer: equal in exact duplicates."""
@@ -46,7 +46,7 @@ class Key(IntEnum):
     CONTENT = 5
     """Words of the content, with arithmetic signs."""
     WORDING = 6
-    """Words of the whole prompt, with arithmetic signs."""
+    """Words of all that is asked, with arithmetic signs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ class Fingerprinter:
         spelled: list[Hashes] = []
         for item in items:
             content = self._text(item.content)
-            prompt = self._text(item.record.prompt_text, item.content)
+            prompt = self._text(item.asked, item.content)
             found, response = numbers(content.normalised), ""
             if isinstance(item.record, Demonstration):
                 response = normalise(item.record.response)

@@ -4,6 +4,8 @@ import pytest
 
 from data_schemas.quarantine import Quarantined
 from tasks.curation.adapters.table import read_file
+from tasks.curation.contamination import as_items, decontaminate
+from tasks.curation.dedup import deduplicate
 from tasks.errors import SettingsError
 from tasks.rewards.environments.outside import play
 from tasks.rewards.table import VERIFIERS
@@ -77,3 +79,19 @@ def test_a_multi_turn_row_without_a_column_is_refused_before_anything_is_started
     row = {"id": "x", "question": [1], "involved_classes": ["MathAPI"], "ground_truth": [[]]}
 
     assert "missing_field" == read("bfcl_multi_turn", **row | {column: None}).reason
+
+
+def test_tasks_behind_one_prompt_are_different_items_and_their_rules_are_no_leak(read):
+    rules = "Guess it. " * 20
+    items = read(limit=12, instruction=rules)
+    again = read(limit=13, instruction=rules)
+
+    kept, refused = deduplicate(items, 0.8)
+    assert (items, []) == (kept, refused)
+    clean, leaked = decontaminate(again, items[:5])
+    assert again[5:] == clean
+    assert [item.record.id for item in items[:5]] == [one.key for one in leaked]
+    earlier = as_items([item.record for item in again])
+    assert again[5:] == [
+        again[earlier.index(one)] for one in decontaminate(earlier, earlier[:5])[0]
+    ]
