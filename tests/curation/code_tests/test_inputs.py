@@ -61,6 +61,7 @@ def as_list(text):
         asserts("assert f(1) == 1", "assert g(1) == 1"),
         asserts("assert f(x) == 1"),
         asserts("assert f(0.5) == 1"),
+        asserts("assert f({1, 2}) == 1"),
         asserts("assert f(1) < 2"),
         stdio(""),
     ],
