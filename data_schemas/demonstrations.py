@@ -46,8 +46,13 @@ class Demonstration(BaseModel):
 
     @property
     def prompt_text(self) -> str:
-        """All turns in one string, for duplicate and contamination checks."""
+        """All turns in one string."""
         return "\n".join(message.content for message in self.messages)
+
+    @property
+    def asked(self) -> str:
+        """What is asked, for duplicate and contamination checks."""
+        return self.prompt_text
 
 
 class DemonstrationUse(BaseModel):

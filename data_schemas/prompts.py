@@ -42,6 +42,10 @@ class Domain(StrEnum):
     """General questions: choices, and open text."""
 
 
+OUTSIDE = "environment"
+"""Verifier of environments that other libraries play."""
+
+
 class Problem(BaseModel):
     """A prompt with everything its verifier needs; one row of problems.parquet."""
 
@@ -59,8 +63,22 @@ class Problem(BaseModel):
 
     @property
     def prompt_text(self) -> str:
-        """All turns in one string, for duplicate and contamination checks."""
+        """All turns in one string."""
         return "\n".join(message.content for message in self.messages)
+
+    @property
+    def asked(self) -> str:
+        """What is asked, for duplicate and contamination checks: the prompt.
+
+        An environment may know more than it says at first, such as a secret word: of one that
+        another library plays, the task belongs to what is asked.
+        """
+        return f"{self.prompt_text}\n{self.answer}" if self.is_outside else self.prompt_text
+
+    @property
+    def is_outside(self) -> bool:
+        """Whether another library plays it; its raw row then names many tasks."""
+        return self.verifier == OUTSIDE
 
 
 SLICE = "slice="

@@ -21,7 +21,7 @@ from data_schemas.prompts import Problem
 from data_schemas.quarantine import Outcome, Quarantined
 from tasks.curation.cleaning.scripts import SPACELESS, primary
 from tasks.curation.cleaning.wording import is_sign, normalise, words
-from tasks.curation.items import OUTSIDE, Item, Sieved, refuse, task_name
+from tasks.curation.items import Item, Sieved, refuse, task_name
 from tasks.curation.overlap.fingerprints import SIGN, Fingerprinter, Hashes, Key, join, masked, runs
 
 STAGE = "contamination"
@@ -203,10 +203,7 @@ def as_items(problems: Sequence[Problem]) -> list[Item]:
 
     Tasks that another library plays are compared as a whole: their prompts may be equal.
     """
-    return [
-        Item(one, task_name(one) if one.verifier == OUTSIDE else one.prompt_text)
-        for one in problems
-    ]
+    return [Item(one, task_name(one) if one.is_outside else one.prompt_text) for one in problems]
 
 
 def drop(item: Item, detail: str) -> Quarantined:

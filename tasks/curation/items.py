@@ -13,8 +13,6 @@ from data_schemas.quarantine import ItemKind, Outcome, Quarantined
 from tasks.store.files import sha256_bytes
 
 DETAIL_CHARACTERS = 300
-OUTSIDE = "environment"
-"""Verifier of environments that other libraries play."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,17 +37,6 @@ class Item:
         if isinstance(self.record, Problem):
             return ItemKind.PROBLEM
         return ItemKind.DEMONSTRATION
-
-    @property
-    def asked(self) -> str:
-        """What is asked, by which items are compared: the prompt.
-
-        An environment may know more than it says at first, such as a secret word: of one that
-        another library plays, the task belongs to what is asked.
-        """
-        if isinstance(self.record, Problem) and self.record.verifier == OUTSIDE:
-            return f"{self.record.prompt_text}\n{self.record.answer}"
-        return self.record.prompt_text
 
     @property
     def response(self) -> str:

@@ -52,8 +52,8 @@ class Waste:
 def contamination(statements: Mapping[str, Statement], cache: Path) -> Contamination | None:
     """Look for held-out problems among all rows that any curation of a chain let through.
 
-    A row repeats a problem if it is the same raw row or has the same prompt. None without a
-    curation in the chain.
+    A row repeats a problem if it is the same raw row or asks the same. A row that names an
+    environment has many tasks, which count one by one. None without a curation in the chain.
     """
     folders = [
         localise(output.uri, output.digest, cache)
@@ -69,15 +69,16 @@ def contamination(statements: Mapping[str, Statement], cache: Path) -> Contamina
         if (folder / HELD_OUT).exists()
         for problem in read_table(folder / HELD_OUT, Problem)
     }
-    rows, prompts, num_rows = set[str](), set[str](), 0
+    rows, asked, num_rows = set[str](), set[str](), 0
     for row in _training_rows(folders):
-        rows.add(row.source_row)
-        prompts.add(row.prompt_text)
+        if not (isinstance(row, Problem) and row.is_outside):
+            rows.add(row.source_row)
+        asked.add(row.asked)
         num_rows += 1
     repeated = [
         id_
         for id_, problem in held_out.items()
-        if problem.source_row in rows or problem.prompt_text in prompts
+        if problem.source_row in rows or problem.asked in asked
     ]
     return Contamination(len(held_out), num_rows, tuple(sorted(repeated)))
 

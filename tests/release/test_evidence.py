@@ -7,7 +7,7 @@ import pytest
 from data_schemas.arrow import write_table
 from data_schemas.demonstrations import TRAINED_TOKENS, Demonstration, Parent
 from data_schemas.ledger import GroupOutcome, LedgerRow
-from data_schemas.prompts import Domain, Message, Problem, Role
+from data_schemas.prompts import OUTSIDE, Domain, Message, Problem, Role
 from data_schemas.statements import Output, Statement
 from tasks.release.evidence import contamination, waste
 from tasks.store.local import new_object
@@ -99,6 +99,19 @@ def test_a_training_row_repeats_a_held_out_problem_by_row_or_prompt(
 
     assert found is not None
     assert (2, 1, repeated) == (found.held_out, found.training_rows, found.repeated)
+
+
+def test_tasks_of_an_environment_repeat_each_other_only_if_they_are_the_same(tmp_path):
+    first, second, again = (
+        problem(name, "guess", "r1").model_copy(update={"verifier": OUTSIDE, "answer": answer})
+        for name, answer in (("h", "1"), ("p", "2"), ("q", "1"))
+    )
+    for trained, repeated in ((second, ()), (again, ("h",))):
+        tables = {"held_out.parquet": [first], "problems.parquet": [trained]}
+        found = contamination({"1": statement(tmp_path / trained.id, "curate", tables)}, tmp_path)
+
+        assert found is not None
+        assert repeated == found.repeated
 
 
 def test_the_tokens_of_all_phases_are_added_up(tmp_path):

@@ -14,10 +14,10 @@ from collections.abc import Mapping
 from itertools import filterfalse
 from typing import Any
 
-from data_schemas.prompts import Domain, Message, Problem, Role
+from data_schemas.prompts import OUTSIDE, Domain, Message, Problem, Role
 from tasks.curation.adapters.tools import CALL_FORMAT
 from tasks.curation.cleaning.scripts import language_of
-from tasks.curation.items import OUTSIDE, Item, task_name
+from tasks.curation.items import Item, task_name
 from tasks.curation.rows import BadRow, RawRow
 from tasks.rewards.environments.outside import play
 from tasks.rewards.environments.outside.process import EnvironmentFailed

@@ -101,7 +101,7 @@ class Fingerprinter:
         spelled: list[Hashes] = []
         for item in items:
             content = self._text(item.content)
-            prompt = self._text(item.asked, item.content)
+            prompt = self._text(item.record.asked, item.content)
             found, response = numbers(content.normalised), ""
             if isinstance(item.record, Demonstration):
                 response = normalise(item.record.response)
