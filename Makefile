@@ -248,10 +248,7 @@ audit: $(STAMP) ## walk back from the released model to the raw files, re-hashin
 trace: $(STAMP) ## every row that trained the released model, or what a row touched: ARGS="--row ..."
 	$(BIN)/pyflyte run workflows/lineage.py trace $(ARGS)
 
-hitest-environments: $(STAMP) $(ENVIRONMENTS_STAMP) ## unmodified environments of verifiers and OpenEnv; BFCL by state
-	$(BIN)/python -m pytest -m environments $(ARGS)
-
-story: $(STAMP) ## promotions and refused candidates of the registered model
+history: $(STAMP) ## promotions and refused candidates of the registered model
 	$(BIN)/python -m tasks.release.history $(ARGS)
 
 rollback: $(STAMP) ## release the previous version again: make rollback ARGS="--to 3"

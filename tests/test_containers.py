@@ -54,6 +54,13 @@ def test_the_tools_of_images_and_makefile_are_one_version():
         assert "uv" not in text or f"uv=={makefile['UV']}" in text
 
 
+def test_every_target_of_the_makefile_is_defined_once_and_named_in_words():
+    found = re.findall(r"^([a-z-]+):.*## ", (ROOT / "Makefile").read_text(), re.MULTILINE)
+
+    assert sorted(set(found)) == sorted(found)
+    assert {"history", "story", "test-environments"} <= {*found}
+
+
 def test_the_engines_are_the_versions_their_adapters_were_made_for():
     rollout, trainer = pins("lock_rollout.txt"), pins("lock_trainer.txt")
 
