@@ -12,6 +12,8 @@ logger = logging.getLogger(__name__)
 
 MIN_DEMONSTRATIONS = 2
 """One for training and one for validation."""
+_OF_OTHER_MODELS = (Parent.JUDGE, Parent.WRITER, Parent.PLANNER)
+"""Models that compare, and that write problems."""
 
 
 def fit_phase(settings: RLSettings, problems: Sequence[Problem], where: str) -> RLSettings:
@@ -41,13 +43,13 @@ def fit_phase(settings: RLSettings, problems: Sequence[Problem], where: str) -> 
 
 
 def demonstrations_of(parent: Parent, rows: Sequence[Demonstration]) -> list[Demonstration]:
-    """Return the demonstrations of one parent; the general ones are all but the judge's.
+    """Return the demonstrations of one parent; the general ones are all that answer somebody.
 
     Raises:
         DataError: fewer than two, so that none can be held out for validation.
     """
     if parent is Parent.GENERAL:
-        own = [row for row in rows if row.parent is not Parent.JUDGE]
+        own = [row for row in rows if row.parent not in _OF_OTHER_MODELS]
     else:
         own = [row for row in rows if row.parent is parent]
     if len(own) < MIN_DEMONSTRATIONS:

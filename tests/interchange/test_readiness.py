@@ -66,7 +66,7 @@ def test_a_parent_gets_its_own_demonstrations():
     assert rows[::2] == demonstrations_of(Parent.REASONING, rows)
 
 
-def test_the_model_after_rl_learns_from_all_demonstrations_but_those_of_the_judge():
+def test_the_model_after_rl_learns_from_all_demonstrations_that_answer_somebody():
     rows = [demonstration(parent) for parent in Parent]
 
     taught = [row.parent for row in demonstrations_of(Parent.GENERAL, rows)]

@@ -10,7 +10,9 @@ from typing import Any
 import adversarial
 import pytest
 
+from data_schemas.prompts import Message, Problem, Role
 from tasks.rewards import table
+from tasks.rewards.agents import self_play
 from tasks.rewards.instructions.rules import KINDS
 from tasks.rewards.judging import generative_judge, rubric
 from tasks.rewards.judging.form import parse_label
@@ -35,6 +37,7 @@ SOURCES = {
     "rubric": ("judging",),
     "rule_rubric": ("judging",),
     "correctness": ("agents/correctness.py",),
+    "self_play": ("agents/self_play.py",),
     "reference_text": ("reference_text.py",),
     "refusal": ("refusal.py",),
     "shop": ("environments/shop.py", "tools/tool_calls.py"),
@@ -101,17 +104,30 @@ ARGUMENTS: dict[str, Any] = {
 """Of instructions; the others are numbers."""
 
 
+def instructions() -> Iterator[object]:
+    """Golds of every kind of instruction."""
+    for kind, entry in KINDS.items():
+        for language in ("en", "th", "zh-TW") if kind.startswith("sea:count") else ("en",):
+            arguments = {key: ARGUMENTS.get(key, 3) for key in entry.arguments}
+            arguments |= {"language": language} if "language" in arguments else {}
+            yield {"instruction_id_list": [kind], "kwargs": [arguments]}
+
+
+def roles(asked: Problem) -> Iterator[Call]:
+    """Every way in which the roles of a self-play are read."""
+    for first in (*self_play.ASK.values(), self_play.ANSWER, self_play.COMPARE):
+        said = tuple(Message(role=role, content=first) for role in (Role.SYSTEM, Role.USER))
+        yield partial(self_play.verify, asked.model_copy(update={"messages": said}))
+    yield partial(self_play.covers, "26")
+
+
 def calls(name: str, problem: Callable[..., Any]) -> Iterator[Call]:
     """Every way in which a verifier reads a text."""
     judge = ScriptedJudge(preferring(len))
     match name:
         case "instruction_rules":
-            for kind, entry in KINDS.items():
-                for language in ("en", "th", "zh-TW") if kind.startswith("sea:count") else ("en",):
-                    arguments = {key: ARGUMENTS.get(key, 3) for key in entry.arguments}
-                    arguments |= {"language": language} if "language" in arguments else {}
-                    gold = {"instruction_id_list": [kind], "kwargs": [arguments]}
-                    yield partial(table.VERIFIERS[name], problem(name, gold))
+            for gold in instructions():
+                yield partial(table.VERIFIERS[name], problem(name, gold))
         case "code_tests":
             for language in Language:
                 for wanted in (
@@ -127,6 +143,8 @@ def calls(name: str, problem: Callable[..., Any]) -> Iterator[Call]:
             gold = {"criteria": [{"criterion": "red", "points": 1.0}], "aggregation": "ruscarl"}
             met = ScriptedJudge(lambda _: '{"met": true}')
             yield partial(rubric.verifier(met, table.VERIFIERS), problem(name, gold))
+        case "self_play":
+            yield from roles(problem(name, ""))
         case _:
             for language, gold in GOLDS[name]:
                 asked = problem(name, gold).model_copy(update={"language": language})

@@ -146,7 +146,7 @@ def verify(problem: Problem, response: str) -> Verdict:
         case Agent.VERIFIER:
             fits = read_vote(response) is not None
         case _:
-            return abstain("no_role", f"{problem.id}: the first message is of no role")
+            return abstain("no_role", "the first message is of no role")
     return scored(1.0, "well_formed") if fits else scored(0.0, "bad_format")
 
 
