@@ -135,3 +135,15 @@ class ReleaseManifest(BaseModel):
     mismatch: tuple[PhaseGates, ...] = Field(
         default=(), description="the mismatch gate's decisions in every RL phase of the chain"
     )
+
+
+class Claim(BaseModel):
+    """One line of a study's table."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    claim: str
+    number: str
+    interval: str
+    seeds: str
+    shown: bool

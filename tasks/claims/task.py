@@ -1,7 +1,5 @@
 """Flyte shell of the claims: one page from the reports of a study and of a judge."""
 
-from rich.console import Console
-
 from data_schemas.artifacts import Execution, ReportRef, StoreRef
 from data_schemas.settings import EvaluationSettings
 from tasks.ablation.report import AblationReport
@@ -13,7 +11,6 @@ from tasks.lineage.stage import stage
 from tasks.platform.cache_version import code_digest
 from tasks.platform.deck import deck
 from tasks.platform.shell import shell
-from tasks.platform.tables import SCREEN_WIDTH
 from tasks.store.files import write_bytes
 
 MARKDOWN_FILE = "claims.md"
@@ -44,12 +41,13 @@ def compare_claims(
             AblationReport.model_validate_json(studied.read_bytes()),
             JudgeReport.model_validate_json(judged.read_bytes()),
         )
+        sheet = text.sheet(evidence)
         with record.output("report") as out:
-            write_bytes(out / MARKDOWN_FILE, text.markdown(evidence).encode())
-            write_bytes(out / PAGE_FILE, text.page(evidence).encode())
+            write_bytes(out / MARKDOWN_FILE, sheet.markdown.encode())
+            write_bytes(out / PAGE_FILE, sheet.page.encode())
         verdicts = [row[-1] for row in table.rows(evidence)]
         record.facts({"claims": len(verdicts), "shown": verdicts.count(table.SHOWN)})
         record.rows(len(verdicts), verdicts.count(table.SHOWN))
-        deck(text.page(evidence))
-        Console(width=max(Console().width, SCREEN_WIDTH)).print(text.screen(evidence))
+        deck(sheet.page)
+        sheet.show()
         return record.ref("report", ReportRef)

@@ -1,14 +1,14 @@
-"""The claims as Markdown, as an HTML page, and for a terminal."""
-
-import html
-
-from rich.console import RenderableType
+"""The papers' claims beside ours, with the conditions of our numbers."""
 
 from tasks.claims.table import Evidence, rows
-from tasks.platform.tables import STYLE, html_table, markdown_table, screen_table
+from tasks.platform.tables import Sheet
 
 HEADER = ("claim", "paper", "ours", "interval", "verdict")
-TITLE = "Claims of the papers"
+
+
+def sheet(evidence: Evidence) -> Sheet:
+    """Tabulate the claims."""
+    return Sheet("Claims of the papers", HEADER, rows(evidence), conditions(evidence))
 
 
 def conditions(evidence: Evidence) -> str:
@@ -22,20 +22,3 @@ def conditions(evidence: Evidence) -> str:
         "Shown: the claimed sign, an interval without 0 and, for accuracy, the same sign for "
         "every seed; without an interval: the claimed sign."
     )
-
-
-def markdown(evidence: Evidence) -> str:
-    """Format the table as Markdown."""
-    return f"# {TITLE}\n\n{markdown_table(HEADER, rows(evidence))}\n\n{conditions(evidence)}\n"
-
-
-def page(evidence: Evidence) -> str:
-    """Format the table as one HTML page."""
-    head = f"<!doctype html><meta charset=utf-8><title>{TITLE}</title><style>{STYLE}</style>"
-    table = html_table(HEADER, rows(evidence))
-    return f"{head}<h1>{TITLE}</h1>{table}<p>{html.escape(conditions(evidence))}</p>"
-
-
-def screen(evidence: Evidence) -> RenderableType:
-    """Format the table for a terminal."""
-    return screen_table(HEADER, rows(evidence))

@@ -2,9 +2,13 @@
 
 import html
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from rich import box
+from rich.console import Console
 from rich.table import Table
+
+from data_schemas.reports import Claim
 
 SCREEN_WIDTH = 132
 """Columns that the tables need."""
@@ -39,3 +43,41 @@ def html_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
         "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
     )
     return f"<table><tr>{head}</tr>{body}</table>"
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """A table with its title and the conditions under which its numbers were measured."""
+
+    title: str
+    header: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    conditions: str
+
+    @property
+    def markdown(self) -> str:
+        """A Markdown document."""
+        table = markdown_table(self.header, self.rows)
+        return f"# {self.title}\n\n{table}\n\n{self.conditions}\n"
+
+    @property
+    def page(self) -> str:
+        """An HTML page."""
+        title = html.escape(self.title)
+        head = f"<!doctype html><meta charset=utf-8><title>{title}</title><style>{STYLE}</style>"
+        table = html_table(self.header, self.rows)
+        return f"{head}<h1>{title}</h1>{table}<p>{html.escape(self.conditions)}</p>"
+
+    def show(self) -> None:
+        """Print the table, in as many columns as it needs."""
+        width = max(Console().width, SCREEN_WIDTH)
+        Console(width=width).print(screen_table(self.header, self.rows))
+
+
+def claim_sheet(title: str, claims: Sequence[Claim], conditions: str) -> Sheet:
+    """Tabulate the claims of a study, shown or not."""
+    rows = [
+        (one.claim, one.number, one.interval, one.seeds, "shown" if one.shown else "not shown")
+        for one in claims
+    ]
+    return Sheet(title, ("claim", "number", "95 % interval", "by seed", ""), rows, conditions)

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from data_schemas.arrow import read_table
 from data_schemas.ledger import ShownRow
 from data_schemas.mismatch import Decision, GateRecord
-from data_schemas.reports import GATES_FILE, LEDGER_FILE, SHOWN_FILE, STEPS_FILE, StepReport
+from data_schemas.reports import GATES_FILE, LEDGER_FILE, SHOWN_FILE, STEPS_FILE, Claim, StepReport
 from data_schemas.samples import SampleResult
 from data_schemas.settings import EvaluationSettings
 from tasks.algorithms.estimators import Interval, bootstrap_mean, paired_difference
@@ -46,18 +46,6 @@ class Cell(BaseModel):
     pauses: int
     max_k3: float
     scores: dict[str, float] = Field(description="held-out problem -> mean score")
-
-
-class Claim(BaseModel):
-    """One line of the table."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    claim: str
-    number: str
-    interval: str
-    seeds: str
-    shown: bool
 
 
 class ScaffoldReport(BaseModel):

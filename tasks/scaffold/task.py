@@ -3,8 +3,6 @@
 from contextlib import closing
 from typing import NamedTuple
 
-from rich.console import Console
-
 from data_schemas.arrow import read_table, write_table
 from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, ReportRef, StoreRef
 from data_schemas.curated import GRADED
@@ -19,7 +17,6 @@ from tasks.lineage.stage import stage
 from tasks.platform.cache_version import code_digest
 from tasks.platform.deck import deck, deck_of_facts
 from tasks.platform.shell import shell
-from tasks.platform.tables import SCREEN_WIDTH
 from tasks.rewards.protocol import verifiers_of
 from tasks.rewards.scoring.service import ScoringService
 from tasks.scaffold import lift, text, variants
@@ -143,12 +140,13 @@ def tabulate_scaffold(
         gate = (record.read("lift", lift_of_start) / LIFT_FILE).read_bytes()
         found = lift.Lift.model_validate_json(gate)
         report = report_of(settings, cells, start, found, max_tokens)
+        sheet = text.sheet(report)
         with record.output("report") as out:
             write_bytes(out / REPORT_FILE, canonical_json(report))
-            write_bytes(out / MARKDOWN_FILE, text.markdown(report).encode())
-            write_bytes(out / PAGE_FILE, text.page(report).encode())
+            write_bytes(out / MARKDOWN_FILE, sheet.markdown.encode())
+            write_bytes(out / PAGE_FILE, sheet.page.encode())
         record.facts({f"score/{name}": value.mean for name, value in report.scores.items()})
         record.rows(len(cells), len(report.claims))
-        deck(text.page(report))
-        Console(width=max(Console().width, SCREEN_WIDTH)).print(text.screen(report))
+        deck(sheet.page)
+        sheet.show()
         return record.ref("report", ReportRef)

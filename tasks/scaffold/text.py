@@ -1,23 +1,13 @@
-"""The study as Markdown, as an HTML page, and for a terminal, from the same rows."""
-
-import html
-
-from rich.console import RenderableType
+"""The table of claims, with the conditions of its numbers."""
 
 from tasks.algorithms.estimators import Interval
-from tasks.platform.tables import STYLE, html_table, markdown_table, screen_table
+from tasks.platform.tables import Sheet, claim_sheet
 from tasks.scaffold.report import ScaffoldReport
 
-HEADER = ("claim", "number", "95 % interval", "by seed", "")
-TITLE = "RuscaRL's scaffold"
 
-
-def rows(report: ScaffoldReport) -> list[tuple[str, ...]]:
-    """One line per claim."""
-    return [
-        (one.claim, one.number, one.interval, one.seeds, "shown" if one.shown else "not shown")
-        for one in report.claims
-    ]
+def sheet(report: ScaffoldReport) -> Sheet:
+    """Tabulate the study."""
+    return claim_sheet("RuscaRL's scaffold", report.claims, conditions(report))
 
 
 def conditions(report: ScaffoldReport) -> str:
@@ -32,23 +22,6 @@ def conditions(report: ScaffoldReport) -> str:
         f"generated tokens per phase, {len(cells[0].scores)} held-out problems. Held-out score "
         f"under bare prompts: start {_percent(report.start)}; {variants}."
     )
-
-
-def markdown(report: ScaffoldReport) -> str:
-    """Format the table as Markdown."""
-    return f"# {TITLE}\n\n{markdown_table(HEADER, rows(report))}\n\n{conditions(report)}\n"
-
-
-def page(report: ScaffoldReport) -> str:
-    """Format the table as one HTML page."""
-    head = f"<!doctype html><meta charset=utf-8><title>{TITLE}</title><style>{STYLE}</style>"
-    table = html_table(HEADER, rows(report))
-    return f"{head}<h1>{TITLE}</h1>{table}<p>{html.escape(conditions(report))}</p>"
-
-
-def screen(report: ScaffoldReport) -> RenderableType:
-    """Format the table for a terminal."""
-    return screen_table(HEADER, rows(report))
 
 
 def _percent(value: Interval) -> str:

@@ -44,7 +44,7 @@ def measure(
     """Measure a writer and a planner; a problem without a rationale that ended is left out.
 
     Raises:
-        DataError: the writer's problems are mostly not valid.
+        DataError: the writer's problems are mostly not valid, or no rationale has ended.
     """
     written = write(settings, [row.concepts for row in rows], writer, tokenizer)
     share = sum(not one.reason for one in written) / len(written)
@@ -60,6 +60,11 @@ def measure(
         for row, found in zip(rows, drawn, strict=True)
         if found
     }
+    if not bounds:
+        raise DataError(
+            f"none of the planner's rationales for {len(rows)} problems ended within the token "
+            "limit. Train longer (cold_start.epochs), or raise max_new_tokens"
+        )
     return Likelihood(
         valid_share=share,
         nll={name: -tighter for name, (_, tighter) in bounds.items()},

@@ -46,6 +46,8 @@ class PreferenceUpdate(BaseModel):
 def read_pairs(graded: Path, model: Path) -> list[PreferencePair]:
     """Pair the right and the wrong answers of graded problems, in the order of the samples.
 
+    An answer without a verdict is in no pair.
+
     Args:
         graded: folder of problems and of the answers that graded them.
         model: its tokenizer decodes them.
@@ -64,10 +66,11 @@ def read_pairs(graded: Path, model: Path) -> list[PreferencePair]:
     pairs = []
     for problem in read_table(graded / GRADED, GradedProblem):
         verify, found = VERIFIERS[problem.verifier], answers[problem.id]
-        solved = [verify(problem, response_text(tokenizer, tokens)).solved for tokens in found]
-        right = [tokens for tokens, good in zip(found, solved, strict=True) if good]
-        wrong = [tokens for tokens, good in zip(found, solved, strict=True) if not good]
-        for place in range(num_pairs(len(right), len(found))):
+        verdicts = [verify(problem, response_text(tokenizer, tokens)) for tokens in found]
+        known = [pair for pair in zip(found, verdicts, strict=True) if not pair[1].abstained]
+        right = [tokens for tokens, verdict in known if verdict.solved]
+        wrong = [tokens for tokens, verdict in known if not verdict.solved]
+        for place in range(num_pairs(len(right), len(known))):
             pair = PreferencePair(problem=problem.id, chosen=right[place], rejected=wrong[place])
             pairs.append(pair)
     if not pairs:

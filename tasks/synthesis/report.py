@@ -15,6 +15,7 @@ from data_schemas.curated import GRADED, HELD_OUT, PROBLEMS, QUARANTINE
 from data_schemas.graded import GradedProblem
 from data_schemas.prompts import Problem
 from data_schemas.quarantine import Quarantined
+from data_schemas.reports import Claim
 from data_schemas.samples import SampleResult
 from data_schemas.synthesis import (
     LABELLED,
@@ -53,18 +54,6 @@ class Cell(BaseModel):
     pairs: int
     scores_before: dict[str, float] = Field(description="held-out problem -> mean score")
     scores_after: dict[str, float] = Field(description="the same after DPO")
-
-
-class Claim(BaseModel):
-    """One line of the table."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    claim: str
-    number: str
-    interval: str
-    seeds: str
-    shown: bool
 
 
 class SynthesisReport(BaseModel):

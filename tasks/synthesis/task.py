@@ -3,8 +3,6 @@
 from contextlib import ExitStack, closing
 from typing import NamedTuple
 
-from rich.console import Console
-
 from data_schemas.arrow import read_table, write_table
 from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, ReportRef, StoreRef
 from data_schemas.curated import DEMONSTRATIONS
@@ -34,7 +32,6 @@ from tasks.platform.cache_version import code_digest
 from tasks.platform.deck import deck, deck_of_facts
 from tasks.platform.progress import progress
 from tasks.platform.shell import shell
-from tasks.platform.tables import SCREEN_WIDTH
 from tasks.store.files import canonical_json, write_bytes
 from tasks.synthesis import labels, likelihood, rationales, report, seeds, text, writing
 from tasks.synthesis.preference import read_pairs, train_pairs
@@ -385,13 +382,14 @@ def tabulate_synthesis(
             for place, ref in enumerate(cells)
         ]
         table = report.report_of(found, settings.seed)
+        sheet = text.sheet(table)
         with record.output("report") as out:
             write_bytes(out / REPORT_FILE, canonical_json(table))
-            write_bytes(out / MARKDOWN_FILE, text.markdown(table).encode())
-            write_bytes(out / PAGE_FILE, text.page(table).encode())
+            write_bytes(out / MARKDOWN_FILE, sheet.markdown.encode())
+            write_bytes(out / PAGE_FILE, sheet.page.encode())
         shown = sum(claim.shown for claim in table.claims)
         record.facts({"claims": len(table.claims), "shown": shown})
         record.rows(len(table.claims), shown)
-        deck(text.page(table))
-        Console(width=max(Console().width, SCREEN_WIDTH)).print(text.screen(table))
+        deck(sheet.page)
+        sheet.show()
         return record.ref("report", ReportRef)

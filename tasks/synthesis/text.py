@@ -1,23 +1,14 @@
-"""The table as Markdown, as an HTML page, and for a terminal, from the same rows."""
+"""The table of claims, with the conditions of its numbers."""
 
-import html
 from collections import Counter
 
-from rich.console import RenderableType
-
-from tasks.platform.tables import STYLE, html_table, markdown_table, screen_table
+from tasks.platform.tables import Sheet, claim_sheet
 from tasks.synthesis.report import SynthesisReport
 
-HEADER = ("claim", "number", "95 % interval", "by seed", "")
-TITLE = "Synthesised problems"
 
-
-def rows(report: SynthesisReport) -> list[tuple[str, ...]]:
-    """One line per claim."""
-    return [
-        (one.claim, one.number, one.interval, one.seeds, "shown" if one.shown else "not shown")
-        for one in report.claims
-    ]
+def sheet(report: SynthesisReport) -> Sheet:
+    """Tabulate the study."""
+    return claim_sheet("Synthesised problems", report.claims, conditions(report))
 
 
 def conditions(report: SynthesisReport) -> str:
@@ -34,20 +25,3 @@ def conditions(report: SynthesisReport) -> str:
         f"on. Grading keeps {sum(c.trained for c in report.cells)} problems by the solver's pass "
         "rate against the label."
     )
-
-
-def markdown(report: SynthesisReport) -> str:
-    """Format the table as Markdown."""
-    return f"# {TITLE}\n\n{markdown_table(HEADER, rows(report))}\n\n{conditions(report)}\n"
-
-
-def page(report: SynthesisReport) -> str:
-    """Format the table as one HTML page."""
-    head = f"<!doctype html><meta charset=utf-8><title>{TITLE}</title><style>{STYLE}</style>"
-    table = html_table(HEADER, rows(report))
-    return f"{head}<h1>{TITLE}</h1>{table}<p>{html.escape(conditions(report))}</p>"
-
-
-def screen(report: SynthesisReport) -> RenderableType:
-    """Format the table for a terminal."""
-    return screen_table(HEADER, rows(report))

@@ -9,7 +9,7 @@ from tasks.ablation.report import report_of
 from tasks.ablation.variants import select_variants
 from tasks.algorithms.estimators import Interval
 from tasks.claims.table import CANNOT, CLAIMS, NOT_MEASURED, NOT_SHOWN, SHOWN, Evidence, rows
-from tasks.claims.text import HEADER, markdown, page
+from tasks.claims.text import HEADER, sheet
 from tasks.judge_training.report import JudgeReport, Measure
 from tests.ablation.conftest import accuracy_of
 from tests.ablation.conftest import make_cell as make_cell
@@ -133,10 +133,11 @@ def test_the_variants_claims_are_all_that_the_page_needs():
 
 
 def test_the_page_has_every_claim_once_and_its_conditions(found):
-    written = markdown(found)
+    shown = sheet(found)
+    written = shown.markdown
 
     for claim in CLAIMS:
         assert 1 == written.count(f"| {claim.text} |")
     assert f"| {' | '.join(HEADER)} |" in written
     assert "1,000 generated tokens per phase, 2 seeds, 10 held-out problems" in written
-    assert "<td>ESPO above GSPO</td>" in page(found)
+    assert "<td>ESPO above GSPO</td>" in shown.page

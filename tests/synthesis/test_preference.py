@@ -8,10 +8,12 @@ from data_schemas.curated import GRADED
 from data_schemas.graded import Band, GradedProblem
 from data_schemas.samples import RESPONSES, ResponseTokens
 from data_schemas.synthesis_settings import PreferenceSettings
+from data_schemas.verdicts import abstain
 from tasks.algorithms.losses import dpo
 from tasks.engines.chat import load_tokenizer, render_response
 from tasks.engines.embedded.trainer import TorchTrainer
 from tasks.errors import DataError
+from tasks.rewards.table import VERIFIERS
 from tasks.synthesis.preference import (
     WeightedLogprobs,
     pair_batch,
@@ -65,6 +67,18 @@ def test_each_answer_of_the_rarer_kind_is_in_one_pair(graded, tiny_moe):
     right, wrong = (tuple(render_response(tokenizer, one).tolist()) for one in "12")
     assert ["a", "c", "c"] == [pair.problem for pair in pairs]
     assert {(right, wrong)} == {(pair.chosen, pair.rejected) for pair in pairs}
+
+
+def test_an_answer_without_a_verdict_is_in_no_pair(graded, tiny_moe, monkeypatch):
+    verify = VERIFIERS["final_answer"]
+
+    def unsure(problem, response):
+        return abstain("broken") if response == "2" else verify(problem, response)
+
+    monkeypatch.setitem(VERIFIERS, "final_answer", unsure)
+
+    with pytest.raises(DataError, match="no problem has a right and a wrong answer"):
+        read_pairs(graded, tiny_moe)
 
 
 def test_without_the_answers_of_grading_there_are_no_pairs(tmp_path, tiny_moe):

@@ -138,6 +138,14 @@ def test_likelihood_is_that_of_the_planners_samples(tokenizer):
     assert 0 == found.unended
 
 
+def test_without_a_rationale_that_ends_there_is_no_likelihood(tokenizer):
+    planner = ScriptedRolloutEngine(tokenizer, lambda *_: "")
+    writer = Likely(tokenizer, lambda *_: writer_response("pans", ROW.problem))
+
+    with pytest.raises(DataError, match=r"none of the planner's rationales for 1 problems ended"):
+        measure(SETTINGS, [ROW], planner, writer, tokenizer)
+
+
 @pytest.mark.parametrize(
     "response", ["3 pans at 4. Total?", writer_response("pans", "3 kites at 4. Total?")]
 )

@@ -39,7 +39,8 @@ class TextClassifier:
         """Load it.
 
         Raises:
-            SettingsError: it is not loadable, lacks weights, or has no label of harmless texts.
+            SettingsError: it is not loadable, lacks weights, has no label of harmless texts, or a
+                tokenizer that does not say what it cuts off.
         """
         transformers_logging.disable_progress_bar()
         try:
@@ -52,6 +53,11 @@ class TextClassifier:
                 f"curation.guard.address: {folder} is no loadable text classifier: {error}. Give a "
                 "folder with config.json, *.safetensors and a tokenizer."
             ) from error
+        if not self._tokenizer.is_fast:  # the others return no overflowing tokens as windows
+            raise SettingsError(
+                f"curation.guard.address: {folder} has no fast tokenizer, and only one of those "
+                "splits a long text into windows. Add its tokenizer.json."
+            )
         if missing := sorted(loading["missing_keys"]):  # transformers has drawn random values
             raise SettingsError(f"curation.guard.address: {folder} lacks the tensors {missing[:3]}")
         self._device = "cuda" if torch.cuda.is_available() else "cpu"
@@ -70,6 +76,7 @@ class TextClassifier:
             (place, window)
             for place, chat in enumerate(chats)
             for message in chat
+            if message.content.strip()
             for window in self._windows(message.content)
         ]
         windows.sort(key=lambda pair: len(pair[1]))  # less padding
@@ -80,7 +87,10 @@ class TextClassifier:
             scores = self._scores([window for _, window in batch])
             for (place, _), found in zip(batch, scores, strict=True):
                 worst[place] = max(worst.get(place, found), found, key=_rank)
-        return [_rating(*worst.get(place, (math.nan, ""))) for place in range(len(chats))]
+        return [
+            _rating(*worst[place]) if place in worst else Rating(None, "there is no text to rate")
+            for place in range(len(chats))
+        ]
 
     def _windows(self, text: str) -> list[list[int]]:
         found = self._tokenizer(

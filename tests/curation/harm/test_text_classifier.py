@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from safetensors.torch import load_file, save_file
+from transformers import PreTrainedTokenizerFast
 
 from data_schemas.prompts import Message, Role
 from tasks.curation.harm.text_classifier import TextClassifier, harmful_labels
@@ -40,6 +41,20 @@ def test_a_chat_is_rated_the_same_in_any_company(text_classifier):
 
     assert guard.rate(chats) == [guard.rate([chat])[0] for chat in chats]
     assert [] == guard.rate([])
+
+
+def test_a_chat_without_text_is_no_rating(text_classifier):
+    silent, cake = TextClassifier(text_classifier).rate([user("", " "), user("", "the cake")])
+
+    assert (None, "there is no text to rate") == (silent.harmful, silent.detail)
+    assert cake.harmful is False
+
+
+def test_a_tokenizer_that_does_not_return_what_it_cuts_off_is_refused(text_classifier, monkeypatch):
+    monkeypatch.setattr(PreTrainedTokenizerFast, "is_fast", False)
+
+    with pytest.raises(SettingsError, match=r"has no fast tokenizer.* Add its tokenizer\.json"):
+        TextClassifier(text_classifier)
 
 
 def test_a_label_of_several_is_enough(relabelled):

@@ -105,8 +105,12 @@ class Player:
         if key not in self._open:
             now = self._open.pop(_key(task, turns[:-1]), None)
             now, left = (now, turns[-1:]) if now else (self._begin(task), turns)
-            for turn in left:
-                self._advance(now, turn)
+            try:
+                for turn in left:
+                    self._advance(now, turn)
+            except Exception:
+                now.episode.close()
+                raise
             self._open[key] = now
             while len(self._open) > MAX_OPEN:
                 self._open.pop(next(iter(self._open))).episode.close()

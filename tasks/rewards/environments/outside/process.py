@@ -66,15 +66,16 @@ class HostProcess:
         process = self._process or self._start()
         limit_s = TIMEOUT_S * num_turns + (START_TIMEOUT_S if fresh else 0.0)
         try:
-            assert process.stdin is not None
-            process.stdin.write(json.dumps(request).encode() + b"\n")
-            process.stdin.flush()
-            reply = json.loads(_read_line(process, time.monotonic() + limit_s))
+            end = time.monotonic() + limit_s
+            _write_line(process, json.dumps(request).encode() + b"\n", end)
+            reply = json.loads(_read_line(process, end))
         except (OSError, ValueError, EnvironmentFailed) as error:
             self.close()
             if isinstance(error, EnvironmentFailed):
                 raise
             raise EnvironmentFailed("environment_died", str(error)) from error
+        if not isinstance(reply, dict):
+            raise EnvironmentFailed("environment_raised", "the reply is no object")
         if "error" in reply:
             raise EnvironmentFailed("environment_raised", f"{reply['error']}: {reply['detail']}")
         return reply
@@ -110,7 +111,26 @@ class HostProcess:
             )
         except OSError as error:
             raise EnvironmentFailed("environment_died", str(error)) from error
+        assert self._process.stdin is not None
+        os.set_blocking(self._process.stdin.fileno(), False)
         return self._process
+
+
+def _write_line(process: subprocess.Popen[bytes], line: bytes, end: float) -> None:
+    """Send one request.
+
+    Raises:
+        EnvironmentFailed: the process does not read it in time.
+        OSError: the process has ended.
+    """
+    assert process.stdin is not None
+    handle = process.stdin.fileno()
+    left = memoryview(line)
+    while left:
+        _, ready, _ = select.select([], [handle], [], max(0.0, end - time.monotonic()))
+        if not ready:
+            raise EnvironmentFailed("environment_hung", "the request is not read")
+        left = left[os.write(handle, left) :]
 
 
 def _read_line(process: subprocess.Popen[bytes], end: float) -> bytes:

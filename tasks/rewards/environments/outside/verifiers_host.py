@@ -5,7 +5,7 @@
 Runs in an interpreter that has the library and the environment. `load_environment(NAME)` is asked
 for its rows; its own `rollout` runs with a client that hands every prompt out and waits for the
 turn, and its own rubric scores the episode. Made for `verifiers.MultiTurnEnv` and what derives from
-it (0.1.9 to 0.2.1); later versions have no such class.
+it, and run with 0.2.1; 0.4 has no such class.
 
 An environment that changes what was said before is refused: the policy continues from its tokens.
 """

@@ -100,6 +100,24 @@ def test_an_environment_that_hangs_is_killed_and_an_abstention(trouble, monkeypa
         os.kill(int(first), 0)
 
 
+def test_a_process_that_does_not_read_is_killed(monkeypatch):
+    monkeypatch.setattr(process, "START_TIMEOUT_S", 0.2)
+    monkeypatch.setattr(process, "TIMEOUT_S", 0.1)
+    deaf = process.HostProcess(["sleep", "60"])
+
+    with pytest.raises(process.EnvironmentFailed, match="environment_hung"):
+        deaf.ask({"offer": "x" * 2**20})
+
+
+@pytest.mark.parametrize("reply", ["7", "[]", "null"])
+def test_a_reply_that_is_no_object_is_an_error_of_the_environment(reply):
+    host = process.HostProcess(["sh", "-c", f"while read line; do echo '{reply}'; done"])
+
+    with pytest.raises(process.EnvironmentFailed, match="the reply is no object"):
+        host.ask({})
+    host.close()
+
+
 def test_what_an_environment_prints_is_no_answer(trouble):
     assert ["printed"] == heard(trouble, "print")
 
