@@ -1,17 +1,21 @@
-"""Which responses of an agent become inputs of the next one.
+"""Which responses of an agent become inputs of the next one, and when a solution is accepted.
 
 Source: MarsRL (arXiv 2511.11373), adaptive sampling: the verifier prefers wrong solutions, the
 corrector takes reports of an error, correct ones first; the paper compares it with balanced and
-random choice.
+random choice. Acceptance at inference as in its released code.
 Differs: ties go to the smaller index (the paper does not say), and a response without a verdict is
 only taken at random.
 """
 
 import hashlib
+from collections import Counter
 from collections.abc import Sequence
 from itertools import chain, zip_longest
 
 from data_schemas.mars_settings import Choice
+
+ACCEPTS = 4
+"""Acceptances in a row after which a solution is returned."""
 
 
 def choose(
@@ -63,6 +67,31 @@ def choose_reports(
     kinds = [right[index] for index in reports]
     chosen = choose(kinds, count=count, choice=choice, first=True, key=key)
     return [reports[place] for place in chosen]
+
+
+def accepted_at(accepts: Sequence[bool]) -> int:
+    """Return the number of the verifier's call that accepts a solution; 0 for none of them.
+
+    Args:
+        accepts: of every call, in order; False for a report of an error and for no verdict.
+    """
+    in_a_row = 0
+    for call, accepted in enumerate(accepts, start=1):
+        in_a_row = in_a_row + 1 if accepted else 0
+        if in_a_row == ACCEPTS:
+            return call
+    return 0
+
+
+def most_accepted(solutions: Sequence[str], accepted: Sequence[str]) -> str:
+    """Return the solution that was accepted most often, of equal ones the earliest.
+
+    Args:
+        solutions: in order; the first is the solver's.
+        accepted: the solution of every acceptance.
+    """
+    counts = Counter(accepted)
+    return max(solutions, key=lambda solution: counts[solution])
 
 
 def _draw(key: str, index: int) -> bytes:

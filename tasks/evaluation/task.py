@@ -188,7 +188,7 @@ def tabulate_agents(
     with stage("tabulate_agents", settings, store, execution, code) as record:
         folders = [record.read(f"part/{place}", ref) for place, ref in enumerate(parts, start=1)]
         tables = [read_table(folder / agents.ROWS_FILE, agents.AgentRow) for folder in folders]
-        found = agents.claims([row for table in tables for row in table], settings.seed)
+        found = agents.claims(tables, settings.seed)
         with record.output("report") as out:
             write_bytes(out / "agents.json", canonical_json([c.model_dump() for c in found]))
             write_bytes(out / "agents.md", agents.markdown(found).encode())

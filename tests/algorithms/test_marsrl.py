@@ -6,7 +6,7 @@ import torch
 
 from data_schemas.mars_settings import Choice
 from tasks.algorithms.advantages import group_advantages
-from tasks.algorithms.marsrl import choose_reports, choose_solutions
+from tasks.algorithms.marsrl import accepted_at, choose_reports, choose_solutions, most_accepted
 
 VECTORS = json.loads((Path(__file__).parent / "marsrl_vectors.json").read_text())
 
@@ -88,3 +88,15 @@ def test_an_input_is_compared_with_its_own_responses_only():
 
     expected = torch.tensor([given["advantage_hard"], given["advantage_easy"]])
     assert torch.allclose(expected, found_PG, atol=2e-6)
+
+
+@pytest.mark.parametrize("case", VECTORS["accepted_at"], ids=str)
+def test_a_solution_is_accepted_at_the_call_of_the_worked_example(case):
+    assert 4 == case["needed_in_a_row"]
+    assert case["call"] == accepted_at(right(case["verdicts"]))
+
+
+def test_without_acceptances_the_solvers_solution_is_the_most_accepted():
+    assert "a" == most_accepted(["a", "b"], [])
+    assert "b" == most_accepted(["a", "b"], ["b"])
+    assert "a" == most_accepted(["a", "b"], ["b", "a"])
