@@ -1,8 +1,11 @@
 """What self-play did, by variant: its own metrics early and late, and held-out answers.
 
-A change of the held-out score is *shown* if its 95 % interval over problems excludes 0.
+Early and late are the first and the last steps of a phase. Intervals are bootstraps over these
+steps, or over held-out questions; they do not contain the variance between seeds. A claim is
+*shown* if its interval says so and every seed agrees.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -12,13 +15,14 @@ from data_schemas.arrow import read_table
 from data_schemas.prompts import Domain
 from data_schemas.reports import LEDGER_FILE, STEPS_FILE, StepReport
 from data_schemas.samples import SampleResult
-from tasks.algorithms.estimators import Interval, paired_difference
+from tasks.algorithms.estimators import Interval, bootstrap_mean, paired_difference
 from tasks.errors import DataError
 from tasks.interchange.comparison import SAMPLES_FILE
 from tasks.interchange.ledger_file import read_ledger
 from tasks.interchange.suites import per_problem
 
 PUBLISHED, PLAIN = "spell", "plain"
+HELD_OUT = "held_out_share"
 WINDOW = 5
 """Steps at either end of a phase."""
 MEASURES = {
@@ -29,9 +33,20 @@ MEASURES = {
     "ungrounded_share": "questions answered without documents, %",
     "wrong_reference_share": "references that the lists contradict, %",
     "false_accept_share": "wrong answers that only the verifier accepts, % of all",
+    HELD_OUT: "held-out questions, %",
 }
-"""Metrics of the phase, and what they are called."""
+"""Metrics of the phase and of the evaluation, and what they are called."""
 POINTS = 100.0
+LIMITS = {
+    "bad_format_share": (-math.inf, 5.0),
+    "answer_reward_mean": (25.0, 75.0),
+    "false_accept_share": (-math.inf, 5.0),
+}
+"""Within which the published variant is to end."""
+RISING = "operations_mean"
+CLAIMED = (*LIMITS, RISING)
+LOST = {"no_memory": ("distinct_share", RISING), "frozen": ("distinct_share", RISING)}
+"""What is to be smaller without the memory, and with a questioner that does not train."""
 ANSWERED = (Domain.CHOICE, Domain.MATHS)
 """Domains of the questions with references."""
 
@@ -44,8 +59,10 @@ class Cell(BaseModel):
     variant: str
     seed: int
     tokens: int = Field(description="generated in the phase")
-    early: dict[str, float] = Field(description="mean over the first steps; empty for a plain one")
-    late: dict[str, float]
+    early: dict[str, tuple[float, ...]] = Field(
+        description="of the first steps; empty for a plain phase"
+    )
+    late: dict[str, tuple[float, ...]] = Field(description="of as many last steps")
     scores: dict[str, float] = Field(description="held-out question -> mean score")
 
 
@@ -56,22 +73,26 @@ class Line(BaseModel):
 
     variant: str
     measure: str
-    early: float | None
-    late: float | None
-    change: Interval | None = None
-    """Of held-out scores, in points."""
+    early: float
+    late: Interval
+    change: Interval
+    by_seed: tuple[float, ...]
+    """Changes."""
+    shown: bool | None
+    """None: reported only."""
 
 
 def read_cell(variant: str, seed: int, training: Path, evaluation: Path) -> Cell:
     """Read the reports of a phase and of the evaluation of its model."""
     lines = (training / STEPS_FILE).read_bytes().splitlines()
     steps = [StepReport.model_validate_json(line).metrics for line in lines]
+    count = max(1, min(WINDOW, len(steps) // 2))
     return Cell(
         variant=variant,
         seed=seed,
         tokens=sum(row.generated_tokens for row in read_ledger(training / LEDGER_FILE)),
-        early=_means(steps[:WINDOW]),
-        late=_means(steps[-WINDOW:]),
+        early=_measured(steps[:count]),
+        late=_measured(steps[-count:]),
         scores=read_scores(evaluation),
     )
 
@@ -97,83 +118,106 @@ def lines_of(
     Raises:
         DataError: a cell has other held-out questions than its start model.
     """
-    found: list[Line] = []
     by_variant: dict[str, list[Cell]] = {}
     for cell in cells:
         by_variant.setdefault(cell.variant, []).append(cell)
+    found: list[Line] = []
     for variant, mine in by_variant.items():
-        for name, meaning in MEASURES.items():
-            if all(name in cell.early for cell in mine):
-                unit = POINTS if name.endswith(("_share", "reward_mean")) else 1.0
-                early, late = ([unit * getattr(c, end)[name] for c in mine] for end in _ENDS)
-                found.append(
-                    Line(variant=variant, measure=meaning, early=_mean(early), late=_mean(late))
-                )
-        before = _pooled({cell.seed: starts[cell.seed] for cell in mine})
-        after = _pooled({cell.seed: cell.scores for cell in mine})
-        found.append(_held_out(variant, "held-out questions, %", before, after, seed))
-    return [*found, *_against_plain(by_variant, seed)]
+        for name in [name for name in MEASURES if all(name in cell.early for cell in mine)]:
+            ends = ([cell.early[name] for cell in mine], [cell.late[name] for cell in mine])
+            claimed = variant == PUBLISHED and name in CLAIMED
+            found.append(_line(variant, name, ends, seed, claimed=claimed))
+        before = [starts[cell.seed] for cell in mine]
+        found.append(_held_out(variant, before, [cell.scores for cell in mine], seed))
+    return [*found, *_against(by_variant, seed)]
 
 
 def markdown(lines: Sequence[Line]) -> str:
     """Write the table."""
-    rows = ["| variant | measure | early / before | late / after | change, points | |"]
-    rows.append("|---|---|---:|---:|---:|---|")
+    words = {None: "reported", True: "shown", False: "not shown"}
+    rows = ["| variant | measure | early / before | late / after | change | by seed | |"]
+    rows.append("|---|---|---:|---:|---:|---:|---|")
     for line in lines:
-        change, shown = "", ""
-        if line.change:
-            interval = line.change
-            change = f"{interval.mean:+.1f} [{interval.low:.1f}, {interval.high:.1f}]"
-            shown = "shown" if interval.low > 0.0 or interval.high < 0.0 else "not shown"
-        early, late = ("" if end is None else f"{end:.1f}" for end in (line.early, line.late))
-        rows.append(f"| {line.variant} | {line.measure} | {early} | {late} | {change} | {shown} |")
+        late, change = line.late, line.change
+        by_seed = ", ".join(f"{one:+.1f}" for one in line.by_seed)
+        rows.append(
+            f"| {line.variant} | {line.measure} | {line.early:.1f} "
+            f"| {late.mean:.1f} [{late.low:.1f}, {late.high:.1f}] "
+            f"| {change.mean:+.1f} [{change.low:.1f}, {change.high:.1f}] "
+            f"| {by_seed} | {words[line.shown]} |"
+        )
     return "\n".join(rows) + "\n"
 
 
-_ENDS = ("early", "late")
+Values = Sequence[Sequence[float]]
+"""By seed, of steps or of held-out questions."""
+Ends = tuple[Values, Values]
+"""Early and late, or before and after."""
 
 
-def _against_plain(by_variant: Mapping[str, Sequence[Cell]], seed: int) -> list[Line]:
-    if PLAIN not in by_variant or PUBLISHED not in by_variant:
-        return []
-    plain, ours = (
-        _pooled({cell.seed: cell.scores for cell in by_variant[name]})
-        for name in (PLAIN, PUBLISHED)
+def _line(variant: str, name: str, ends: Ends, seed: int, *, claimed: bool) -> Line:
+    unit = POINTS if name.endswith(("_share", "reward_mean")) else 1.0
+    before, after = ([[unit * value for value in part] for part in end] for end in ends)
+    old, new = ([value for part in end for value in part] for end in (before, after))
+    late, change = bootstrap_mean(new, seed=seed), paired_difference(new, old, seed=seed)
+    seeds = [_mean(part) for part in after]
+    by_seed = [now - _mean(part) for now, part in zip(seeds, before, strict=True)]
+    if name in LIMITS:
+        low, high = LIMITS[name]
+        shown = all(low < value < high for value in (late.low, late.high, *seeds))
+    else:
+        shown = all(value > 0.0 for value in (change.low, *by_seed))
+    return Line(
+        variant=variant,
+        measure=MEASURES[name],
+        early=_mean(old),
+        late=late,
+        change=change,
+        by_seed=tuple(by_seed),
+        shown=shown if claimed else None,
     )
-    name = f"{PUBLISHED} against {PLAIN}"
-    return [_held_out(name, "held-out questions, %", plain, ours, seed)]
+
+
+def _against(by_variant: Mapping[str, Sequence[Cell]], seed: int) -> list[Line]:
+    """Compare the ends of the published variant with those of every other one."""
+    ours = by_variant.get(PUBLISHED, ())
+    found: list[Line] = []
+    for other, cells in by_variant.items():
+        if other == PUBLISHED or len(cells) != len(ours):
+            continue
+        title = f"{PUBLISHED} against {other}"
+        if other == PLAIN:
+            before, after = ([cell.scores for cell in side] for side in (cells, ours))
+            found.append(_held_out(title, before, after, seed))
+        for name in LOST.get(other, ()):
+            if all(name in cell.late for cell in (*ours, *cells)):
+                count = min(len(cell.late[name]) for cell in (*ours, *cells))
+                theirs, mine = (
+                    [cell.late[name][-count:] for cell in side] for side in (cells, ours)
+                )
+                found.append(_line(title, name, (theirs, mine), seed, claimed=True))
+    return found
 
 
 def _held_out(
     variant: str,
-    measure: str,
-    before: Mapping[str, float],
-    after: Mapping[str, float],
+    before: Sequence[Mapping[str, float]],
+    after: Sequence[Mapping[str, float]],
     seed: int,
 ) -> Line:
-    if before.keys() != after.keys() or not before:
+    if any(not old or old.keys() != new.keys() for old, new in zip(before, after, strict=True)):
         raise DataError(f"{variant}: the two evaluations have other held-out questions, or none")
-    pairs = [(POINTS * after[name], POINTS * before[name]) for name in sorted(before)]
-    ours, theirs = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
-    return Line(
-        variant=variant,
-        measure=measure,
-        early=_mean(theirs),
-        late=_mean(ours),
-        change=paired_difference(ours, theirs, seed=seed),
+    names = [sorted(old) for old in before]
+    old, new = (
+        [[scores[name] for name in found] for scores, found in zip(side, names, strict=True)]
+        for side in (before, after)
     )
+    return _line(variant, HELD_OUT, (old, new), seed, claimed=True)
 
 
-def _pooled(scores: Mapping[int, Mapping[str, float]]) -> dict[str, float]:
-    """Put the questions of all seeds together; each seed draws its own."""
-    return {
-        f"{seed}/{name}": score for seed, found in scores.items() for name, score in found.items()
-    }
-
-
-def _means(steps: Sequence[Mapping[str, float]]) -> dict[str, float]:
+def _measured(steps: Sequence[Mapping[str, float]]) -> dict[str, tuple[float, ...]]:
     keys = [name for name in MEASURES if steps and all(f"spell/{name}" in one for one in steps)]
-    return {name: _mean([one[f"spell/{name}"] for one in steps]) for name in keys}
+    return {name: tuple(one[f"spell/{name}"] for one in steps) for name in keys}
 
 
 def _mean(values: Sequence[float]) -> float:
