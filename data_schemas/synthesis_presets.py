@@ -2,6 +2,7 @@
 
 from data_schemas.presets import CPU_SMOKE
 from data_schemas.prompts import Domain
+from data_schemas.rl_settings import LossSettings, PolicyLoss, RLSettings, ZeroVarianceSettings
 from data_schemas.settings import CurationSettings, ReleaseSettings, SFTSettings, Source
 from data_schemas.synthesis_settings import SynthesisRecipe
 
@@ -28,11 +29,18 @@ SYNTHESIS = CPU_SMOKE.model_copy(
                 "max_problems": 240,
             }
         ),
+        "rl_one": RLSettings(
+            domains={Domain.MATHS: 1.0},
+            steps=12,
+            prompts_per_step=12,
+            loss=LossSettings(kind=PolicyLoss.GRPO),
+            zero_variance=ZeroVarianceSettings(skip_above=1.0),  # the pools are small
+        ),
         "evaluation": CPU_SMOKE.evaluation.model_copy(update={"samples": 4}),
         "release": ReleaseSettings(name="eachprompt-synthesis"),
     }
 )
-"""Of the solver: it answers, votes on labels and learns from pairs."""
+"""Of the solver: it answers, votes on labels, and learns from pairs and by RL."""
 SYNTHESIS_RECIPE = SynthesisRecipe(
     cold_start=SFTSettings(entropy_window=_ANY_ENTROPY, entropy_prompts=1),
     # PromptCoT 2.0: a tenth of the cold start's rate, which here would change nothing.

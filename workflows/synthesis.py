@@ -4,7 +4,8 @@
 
 A writer p(rationale, problem | concepts) and a planner q(rationale | concepts, problem) are trained
 by EM; the writer's problems are labelled by a solver's majority, curated, graded like any others,
-and train the solver by DPO. The number of seeds shapes the graph, so it is read when it is made:
+and train the solver by DPO, and by RL beside as many drawn problems. The number of seeds shapes the
+graph, so it is read when it is made:
 
     EACHPROMPT_SEEDS=1 pyflyte run workflows/synthesis.py synthesis
 """
@@ -23,6 +24,7 @@ from tasks.intake.task import check_settings, open_store, with_seed
 from tasks.platform import environment
 from tasks.platform.entry_point import entry_point
 from tasks.platform.shell import subworkflow
+from tasks.rl.task import rl
 from tasks.sft.task import sft
 from tasks.synthesis.task import (
     begin_synthesis,
@@ -34,6 +36,7 @@ from tasks.synthesis.task import (
     prefer,
     seed_recipe,
     tabulate_synthesis,
+    take_as_many,
     write_problems,
 )
 from workflows.parts.preparation import Prepared, preparation
@@ -180,6 +183,20 @@ def train_on_synthesised(
     preferred = prefer(
         settings=recipe.preference, start=solver, graded=graded, store=same, execution=own
     )
+    pools = take_as_many(
+        settings=recipe.synthesis, synthesised=graded, drawn=drawn, store=same, execution=own
+    )
+    on_synthesised, on_drawn = (
+        rl(
+            settings=named.rl_one,
+            name=f"rl/{name}",
+            start=solver,
+            graded=pool,
+            store=same,
+            execution=own,
+        ).model
+        for name, pool in (("synthesised", pools.synthesised), ("drawn", pools.drawn))
+    )
     evaluations = [
         evaluate(
             settings=named.evaluation,
@@ -189,7 +206,12 @@ def train_on_synthesised(
             store=same,
             execution=own,
         )
-        for name, model in (("sft/reasoning", solver), ("preference", preferred.model))
+        for name, model in (
+            ("sft/reasoning", solver),
+            ("preference", preferred.model),
+            ("rl/synthesised", on_synthesised),
+            ("rl/drawn", on_drawn),
+        )
     ]
     return measure_synthesis(
         settings=recipe.synthesis,
@@ -218,7 +240,7 @@ def synthesis(
     """Train a writer of problems by EM, and a solver on what it writes.
 
     Args:
-        settings: of curation, sft, grading and evaluation; their seeds are replaced.
+        settings: of curation, sft, grading, rl_one and evaluation; their seeds are replaced.
         recipe: of writer, planner, labels and DPO; its seeds are replaced.
         store: folder or s3:// prefix where artifacts, lineage and reports are kept.
 

@@ -196,6 +196,7 @@ STAGES = {
     "write_problems": Stage("synthesis", H100_NODE, "rollout", hours=24, retries=3),
     "label_problems": Stage("synthesis", H100_NODE, "rollout", hours=48, retries=3),
     "prefer": Stage("synthesis", H100_NODE, "trainer", hours=24, retries=3),
+    "take_as_many": Stage("synthesis", SMALL, "cpu", hours=0.5),
     "measure_synthesis": Stage("synthesis", SMALL, "cpu", hours=0.5, retries=2),
     # Prints its table.
     "tabulate_synthesis": Stage("synthesis", SMALL, "cpu", hours=0.5, retries=2, cached=False),

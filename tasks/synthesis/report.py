@@ -54,6 +54,8 @@ class Cell(BaseModel):
     pairs: int
     scores_before: dict[str, float] = Field(description="held-out problem -> mean score")
     scores_after: dict[str, float] = Field(description="the same after DPO")
+    scores_rl: dict[str, float] = Field(description="after RL on synthesised problems")
+    scores_rl_drawn: dict[str, float] = Field(description="after RL on as many drawn problems")
 
 
 class SynthesisReport(BaseModel):
@@ -83,12 +85,13 @@ def read_cell(
         curated: folders of the curated problems and of the held-out suites.
         graded: folders of synthesised and of drawn problems.
         preference: folder of DPO's report.
-        evaluations: folders of the evaluations before and after DPO.
+        evaluations: folders of the evaluations before and after DPO, and after RL on synthesised
+            and on drawn problems.
     """
     counts = read_written(written)
     num_labels, wrong = audit(read_table(labelled / LABELLED, LabelledProblem))
     kept, kept_wrong = _read_trained(graded[0])
-    before, after = (_read_scores(folder) for folder in evaluations)
+    before, after, synthesised, drawn = (_read_scores(folder) for folder in evaluations)
     return Cell(
         **{
             name: Likelihood.model_validate_json((folder / LIKELIHOOD).read_bytes())
@@ -106,6 +109,8 @@ def read_cell(
         pairs=len(read_table(preference / PAIRS, PreferencePair)),
         scores_before=before,
         scores_after=after,
+        scores_rl=synthesised,
+        scores_rl_drawn=drawn,
     )
 
 
@@ -160,7 +165,25 @@ def report_of(cells: Sequence[Cell], seed: int) -> SynthesisReport:
         _labels(cells),
         _harder(cells, seed),
         _reproduced(cells),
-        _preferred(cells, seed),
+        _gained(cells, _dpo(cells), lambda c: (c.scores_before, c.scores_after), seed),
+        _gained(
+            cells,
+            "RL on as many drawn problems, minus before",
+            lambda c: (c.scores_before, c.scores_rl_drawn),
+            seed,
+        ),
+        _gained(
+            cells,
+            "RL on synthesised problems, minus before",
+            lambda c: (c.scores_before, c.scores_rl),
+            seed,
+        ),
+        _gained(
+            cells,
+            "RL on synthesised problems, minus RL on drawn ones",
+            lambda c: (c.scores_rl_drawn, c.scores_rl),
+            seed,
+        ),
     )
     return SynthesisReport(claims=claims, cells=tuple(cells))
 
@@ -241,16 +264,26 @@ def _reproduced(cells: Sequence[Cell]) -> Claim:
     )
 
 
-def _preferred(cells: Sequence[Cell], seed: int) -> Claim:
+def _dpo(cells: Sequence[Cell]) -> str:
+    pairs = [cell.pairs for cell in cells]
+    return f"DPO on {min(pairs)} to {max(pairs)} pairs, minus before"
+
+
+def _gained(
+    cells: Sequence[Cell],
+    what: str,
+    sides: Callable[[Cell], tuple[Mapping[str, float], Mapping[str, float]]],
+    seed: int,
+) -> Claim:
+    """Compare two models on the held-out problems, paired."""
     parts = [
-        [cell.scores_after[name] - score for name, score in cell.scores_before.items()]
-        for cell in cells
+        [later[name] - score for name, score in earlier.items()]
+        for earlier, later in map(sides, cells)
     ]
     found = bootstrap_mean([value for part in parts for value in part], seed=seed)
     means = [100 * float(np.mean(part)) for part in parts]
-    pairs = [cell.pairs for cell in cells]
     return Claim(
-        claim=f"held-out score after DPO on {min(pairs)} to {max(pairs)} pairs, minus before",
+        claim=f"held-out score after {what}",
         number=f"{100 * found.mean:+.1f} points",
         interval=f"[{100 * found.low:+.1f}, {100 * found.high:+.1f}]",
         seeds=", ".join(f"{value:+.1f}" for value in means),

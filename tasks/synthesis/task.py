@@ -5,8 +5,9 @@ from typing import NamedTuple
 
 from data_schemas.arrow import read_table, write_table
 from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, ReportRef, StoreRef
-from data_schemas.curated import DEMONSTRATIONS
+from data_schemas.curated import DEMONSTRATIONS, GRADED
 from data_schemas.demonstrations import Demonstration
+from data_schemas.graded import GradedProblem
 from data_schemas.synthesis import (
     FRESH,
     LABELLED,
@@ -33,7 +34,7 @@ from tasks.platform.deck import deck, deck_of_facts
 from tasks.platform.progress import progress
 from tasks.platform.shell import shell
 from tasks.store.files import canonical_json, write_bytes
-from tasks.synthesis import labels, likelihood, rationales, report, seeds, text, writing
+from tasks.synthesis import equal, labels, likelihood, rationales, report, seeds, text, writing
 from tasks.synthesis.preference import read_pairs, train_pairs
 
 CELL_FILE = "cell.json"
@@ -41,6 +42,13 @@ REPORT_FILE = "synthesis.json"
 MARKDOWN_FILE = "synthesis.md"
 PAGE_FILE = "synthesis.html"
 UPDATES_FILE = "updates.json"
+
+
+class Equal(NamedTuple):
+    """Pools of the same size."""
+
+    synthesised: DatasetRef
+    drawn: DatasetRef
 
 
 class Preferred(NamedTuple):
@@ -305,6 +313,38 @@ def prefer(
         return Preferred(record.ref("model", CheckpointRef), record.ref("report", ReportRef))
 
 
+@shell("take_as_many")
+def take_as_many(
+    settings: SynthesisSettings,
+    synthesised: DatasetRef,
+    drawn: DatasetRef,
+    store: StoreRef,
+    execution: Execution,
+) -> Equal:
+    """Take as many synthesised as drawn problems for RL.
+
+    Args:
+        settings: of the writing.
+        synthesised: within the bounds of grading.
+        drawn: likewise.
+        store: of the run.
+        execution: of the workflow.
+    """
+    code = code_digest("take_as_many")
+    with stage("synthesis/as_many", settings, store, execution, code) as record:
+        sides = {"synthesised": synthesised, "drawn": drawn}
+        found = {
+            name: read_table(record.read(f"all/{name}", ref) / GRADED, GradedProblem)
+            for name, ref in sides.items()
+        }
+        for name, pool in zip(sides, equal.as_many(*found.values()), strict=True):
+            with record.output(name) as out:
+                write_table(out / GRADED, GradedProblem, pool)
+            record.facts({name: len(pool)})
+        record.rows(sum(map(len, found.values())), 2 * min(map(len, found.values())))
+        return Equal(*(record.ref(name, DatasetRef) for name in sides))
+
+
 @shell("measure_synthesis")
 def measure_synthesis(
     settings: SynthesisSettings,
@@ -336,7 +376,7 @@ def measure_synthesis(
         graded: synthesised problems within the bounds of grading.
         drawn: the same of drawn problems.
         preference: report of DPO.
-        evaluations: before and after DPO.
+        evaluations: before and after DPO, after RL on synthesised and on drawn problems.
         store: of the run.
         execution: of the workflow.
     """

@@ -28,6 +28,8 @@ def cell(**changes):
         "pairs": 5,
         "scores_before": same,
         "scores_after": {name: value + 0.25 for name, value in same.items()},
+        "scores_rl": {name: value + 0.25 for name, value in same.items()},
+        "scores_rl_drawn": {name: value + 0.5 for name, value in same.items()},
     }
     return Cell.model_validate(values | changes)
 
@@ -46,6 +48,9 @@ def test_every_claim_has_its_number_and_whether_it_is_shown():
         ("87.5% against 12.5%", True),
         ("0", True),
         ("+25.0 points", True),
+        ("+50.0 points", True),
+        ("+25.0 points", True),
+        ("-25.0 points", False),
     ] == lines(cell(), cell())
 
 
@@ -59,7 +64,7 @@ def test_a_seed_of_the_other_sign_leaves_a_claim_unshown():
 
     shown = [flag for _, flag in lines(cell(), worse)]
 
-    assert [False, True, False, True, False, True, False, False] == shown
+    assert [False, True, False, True, False, True, False, False, True, True, False] == shown
 
 
 def test_problems_without_a_bound_on_both_sides_are_not_compared():
