@@ -3,7 +3,9 @@
 Gold: {"criteria": [{"criterion": "...", "points": 5, ...}], "aggregation": "ruscarl"|"rubicon"}.
 A criterion with "verifier" (a name of the table) and "answer" (that verifier's gold) is scored by
 that verifier instead of the judge. "veto": true makes a rubicon criterion critical: if less than
-half of it is met, the whole answer scores 0.
+half of it is met, the whole answer scores 0. "tiers": ["none", "some", "all"] lists what a
+rubicon criterion looks like from the worst to the best: the judge names one, scored evenly in
+[0, 1], where a criterion without tiers is met or not.
 
 ruscarl: points of met criteria / positive points (arXiv 2508.16949); points may be negative.
 rubicon: points are weights; veto, saturation, interactions of pairs and targeted shaping
@@ -15,8 +17,9 @@ the whole answer an abstention; RuscaRL asks ten times and then assumes "not met
 Differs: scores lie in [0, 1], so a negative ruscarl score becomes 0; the detail keeps it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
+from functools import partial
 from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -25,7 +28,7 @@ from data_schemas.prompts import Problem
 from data_schemas.verdicts import Verdict, abstain, scored
 from tasks.algorithms.rubrics import Interaction, Shaping, rubicon_score, ruscarl_score
 from tasks.rewards.judging.asking import NoReading, readings
-from tasks.rewards.judging.criterion import criterion_prompt, parse_met
+from tasks.rewards.judging.criterion import criterion_prompt, parse_met, parse_tier, tier_prompt
 from tasks.rewards.judging.form import task_text
 from tasks.rewards.judging.protocol import Judge
 from tasks.rewards.protocol import Gold, Verifier, verify_answer
@@ -52,6 +55,13 @@ class Criterion(BaseModel):
     veto: bool = False
     verifier: str = ""
     answer: dict[str, Any] = {}
+    tiers: list[str] = Field(default=[], max_length=10)
+
+    @model_validator(mode="after")
+    def _tiers_are_named_by_a_judge(self) -> Self:
+        if self.tiers and (self.verifier or len({*self.tiers}) < max(2, len(self.tiers))):
+            raise ValueError("tiers needs two or more different ones, and no verifier")
+        return self
 
 
 class Rubric(Gold):
@@ -71,6 +81,8 @@ class Rubric(Gold):
             raise ValueError("rubicon weights cannot be negative; word the fault as a veto")
         if self.aggregation is Aggregation.RUSCARL and any(item.veto for item in self.criteria):
             raise ValueError("ruscarl has no veto; use negative points or rubicon")
+        if self.aggregation is Aggregation.RUSCARL and any(item.tiers for item in self.criteria):
+            raise ValueError("ruscarl has no tiers: a criterion is met or not; use rubicon")
         return self
 
     @model_validator(mode="after")
@@ -91,21 +103,36 @@ def verifier(judge: Judge, verifiers: Mapping[str, Verifier]) -> Verifier:
 
     def verify(problem: Problem, response: str) -> Verdict:
         def check(rubric: Rubric, answer: str) -> Verdict:
-            by_judge = [item for item in rubric.criteria if not item.verifier]
-            task = task_text(problem.messages)
-            prompts = [criterion_prompt(task, answer, item.criterion) for item in by_judge]
-            replies = iter(readings(judge, prompts, parse_met) if prompts else [])
+            judged = _score_by_judge(judge, task_text(problem.messages), answer, rubric.criteria)
             scores = [
                 _score_by_verifier(verifiers, problem, item, answer)
                 if item.verifier
-                else next(replies)
-                for item in rubric.criteria
+                else judged[number]
+                for number, item in enumerate(rubric.criteria)
             ]
             return _aggregate(rubric, scores)
 
         return verify_answer(problem, response, Rubric, check)
 
     return verify
+
+
+def _score_by_judge(
+    judge: Judge, task: str, answer: str, criteria: Sequence[Criterion]
+) -> dict[int, float | NoReading]:
+    """Ask about every criterion without a verifier, those with as many tiers together."""
+    found: dict[int, float | NoReading] = {}
+    asked = {number: item for number, item in enumerate(criteria) if not item.verifier}
+    for count in sorted({len(item.tiers) for item in asked.values()}):
+        alike = {number: item for number, item in asked.items() if len(item.tiers) == count}
+        if count:
+            prompts = [tier_prompt(task, answer, i.criterion, i.tiers) for i in alike.values()]
+            replies = readings(judge, prompts, partial(parse_tier, count=count))
+        else:
+            prompts = [criterion_prompt(task, answer, i.criterion) for i in alike.values()]
+            replies = readings(judge, prompts, parse_met)
+        found |= zip(alike, replies, strict=True)
+    return found
 
 
 def _score_by_verifier(

@@ -82,6 +82,47 @@ def test_a_pair_that_interacts_and_a_stretched_region_change_a_rubicon(problem):
         assert 1.0 == verdict_of(problem, gold, "short and kind").score
 
 
+def by_tier(tier):
+    """A judge that names a tier, and meets every criterion without one."""
+
+    def script(prompt):
+        last = ("tier", tier) if "Tiers" in sections(prompt) else ("criteria_met", True)
+        return json.dumps(dict([("explanation", "read it"), last]))
+
+    return ScriptedJudge(script)
+
+
+TIERED = {"tiers": ["no reason", "a reason", "a reason that the customer can check"]}
+
+
+@pytest.mark.parametrize(("tier", "score"), [(0, 0.0), (1, 0.731059), (2, 1.0)])
+def test_a_tier_is_scored_evenly_and_saturates(problem, tier, score):
+    """f(0.5) = (1 - exp(-1)) / (1 - exp(-2)) with c = 2."""
+    gold = rubric_of(("gives reasons", 1, TIERED), aggregation="rubicon")
+    judge = by_tier(tier)
+
+    assert score == pytest.approx(verdict_of(problem, gold, "text", judge).score, abs=2e-6)
+    assert 1 == judge.calls.asked
+
+
+def test_tiers_stand_beside_criteria_without_and_a_veto_reads_them(problem):
+    gold = rubric_of(("short", 1), ("gives reasons", 1, TIERED), aggregation="rubicon")
+    critical = rubric_of(("gives reasons", 1, TIERED | {"veto": True}), aggregation="rubicon")
+
+    assert 0.5 == verdict_of(problem, gold, "text", by_tier(0)).score
+    assert "vetoed" == verdict_of(problem, critical, "text", by_tier(0)).reason
+    assert "partial" == verdict_of(problem, critical, "text", by_tier(1)).reason
+
+
+@pytest.mark.parametrize("tier", [3, -1, True, "1", 0.5])
+def test_a_tier_that_there_is_not_leaves_no_verdict_after_one_more_question(problem, tier):
+    gold = rubric_of(("gives reasons", 1, TIERED), aggregation="rubicon")
+    judge = by_tier(tier)
+
+    assert "judge_unparsable" == verdict_of(problem, gold, "text", judge).reason
+    assert 2 == judge.calls.asked
+
+
 def test_a_criterion_may_name_a_verifier_instead_of_the_judge(problem):
     judge = contains()
     checked = ("the sum is 7", 4, {"verifier": "final_answer", "answer": {"value": "7"}})
@@ -126,6 +167,13 @@ def test_a_criterion_nobody_judged_is_not_a_criterion_failed(problem, reply, rea
         (
             rubric_of(("a", 1), aggregation="rubicon") | {"shaping": [0.5, 1.0]},
             "shaping needs a knee and a share in (0, 1)",
+        ),
+        (rubric_of(("a", 1, TIERED)), "ruscarl has no tiers"),
+        (rubric_of(("a", 1, {"tiers": ["x"]}), aggregation="rubicon"), "two or more different"),
+        (rubric_of(("a", 1, {"tiers": ["x", "x"]}), aggregation="rubicon"), "two or more"),
+        (
+            rubric_of(("a", 1, TIERED | {"verifier": "final_answer"}), aggregation="rubicon"),
+            "no verifier",
         ),
         ({"criteria": [], "aggregation": "ruscarl"}, "criteria"),
         (rubric_of(("a", 1), aggregation="mean"), "aggregation"),
