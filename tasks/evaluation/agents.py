@@ -3,10 +3,10 @@
 separation   P(accepts | right solution) - P(accepts | wrong one), on the same problem: a
              verifier that rejects every solution of a hard problem has none. The solutions are
              those of the start model, for both models
-system       verifier and corrector take turns on each of a model's own solutions, until the
+system       verifier and corrector take turns on some of a model's own solutions, until the
              verifier has accepted one 4 times in a row, at most 10 times; without that, the
              solution that it accepted most often is returned. Its accuracy minus the solver's
-harm         share of a model's own right solutions for which the system returns a wrong one
+harm         share of these solutions, if right, for which the system returns a wrong one
 misattributed  share of the system's responses that one reward for the whole trajectory would pay
              against their own correctness; a reward per agent does that to none
 
@@ -36,6 +36,8 @@ OF_A_KIND = 2
 """Right and wrong solutions of a problem that are verified."""
 VERDICTS = 4
 """Of every such solution."""
+PLAYED = 4
+"""Solutions of a problem that the system works on."""
 CALLS = 10
 """Of the verifier per solution, at most; as released."""
 Score = Callable[[Sequence[Problem], Sequence[str]], list[Verdict]]
@@ -295,7 +297,7 @@ def _play(
     chains = {
         f"{name}#{place}": Chain(name, [text])
         for name, texts in solutions.items()
-        for place, text in enumerate(texts)
+        for place, text in enumerate(texts[:PLAYED])
     }
     reports: dict[str, str] = {}
     for call in range(CALLS):

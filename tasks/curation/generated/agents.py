@@ -25,8 +25,8 @@ from tasks.store.files import write_bytes
 
 PROBLEMS = "problems.jsonl"
 DEMONSTRATIONS = "demonstrations.jsonl"
-NUM_PROBLEMS = 1200
-SHOWN = {Agent.SOLVER: 1800, Agent.VERIFIER: 900, Agent.CORRECTOR: 400}
+NUM_PROBLEMS = 2400
+SHOWN = {Agent.SOLVER: 600, Agent.VERIFIER: 900, Agent.CORRECTOR: 400}
 """Demonstrations per agent."""
 
 
