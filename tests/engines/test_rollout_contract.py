@@ -28,7 +28,7 @@ from tasks.engines.chat import load_tokenizer
 from tasks.engines.embedded.trainer import TorchTrainer
 from tasks.engines.protocols import Request, Sampling
 from tasks.engines.select import open_rollout
-from tasks.errors import DataError, EngineError
+from tasks.errors import DataError, EngineError, SettingsError
 
 SAMPLING = Sampling(max_new_tokens=12, temperature=1.0, seed=3)
 
@@ -351,6 +351,14 @@ def test_a_response_that_is_complete_cannot_go_on(engine):
         list(engine.generate([done], SAMPLING))
     with pytest.raises(DataError, match="p0 has no prompt token"):
         list(engine.generate(prompts(0), SAMPLING))
+
+
+def test_a_prompt_that_leaves_no_room_for_its_response_is_refused_by_name(engine):
+    """The model would go on behind its last position, and be wrong without a word."""
+    longest = dataclasses.replace(SAMPLING, max_new_tokens=10**6)
+
+    with pytest.raises(SettingsError, match=r"p0: a prompt of 5 tokens .* curation.max_prompt_to"):
+        list(engine.generate(prompts(5), longest))
 
 
 def test_counters_are_the_sums_over_the_rollouts(engine):

@@ -30,12 +30,12 @@ from tasks.engines.chat import end_and_pad, load_tokenizer
 from tasks.engines.embedded.draw import draw
 from tasks.engines.embedded.hf_model import load_on_device, widen_routers
 from tasks.engines.embedded.rollout_forward import DecoderForward, Prefilled
-from tasks.engines.embedded.slots import Seat, Slots
+from tasks.engines.embedded.slots import Seat, Slots, make_seats
 from tasks.engines.embedded.verified import Verifier
 from tasks.engines.expert_names import named_tensors
 from tasks.engines.protocols import EngineCounters, Request, Sampling
 from tasks.engines.stop_strings import StopStrings
-from tasks.errors import DataError, EngineError, SettingsError
+from tasks.errors import EngineError, SettingsError
 
 MAX_LIVE_SEQUENCES = 512
 """Larger batches decode no faster on a CPU and cost memory."""
@@ -135,6 +135,7 @@ class HFRolloutEngine:
 
         Raises:
             DataError: a request has no prompt, or no token left to draw.
+            SettingsError: a response may need more positions than the model has.
         """
         make = self._verified if sampling.exact else self._decoded
         for rollout in make(requests, sampling):
@@ -150,14 +151,14 @@ class HFRolloutEngine:
     def _verified(self, requests: Sequence[Request], sampling: Sampling) -> Iterator[Rollout]:
         stop = StopStrings(self._tokenizer, sampling.stop)
         verifier = Verifier(self._forward, self._decoded, self._end_token, stop, sampling)
-        yield from verifier.generate(_make_seats(requests, sampling), self._version)
+        yield from verifier.generate(self._seats(requests, sampling), self._version)
         self._counters = replace(
             self._counters,
             verified_tokens=self._counters.verified_tokens + verifier.verified_tokens,
         )
 
     def _decoded(self, requests: Sequence[Request], sampling: Sampling) -> Iterator[Rollout]:
-        waiting = _make_seats(requests, sampling)
+        waiting = self._seats(requests, sampling)
         known: dict[int, _Prefix] = {}
         stop = StopStrings(self._tokenizer, sampling.stop)
         ending = _Ending(requests, sampling.enough)
@@ -203,6 +204,10 @@ class HFRolloutEngine:
                 own_T1 = row_T[1 : last + 1, None].to(logprobs_TV.device)
                 found[index] = logprobs_TV.gather(1, own_T1)[:, 0].cpu().numpy()
         return found
+
+    def _seats(self, requests: Sequence[Request], sampling: Sampling) -> deque[Seat]:
+        positions = self._model.config.max_position_embeddings
+        return deque(make_seats(requests, sampling, positions))
 
     def _admit(
         self, slots: Slots, seats: Sequence[Seat], known: dict[int, "_Prefix"]
@@ -283,22 +288,6 @@ class _Ending:
 
 def _fed(request: Request) -> NDArray[np.int32]:
     return np.concatenate([request.prompt_tokens, request.response_tokens])
-
-
-def _make_seats(requests: Sequence[Request], sampling: Sampling) -> deque[Seat]:
-    for request in requests:
-        if len(request.prompt_tokens) == 0:
-            raise DataError(f"{request.problem_id} has no prompt token; drop it before generation")
-        if len(request.response_tokens) >= sampling.max_new_tokens:
-            raise DataError(
-                f"{request.problem_id} already has {len(request.response_tokens)} of "
-                f"{sampling.max_new_tokens} response tokens; it is complete, do not send it again"
-            )
-    return deque(
-        Seat(number, request, request.first_sample + offset)
-        for number, request in enumerate(requests)
-        for offset in range(request.num_samples)
-    )
 
 
 def _buckets(lengths: Sequence[int]) -> Iterator[list[int]]:

@@ -19,6 +19,7 @@ from tasks.engines.embedded.draw import stream_key, uniforms
 from tasks.engines.embedded.rollout_forward import Prefilled
 from tasks.engines.protocols import Request, Sampling
 from tasks.engines.stop_strings import StopStrings
+from tasks.errors import DataError, SettingsError
 
 GROWTH = 1.5
 """Number of positions added when a sequence needs more."""
@@ -32,6 +33,41 @@ class Seat:
     """Index of the request in its call."""
     request: Request
     sample: int
+
+
+def make_seats(requests: Sequence[Request], sampling: Sampling, positions: int) -> list[Seat]:
+    """Make one seat per sample, in the order of the requests.
+
+    Args:
+        requests: of one call.
+        sampling: of the call.
+        positions: of the model; behind the last one it would go on with what it never learned.
+
+    Raises:
+        DataError: a request has no prompt, or no token left to draw.
+        SettingsError: a response may need more positions than the model has.
+    """
+    for request in requests:
+        prompt, earlier = len(request.prompt_tokens), len(request.response_tokens)
+        if prompt == 0:
+            raise DataError(f"{request.problem_id} has no prompt token; drop it before generation")
+        if earlier >= sampling.max_new_tokens:
+            raise DataError(
+                f"{request.problem_id} already has {earlier} of "
+                f"{sampling.max_new_tokens} response tokens; it is complete, do not send it again"
+            )
+        if prompt + sampling.max_new_tokens > positions:
+            raise SettingsError(
+                f"{request.problem_id}: a prompt of {prompt} tokens and max_new_tokens "
+                f"{sampling.max_new_tokens} exceed the model's {positions} positions. Choose a "
+                "model with more, lower max_new_tokens, or leave longer prompts out with "
+                "curation.max_prompt_tokens"
+            )
+    return [
+        Seat(number, request, request.first_sample + offset)
+        for number, request in enumerate(requests)
+        for offset in range(request.num_samples)
+    ]
 
 
 class Slots:

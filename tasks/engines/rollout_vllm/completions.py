@@ -21,6 +21,7 @@ from vllm.sampling_params import RequestOutputKind
 
 from data_schemas.rollouts import Rollout, RouterTrace, StopReason
 from tasks.algorithms.routing import check_trace
+from tasks.engines.embedded import slots
 from tasks.engines.embedded.slots import Seat
 from tasks.engines.protocols import Request, Sampling
 from tasks.engines.rollout_vllm.backend import Call
@@ -50,25 +51,7 @@ def make_seats(requests: Sequence[Request], sampling: Sampling, max_tokens: int)
             f"temperature {sampling.temperature}: vLLM samples between {COLDEST} and {HOTTEST}; "
             "0 is greedy"
         )
-    for request in requests:
-        prompt, earlier = len(request.prompt_tokens), len(request.response_tokens)
-        if prompt == 0:
-            raise DataError(f"{request.problem_id} has no prompt token; drop it before generation")
-        if earlier >= sampling.max_new_tokens:
-            raise DataError(
-                f"{request.problem_id} already has {earlier} of "
-                f"{sampling.max_new_tokens} response tokens; it is complete, do not send it again"
-            )
-        if prompt + sampling.max_new_tokens > max_tokens:
-            raise SettingsError(
-                f"{request.problem_id}: a prompt of {prompt} tokens and max_new_tokens "
-                f"{sampling.max_new_tokens} exceed the model's {max_tokens} positions"
-            )
-    return [
-        Seat(number, request, request.first_sample + offset)
-        for number, request in enumerate(requests)
-        for offset in range(request.num_samples)
-    ]
+    return slots.make_seats(requests, sampling, max_tokens)
 
 
 def call_of(number: int, seat: Seat, sampling: Sampling, end_token: int) -> Call:
