@@ -168,15 +168,7 @@ def maximise_rationales(
     store: StoreRef,
     execution: Execution,
 ) -> DatasetRef:
-    """M-step: write the planner's greedy rationale of every problem of the pool.
-
-    Args:
-        settings: longest rationale.
-        planner: after the E-step.
-        seeds_of_run: its pool.
-        store: of the run.
-        execution: of the workflow.
-    """
+    """M-step: write the planner's greedy rationale of every problem of the pool."""
     code = code_digest("maximise_rationales")
     with stage("synthesis/m_step", settings, store, execution, code) as record:
         plans = record.read("planner", planner)
@@ -245,15 +237,7 @@ def label_problems(
     store: StoreRef,
     execution: Execution,
 ) -> DatasetRef:
-    """Label written problems by the majority of the solver's answers; write them as raw rows.
-
-    Args:
-        settings: answers per problem.
-        solver: answers.
-        written: problems.
-        store: of the run.
-        execution: of the workflow.
-    """
+    """Label written problems by the majority of the solver's answers; write them as raw rows."""
     code = code_digest("label_problems")
     with stage("synthesis/label", settings, store, execution, code) as record:
         model = record.read("solver", solver)
@@ -280,15 +264,7 @@ def prefer(
     store: StoreRef,
     execution: Execution,
 ) -> Preferred:
-    """Train a model by DPO on the right and wrong answers that graded its problems.
-
-    Args:
-        settings: of DPO.
-        start: model that gave the answers.
-        graded: problems with these answers.
-        store: of the run.
-        execution: of the workflow.
-    """
+    """Train a model by DPO on the right and wrong answers that graded its problems."""
     with stage("preference", settings, store, execution, code_digest("prefer")) as record:
         model, folder = record.read("start", start), record.read("graded", graded)
         pairs = read_pairs(folder, model)
@@ -321,15 +297,7 @@ def take_as_many(
     store: StoreRef,
     execution: Execution,
 ) -> Equal:
-    """Take as many synthesised as drawn problems for RL.
-
-    Args:
-        settings: of the writing.
-        synthesised: within the bounds of grading.
-        drawn: likewise.
-        store: of the run.
-        execution: of the workflow.
-    """
+    """Take as many synthesised as drawn problems for RL."""
     code = code_digest("take_as_many")
     with stage("synthesis/as_many", settings, store, execution, code) as record:
         sides = {"synthesised": synthesised, "drawn": drawn}
@@ -405,14 +373,7 @@ def tabulate_synthesis(
     store: StoreRef,
     execution: Execution,
 ) -> ReportRef:
-    """Print and store the table of claims.
-
-    Args:
-        settings: its seed is that of the bootstrap.
-        cells: one per seed.
-        store: of the run.
-        execution: of the workflow.
-    """
+    """Print and store the table of claims."""
     code = code_digest("tabulate_synthesis")
     with stage("synthesis", settings, store, execution, code) as record:
         found = [
