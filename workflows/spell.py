@@ -166,7 +166,7 @@ def self_play_study(
 def spell(
     settings: PipelineSettings = SPELL,
     recipe: SpellRecipe = SPELL_RECIPE,
-    max_tokens: Positive = 60_000,
+    max_tokens: Positive = 110_000,
     store: str = "runs",
 ) -> ReportRef:
     """Train questioner, responder and verifier in one policy, and compare with a plain phase.
