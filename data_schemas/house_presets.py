@@ -1,6 +1,6 @@
 """Presets of workflows/scaffold.py: ads with a hidden house style."""
 
-from data_schemas.presets import CPU_SMOKE
+from data_schemas.presets import CPU_SMOKE, EQ8
 from data_schemas.prompts import Domain
 from data_schemas.rl_settings import ZeroVarianceSettings
 from data_schemas.scaffold_settings import Form, ScaffoldSettings
@@ -17,6 +17,7 @@ HOUSE_STYLE = CPU_SMOKE.model_copy(
                 "steps": 30,
                 "prompts_per_step": 16,
                 "learning_rate": 3e-4,
+                "loss": EQ8,
                 # Records are of responses without criteria: they do not predict those with them.
                 "zero_variance": ZeroVarianceSettings(refill_rounds=1, skip_above=1.0),
             }

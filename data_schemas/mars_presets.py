@@ -27,7 +27,7 @@ MARS = CPU_SMOKE.model_copy(
             steps=24,
             prompts_per_step=12,
             max_new_tokens=96,
-            loss=LossSettings(kind=PolicyLoss.GRPO),
+            loss=LossSettings(kind=PolicyLoss.GRPO, clip_high=0.28),
             zero_variance=ZeroVarianceSettings(skip_above=1.0),
         ),
         "rl_two": CPU_SMOKE.rl_two.model_copy(update={"steps": 0}),

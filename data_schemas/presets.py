@@ -254,13 +254,17 @@ _GENERAL = (
     Source(adapter="xcopa", path="/mnt/data/xcopa"),
 )
 """Open text with a reference, and general questions."""
+EQ8 = LossSettings(clip_scale=0.02)
+"""ESPO (2512.00499) with its paper's clip ranges; the default's do not depend on the vocabulary."""
 COMPASSMAX = FULL_SCALE.model_copy(
     update={
         "curation": FULL_SCALE.curation.model_copy(
             update={"sources": (*_MOUNTED_SOURCES, *_GENERAL)}
         ),
+        "rl_one": FULL_SCALE.rl_one.model_copy(update={"loss": EQ8}),
         "rl_two": FULL_SCALE.rl_two.model_copy(
             update={
+                "loss": EQ8,
                 "domains": FULL_SCALE.rl_two.domains | {Domain.GENERAL: 1.0},
                 "rewards": FULL_SCALE.rl_two.rewards.model_copy(update={"judge": _SERVED_JUDGE}),
             }
@@ -270,7 +274,7 @@ COMPASSMAX = FULL_SCALE.model_copy(
 )
 """CompassMax-V3-Thinking (2512.07710): ESPO, multi-stage zero-variance elimination, R3, two phases.
 
-FULL_SCALE with a judge that compares open text with its reference.
+FULL_SCALE with eq. 8's clip ranges and a judge that compares open text with its reference.
 """
 
 _RING_LITE_NODES = _NODE.model_copy(

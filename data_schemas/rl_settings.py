@@ -56,16 +56,16 @@ class LossSettings(Settings):
         description="ESPO groups by these entropies in nats, ascending; empty = by share",
     )
     clip_scale: float = Field(
-        default=0.02,
+        default=0.0,
         ge=0.0,
         description="alpha of eq. 8, ESPO: 0.02; 0 = widths relative to the step's entropy, from "
-        "clip_low and clip_high",
+        "clip_low and clip_high, in any vocabulary",
     )
     clip_floor: float = Field(default=0.0, ge=0.0, description="least half-width of the range")
     ratio: RatioMode = RatioMode.GSPO_TOKEN
     drop_low: bool = Field(default=False, description="train the high-entropy group only")
     clip_low: float = Field(default=0.2, gt=0.0, description="GRPO 0.2; GSPO 3e-4")
-    clip_high: float = Field(default=0.28, gt=0.0, description="DAPO 0.28; GSPO 4e-4")
+    clip_high: float = Field(default=0.2, gt=0.0, description="GRPO 0.2; DAPO 0.28; GSPO 4e-4")
     budget_per_response: float = Field(
         default=0.0,
         ge=0.0,

@@ -23,7 +23,7 @@ SPELL = CPU_SMOKE.model_copy(
             steps=40,
             prompts_per_step=24,
             max_new_tokens=96,
-            loss=LossSettings(kind=PolicyLoss.GRPO),
+            loss=LossSettings(kind=PolicyLoss.GRPO, clip_high=0.28),
             zero_variance=ZeroVarianceSettings(skip_above=1.0),  # a question is new every time
         ),
         "rl_two": RLSettings(
@@ -31,7 +31,7 @@ SPELL = CPU_SMOKE.model_copy(
             steps=40,
             prompts_per_step=24,
             max_new_tokens=96,
-            loss=LossSettings(kind=PolicyLoss.GRPO),
+            loss=LossSettings(kind=PolicyLoss.GRPO, clip_high=0.28),
             zero_variance=ZeroVarianceSettings(refill_rounds=1, skip_above=1.0),
         ),
         "evaluation": CPU_SMOKE.evaluation.model_copy(update={"max_new_tokens": 96}),

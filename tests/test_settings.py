@@ -172,7 +172,7 @@ def settings_with(**changes) -> RLSettings:
     ("changes", "line"),
     [
         (
-            {"loss": {"kind": "espo", "clip_high": 0.4}},
+            {"loss": {"kind": "espo", "clip_scale": 0.02, "clip_high": 0.4}},
             "loss.clip_high 0.4 has no effect: loss.clip_scale sets ESPO's widths; 0 reads it",
         ),
         (

@@ -1,7 +1,8 @@
 """Variants of the study: the full recipe, and one per feature that is disabled or changed.
 
-A variant is defined by its changes to the full recipe: the default phase over all domains, with a
-round of replacements for zero-variance groups. Without replacements, `zv_3a_off`, is the default.
+A variant is defined by its changes to the full recipe: the default phase over all domains, with
+ESPO's own clip ranges (eq. 8) and a round of replacements for zero-variance groups. `default` is
+the phase without these two.
 
 Scoring during rollouts and the order of the prompts have no setting, so they are not variants;
 their effect is computed from the records of the phases (see measures and schedules).
@@ -11,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from data_schemas.presets import EQ8
 from data_schemas.prompts import Domain
 from data_schemas.settings import PipelineSettings, RLSettings
 from tasks.errors import SettingsError
@@ -41,6 +43,7 @@ class Variant:
 
 
 _FULL: Changes = {
+    "loss": {"clip_scale": EQ8.clip_scale},
     "zero_variance": {"refill_rounds": REFILL_ROUNDS},
     "rewards": {"max_abstained_share": MAX_ABSTAINED},
 }
@@ -69,6 +72,12 @@ VARIANTS = (
         "zv_3a_off",
         "zero-variance groups are not replaced",
         {"zero_variance": _NO_REFILLS},
+    ),
+    Variant(
+        "default",
+        "and ESPO's clip ranges are relative to the step: the default",
+        {"loss": _RELATIVE, "zero_variance": _NO_REFILLS},
+        against="zv_3a_off",
     ),
     Variant(
         "zv_3b_off", "zero-variance groups teach nothing", {"zero_variance": {"rl_zvp_alpha": 0.0}}

@@ -21,8 +21,10 @@ CLIP_RANGES = {
     PolicyLoss.DR_GRPO: (0.2, 0.2),
     PolicyLoss.DAPO: (0.2, 0.28),
     PolicyLoss.CISPO: (0.2, 0.28),
+    PolicyLoss.ESPO: (0.2, 0.2),
 }
-"""(below, above) of each paper; ESPO derives its own from the entropy; CISPO has no lower bound."""
+"""(below, above) of each paper; CISPO has no lower bound. ESPO's is a token's, as in GRPO, of which
+a group's follows; eq. 8 (`clip_scale`) reads none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +50,8 @@ def with_loss(settings: RLSettings, kind: PolicyLoss) -> RLSettings:
     """Change the loss, with its paper's clip range; the step's own loss keeps its settings."""
     if kind is settings.loss.kind:
         return settings
-    changes: dict[str, object] = {"kind": kind}
-    if kind in CLIP_RANGES:
-        changes["clip_low"], changes["clip_high"] = CLIP_RANGES[kind]
+    low, high = CLIP_RANGES[kind]
+    changes = {"kind": kind, "clip_low": low, "clip_high": high}
     return settings.model_copy(update={"loss": settings.loss.model_copy(update=changes)})
 
 

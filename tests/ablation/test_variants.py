@@ -59,7 +59,7 @@ def test_a_variant_differs_from_its_rival(variant):
     )
 
 
-def test_the_full_recipe_is_the_default_phase_over_all_domains_with_replacements():
+def test_the_full_recipe_is_the_default_phase_over_all_domains_with_eq_8_and_replacements():
     default, full = (
         flatten(PipelineSettings().rl_two),
         flatten(phase_of(PipelineSettings(), "full", 0)),
@@ -69,8 +69,16 @@ def test_the_full_recipe_is_the_default_phase_over_all_domains_with_replacements
     assert (0, 1) == (default["zero_variance.refill_rounds"], REFILL_ROUNDS)
     assert REFILL_ROUNDS == changed.pop("zero_variance.refill_rounds")
     assert MAX_ABSTAINED == changed.pop("rewards.max_abstained_share")
+    assert (0.0, 0.02) == (default["loss.clip_scale"], changed.pop("loss.clip_scale"))
     assert {"domains", "steps"} == set(changed)
     assert dict.fromkeys(DRAWERS, 1.0) == phase_of(PipelineSettings(), "full", 0).domains
+
+
+def test_the_default_of_the_study_is_the_default_phase_over_all_domains():
+    default, named = PipelineSettings().rl_two, phase_of(PipelineSettings(), "default", 0)
+
+    assert (default.loss, default.zero_variance) == (named.loss, named.zero_variance)
+    assert default.engines == named.engines
 
 
 def test_responses_of_a_step_stay_as_many_with_other_group_sizes():

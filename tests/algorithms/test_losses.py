@@ -130,7 +130,7 @@ def test_relative_widths_of_one_token_per_group_are_those_of_grpo():
     entropy = torch.full((1, 1), 0.4, dtype=torch.float64)
     one = torch.ones(1, 1, dtype=torch.bool)
     plan, other = (
-        espo_plan(entropy, one, clip_scale=0.0),
+        espo_plan(entropy, one, clip_scale=0.0, clip_high=0.28),
         grpo.plan(one, clip_low=0.2, clip_high=0.28),
     )
 
