@@ -5,13 +5,13 @@ Differs: the paper does not give eq. 7's ranges. The default is two groups by an
 with the share of the high group from the ablation (0.2); alternatively, ranges between given
 edges. Eq. 8 is read as alpha * mean entropy / ln|V| (the printed equation lacks a sum sign).
 
-Widths relative to the step (`clip_scale` 0, [I]): eq. 8 depends on the vocabulary and on the level
-of the entropies. The group ratio that it bounds is a mean over the tokens of the group, so it
-spreads less the longer the group is: an alpha that fits groups of thousands of tokens clips most
-of the groups of twenty. Here the half-width is the clip range of one token (GRPO's), times mean
-entropy of the group / mean entropy of the step, divided by sqrt(tokens of the group), because a
-mean of n independent log-ratios spreads 1 / sqrt(n) as far as one of them. As in eq. 8, groups of
-higher entropy may move further.
+Differs: the default (`clip_scale` 0, [I]) replaces eq. 8, which COMPASSMAX keeps, by widths
+relative to the step. Eq. 8 depends on the vocabulary and on the level of the entropies. The group
+ratio that it bounds is a mean over the tokens of the group, so it spreads less the longer the group
+is: an alpha that fits groups of thousands of tokens clips most of the groups of twenty. Here the
+half-width is the clip range of one token (GRPO's), times mean entropy of the group / mean entropy
+of the step, divided by sqrt(tokens of the group), because a mean of n independent log-ratios
+spreads 1 / sqrt(n) as far as one of them. As in eq. 8, groups of higher entropy may move further.
 Letters: N sequences, T tokens, K groups.
 """
 
