@@ -33,7 +33,7 @@ SYNTHESIS = CPU_SMOKE.model_copy(
             domains={Domain.MATHS: 1.0},
             steps=12,
             prompts_per_step=12,
-            loss=LossSettings(kind=PolicyLoss.GRPO),
+            loss=LossSettings(kind=PolicyLoss.GRPO, clip_high=0.28),
             zero_variance=ZeroVarianceSettings(skip_above=1.0),  # the pools are small
         ),
         "evaluation": CPU_SMOKE.evaluation.model_copy(update={"samples": 4}),
