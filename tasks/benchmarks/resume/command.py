@@ -2,10 +2,12 @@
 
     python -m tasks.benchmarks.resume.command --points 6
 
-Half of the points lie inside a step (SIGKILL when its responses are scored), half where its state
-is saved (SIGKILL before a file operation). Then the job is started again until it ends, and what it
-trained is compared with the run that was not killed. If it does not start, its newest checkpoint is
-removed, as a person would, and it is started once more. The jobs take turns.
+Half of the points lie inside a step (SIGKILL before a computation of its update or of the next
+responses), half where its state is saved (SIGKILL before a file operation). Then the job is started
+again until it ends, and what it trained is compared with the run that was not killed. If it does
+not start, its newest checkpoint is removed, as a person would, and it is started once more. The
+jobs take turns. Processes that are killed or go on are forked from one that has imported their
+packages; seconds and memory are those of uninterrupted runs that import them.
 
 `TRL, reloaded` also loads the checkpoint's model before the trainer does, which a mixture of
 experts needs. Amounts have their ratio to ours beside them, which says more on a busy machine.
@@ -14,6 +16,7 @@ experts needs. Amounts have their ratio to ours beside them, which says more on 
 import argparse
 import ast
 import inspect
+import multiprocessing
 import os
 import re
 import shutil
@@ -31,13 +34,32 @@ from rich.console import Console
 from rich.table import Table
 
 from tasks.benchmarks.resume import our_job, trl_job, trl_reload_job
-from tasks.benchmarks.resume.progress import STATE, STEPS, Step, read_steps
+from tasks.benchmarks.resume.progress import (
+    STATE,
+    STEPS,
+    Event,
+    Job,
+    Kill,
+    Step,
+    read_steps,
+    run_here,
+)
 from tasks.benchmarks.rl_job import InlineScorer
 from tasks.errors import SettingsError
 from tasks.platform.command_line import positive, run
 
 MODEL = "model/model.safetensors"
 JOBS = {"ours": our_job, "TRL": trl_job, "TRL, reloaded": trl_reload_job}
+TRAIN: Mapping[str, Job] = {
+    "ours": our_job.train_phase,
+    "TRL": trl_job.train_grpo,
+    "TRL, reloaded": trl_reload_job.train_reloaded,
+}
+STDERR = "stderr"
+WHOLES = 3
+"""Uninterrupted runs of every job."""
+FORKS = multiprocessing.get_context("forkserver")
+FORKS.set_forkserver_preload([one.__name__ for one in JOBS.values()] + trl_job.PACKAGES)
 CODE = {
     "ours": (our_job.train_phase, InlineScorer),
     "TRL": (trl_job.train_grpo,),
@@ -51,15 +73,15 @@ class Point:
     """Where a job is killed."""
 
     step: int
-    share: float | None
-    """Of the file operations of the step's save; None = when its responses are scored."""
+    event: Event
+    """Computations lie inside a step, operations in its save."""
+    share: float
+    """Of the step's events."""
 
-    def operation(self, whole: Sequence[Step]) -> int:
-        """Return the operation of a job whose uninterrupted run is given; 0 = none."""
-        if self.share is None:
-            return 0
-        operations = whole[self.step + 1].operations - whole[self.step].operations
-        return max(1, round(self.share * operations))
+    def kill(self, whole: Sequence[Step]) -> Kill:
+        """Return where that is in a job whose uninterrupted run is given."""
+        events = [whole[step].events[self.event] for step in (self.step, self.step + 1)]
+        return Kill(self.step, self.event, max(1, round(self.share * (events[1] - events[0]))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +89,22 @@ class Process:
     """One start of a job, to its end."""
 
     ended_well: bool
-    seconds: float | None
-    """To its first rewards; None if it scored nothing."""
-    peak_bytes: int
+    scored: bool
+    """It wrote down the responses of a step."""
     error: str
     """Last line of what it wrote to standard error."""
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """A job that was not killed, in a process that imports its packages."""
+
+    process: Process
+    seconds: float
+    """To its first rewards."""
+    peak_bytes: int
+    same: bool
+    """Its model is that of the first such run, byte for byte."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,17 +129,20 @@ class Resumed:
 class Measured:
     """All runs of a job."""
 
+    wholes: list[Whole]
     processes: list[Process]
+    """The others."""
     resumed: list[Resumed]
 
 
 def points(count: int) -> list[Point]:
     """Spread points over the steps, in turn inside a step and in its save."""
-    saves = count // 2
-    return [
-        Point(number // 2 % (STEPS - 1), (number // 2 + 1) / saves if number % 2 else None)
-        for number in range(count)
-    ]
+    found = []
+    for number in range(count):
+        event = Event.OPERATION if number % 2 else Event.COMPUTATION
+        place, places = number // 2, (count + (event is Event.COMPUTATION)) // 2
+        found.append(Point(place % (STEPS - 1), event, (place + 1) / places))
+    return found
 
 
 def compare(
@@ -158,24 +194,52 @@ def first_difference(one: bytes, other: bytes) -> int | None:
     return next((place for place, (a, b) in pairs if a != b), min(len(one), len(other)))
 
 
-def start(name: str, folder: Path, kill: tuple[int, int] | None = None) -> Process:
-    """Run a job in a process of its own, until it ends or kills itself at a point."""
-    folder.mkdir(exist_ok=True)
-    known = len(read_steps(folder))
+def run_whole(name: str, folder: Path, first: Path) -> Whole:
+    """Run a job that is not killed; `first` is the folder of the first such run.
+
+    Raises:
+        SettingsError: it fails.
+    """
+    folder.mkdir()
     command = [sys.executable, "-m", JOBS[name].__name__, str(folder)]
-    if kill:
-        command += ["--kill", *map(str, kill)]
     began = time.time()
-    with (folder / "stderr").open("wb") as stderr:
+    with (folder / STDERR).open("wb") as stderr:
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=stderr)
         _, status, used = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
-    new = read_steps(folder)[known:]
-    written = (folder / "stderr").read_text(errors="replace").strip()
-    return Process(
-        ended_well=process.returncode == 0,
-        seconds=new[0].time - began if new else None,
+    found = _ended(folder, process.returncode, known=0)
+    if not found.ended_well:
+        raise SettingsError(f"the job {name!r} failed: {found.error}")
+    return Whole(
+        process=found,
+        seconds=read_steps(folder)[0].time - began,
         peak_bytes=used.ru_maxrss * 1024,
+        same=(folder / MODEL).read_bytes() == (first / MODEL).read_bytes(),
+    )
+
+
+def start(name: str, folder: Path, kill: Kill | None = None) -> Process:
+    """Run a job in a forked process, until it ends or kills itself at a point."""
+    folder.mkdir(exist_ok=True)
+    known = len(read_steps(folder))
+    process = FORKS.Process(target=_run_forked, args=(TRAIN[name], folder, kill))
+    process.start()
+    process.join()
+    assert process.exitcode is not None, "join waits without a limit"
+    return _ended(folder, process.exitcode, known)
+
+
+def _run_forked(job: Job, folder: Path, kill: Kill | None) -> None:
+    for number, file in ((1, os.devnull), (2, folder / STDERR)):
+        os.dup2(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)
+    run_here(job, folder, kill)
+
+
+def _ended(folder: Path, code: int, known: int) -> Process:
+    written = (folder / STDERR).read_text(errors="replace").strip()
+    return Process(
+        ended_well=code == 0,
+        scored=len(read_steps(folder)) > known,
         error=written.rpartition("\n")[2],
     )
 
@@ -195,8 +259,8 @@ def resume(name: str, point: Point, folder: Path, whole: Path, into: Measured) -
         SettingsError: the job did not reach the point.
     """
     expected = read_steps(whole)
-    into.processes.append(start(name, folder, (point.step, point.operation(expected))))
-    if into.processes[-1].ended_well or into.processes[-1].seconds is None:
+    into.processes.append(start(name, folder, point.kill(expected)))
+    if into.processes[-1].ended_well or not into.processes[-1].scored:
         raise SettingsError(f"the job {name!r} did not reach {point}: {into.processes[-1].error}")
     tries = [start(name, folder)]
     if not tries[-1].ended_well and remove_newest_checkpoint(folder):
@@ -210,21 +274,23 @@ def resume(name: str, point: Point, folder: Path, whole: Path, into: Measured) -
 
 
 def measure(count: int, folder: Path) -> dict[str, Measured]:
-    """Kill every job at every point, in turns.
+    """Run every job several times, then kill it at every point; jobs take turns.
 
     Raises:
         SettingsError: an uninterrupted job fails.
     """
-    found: dict[str, Measured] = {}
-    for name in JOBS:
-        process = start(name, folder / f"{name}-whole")
-        if not process.ended_well:
-            raise SettingsError(f"the job {name!r} failed: {process.error}")
-        found[name] = Measured([process], [])
-    for number, point in enumerate(points(count)):
+    found = {name: Measured([], [], []) for name in JOBS}
+    for number in range(WHOLES):
         for name, into in found.items():
-            resume(name, point, folder / f"{name}-{number}", folder / f"{name}-whole", into)
+            into.wholes.append(run_whole(name, _whole(folder, name, number), _whole(folder, name)))
+    for number, point in enumerate(points(count)):
+        for place, (name, into) in enumerate(found.items()):
+            resume(name, point, folder / f"{place}-{number}", _whole(folder, name), into)
     return found
+
+
+def _whole(folder: Path, name: str, number: int = 0) -> Path:
+    return folder / f"{list(JOBS).index(name)}-whole-{number}"
 
 
 def num_lines(source: str) -> int:
@@ -244,8 +310,11 @@ def num_lines(source: str) -> int:
 def table(found: Mapping[str, Measured]) -> Table:
     """One column per job; amounts with their ratio to the first."""
     rows: dict[str, Callable[[Measured], object]] = {
-        "killed inside a step": lambda one: sum(r.point.share is None for r in one.resumed),
-        "killed in a save": lambda one: sum(r.point.share is not None for r in one.resumed),
+        "not killed: same model, byte for byte": lambda one: (
+            f"{sum(w.same for w in one.wholes[1:])} of {len(one.wholes) - 1}"
+        ),
+        "killed inside a step": lambda one: _count_points(one, Event.COMPUTATION),
+        "killed in a save": lambda one: _count_points(one, Event.OPERATION),
         "went on at the next start": lambda one: sum(
             r.ended and not r.failed_starts for r in one.resumed
         ),
@@ -266,11 +335,8 @@ def table(found: Mapping[str, Measured]) -> Table:
         shown.add_column(title, justify="right" if title else "left")
     for title, value in rows.items():
         shown.add_row(title, *(str(value(one)) for one in found.values()))
-    seconds = [
-        statistics.median(p.seconds for p in one.processes if p.seconds is not None)
-        for one in found.values()
-    ]
-    peaks = [max(p.peak_bytes for p in one.processes) / 2**20 for one in found.values()]
+    seconds = [statistics.median(one.seconds for one in into.wholes) for into in found.values()]
+    peaks = [max(one.peak_bytes for one in into.wholes) / 2**20 for into in found.values()]
     lines = [sum(num_lines(inspect.getsource(part)) for part in CODE[name]) for name in found]
     amounts = {
         "start to first rewards, s": (seconds, ".1f"),
@@ -284,8 +350,12 @@ def table(found: Mapping[str, Measured]) -> Table:
 
 def errors(one: Measured) -> list[str]:
     """Return why starts failed, each reason once: without the folders of paths."""
-    failed = (p.error for p in one.processes if p.seconds is None and p.error)
+    failed = (p.error for p in one.processes if not p.scored and p.error)
     return sorted({re.sub(r"/\S*/", "", error) for error in failed})
+
+
+def _count_points(one: Measured, event: Event) -> int:
+    return sum(r.point.event is event for r in one.resumed)
 
 
 def _least(values: Iterable[int | None]) -> object:

@@ -1,9 +1,10 @@
 """What a job writes down about its steps, and where it kills itself.
 
-A point is a step and a file operation: 0 = as soon as the responses of the step are scored, k =
-before the k-th time after that that a file of the job's state is opened for writing, or a file or
-folder of it renamed. Python reports these operations to audit hooks; files that C++ or Rust opens
-(of TRL's checkpoint the weights, of both jobs torch's files) are written between two of them.
+A point is a number of events after the responses of a step were scored. Events of a step are its
+computations: calls of torch modules, first of its update, then of the next step's responses. Those
+of a save are file operations: a file of the job's state is opened for writing, or a file or folder
+of it renamed. Python reports these to audit hooks; files that C++ or Rust opens (of TRL's
+checkpoint the weights, of both jobs torch's files) are written between two of them.
 """
 
 import argparse
@@ -14,11 +15,14 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 
 import torch
+from torch.nn.modules.module import register_module_forward_pre_hook
 
 from tasks.platform.command_line import run
 
@@ -30,6 +34,24 @@ STATE = "state"
 """Folder of a job below its own, from which it goes on."""
 LOG = "steps.jsonl"
 AuditHook = Callable[[str, tuple[object, ...]], None]
+ModuleHook = Callable[[torch.nn.Module, object], None]
+
+
+class Event(StrEnum):
+    """What is counted."""
+
+    COMPUTATION = "computation"
+    OPERATION = "operation"
+
+
+@dataclass(frozen=True, slots=True)
+class Kill:
+    """Where a job ends itself."""
+
+    step: int
+    event: Event
+    number: int
+    """From 1, after the responses of the step were scored; before it happens."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +63,8 @@ class Step:
     prompts: tuple[str, ...]
     responses: str
     """Digest of their texts."""
-    operations: int
-    """On files of the state since the process started."""
+    events: Mapping[Event, int]
+    """Since the process started."""
     time: float
     """Seconds since the epoch."""
 
@@ -53,14 +75,16 @@ class Progress:
     def __init__(
         self,
         folder: Path,
-        kill: tuple[int, int] | None = None,
+        kill: Kill | None = None,
         listen: Callable[[AuditHook], object] = sys.addaudithook,
+        listen_to_modules: Callable[[ModuleHook], object] = register_module_forward_pre_hook,
     ) -> None:
         self._folder = folder
         self._kill = kill
-        self._operations = 0
-        self._left: int | None = None
-        listen(self._count)
+        self._events: Counter[Event] = Counter()
+        self._last: int | None = None
+        listen(self._operate)
+        listen_to_modules(lambda _module, _inputs: self._count(Event.COMPUTATION))
 
     def note(self, step: int, prompts: Sequence[str], texts: Sequence[str]) -> None:
         """Write down that the responses of a step are scored."""
@@ -69,26 +93,26 @@ class Progress:
             "step": step,
             "prompts": sorted(set(prompts)),
             "responses": hashlib.sha256(json.dumps(pairs).encode()).hexdigest(),
-            "operations": self._operations,
+            "events": {event: self._events[event] for event in Event},
             "time": time.time(),
         }
         with (self._folder / LOG).open("a") as file:
             file.write(json.dumps(line) + "\n")
-        if self._kill and self._kill[0] == step:
-            self._left = self._kill[1]
-            self._end_if_reached()
+        if self._kill and self._kill.step == step:
+            self._last = self._events[self._kill.event] + self._kill.number
 
-    def _count(self, event: str, arguments: tuple[object, ...]) -> None:
-        if not changes_state(event, arguments, str(self._folder / STATE)):
-            return
-        self._operations += 1
-        if self._left is not None:
-            self._left -= 1
-            self._end_if_reached()
+    def _operate(self, event: str, arguments: tuple[object, ...]) -> None:
+        if changes_state(event, arguments, str(self._folder / STATE)):
+            self._count(Event.OPERATION)
 
-    def _end_if_reached(self) -> None:
-        if self._left == 0:
+    def _count(self, event: Event) -> None:
+        self._events[event] += 1
+        if self._kill and event is self._kill.event and self._events[event] == self._last:
             os.kill(os.getpid(), signal.SIGKILL)
+
+
+Job = Callable[[Path, Progress], None]
+"""Trains in a folder, or goes on there."""
 
 
 def changes_state(event: str, arguments: tuple[object, ...], state: str) -> bool:
@@ -113,18 +137,20 @@ def read_steps(folder: Path) -> list[Step]:
     return [Step(**line | {"prompts": tuple(line["prompts"])}) for line in lines]
 
 
-def run_job(job: Callable[[Path, Progress], None]) -> None:
-    """Run a job in this process, on one thread: FOLDER [STEP OPERATION]."""
+def run_job(job: Job) -> None:
+    """Run a job that is not killed: FOLDER."""
 
     def main(arguments: Sequence[str]) -> None:
         parser = argparse.ArgumentParser()
         parser.add_argument("folder", type=Path)
-        parser.add_argument("--kill", type=int, nargs=2, metavar=("STEP", "OPERATION"))
-        options = parser.parse_args(arguments)
-        torch.set_num_threads(1)
-        logging.getLogger("tasks").setLevel(logging.ERROR)
-        folder: Path = options.folder.resolve()
-        (folder / STATE).mkdir(parents=True, exist_ok=True)
-        job(folder, Progress(folder, tuple(options.kill) if options.kill else None))
+        run_here(job, parser.parse_args(arguments).folder.resolve())
 
     run(main)
+
+
+def run_here(job: Job, folder: Path, kill: Kill | None = None) -> None:
+    """Run a job in this process, on one thread."""
+    torch.set_num_threads(1)
+    logging.getLogger("tasks").setLevel(logging.ERROR)
+    (folder / STATE).mkdir(parents=True, exist_ok=True)
+    job(folder, Progress(folder, kill))

@@ -14,6 +14,9 @@ from tasks.engines.embedded.hf_model import load_model
 from tasks.errors import SettingsError
 from tasks.interchange.model_folder import SHIPPED
 
+PACKAGES = ["datasets", "transformers.trainer_utils", "trl.trainer.grpo_trainer"]
+"""Imported by the job, so that it can be looked at without them."""
+
 
 def train_grpo(folder: Path, seen: progress.Progress, *, reload: bool = False) -> None:
     """Train, or go on.

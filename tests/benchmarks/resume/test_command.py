@@ -1,25 +1,37 @@
 """Where jobs are killed, what is compared afterwards, and the table."""
 
 import dataclasses
+import sys
 
+import torch
 from rich.console import Console
 
+from tasks.benchmarks.resume import command
 from tasks.benchmarks.resume.command import (
     Measured,
     Point,
     Process,
+    Whole,
     compare,
     errors,
     first_difference,
     num_lines,
     points,
     remove_newest_checkpoint,
+    start,
     table,
 )
-from tasks.benchmarks.resume.progress import Step
+from tasks.benchmarks.resume.progress import Event, Kill, Step, read_steps
 
+INSIDE, SAVE = Event.COMPUTATION, Event.OPERATION
 WHOLE = [
-    Step(number, (f"p{2 * number}", f"p{2 * number + 1}"), f"digest {number}", 10 * number, 0.0)
+    Step(
+        number,
+        (f"p{2 * number}", f"p{2 * number + 1}"),
+        f"digest {number}",
+        {INSIDE: 100 + 500 * number, SAVE: 10 * number},
+        0.0,
+    )
     for number in range(4)
 ]
 
@@ -30,29 +42,33 @@ def repeat(number: int, **changes: object) -> Step:
 
 def test_points_alternate_between_a_step_and_its_save_and_spread_over_both():
     assert [
-        Point(0, None),
-        Point(0, 1 / 3),
-        Point(1, None),
-        Point(1, 2 / 3),
-        Point(2, None),
-        Point(2, 1.0),
+        Point(0, INSIDE, 1 / 3),
+        Point(0, SAVE, 1 / 3),
+        Point(1, INSIDE, 2 / 3),
+        Point(1, SAVE, 2 / 3),
+        Point(2, INSIDE, 1.0),
+        Point(2, SAVE, 1.0),
     ] == points(6)
 
 
 def test_one_point_lies_inside_a_step():
-    assert [Point(0, None)] == points(1)
+    assert [Point(0, INSIDE, 1.0)] == points(1)
 
 
-def test_a_share_is_taken_of_the_operations_of_that_step():
-    assert 0 == Point(1, None).operation(WHOLE)
-    assert 5 == Point(1, 0.5).operation(WHOLE)
-    assert 1 == Point(1, 0.01).operation(WHOLE)
+def test_points_of_one_kind_are_all_different():
+    assert 50 == len(set(points(50)))
+
+
+def test_a_share_is_taken_of_the_events_of_that_step():
+    assert Kill(1, INSIDE, 250) == Point(1, INSIDE, 0.5).kill(WHOLE)
+    assert Kill(1, SAVE, 5) == Point(1, SAVE, 0.5).kill(WHOLE)
+    assert Kill(1, SAVE, 1) == Point(1, SAVE, 0.01).kill(WHOLE)
 
 
 def test_a_step_that_is_done_again_in_the_same_way_loses_and_repeats_nothing():
     killed = [*WHOLE[:2], WHOLE[1], *WHOLE[2:]]
 
-    found = compare(Point(1, None), WHOLE, killed, (b"same", b"same"))
+    found = compare(Point(1, INSIDE, 0.5), WHOLE, killed, (b"same", b"same"))
 
     assert (0, 0, 1) == (found.lost, found.repeated, found.generated_again)
     assert (None, None) == (found.differs_from_step, found.differs_at_byte)
@@ -62,7 +78,7 @@ def test_a_step_that_is_done_again_in_the_same_way_loses_and_repeats_nothing():
 def test_prompts_of_a_later_start_replace_those_of_the_step_it_repeats():
     killed = [*WHOLE[:2], repeat(1, prompts=("p0", "p3")), *WHOLE[2:]]
 
-    found = compare(Point(1, None), WHOLE, killed, (b"aXc", b"aYc"))
+    found = compare(Point(1, INSIDE, 0.5), WHOLE, killed, (b"aXc", b"aYc"))
 
     assert (1, 1) == (found.lost, found.repeated)
     assert (1, 1) == (found.differs_from_step, found.differs_at_byte)
@@ -71,7 +87,7 @@ def test_prompts_of_a_later_start_replace_those_of_the_step_it_repeats():
 def test_other_responses_to_the_same_prompts_are_a_difference_but_no_loss():
     killed = [*WHOLE[:3], repeat(3, responses="other")]
 
-    found = compare(Point(2, 0.5), WHOLE, killed, (b"a", b"b"))
+    found = compare(Point(2, SAVE, 0.5), WHOLE, killed, (b"a", b"b"))
 
     assert (0, 0, 3, 0) == (
         found.lost,
@@ -82,7 +98,7 @@ def test_other_responses_to_the_same_prompts_are_a_difference_but_no_loss():
 
 
 def test_a_job_that_never_ended_lost_the_prompts_of_its_missing_steps():
-    found = compare(Point(2, 0.5), WHOLE, WHOLE[:3], None, failed_starts=2)
+    found = compare(Point(2, SAVE, 0.5), WHOLE, WHOLE[:3], None, failed_starts=2)
 
     assert (False, 2, 3) == (found.ended, found.lost, found.differs_from_step)
     assert found.differs_at_byte is None
@@ -109,12 +125,18 @@ def test_a_state_without_checkpoints_is_left_alone(tmp_path):
 
 
 def test_the_table_counts_ends_of_each_kind_and_divides_amounts_by_ours():
-    inside, save = Point(0, None), Point(1, 0.5)
+    inside, save = Point(0, INSIDE, 0.5), Point(1, SAVE, 0.5)
     exact = compare(inside, WHOLE, WHOLE, (b"a", b"a"))
+    killed, failed = Process(False, True, ""), Process(False, False, "ValueError")
     found = {
-        "ours": Measured([Process(True, 2.0, 100 << 20, "")], [exact, exact]),
+        "ours": Measured(
+            [Whole(killed, seconds, 100 << 20, same=True) for seconds in (2.0, 1.0, 9.0)],
+            [killed],
+            [exact, exact],
+        ),
         "TRL": Measured(
-            [Process(True, 3.0, 150 << 20, ""), Process(False, None, 50 << 20, "ValueError")],
+            [Whole(killed, 3.0, 150 << 20, same=same) for same in (True, True, False)],
+            [killed, failed],
             [exact, compare(save, WHOLE, WHOLE[:3], None, failed_starts=2)],
         ),
     }
@@ -123,6 +145,8 @@ def test_the_table_counts_ends_of_each_kind_and_divides_amounts_by_ours():
         console.print(table(found))
     rows = {line[:38].strip(): line[38:].split() for line in shown.get().splitlines()}
 
+    # The first uninterrupted run is the one that the others are compared with.
+    assert ["2", "of", "2", "1", "of", "2"] == rows["not killed: same model, byte for byte"]
     assert ["2", "1"] == rows["killed inside a step"]
     assert ["0", "1"] == rows["killed in a save"]
     assert ["2", "1"] == rows["went on at the next start"]
@@ -134,12 +158,30 @@ def test_the_table_counts_ends_of_each_kind_and_divides_amounts_by_ours():
 
 def test_a_reason_is_given_once_and_not_for_a_job_that_was_killed_on_purpose():
     torn = [
-        Process(False, None, 0, f"FileNotFoundError: '/tmp/{n}/state/trainer_state.json'")
+        Process(False, False, f"FileNotFoundError: '/tmp/{n}/state/trainer_state.json'")
         for n in range(2)
     ]
-    killed = Process(False, 1.0, 0, "a warning")
+    killed = Process(False, True, "a warning")
 
-    assert ["FileNotFoundError: 'trainer_state.json'"] == errors(Measured([*torn, killed], []))
+    assert ["FileNotFoundError: 'trainer_state.json'"] == errors(Measured([], [*torn, killed], []))
+
+
+def stopping(folder, progress):
+    """A job for forked processes: it ends before its third step, or as it is told to."""
+    for step in range(2):
+        progress.note(step, ["p"], ["r"])
+        torch.nn.Identity()(0)
+    sys.stdout.write("not written")
+    sys.stderr.write("why")
+    sys.exit(3)
+
+
+def test_a_forked_process_says_how_it_ended_and_what_it_wrote(tmp_path, monkeypatch):
+    monkeypatch.setitem(command.TRAIN, "ours", stopping)
+
+    assert Process(False, True, "why") == start("ours", tmp_path / "a")
+    assert Process(False, True, "") == start("ours", tmp_path / "b", Kill(0, INSIDE, 1))
+    assert [0] == [one.step for one in read_steps(tmp_path / "b")]
 
 
 def test_docstrings_and_empty_lines_are_no_code():
