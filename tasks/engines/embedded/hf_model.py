@@ -33,7 +33,7 @@ def load_model(folder: Path, *, dtype: torch.dtype = torch.float32) -> PreTraine
         )
     except (OSError, ValueError, KeyError) as error:
         raise SettingsError(
-            f"{folder} is not a loadable Hugging Face model: {error}. "
+            f"{folder} is not a loadable Hugging Face model: {str(error).rstrip('.')}. "
             "Give a folder with config.json, *.safetensors and a tokenizer."
         ) from error
     return model.eval()
