@@ -115,6 +115,24 @@ def test_an_overflow_in_fp16_is_counted_and_named_after_a_weight_sync(tiny_moe, 
     assert np.isfinite(np.concatenate(engines[Precision.BF16].score_logprobs(canaries))).all()
 
 
+def test_a_route_that_was_flipped_in_fp32_stops_no_run(tiny_moe):
+    """As a phase has shown: one token of 324, by 2.3 nats, and again whenever it was resumed."""
+
+    class Flipped:
+        """Right but for the last token after one context."""
+
+        def score_logprobs(self, sequences):
+            right = trainer_logprobs(trainer, sequences)
+            return [right - 2.3 * (np.arange(len(right)) == 39) * (sequences[0][0] == 1)]
+
+    trainer = TorchTrainer(tiny_moe)
+    canaries = [np.arange(1, 42, dtype=np.int32)]
+
+    gap = check_weight_sync(Flipped(), trainer, canaries, Precision.FP32)
+
+    assert gap < 1e-6
+
+
 def test_one_token_whose_route_was_flipped_is_no_sign_of_other_weights(tiny_moe):
     class Flipped:
         """Right but for one token in twenty, as a phase with bf16 rollouts has shown."""
