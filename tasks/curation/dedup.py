@@ -9,7 +9,8 @@ Of several duplicates the first by (source order, id) is kept, so the order of r
 a source has no influence. The filter is idempotent.
 
 Items are compared by their keys (`overlap/fingerprints.py`), of which a row has 112 bytes; its id
-and its words are only looked at if a key says so. The rows may lie in memory or in files.
+and its words are only looked at if a key says so. The rows may lie in memory or in files; what is
+noted of each row lies where they do.
 """
 
 from collections.abc import Iterator, Sequence
@@ -31,17 +32,19 @@ from tasks.curation.overlap.fingerprints import (
     every_shingle,
     shingles,
 )
-from tasks.curation.overlap.groups import Positions, equal
-from tasks.curation.overlap.sketches import bands
+from tasks.curation.overlap.groups import Positions, equal, positions
+from tasks.curation.overlap.sketches import PERMUTATIONS, bands, rows_per_band
 
 STAGE = "dedup"
 NGRAM = 3
-_SKETCHED_AT_ONCE = 4096
-_REMEMBERED = 20_000
-"""Texts whose shingles are kept while a cluster is compared."""
+_SKETCHED_WORDS = 500_000
+"""Words whose texts are sketched at once: 25 MB."""
+_REMEMBERED = 2_000
+"""Texts whose shingles are kept while a cluster is compared; one of 8,000 words takes 64 kB."""
 
 REASONS = ("conflicting_answers", "duplicate", "reused_id", "near_duplicate")
 
+Chosen = NDArray[np.bool_]
 Rank = tuple[int, str, str]
 """Source order, id, hash of the raw row."""
 
@@ -65,6 +68,10 @@ class Rows(Protocol):
 
     def words(self, row: int) -> Hashes:
         """Return the words of the content, and of the response of a demonstration."""
+        ...
+
+    def scratch(self, shape: tuple[int, ...]) -> Hashes:
+        """Return zeros that may take any room."""
         ...
 
 
@@ -126,21 +133,20 @@ def find_duplicates(rows: Rows, alive: NDArray[np.bool_], threshold: float) -> I
         threshold: smallest Jaccard similarity of near duplicates; 1 = exact duplicates only.
     """
     for find in (_find_contradictions, _find_exact, _find_reused_ids):
-        chosen = np.flatnonzero(alive)
-        for refusal in find(rows, chosen):
+        for refusal in find(rows, alive.copy()):
             alive[refusal.row] = False
             yield refusal
     if threshold < 1.0:
-        for refusal in _find_near(rows, np.flatnonzero(alive), threshold):
+        for refusal in _find_near(rows, alive.copy(), threshold):
             alive[refusal.row] = False
             yield refusal
 
 
-def _find_contradictions(rows: Rows, chosen: Positions) -> Iterator[Refusal]:
+def _find_contradictions(rows: Rows, chosen: Chosen) -> Iterator[Refusal]:
     """Refuse all items with a prompt for which two problems expect different answers."""
     prompts, answers = rows.keys[:, Key.PROMPT], rows.keys[:, Key.ANSWER]
     first: dict[bytes, tuple[int, int]] = {}
-    for group in equal(prompts, chosen[rows.is_problem[chosen]]):
+    for group in equal(prompts, chosen & rows.is_problem):
         expected: dict[bytes, int] = {}
         for row in _ranked(rows, group):
             expected.setdefault(answers[row].tobytes(), row)
@@ -150,36 +156,40 @@ def _find_contradictions(rows: Rows, chosen: Positions) -> Iterator[Refusal]:
     if not first:
         return
     asked = np.array([np.frombuffer(key, np.uint64)[0] for key in first])
-    for row in chosen[np.isin(prompts[chosen, 0], asked)]:
-        if pair := first.get(prompts[row].tobytes()):
-            yield Refusal(int(row), "conflicting_answers", *pair)
+    for some in positions(chosen):
+        for row in some[np.isin(prompts[some, 0], asked)]:
+            if pair := first.get(prompts[row].tobytes()):
+                yield Refusal(int(row), "conflicting_answers", *pair)
 
 
-def _find_exact(rows: Rows, chosen: Positions) -> Iterator[Refusal]:
+def _find_exact(rows: Rows, chosen: Chosen) -> Iterator[Refusal]:
     for group in equal(rows.keys[:, Key.EXACT], chosen):
         twin, *others = _ranked(rows, group)
         yield from (Refusal(row, "duplicate", twin) for row in others)
 
 
-def _find_reused_ids(rows: Rows, chosen: Positions) -> Iterator[Refusal]:
+def _find_reused_ids(rows: Rows, chosen: Chosen) -> Iterator[Refusal]:
     for group in equal(rows.keys[:, Key.NAME], chosen):
         twin, *others = _ranked(rows, group)
         yield from (Refusal(row, "reused_id", twin) for row in others)
 
 
-def _find_near(rows: Rows, chosen: Positions, threshold: float) -> Iterator[Refusal]:
+def _find_near(rows: Rows, chosen: Chosen, threshold: float) -> Iterator[Refusal]:
     """Compare each item with the items kept before it that have the same numbers and answer."""
-    crowded = list(equal(rows.keys[:, Key.BUCKET], chosen))
-    if not crowded:
-        return
-    members = np.concatenate(crowded)
-    members.sort()
+    crowded = np.zeros(len(chosen), np.bool_)
+    for group in equal(rows.keys[:, Key.BUCKET], chosen):
+        crowded[group] = True
+    members = rows.scratch((int(np.count_nonzero(crowded)),)).view(np.int64)
+    pairs, begin = rows.scratch((len(members), 2)), 0
+    for some in positions(crowded):
+        members[begin : begin + len(some)] = some
+        pairs[begin : begin + len(some), 1] = rows.keys[some, Key.BUCKET, 0]
+        begin += len(some)
     sketches = _sketch(rows, members, threshold)
-    buckets = rows.keys[members, Key.BUCKET, 0]
-    clusters = _Clusters(len(members))
+    clusters, everyone = _Clusters(rows.scratch((len(members), 2))), np.ones(len(members), np.bool_)
     for column in range(sketches.shape[1]):
-        band = np.stack([sketches[:, column], buckets], axis=1)
-        for group in equal(band, np.arange(len(members))):
+        pairs[:, 0] = sketches[:, column]
+        for group in equal(pairs, everyone):
             clusters.unite(group)
     for cluster in clusters.groups():
         yield from _compare(rows, members[cluster], sketches[cluster], threshold)
@@ -216,12 +226,16 @@ def jaccard(left: Hashes, right: Hashes) -> float:
 
 
 def _sketch(rows: Rows, members: Positions, threshold: float) -> Hashes:
-    parts = []
-    for start in range(0, len(members), _SKETCHED_AT_ONCE):
-        some = members[start : start + _SKETCHED_AT_ONCE]
-        spelled = [rows.words(int(row)) for row in some]
-        parts.append(bands(*every_shingle(spelled, NGRAM), threshold))
-    return np.concatenate(parts)
+    sketches = rows.scratch((len(members), PERMUTATIONS // rows_per_band(threshold)))
+    begin, num_words = 0, 0
+    spelled: list[Hashes] = []
+    for end, row in enumerate(members, start=1):
+        spelled.append(rows.words(int(row)))
+        num_words += len(spelled[-1])
+        if num_words >= _SKETCHED_WORDS or end == len(members):
+            sketches[begin:end] = bands(*every_shingle(spelled, NGRAM), threshold)
+            begin, num_words, spelled = end, 0, []
+    return sketches
 
 
 def _ranked(rows: Rows, group: Positions) -> list[int]:
@@ -231,8 +245,14 @@ def _ranked(rows: Rows, group: Positions) -> list[int]:
 class _Clusters:
     """Disjoint sets of numbers below a limit (Tarjan 1975, with halving of paths)."""
 
-    def __init__(self, count: int) -> None:
-        self._parent = np.arange(count)
+    def __init__(self, parents: Hashes) -> None:
+        """Begin with one set per number.
+
+        Args:
+            parents: zeros; [numbers, 2], so that sets are found as equal keys.
+        """
+        parents[:, 0] = np.arange(len(parents))
+        self._keys, self._parent = parents, parents[:, 0]
 
     def unite(self, members: Positions) -> None:
         """Make one set of the sets of all members."""
@@ -243,16 +263,14 @@ class _Clusters:
 
     def groups(self) -> Iterator[Positions]:
         """Yield the sets of at least two numbers."""
-        roots = np.array([self._root(number) for number in range(len(self._parent))])
-        order = np.argsort(roots, kind="stable")
-        for group in np.split(order, np.flatnonzero(np.diff(roots[order])) + 1):
-            if len(group) > 1:
-                yield group
+        for number in range(len(self._parent)):
+            self._parent[number] = self._root(number)
+        yield from equal(self._keys, np.ones(len(self._keys), np.bool_))
 
     def _root(self, number: int) -> int:
         parent = self._parent
-        while parent[number] != number:
-            parent[number] = parent[parent[number]]
+        while int(parent[number]) != number:
+            parent[number] = parent[int(parent[number])]
             number = int(parent[number])
         return number
 
@@ -281,3 +299,6 @@ class _ItemRows:
     def words(self, row: int) -> Hashes:
         response = self._fingerprinter.words(normalise(self._items[row].response))
         return np.concatenate([self._found.words[row], response])
+
+    def scratch(self, shape: tuple[int, ...]) -> Hashes:
+        return np.zeros(shape, np.uint64)

@@ -21,7 +21,7 @@ from rich.console import Console
 
 from data_schemas.rl_settings import RewardSettings
 from tasks.errors import PipelineError, SettingsError
-from tasks.rewards import table
+from tasks.rewards import binding
 from tasks.rewards.scoring.service import ScoringService
 from tasks.rewards.serving.endpoint import Limits, open_endpoint
 from tasks.rewards.serving.offline import score_file
@@ -67,7 +67,7 @@ def run(arguments: Sequence[str], console: Console) -> None:
                 console.print(f"{count:>8}  {reason}", markup=False, highlight=False)
             return
         limits = Limits(token=os.environ.get(TOKEN, ""))
-        names = sorted(table.entries(settings))
+        names = sorted(binding.entries(settings))
         with open_endpoint(scorer, names, found.host, found.port, limits) as server:
             host, port = server.server_address[:2]
             console.print(f"serving on http://{host}:{port}", markup=False, highlight=False)

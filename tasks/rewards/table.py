@@ -6,11 +6,9 @@ unless the response caused it (`response_fault`).
 
 import logging
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import TypeVar
 
 from data_schemas.prompts import Problem
-from data_schemas.rl_settings import JudgeKind, MathsReward, RewardSettings
 from data_schemas.verdicts import Verdict
 from tasks.errors import SettingsError
 from tasks.rewards import choice, code_tests, extraction, reference_text, refusal
@@ -19,8 +17,7 @@ from tasks.rewards.environments import shop
 from tasks.rewards.environments.outside import play
 from tasks.rewards.instructions import rules
 from tasks.rewards.judging import generative_judge, rubric
-from tasks.rewards.judging.metering import MeteredJudge
-from tasks.rewards.judging.opening import NoJudge, open_judge
+from tasks.rewards.judging.no_judge import NoJudge
 from tasks.rewards.maths import final_answer, rule_answer, verdict
 from tasks.rewards.protocol import (
     CONTROL,
@@ -35,10 +32,7 @@ from tasks.rewards.tools import bfcl_calls, tool_calls
 _LOG = logging.getLogger(__name__)
 ResultT = TypeVar("ResultT")
 
-QUESTIONS = 8
-"""Judge timeouts that one response or group may take: two orders, two attempts each, in waves."""
-
-_ENTRIES = {
+ENTRIES = {
     "final_answer": Entry(final_answer.verify, verdict.MAX_CANDIDATES * verdict.TIMEOUT_S),
     "rule_answer": Entry(rule_answer.verify, verdict.MAX_CANDIDATES * verdict.TIMEOUT_S),
     "choice": Entry(choice.verify),
@@ -57,9 +51,9 @@ _ENTRIES = {
     "environment": Entry(play.verify, timeout_s=play.LONGEST_S, in_worker=False),
 }
 
-_PLAIN: dict[str, Verifier] = {name: entry.verify for name, entry in _ENTRIES.items()}
+PLAIN: dict[str, Verifier] = {name: entry.verify for name, entry in ENTRIES.items()}
 _IN_WORKERS: dict[str, Verifier] = {
-    name: entry.verify for name, entry in _ENTRIES.items() if entry.in_worker
+    name: entry.verify for name, entry in ENTRIES.items() if entry.in_worker
 }
 
 
@@ -68,56 +62,15 @@ def verify_rule_rubric(problem: Problem, response: str) -> Verdict:
     return rubric.verifier(NoJudge(), _IN_WORKERS)(problem, response)
 
 
-_ENTRIES["rule_rubric"] = Entry(verify_rule_rubric)
+ENTRIES["rule_rubric"] = Entry(verify_rule_rubric)
 
 VERIFIERS: dict[str, Verifier] = {
-    **_PLAIN,
+    **PLAIN,
     "rule_rubric": verify_rule_rubric,
     "generative_judge": generative_judge.verifier(NoJudge()),
-    "rubric": rubric.verifier(NoJudge(), _PLAIN),
+    "rubric": rubric.verifier(NoJudge(), PLAIN),
 }
 """Every verifier that a problem may name, with default settings."""
-
-
-def entries(settings: RewardSettings) -> dict[str, Entry]:
-    """Bind every verifier to the settings; those that need a judge only if one is set.
-
-    Raises:
-        SettingsError: the judge cannot be opened.
-    """
-    code = Entry(
-        partial(code_tests.verify, reward=settings.code),
-        _ENTRIES["code_tests"].timeout_s,
-        in_worker=False,
-    )
-    bound = {**_ENTRIES, "code_tests": code}
-    if settings.maths is MathsReward.RULE:
-        bound["final_answer"] = bound["rule_answer"]
-    if settings.judge.kind is JudgeKind.NONE:
-        return bound
-    return bound | _bind_judge(MeteredJudge(open_judge(settings.judge)), settings.judge.timeout_s)
-
-
-def _bind_judge(judge: MeteredJudge, timeout_s: float) -> dict[str, Entry]:
-    """Bind the verifiers that need a judge; a response costs several prompts, some repeated."""
-    patience = QUESTIONS * timeout_s
-    return {
-        "generative_judge": Entry(
-            generative_judge.verifier(judge),
-            patience,
-            in_worker=False,
-            verify_group=generative_judge.group_verifier(judge),
-            calls=judge.asked_here,
-        ),
-        "rubric": Entry(
-            rubric.verifier(judge, _PLAIN), patience, in_worker=False, calls=judge.asked_here
-        ),
-    }
-
-
-def verifiers(settings: RewardSettings) -> Mapping[str, Verifier]:
-    """Bind every verifier to the settings, for use in this process."""
-    return {name: entry.verify for name, entry in entries(settings).items()}
 
 
 def find_by_verifier(table: Mapping[str, ResultT], problem: Problem) -> ResultT:
@@ -175,7 +128,7 @@ def _verify_guarded(verify: Verifier, problem: Problem, response: str) -> Verdic
 
 def _scores_control(verify: Verifier, problem: Problem) -> bool:
     """True if the verifier scores CONTROL, so that only the response can have made it fail."""
-    entry = _ENTRIES.get(problem.verifier)
+    entry = ENTRIES.get(problem.verifier)
     if entry is None or not entry.in_worker:
         return False
     try:

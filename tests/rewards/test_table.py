@@ -6,7 +6,7 @@ import pytest
 from data_schemas.rl_settings import MathsReward, RewardSettings
 from data_schemas.verdicts import scored
 from tasks.errors import EngineError, SettingsError
-from tasks.rewards import table
+from tasks.rewards import binding, table
 from tasks.rewards.maths import rule_answer
 from tasks.rewards.scoring import canaries
 from tasks.rewards.scoring.canaries import CANARIES, check_canaries
@@ -62,8 +62,8 @@ def test_a_response_that_makes_its_verifier_raise_is_at_fault(
 def test_the_rule_verifier_rewards_final_answers_if_the_settings_say_so(problem) -> None:
     sentence = "So the answer is 4."  # neither a box nor a marked line
     one = problem("final_answer", {"value": "4"})
-    by_rule = table.verifiers(RewardSettings(maths=MathsReward.RULE))
-    by_value = table.verifiers(RewardSettings())
+    by_rule = binding.verifiers(RewardSettings(maths=MathsReward.RULE))
+    by_value = binding.verifiers(RewardSettings())
 
     assert rule_answer.verify is by_rule["final_answer"]
     assert (0.0, 1.0) == tuple(

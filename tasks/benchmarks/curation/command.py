@@ -23,12 +23,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import pyarrow.parquet as pq
 from rich.console import Console
 from rich.table import Table
 
-from data_schemas.arrow import read_table
 from data_schemas.curated import QUARANTINE
-from data_schemas.quarantine import ItemKind, Quarantined
+from data_schemas.quarantine import ItemKind
 from data_schemas.settings import CurationSettings, Source
 from tasks.benchmarks.curation.rows import write_rows
 from tasks.curation.curate import curate
@@ -119,11 +119,15 @@ def remove_duplicates(path: Path, folder: Path) -> list[int]:
     )
     ingest(settings.sources, settings.seed, raw)
     curate(settings, raw, SHIPPED, out, score=score_batch)
-    return [
-        int(one.key.rpartition("/")[2])
-        for one in read_table(out / QUARANTINE, Quarantined)
-        if one.reason in _DUPLICATES and one.kind is ItemKind.PROBLEM
-    ]
+    removed: list[int] = []
+    with pq.ParquetFile(out / QUARANTINE) as table:
+        for batch in table.iter_batches(columns=["key", "reason", "kind"]):
+            removed += [
+                int(row["key"].rpartition("/")[2])
+                for row in batch.to_pylist()
+                if row["reason"] in _DUPLICATES and row["kind"] == ItemKind.PROBLEM
+            ]
+    return removed
 
 
 def bench(data: Path, sizes: Sequence[int], python: str, seed: int) -> list[Measured]:

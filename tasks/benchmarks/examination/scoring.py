@@ -20,7 +20,7 @@ from data_schemas.rl_settings import RewardSettings
 from data_schemas.verdicts import Verdict, abstain, scored
 from tasks.benchmarks.examination.case import Case
 from tasks.benchmarks.examination.timing import math_verify, timed_verdict
-from tasks.rewards import table
+from tasks.rewards import binding, table
 from tasks.rewards.protocol import answer_part
 from tasks.rewards.scoring.responses import no_verdict
 from tasks.rewards.workers.pool import Reply, WorkerPool
@@ -111,7 +111,7 @@ class Scorer:
 
     def __post_init__(self) -> None:
         self._pool = WorkerPool(self.workers)
-        self._entries = table.entries(RewardSettings())
+        self._entries = binding.entries(RewardSettings())
         self._free: SimpleQueue[Foreign] = SimpleQueue()
         for process in self.foreign:
             self._free.put(process)

@@ -5,29 +5,27 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-PART = 4_000_000
-"""Keys that are sorted at once, about: 200 MB."""
+PART = 2_000_000
+"""Keys that are sorted at once, about: 120 MB."""
 
 Positions = NDArray[np.int64]
 
 
-def equal(keys: NDArray[np.uint64], rows: Positions) -> Iterator[Positions]:
+def equal(keys: NDArray[np.uint64], chosen: NDArray[np.bool_]) -> Iterator[Positions]:
     """Yield the rows of every key that at least two of them have; ascending within a group.
 
     Args:
         keys: [all rows, 2], in memory or mapped from a file.
-        rows: those to group, ascending.
+        chosen: which rows to group.
     """
-    parts = len(rows) // PART + 1
+    parts = int(np.count_nonzero(chosen)) // PART + 1
     for part in range(parts):
-        chosen = rows
-        if parts > 1:
-            mine = [
-                some[keys[some, 0] % np.uint64(parts) == part]
-                for some in np.array_split(rows, parts)
-            ]
-            chosen = np.concatenate(mine)
-        first, second = keys[chosen, 0], keys[chosen, 1]
+        mine = [
+            some if parts == 1 else some[keys[some, 0] % np.uint64(parts) == part]
+            for some in positions(chosen)
+        ]
+        rows = np.concatenate([np.empty(0, np.int64), *mine])
+        first, second = keys[rows, 0], keys[rows, 1]
         order = np.lexsort((second, first))
         first, second = first[order], second[order]
         is_same = (first[1:] == first[:-1]) & (second[1:] == second[:-1])
@@ -35,4 +33,10 @@ def equal(keys: NDArray[np.uint64], rows: Positions) -> Iterator[Positions]:
             continue
         edges = np.flatnonzero(np.diff(np.r_[False, is_same, False].astype(np.int8)))
         for begin, end in zip(edges[::2], edges[1::2], strict=True):
-            yield chosen[order[begin : end + 1]]
+            yield rows[order[begin : end + 1]]
+
+
+def positions(chosen: NDArray[np.bool_]) -> Iterator[Positions]:
+    """Yield the chosen rows, ascending, in parts."""
+    for begin in range(0, len(chosen), PART):
+        yield np.flatnonzero(chosen[begin : begin + PART]) + begin

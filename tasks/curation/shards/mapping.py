@@ -38,9 +38,9 @@ from tasks.interchange.withdrawn import read_list
 from tasks.rewards.table import VERIFIERS
 from tasks.store.files import write_bytes
 
-ROWS = 8192
+ROWS = 4096
 """Most rows of a shard."""
-BYTES = 16 * 2**20
+BYTES = 4 * 2**20
 """A shard ends with the row that reaches this size: long responses take more memory."""
 ITEMS, KEYS, REFUSED, PLACES = "items.arrow", "keys.npy", "refused.arrow", "places.parquet"
 DONE = "done.json"
@@ -106,6 +106,13 @@ def plan(raw: Path, listed: Iterable[RawFile], out: Path) -> Iterator[Job]:
             count = sum(map(num_rows, units))
             first, number = first + count, number + 1
             of_source[file.source] += count
+
+
+def prepare(rules: Rules) -> None:
+    """Load what every shard needs, before processes are forked that share it."""
+    _tokenizer(rules.base_model)
+    _excluded(rules.withdrawn)
+    _decisions(rules.decisions)
 
 
 def map_shard(job: Job, rules: Rules) -> None:

@@ -22,7 +22,7 @@ from tasks.curation.shards.mapping import ITEMS, KEYS, REFUSED, write_arrow
 
 _OPEN = 256
 """Shards whose files stay mapped."""
-ALL_KEYS = "keys.npy"
+SCRATCH = "scratch.npy"
 REPLACED = "items-replaced.arrow"
 """In the folder of a shard: its items with other answers, instead of the first ones."""
 
@@ -38,19 +38,16 @@ class Shards:
 
         Args:
             folders: of the shards, in order.
-            work: receives the keys of all items in one file.
+            work: receives what is noted of each item.
         """
         self._folders = list(folders)
         parts = [np.load(folder / KEYS, mmap_mode="r") for folder in folders]
         self.starts = np.cumsum([0, *map(len, parts)])
+        self._work = work
         shape = (int(self.starts[-1]), len(Key), 2)
-        self.keys: Hashes = np.empty(shape, np.uint64)
-        if shape[0]:
-            self.keys = np.lib.format.open_memmap(
-                work / ALL_KEYS, "w+", dtype=np.uint64, shape=shape
-            )
-            for start, part in zip(self.starts, parts, strict=False):
-                self.keys[start : start + len(part)] = part
+        self.keys: Hashes = self.scratch(shape)
+        for start, part in zip(self.starts, parts, strict=False):
+            self.keys[start : start + len(part)] = part
         self.is_problem = self._flags("is_problem")
         self.is_evaluation = self._flags("evaluation")
         self.alive = np.ones(shape[0], np.bool_)
@@ -149,6 +146,15 @@ class Shards:
         languages = batch.column("language").take(pa.array(chosen)).to_pylist()
         keys = self.keys[self.starts[shard] + chosen]
         return Compared(keys, _lists(batch, chosen), is_spaceless(languages))
+
+    def scratch(self, shape: tuple[int, ...]) -> Hashes:
+        """Return zeros in a file that goes when they do."""
+        if not all(shape):
+            return np.zeros(shape, np.uint64)
+        path = self._work / SCRATCH
+        made = np.lib.format.open_memmap(path, "w+", dtype=np.uint64, shape=shape)
+        path.unlink()
+        return np.asarray(made)  # scalars of a memmap are slow
 
     def _flags(self, name: str) -> NDArray[np.bool_]:
         parts = [

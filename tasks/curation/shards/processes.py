@@ -1,21 +1,37 @@
-"""Map shards in processes, each of which is killed and replaced if it fails."""
+"""Map shards in processes that are forked from one that has imported everything.
 
+Forks share the memory of what is imported. The process that forks them is a fresh interpreter with
+a single thread, so that no lock is held by a thread that a fork does not have.
+"""
+
+import gc
 import logging
 import os
+import resource
+import signal
+import subprocess
+import sys
+from collections import deque
 from collections.abc import Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import closing
-from itertools import islice
+from contextlib import suppress
+from itertools import count, islice
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection, wait
+from typing import cast
 
-from tasks.curation.shards.mapping import Job, Rules, map_shard
-from tasks.rewards.workers.pool import WorkerFailed, WorkerPool, WorkerTimeout
+from tasks.curation.shards.mapping import Job, Rules, map_shard, prepare
+from tasks.rewards.workers.pool import INSIDE, MEMORY_BYTES
 
 _LOG = logging.getLogger(__name__)
 
 LIMIT_S = 7200.0
 """CPU seconds of a shard; it takes about one."""
 WORTH_BYTES = 32 * 2**20
-"""Fewer raw bytes are mapped sooner than a process has started, which takes six CPU seconds."""
+"""Fewer raw bytes per process are mapped sooner than a process pays for itself."""
+_GRACE_S = 5.0
+"""Until the process that forks others has ended them, and itself."""
+_BOOT = "from tasks.curation.shards.processes import main; main()"
+_ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 def num_workers(raw_bytes: int) -> int:
@@ -40,23 +56,143 @@ def map_shards(jobs: Iterable[Job], rules: Rules, workers: int) -> Iterator[Job]
             map_shard(job, rules)
             yield job
         return
-    rest = iter(jobs)
-    with closing(WorkerPool(workers)) as pool, ThreadPoolExecutor(workers) as threads:
-        running: list[tuple[Job, Future[None]]] = []
-        while True:
-            for job in islice(rest, 2 * workers - len(running)):
-                running.append((job, threads.submit(_map_in, pool, job, rules)))
-            if not running:
-                return
-            job, future = running.pop(0)
-            wait([future], return_when=FIRST_COMPLETED)
-            future.result()
-            yield job
-
-
-def _map_in(pool: WorkerPool, job: Job, rules: Rules) -> None:
+    rest, waiting = enumerate(jobs), deque[tuple[int, Job]]()
+    server = _Server(rules, workers)
     try:
-        pool.run(map_shard, (job, rules), LIMIT_S)
-    except (WorkerFailed, WorkerTimeout) as error:
-        _LOG.warning("shard %s failed in its process, and is mapped here: %s", job.out.name, error)
-        map_shard(job, rules)
+        while True:
+            for number, job in islice(rest, 2 * workers - len(waiting)):
+                server.send(job)
+                waiting.append((number, job))
+            if not waiting:
+                return
+            number, job = waiting.popleft()
+            if ended := server.result(number):
+                _LOG.warning("shard %s: %s; it is mapped here", job.out.name, ended)
+                map_shard(job, rules)
+            yield job
+    finally:
+        server.close()
+
+
+class _Server:
+    """The process that forks, seen from this one."""
+
+    def __init__(self, rules: Rules, workers: int) -> None:
+        self._pipe, theirs = Pipe()
+        self._ended: dict[int, str] = {}
+        with theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, "-c", _BOOT, str(theirs.fileno())],
+                pass_fds=(theirs.fileno(),),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                env={
+                    **os.environ,
+                    **dict.fromkeys(_ONE_THREAD, "1"),
+                    "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+                    INSIDE: "1",
+                },
+                start_new_session=True,
+            )
+        with suppress(OSError):  # `result` says so of every shard
+            self._pipe.send((rules, workers))
+
+    def send(self, job: Job) -> None:
+        """Let a shard be mapped."""
+        with suppress(OSError):
+            self._pipe.send(job)
+
+    def result(self, number: int) -> str:
+        """Wait until a shard that was sent is mapped.
+
+        Args:
+            number: of the shard, from 0 in the order in which they were sent.
+
+        Returns:
+            How its process failed, or ''.
+        """
+        while number not in self._ended:
+            try:
+                found, ended = self._pipe.recv()
+            except (EOFError, OSError):
+                return "the process that forks others ended"
+            self._ended[found] = ended
+        return self._ended.pop(number)
+
+    def close(self) -> None:
+        """End the process and every one that it forked; what is not done yet stays undone."""
+        self._pipe.close()
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(_GRACE_S)
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+
+
+def main() -> None:
+    """Hand the jobs that are sent to forks of this process, until the pipe closes."""
+    pipe = Connection(int(sys.argv[1]))
+    idle: list[_Fork] = []
+    busy: dict[Connection, tuple[int, _Fork]] = {}
+    with suppress(EOFError, OSError):
+        rules, workers = pipe.recv()
+        prepare(rules)
+        gc.collect()
+        gc.freeze()  # a search for cycles in a fork would write to, and so copy, every shared page
+        numbers = count()
+        while True:
+            for end in wait([*busy, *([pipe] if len(busy) < workers else [])]):
+                if end is pipe:
+                    job = pipe.recv_bytes()
+                    fork = idle.pop() if idle else _Fork(rules)
+                    fork.pipe.send_bytes(job)
+                    busy[fork.pipe] = next(numbers), fork
+                else:
+                    number, fork = busy.pop(cast("Connection", end))
+                    ended = fork.ended()
+                    pipe.send((number, ended))
+                    if not ended:
+                        idle.append(fork)
+    for fork in [*idle, *(fork for _, fork in busy.values())]:
+        fork.kill()
+
+
+class _Fork:
+    """A process that maps shards, seen from the one that forked it."""
+
+    def __init__(self, rules: Rules) -> None:
+        self.pipe, theirs = cast("tuple[Connection, Connection]", Pipe())
+        self._pid = os.fork()
+        if not self._pid:
+            _serve(theirs, rules)
+        theirs.close()
+
+    def kill(self) -> None:
+        """End the process, and count its CPU seconds among those of its parent."""
+        os.kill(self._pid, signal.SIGKILL)
+        os.waitpid(self._pid, 0)
+
+    def ended(self) -> str:
+        """Return how the process failed, or '' if it mapped the shard."""
+        try:
+            self.pipe.recv()
+        except (EOFError, OSError):
+            self.pipe.close()
+            _, status = os.waitpid(self._pid, 0)
+            code = os.waitstatus_to_exitcode(status)
+            return f"its process ended with {'signal' if code < 0 else 'status'} {abs(code)}"
+        return ""
+
+
+def _serve(pipe: Connection, rules: Rules) -> None:
+    """Map shards until one fails, and end this process."""
+    try:
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
+        while True:
+            job: Job = pipe.recv()
+            signal.setitimer(signal.ITIMER_PROF, LIMIT_S)
+            map_shard(job, rules)
+            pipe.send(None)
+    finally:
+        os._exit(1)

@@ -27,7 +27,7 @@ from tasks.curation.contamination import (
 from tasks.curation.harm import screening
 from tasks.curation.harm.protocol import Guard
 from tasks.curation.items import Item
-from tasks.curation.overlap.fingerprints import Fingerprinter, Key
+from tasks.curation.overlap.fingerprints import Fingerprinter, Hashes, Key
 from tasks.curation.shards.columns import refusals, to_items
 from tasks.curation.shards.mapping import collector_paused, write_arrow
 from tasks.curation.shards.opened import Shards
@@ -113,7 +113,7 @@ def _verify(
 
 def deduplicate(shards: Shards, refused: Refused, threshold: float) -> None:
     """Drop contradictions, duplicates and near duplicates; quarantine reused ids."""
-    found = _Found(len(shards.alive))
+    found = _Found(shards.scratch((len(shards.alive), 4)))
     for one in dedup.find_duplicates(shards, shards.alive, threshold):
         found.put(one)
     for shard in range(len(shards)):
@@ -202,12 +202,17 @@ def draw(shards: Shards, per_suite: int, seed: int) -> NDArray[np.int64]:
 
 
 class _Found:
-    """Refusals by row: 29 bytes for each, whatever their number."""
+    """Refusals by row."""
 
-    def __init__(self, count: int) -> None:
-        self._reasons = np.zeros(count, np.uint8)
-        self._twins = np.zeros((count, 2), np.int64)
-        self._similarities = np.zeros(count)
+    def __init__(self, noted: Hashes) -> None:
+        """Begin with none.
+
+        Args:
+            noted: zeros, [rows, 4].
+        """
+        self._reasons = noted[:, 0]
+        self._twins = noted[:, 1:3].view(np.int64)
+        self._similarities = noted[:, 3].view(np.float64)
 
     def put(self, one: dedup.Refusal) -> None:
         """Note why a row is left out."""
@@ -218,6 +223,6 @@ class _Found:
     def rows(self, begin: int, end: int) -> Iterator[dedup.Refusal]:
         """Yield the refusals of some rows, in order."""
         for row in (np.flatnonzero(self._reasons[begin:end]) + begin).tolist():
-            reason = dedup.REASONS[self._reasons[row] - 1]
+            reason = dedup.REASONS[int(self._reasons[row]) - 1]
             twin, rival = self._twins[row].tolist()
             yield dedup.Refusal(row, reason, twin, rival, float(self._similarities[row]))

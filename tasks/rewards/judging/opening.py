@@ -1,18 +1,17 @@
 """Open the judge that the settings name. Environment variables are read in this module only."""
 
 import os
-from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from data_schemas.prompts import Message
 from data_schemas.rl_settings import JudgeKind, JudgeSettings
 from tasks.errors import SettingsError
 from tasks.rewards.judging.calls import CachedJudge
 from tasks.rewards.judging.chat_client import ApiKey, ChatClient, ChatSampling
 from tasks.rewards.judging.http_judge import API_KEY, HttpJudge
 from tasks.rewards.judging.model_judge import ModelJudge
-from tasks.rewards.judging.protocol import Judge, JudgeCalls
+from tasks.rewards.judging.no_judge import NO_JUDGE
+from tasks.rewards.judging.protocol import Judge
 
 ENDPOINT_KEYS = "EACHPROMPT_ENDPOINT_KEYS"
 """API keys of endpoints under test, as host=key,host:port=key; no host is sent another's key."""
@@ -20,11 +19,6 @@ NUM_CONCURRENT = 64
 """Requests in flight at an endpoint under test; vLLM batches 256 sequences by default."""
 SLOWEST_TOKENS_PER_S = 5
 """An endpoint that generates more slowly has not replied in time; vLLM under load does 20."""
-_NO_JUDGE = (
-    "this problem needs a judge and rewards.judge.kind is none. Set it to 'http' with address and "
-    "model of an endpoint (vllm serve), or to 'model' with a model directory as address; or leave "
-    "problems with verifier generative_judge or rubric out."
-)
 
 
 def open_judge(settings: JudgeSettings) -> Judge:
@@ -46,7 +40,7 @@ def open_judge(settings: JudgeSettings) -> Judge:
         case JudgeKind.MODEL:
             return CachedJudge(ModelJudge(Path(settings.address)))
         case JudgeKind.NONE:
-            raise SettingsError(_NO_JUDGE)
+            raise SettingsError(NO_JUDGE)
 
 
 def open_chat(
@@ -75,25 +69,3 @@ def open_chat(
         timeout_s=timeout_s or 60.0 + sampling.max_tokens / SLOWEST_TOKENS_PER_S,
         max_concurrent=NUM_CONCURRENT,
     )
-
-
-class NoJudge:
-    """Placeholder if no judge is set, so that only problems that need one are refused."""
-
-    @property
-    def name(self) -> str:
-        """Return the name of the placeholder."""
-        return "none"
-
-    @property
-    def calls(self) -> JudgeCalls:
-        """Return zero calls."""
-        return JudgeCalls()
-
-    def ask(self, prompts: Sequence[Sequence[Message]]) -> list[str | None]:
-        """Refuse every prompt.
-
-        Raises:
-            SettingsError: always.
-        """
-        raise SettingsError(_NO_JUDGE)

@@ -27,7 +27,7 @@ from data_schemas.rl_settings import RewardSettings
 from data_schemas.scoring import Finished, Scored
 from data_schemas.verdicts import Verdict
 from tasks.errors import EngineError
-from tasks.rewards import table
+from tasks.rewards import binding, table
 from tasks.rewards.protocol import CONTROL, Entry
 from tasks.rewards.scoring import canaries
 from tasks.rewards.scoring.counters import Batch, Counters
@@ -88,7 +88,7 @@ class ScoringService:
         self._tokenizer: TokenizerFile | None = (
             None if tokenizer_folder is None else find_tokenizer(tokenizer_folder)
         )
-        self._entries = table.entries(settings) if entries is None else dict(entries)
+        self._entries = binding.entries(settings) if entries is None else dict(entries)
         self._pool = WorkerPool(count)
         self._in_workers = WorkQueue(
             "scoring", self._work, num_threads=count, portion=PORTION, bound=max_waiting

@@ -41,7 +41,8 @@ WALL_FACTOR = 20.0
 MEMORY_BYTES = 4 * 2**30
 CALLS_PER_WORKER = 20_000
 """Calls after which a worker is replaced, to free what its calls leak."""
-_INSIDE = "EACHPROMPT_WORKER"
+INSIDE = "EACHPROMPT_WORKER"
+"""Set in the environment of a worker: what it calls starts no further processes."""
 _BOOT = "from tasks.rewards.workers.pool import main; main()"
 _TICK_S = 0.2
 _SLACK_S = 2.0
@@ -127,7 +128,7 @@ class WorkerPool:
             WorkerTimeout: the call used up its CPU time; `WorkerStarved`: its wall-clock time.
             WorkerFailed: the call raised, or its process died.
         """
-        if _INSIDE in os.environ:
+        if INSIDE in os.environ:
             return _call_in_place(function, args, timeout_s)
         (reply,) = self.each(function, [args], [timeout_s])
         if reply.failure is Failure.TIMEOUT:
@@ -212,7 +213,7 @@ class _Worker:
                 env={
                     **os.environ,
                     "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
-                    _INSIDE: "1",
+                    INSIDE: "1",
                 },
                 start_new_session=True,
             )

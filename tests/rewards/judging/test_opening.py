@@ -5,7 +5,8 @@ import pytest
 from data_schemas.prompts import Message, Role
 from data_schemas.rl_settings import JudgeKind, JudgeSettings
 from tasks.errors import SettingsError
-from tasks.rewards.judging.opening import API_KEY, NoJudge, open_judge
+from tasks.rewards.judging.no_judge import NoJudge
+from tasks.rewards.judging.opening import API_KEY, open_judge
 from tasks.rewards.judging.protocol import JudgeCalls
 
 PROMPT = (Message(role=Role.USER, content="?"),)

@@ -16,7 +16,7 @@ import pytest
 
 from data_schemas.rl_settings import RewardSettings
 from tasks.errors import SettingsError
-from tasks.rewards import table
+from tasks.rewards import binding, table
 from tasks.rewards.protocol import JUDGED, Entry
 from tasks.rewards.scoring.canaries import CANARIES
 from tasks.rewards.scoring.service import ScoringService
@@ -75,7 +75,7 @@ def rows(*pairs):
 
 @pytest.fixture(scope="module")
 def scorer():
-    entries = {**table.entries(RewardSettings()), "slow": Entry(hostile.slow)}
+    entries = {**binding.entries(RewardSettings()), "slow": Entry(hostile.slow)}
     with ScoringService(None, RewardSettings(), num_workers=1, entries=entries) as service:
         yield service
 
