@@ -133,6 +133,7 @@ class _Server:
 def main() -> None:
     """Hand the jobs that are sent to forks of this process, until the pipe closes."""
     pipe = Connection(int(sys.argv[1]))
+    forks: list[_Fork] = []
     idle: list[_Fork] = []
     busy: dict[Connection, tuple[int, _Fork]] = {}
     with suppress(EOFError, OSError):
@@ -145,7 +146,10 @@ def main() -> None:
             for end in wait([*busy, *([pipe] if len(busy) < workers else [])]):
                 if end is pipe:
                     job = pipe.recv_bytes()
-                    fork = idle.pop() if idle else _Fork(rules)
+                    if not idle:
+                        idle.append(_Fork(rules))
+                        forks.append(idle[-1])
+                    fork = idle.pop()
                     fork.pipe.send_bytes(job)
                     busy[fork.pipe] = next(numbers), fork
                 else:
@@ -154,7 +158,7 @@ def main() -> None:
                     pipe.send((number, ended))
                     if not ended:
                         idle.append(fork)
-    for fork in [*idle, *(fork for _, fork in busy.values())]:
+    for fork in forks:
         fork.kill()
 
 
@@ -165,13 +169,15 @@ class _Fork:
         self.pipe, theirs = cast("tuple[Connection, Connection]", Pipe())
         self._pid = os.fork()
         if not self._pid:
+            self.pipe.close()  # or this process would not notice that its parent ended
             _serve(theirs, rules)
         theirs.close()
 
     def kill(self) -> None:
         """End the process, and count its CPU seconds among those of its parent."""
-        os.kill(self._pid, signal.SIGKILL)
-        os.waitpid(self._pid, 0)
+        if self._pid:
+            os.kill(self._pid, signal.SIGKILL)
+            os.waitpid(self._pid, 0)
 
     def ended(self) -> str:
         """Return how the process failed, or '' if it mapped the shard."""
@@ -180,6 +186,7 @@ class _Fork:
         except (EOFError, OSError):
             self.pipe.close()
             _, status = os.waitpid(self._pid, 0)
+            self._pid = 0
             code = os.waitstatus_to_exitcode(status)
             return f"its process ended with {'signal' if code < 0 else 'status'} {abs(code)}"
         return ""

@@ -2,7 +2,12 @@
 
 import gc
 import json
+import os
+import subprocess
+import sys
+import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -169,3 +174,38 @@ def test_rules_that_no_shard_can_be_mapped_by_fail_here(raw: Path, tmp_path: Pat
 
     with pytest.raises(SettingsError, match="is not a model directory"):
         list(map_shards(plan(raw, raw_files(raw), tmp_path / "shards"), rules, 1))
+
+
+def test_no_process_outlives_the_one_that_asked_for_shards(raw: Path, tmp_path: Path):
+    asking = (
+        "import os, sys; from pathlib import Path; from data_schemas.settings import *\n"
+        "from tasks.curation.ingest import raw_files; from tasks.curation.shards import mapping\n"
+        "from tasks.curation.shards.processes import map_shards\n"
+        "from tasks.interchange.model_folder import SHIPPED\n"
+        "mapping.ROWS, raw = 1, Path(sys.argv[1])\n"
+        "jobs = mapping.plan(raw, raw_files(raw), Path(sys.argv[2]))\n"
+        "rules = mapping.Rules(CurationSettings(), SHIPPED, None)\n"
+        "next(map_shards(jobs, rules, 2)); os.kill(os.getpid(), 9)"
+    )
+    command = [sys.executable, "-c", asking, str(raw), str(tmp_path / "shards")]
+    mark = {"STARTED_BY": str(tmp_path)}  # what it starts inherits it
+
+    done = subprocess.run(
+        command, env={**os.environ, **mark, "PYTHONPATH": os.pathsep.join(sys.path)}, check=False
+    )
+
+    assert -9 == done.returncode
+    end = time.monotonic() + 60
+    while (left := started_with(f"STARTED_BY={tmp_path}")) and time.monotonic() < end:
+        time.sleep(0.1)
+    assert [] == left
+
+
+def started_with(entry: str) -> list[str]:
+    """Processes with this entry in their environment."""
+    found: list[str] = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if entry.encode() in (folder / "environ").read_bytes().split(b"\0"):
+                found.append(folder.name)
+    return found
