@@ -24,6 +24,8 @@ from tasks.errors import SettingsError
 IN_FLIGHT = 2
 """Prompts in flight of a free-running step, as a multiple of those that it trains: with fewer,
 slots are idle in the end; more only make responses older (tasks/capacity/simulation)."""
+ROUNDS = 64
+"""Times that an engine asks a shared queue while it generates the longest response of a call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +71,11 @@ def makespan(lengths_J: Sequence[float], order: Sequence[int], num_workers: int)
         lower_bound=max(total / num_workers, longest),
         graham_bound=total / num_workers + (1.0 - 1.0 / num_workers) * longest,
     )
+
+
+def passes_per_round(max_new_tokens: int, segment_tokens: int) -> int:
+    """Return the decoding passes between two times that an engine asks a shared queue."""
+    return max(1, min(max_new_tokens, segment_tokens or max_new_tokens) // ROUNDS)
 
 
 def _check(num_workers: int) -> None:

@@ -47,10 +47,10 @@ class Slots:
 def overheads(groups: Sequence[Group], slots: Slots) -> dict[str, float]:
     """Makespan over the lower bound by policy; 1 is perfect.
 
-    `record` is what runs: the longest expected first, to the replica with the least expected work.
-    `known` is the same with the true mean lengths. `as drawn` deals prompts in turn. `on demand` is
-    in the record's order too, but a slot that is free takes the next response of all: the engines
-    do not do this yet.
+    `record` is what dedicated engines do: the longest expected first, to the replica with the least
+    expected work. `known` is the same with the true mean lengths. `as drawn` deals prompts in turn.
+    `shared queue` is what colocated engines do, apart from their rounds: in the record's order too,
+    but a slot that is free takes the next response of all.
     """
     total = sum(group.lengths.sum() for group in groups)
     longest = max(group.lengths.max() for group in groups)
@@ -63,7 +63,7 @@ def overheads(groups: Sequence[Group], slots: Slots) -> dict[str, float]:
         order = [groups[place] for place in longest_first(expected)]
         lengths = np.concatenate([group.lengths for group in order]).tolist()
         whole = makespan(lengths, range(len(lengths)), slots.replicas * slots.each)
-        found["on demand"] = whole.tokens / bound
+        found["shared queue"] = whole.tokens / bound
     expected = [float(group.lengths.mean()) for group in groups]
     found["known"] = _slowest(groups, _dealt(groups, expected, slots), slots) / bound
     return found

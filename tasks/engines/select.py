@@ -12,6 +12,7 @@ from tasks.engines.embedded.rollout import HFRolloutEngine
 from tasks.engines.embedded.trainer import TorchTrainer
 from tasks.engines.lora.rollout import AdapterRollout
 from tasks.engines.protocols import RolloutEngine, Trainer
+from tasks.engines.request_queue import QueueingEngine
 from tasks.engines.team.controller import current
 from tasks.engines.team.rank_info import replicas
 from tasks.engines.team.rollout import TeamRollout
@@ -147,7 +148,7 @@ def require_fit(engines: MachineSettings, *, nodes: int, processes: int) -> None
         )
 
 
-def _rollout_here(engines: MachineSettings, find_model: Callable[[], Path]) -> RolloutEngine:
+def _rollout_here(engines: MachineSettings, find_model: Callable[[], Path]) -> QueueingEngine:
     """Open this process's engine, or its part of one."""
     folder = find_model()
     engine = _plain_rollout(engines, folder)
@@ -155,7 +156,7 @@ def _rollout_here(engines: MachineSettings, find_model: Callable[[], Path]) -> R
     return AdapterRollout(engine, folder, rank) if rank else engine
 
 
-def _plain_rollout(engines: MachineSettings, folder: Path) -> RolloutEngine:
+def _plain_rollout(engines: MachineSettings, folder: Path) -> QueueingEngine:
     match engines.rollout:
         case RolloutKind.HF:
             return HFRolloutEngine(

@@ -17,7 +17,7 @@ def test_the_longest_first_reach_the_bound_where_drawing_order_does_not():
     # Two replicas of one slot. As drawn: 1 + 3 and 1 + 3 is even, but 3, 1, 3, 1 gives 6 and 2.
     groups = [group(3.0, record=3.0), group(1.0, record=1.0)] * 2
 
-    policies = {"as drawn": 1.5, "record": 1.0, "on demand": 1.0, "known": 1.0}
+    policies = {"as drawn": 1.5, "record": 1.0, "shared queue": 1.0, "known": 1.0}
     assert policies == overheads(groups, Slots(2, 1))
 
 
@@ -30,12 +30,12 @@ def test_a_record_that_is_wrong_costs_what_it_misleads_to():
     assert (12.0 / 6.5, 7.0 / 6.5) == (found["record"], found["known"])
 
 
-def test_engines_that_take_on_demand_correct_a_wrong_record():
+def test_engines_that_share_a_queue_correct_a_wrong_record():
     groups = [group(6.0, record=3.0), group(6.0, record=1.0), group(3.0, record=3.0)]
     found = overheads(groups, Slots(2, 1))
 
     # The short record goes to a replica that has 6 to do, or to the one that is free after 3.
-    assert (12.0 / 7.5, 9.0 / 7.5) == (found["record"], found["on demand"])
+    assert (12.0 / 7.5, 9.0 / 7.5) == (found["record"], found["shared queue"])
 
 
 def test_no_schedule_is_better_than_the_longest_response():

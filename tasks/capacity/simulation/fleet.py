@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
+from operator import attrgetter
 
 from tasks.capacity.simulation.rates import EngineRates
 from tasks.errors import SettingsError
@@ -69,7 +70,7 @@ class Engine:
     preempted: int = 0
     _passes: int = 0
     _context: int = 0
-    _expected: float = 0.0
+    held: float = 0.0
     """Mean number of tokens in the cache that is expected of the live sequences."""
     live: int = 0
     """Sequences that are being decoded."""
@@ -86,14 +87,12 @@ class Engine:
         generate is in the cache.
         """
         queue = self.waiting or shared
-        if not queue or self.live >= self.rates.slots or not self._has_room(queue[0]):
-            return False
-        if queue is shared and self.live and not self._has_lasting_room(queue[0]):
+        if not queue or not self._can_enter(queue[0], lasting=queue is not self.waiting):
             return False
         job = queue.popleft()
         self._spend(self.rates.prefill_s * job.fed)
         entered = _Live(job, job.fed, self._passes)
-        self._expected += job.fed + job.expected / 2
+        self.held += job.fed + job.expected / 2
         heapq.heappush(self._ends, (self._passes + job.tokens, next(self._numbers), entered))
         self._entered.append(entered)
         self._context += job.fed
@@ -104,9 +103,12 @@ class Engine:
         """Return when a sequence ends or the cache is full; infinity if nothing is live."""
         return self.clock + self._seconds(self._event_passes()) if self.live else math.inf
 
-    def advance(self) -> list[Ended]:
-        """Decode until the next event; return the responses that ended."""
+    def advance(self, most: int | None = None) -> list[Ended]:
+        """Decode until the next event, at most so many passes; return the responses that ended."""
         passes = self._event_passes()
+        cut = most is not None and most < passes
+        if most is not None and cut:
+            passes = most
         self._spend(self._seconds(passes))
         self._passes += passes
         self._context += passes * self.live
@@ -117,9 +119,23 @@ class Engine:
                 one.ended = True
                 self._leave(one)
                 ended.append(Ended(self.clock, one.job))
-        if not ended:
+        if not (ended or cut):
             self._preempt()
         return ended
+
+    def advance_to(self, goal: int) -> list[Ended]:
+        """Decode until this pass, or until nothing is live; return the responses that ended."""
+        ended = []
+        while self.live and self._passes < goal:
+            ended += self.advance(goal - self._passes)
+            while self.admit(self.waiting):
+                pass
+        self._passes = max(self._passes, goal)
+        return ended
+
+    def can_take(self, shared: deque[Job]) -> bool:
+        """Return whether one response of a shared queue could enter."""
+        return bool(shared) and not self.waiting and self._can_enter(shared[0], lasting=True)
 
     def cut(self, now: float) -> list[Job]:
         """Decode until this second and stop; return what is left of every response."""
@@ -140,6 +156,11 @@ class Engine:
         ]
         return [job for job in rest if job.tokens > 0] + list(self.waiting)
 
+    def _can_enter(self, job: Job, *, lasting: bool) -> bool:
+        if self.live >= self.rates.slots or not self._has_room(job):
+            return False
+        return not (lasting and self.live) or self._has_lasting_room(job)
+
     def _has_room(self, job: Job) -> bool:
         longest = job.fed + job.tokens
         if longest > self.rates.cache_tokens:
@@ -150,7 +171,7 @@ class Engine:
         return self._context + job.fed + self.live < self.rates.cache_tokens
 
     def _has_lasting_room(self, job: Job) -> bool:
-        return self._expected + job.fed + job.expected / 2 <= self.rates.cache_tokens
+        return self.held + job.fed + job.expected / 2 <= self.rates.cache_tokens
 
     def _event_passes(self) -> int:
         while self._ends[0][2].preempted:
@@ -174,7 +195,7 @@ class Engine:
 
     def _leave(self, one: _Live) -> None:
         self._context -= one.context + self._passes - one.first_pass
-        self._expected -= one.job.fed + one.job.expected / 2
+        self.held -= one.job.fed + one.job.expected / 2
         self.live -= 1
 
     def _spend(self, seconds: float) -> None:
@@ -238,6 +259,40 @@ class Fleet:
         while self._events:
             ended.extend(self.advance())
         return ended
+
+    def drain_in_rounds(self, passes: int) -> list[Ended]:
+        """Run until nothing is left; engines take from the shared queue after so many passes each.
+
+        Who takes depends on passes only, so an engine that has room waits until all have computed
+        the passes of its round.
+        """
+        ended, goal = list[Ended](), 0
+        while self.shared:
+            taking = [engine for engine in self.engines if engine.can_take(self.shared)]
+            if taking:
+                now = max(engine.clock for engine in self.engines)
+                for engine in taking:
+                    engine.clock = now
+            self._share(taking)
+            goal += passes
+            for engine in self.engines:
+                ended += engine.advance_to(goal)
+        for place in range(len(self.engines)):
+            self._expect(place)
+        return ended + self.drain()
+
+    def _share(self, engines: Sequence[Engine]) -> None:
+        """Deal the shared queue to the engine that holds least.
+
+        A group's responses stay together, unless the caches cannot hold all that is waiting.
+        """
+        free = sum(max(0.0, engine.rates.cache_tokens - engine.held) for engine in engines)
+        whole = sum(job.fed + job.expected / 2 for job in self.shared) <= free
+        while able := [engine for engine in engines if engine.can_take(self.shared)]:
+            engine, group = min(able, key=attrgetter("held")), self.shared[0].group
+            while self.shared and self.shared[0].group == group and engine.admit(self.shared):
+                if not whole:
+                    break
 
     def cut(self, now: float) -> list[Job]:
         """Stop all engines at this second; return what is left of every response."""

@@ -9,7 +9,7 @@ from rich.table import Table
 
 from tasks.capacity.memory import FIXED_BYTES
 from tasks.capacity.plan import Plan
-from tasks.capacity.simulation.policies import GPU_HOUR_USD, Row
+from tasks.capacity.simulation.policies import GPU_HOUR_USD, RUNS, Row
 from tasks.capacity.simulation.rates import Efficiency
 from tasks.capacity.simulation.steps import PARTS
 from tasks.capacity.table import describe_fit, format_bytes
@@ -147,7 +147,8 @@ def render(plan: Plan, rows: Sequence[Row], efficiency: Efficiency, lengths: str
 def _page(plan: Plan, rows: Sequence[Row], efficiency: Efficiency, lengths: str) -> _Page:
     done = [row for row in rows if row.outcome]
     longest = max(row.seconds for row in done)
-    runs = next((row for row in done if row.variant.name == "longest first"), done[0])
+    name = "longest first" if plan.layout.dedicated_rollout_gpus else RUNS
+    runs = next((row for row in done if row.variant.name == name), done[0])
     fastest = min(done, key=attrgetter("seconds"))
     outcome, found = runs.outcome, plan.budget()
     assert outcome is not None

@@ -19,6 +19,8 @@ CLAIMS = tuple(share / 100 for share in range(90, 25, -5))
 SIMULATED_STEPS = 2
 FREE_STEPS = 8
 """The same where a step may train more or fewer tokens than it generates."""
+RUNS = "shared queue"
+"""What colocated engines do; prompts are dealt to dedicated ones, the longest first."""
 BOUND = 4
 """Updates that a response of the free-running policy may span."""
 
@@ -59,7 +61,7 @@ class Row:
 
 
 def variants(plan: Plan) -> list[Variant]:
-    """List the policies that are compared; the second is what the pipeline does."""
+    """List the policies that are compared; RUNS is what the pipeline does."""
     other = Precision.BF16 if plan.precision is Precision.FP8 else Precision.FP8
     dedicated = dedicated_plan(plan)
     segment = max(1, plan.work.response_tokens // 4)
@@ -67,17 +69,19 @@ def variants(plan: Plan) -> list[Variant]:
     return [
         Variant("as drawn", plan, Policy(longest_first=False)),
         Variant("longest first", plan, Policy()),
-        Variant("on demand", plan, Policy(on_demand=True)),
-        Variant("rewards after rollouts", plan, Policy(overlapped_rewards=False)),
+        Variant(RUNS, plan, Policy(on_demand=True)),
+        Variant("rewards after rollouts", plan, Policy(on_demand=True, overlapped_rewards=False)),
         Variant(
-            f"on demand, segments of {segment:,} tokens",
+            f"segments of {segment:,} tokens",
             plan,
             Policy(on_demand=True, segment_tokens=segment),
         ),
-        Variant(f"segments of {half:,} tokens", plan, Policy(segment_tokens=half)),
+        Variant(f"segments of {half:,} tokens", plan, Policy(on_demand=True, segment_tokens=half)),
         Variant("free-running", plan, Policy(staleness=BOUND, free_running=True)),
         Variant(
-            f"{other.value} rollouts", with_largest_claim(replace(plan, precision=other)), Policy()
+            f"{other.value} rollouts",
+            with_largest_claim(replace(plan, precision=other)),
+            Policy(on_demand=True),
         ),
         Variant("dedicated GPUs, in turn", dedicated, Policy()),
         Variant("dedicated, one step ahead", dedicated, Policy(staleness=1)),

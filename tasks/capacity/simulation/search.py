@@ -15,6 +15,7 @@ from tasks.capacity.simulation.lengths import Draw
 from tasks.capacity.simulation.policies import (
     BOUND,
     CLAIMS,
+    RUNS,
     Row,
     Variant,
     compare,
@@ -36,8 +37,8 @@ DEDICATED = (0, 2, 4, 6)
 def search(plan: Plan, draw: Draw, efficiency: Efficiency, mean_tokens: float) -> list[Row]:
     """Simulate the best plans of every way of running engines; most tokens per second first.
 
-    Engines are dealt prompts, longest first, or take them on demand, with and without segments, or
-    run freely; dedicated ones run freely. Reuse of earlier responses is not searched: no engine for
+    Engines are dealt prompts, longest first, or share a queue, with and without segments, or run
+    freely; dedicated ones run freely. Reuse of earlier responses is not searched: no engine for
     GPUs has it (`RolloutEngines.reuse`), and what it saves depends on how often a prompt is drawn.
     """
     chosen = [
@@ -91,9 +92,9 @@ def _policies(plan: Plan) -> Iterator[tuple[str, Policy]]:
         return
     part = max(1, plan.work.response_tokens // 4)
     yield "longest first", Policy()
-    yield "on demand", Policy(on_demand=True)
-    yield f"segments of {part:,} tokens", Policy(segment_tokens=part)
-    yield f"on demand, segments of {part:,} tokens", Policy(on_demand=True, segment_tokens=part)
+    yield RUNS, Policy(on_demand=True)
+    yield f"longest first, segments of {part:,} tokens", Policy(segment_tokens=part)
+    yield f"{RUNS}, segments of {part:,} tokens", Policy(on_demand=True, segment_tokens=part)
     for bound in (1, 2, BOUND):
         name = f"free-running, staleness {bound}"
         yield name, Policy(staleness=bound, free_running=True)

@@ -11,7 +11,7 @@ from operator import attrgetter
 
 import numpy as np
 
-from tasks.algorithms.scheduling import IN_FLIGHT, assign, longest_first
+from tasks.algorithms.scheduling import IN_FLIGHT, assign, longest_first, passes_per_round
 from tasks.capacity.simulation.fleet import Ended, Fleet, Job
 from tasks.capacity.simulation.lengths import Draw, Group
 from tasks.capacity.simulation.rates import Rates
@@ -34,7 +34,8 @@ class Policy:
     longest_first: bool = True
     """By the prompts' records; else as drawn."""
     on_demand: bool = False
-    """An engine takes the next prompt when it has room; else all are dealt at the beginning."""
+    """Engines share a queue, from which each takes the next response when it has room, after every
+    round of passes (tasks/engines/request_queue.py); else all are dealt at the beginning."""
     overlapped_rewards: bool = True
     """Responses are scored as they end; else when all have ended."""
     segment_tokens: int = 0
@@ -144,7 +145,6 @@ class Simulation:
         if policy.on_demand:
             fleet = Fleet(self._rates.engine, [()] * engines)
             fleet.shared.extend(jobs)
-            fleet.wake(0.0)
             return fleet
         requests: dict[tuple[int, int], list[Job]] = {}
         for job in jobs:
@@ -181,7 +181,8 @@ class Simulation:
                 for job in jobs
             ]
             fleet = self._deal(cut, policy)
-            ended = fleet.drain()
+            round_ = passes_per_round(self._batch.max_tokens, policy.segment_tokens)
+            ended = fleet.drain_in_rounds(round_) if policy.on_demand else fleet.drain()
             rollout = max(one.second for one in ended)
             whole = {(job.group, job.sample): job for job in jobs}
             done, rest, scored = self._settle(ended, whole)

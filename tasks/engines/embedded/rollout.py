@@ -34,6 +34,7 @@ from tasks.engines.embedded.slots import Seat, Slots, make_seats
 from tasks.engines.embedded.verified import Verifier
 from tasks.engines.expert_names import named_tensors
 from tasks.engines.protocols import EngineCounters, Request, Sampling
+from tasks.engines.request_queue import Intake, Requests
 from tasks.engines.stop_strings import StopStrings
 from tasks.errors import EngineError, SettingsError
 
@@ -130,15 +131,19 @@ class HFRolloutEngine:
         """Do nothing: the model is freed with its last reference."""
 
     @torch.inference_mode()
-    def generate(self, requests: Sequence[Request], sampling: Sampling) -> Iterator[Rollout]:
+    def generate(self, requests: Requests, sampling: Sampling) -> Iterator[Rollout]:
         """Start requests in the order given as slots free up; yield rollouts as they end.
 
         Raises:
             DataError: a request has no prompt, or no token left to draw.
             SettingsError: a response may need more positions than the model has.
         """
-        make = self._verified if sampling.exact else self._decoded
-        for rollout in make(requests, sampling):
+        if sampling.exact:
+            assert isinstance(requests, Sequence), "drafts are verified before any is decoded"
+            made = self._verified(requests, sampling)
+        else:
+            made = self._decoded(requests, sampling)
+        for rollout in made:
             counted = self._counters
             self._counters = replace(
                 counted,
@@ -157,15 +162,23 @@ class HFRolloutEngine:
             verified_tokens=self._counters.verified_tokens + verifier.verified_tokens,
         )
 
-    def _decoded(self, requests: Sequence[Request], sampling: Sampling) -> Iterator[Rollout]:
-        waiting = self._seats(requests, sampling)
+    def _decoded(self, requests: Requests, sampling: Sampling) -> Iterator[Rollout]:
+        intake = Intake(requests, sampling, slots=self._slots)
+        waiting: deque[Seat] = deque()
         known: dict[int, _Prefix] = {}
         stop = StopStrings(self._tokenizer, sampling.stop)
-        ending = _Ending(requests, sampling.enough)
-        slots = Slots(sampling, min(self._slots, len(waiting)), self._end_token, stop)
+        ending = _Ending(requests if isinstance(requests, Sequence) else (), sampling.enough)
+        slots = Slots(sampling, min(self._slots, intake.samples), self._end_token, stop)
         logits_BV = torch.empty(0, self._model.config.vocab_size, device=self._forward.device)
-        while waiting or slots.live:
-            if waiting and slots.live <= REFILL_BELOW * self._slots:
+        taken = 0
+        while waiting or slots.live or intake.open:
+            full = slots.live > REFILL_BELOW * self._slots
+            new = intake.take(full=full)
+            waiting += self._seats(new, sampling, first=taken)
+            taken += len(new)
+            if not (waiting or slots.live):
+                continue
+            if waiting and not full:
                 room = min(self._slots - slots.live, len(waiting))
                 seats = [waiting.popleft() for _ in range(room)]
                 logits_BV = torch.cat([logits_BV, *self._admit(slots, seats, known)])
@@ -182,6 +195,8 @@ class HFRolloutEngine:
             ended_B = slots.record(*(part.cpu() for part in drawn))
             done = [slots.rollout(slot, self._version) for slot in ended_B.nonzero()[:, 0].tolist()]
             slots.drop(ended_B)
+            for rollout in done:
+                intake.end(rollout.problem_id, rollout.sample)
             self._count_decoding(time.perf_counter() - started)
             yield from done
             if ending.reached(done):
@@ -205,9 +220,11 @@ class HFRolloutEngine:
                 found[index] = logprobs_TV.gather(1, own_T1)[:, 0].cpu().numpy()
         return found
 
-    def _seats(self, requests: Sequence[Request], sampling: Sampling) -> deque[Seat]:
+    def _seats(
+        self, requests: Sequence[Request], sampling: Sampling, first: int = 0
+    ) -> deque[Seat]:
         positions = self._model.config.max_position_embeddings
-        return deque(make_seats(requests, sampling, positions))
+        return deque(make_seats(requests, sampling, positions, first))
 
     def _admit(
         self, slots: Slots, seats: Sequence[Seat], known: dict[int, "_Prefix"]

@@ -35,13 +35,16 @@ class Seat:
     sample: int
 
 
-def make_seats(requests: Sequence[Request], sampling: Sampling, positions: int) -> list[Seat]:
+def make_seats(
+    requests: Sequence[Request], sampling: Sampling, positions: int, first: int = 0
+) -> list[Seat]:
     """Make one seat per sample, in the order of the requests.
 
     Args:
         requests: of one call.
         sampling: of the call.
         positions: of the model; behind the last one it would go on with what it never learned.
+        first: number of the first request.
 
     Raises:
         DataError: a request has no prompt, or no token left to draw.
@@ -65,7 +68,7 @@ def make_seats(requests: Sequence[Request], sampling: Sampling, positions: int) 
             )
     return [
         Seat(number, request, request.first_sample + offset)
-        for number, request in enumerate(requests)
+        for number, request in enumerate(requests, start=first)
         for offset in range(request.num_samples)
     ]
 

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from data_schemas.rollouts import Rollout
 from tasks.algorithms.digests import weight_digest
 from tasks.engines.lora.factors import factor_names, is_adapted, merged
-from tasks.engines.protocols import EngineCounters, Request, RolloutEngine, Sampling
+from tasks.engines.protocols import EngineCounters, Sampling
+from tasks.engines.request_queue import QueueingEngine, Requests
 from tasks.engines.weight_sync import Outgoing
 from tasks.errors import EngineError
 from tasks.interchange.weights import Weights
@@ -33,7 +34,7 @@ class AdapterRollout:
         rank: of the factors.
     """
 
-    def __init__(self, engine: RolloutEngine, folder: Path, rank: int) -> None:
+    def __init__(self, engine: QueueingEngine, folder: Path, rank: int) -> None:
         self._engine, self._folder, self._rank = engine, folder, rank
         config = json.loads((folder / "config.json").read_bytes())
         # Some directories contain the head again, although it is the embedding.
@@ -58,7 +59,7 @@ class AdapterRollout:
         """Work done so far."""
         return self._engine.counters
 
-    def generate(self, requests: Sequence[Request], sampling: Sampling) -> Iterator[Rollout]:
+    def generate(self, requests: Requests, sampling: Sampling) -> Iterator[Rollout]:
         """Generate with the merged weights."""
         return self._engine.generate(requests, sampling)
 

@@ -1,7 +1,7 @@
 # pyright: reportMissingImports=false
 """The interface shared by in-process and separate vLLM: calls per sample, and weight updates."""
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -19,6 +19,12 @@ class Call:
     """Calls of one request share their prompt, so they are sent to the same replica."""
     tokens: list[int]
     params: SamplingParams
+    expected_tokens: float = 1.0
+    """Predicted length of what it generates."""
+
+
+More = Callable[[], Sequence[Call] | None]
+"""Returns further calls; None once there are no more."""
 
 
 class Backend(Protocol):

@@ -34,8 +34,10 @@ LARGEST_UINT8 = 256
 """Largest number of experts whose ids fit into a byte."""
 
 
-def make_seats(requests: Sequence[Request], sampling: Sampling, max_tokens: int) -> list[Seat]:
-    """One seat per sample, in the order of the requests.
+def make_seats(
+    requests: Sequence[Request], sampling: Sampling, max_tokens: int, first: int = 0
+) -> list[Seat]:
+    """One seat per sample, in the order of the requests, which are numbered from `first`.
 
     Raises:
         DataError: a request has no prompt, or no token left to draw.
@@ -51,7 +53,7 @@ def make_seats(requests: Sequence[Request], sampling: Sampling, max_tokens: int)
             f"temperature {sampling.temperature}: vLLM samples between {COLDEST} and {HOTTEST}; "
             "0 is greedy"
         )
-    return slots.make_seats(requests, sampling, max_tokens)
+    return slots.make_seats(requests, sampling, max_tokens, first)
 
 
 def call_of(number: int, seat: Seat, sampling: Sampling, end_token: int) -> Call:
@@ -78,7 +80,7 @@ def call_of(number: int, seat: Seat, sampling: Sampling, end_token: int) -> Call
         output_kind=RequestOutputKind.FINAL_ONLY,
     )
     tokens = np.concatenate([request.prompt_tokens, request.response_tokens]).tolist()
-    return Call(number, seat.number, tokens, params)
+    return Call(number, seat.number, tokens, params, request.expected_tokens)
 
 
 def call_seed(seed: int, seat: Seat) -> int:

@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 from data_schemas.machine_settings import LayoutSettings, Precision
 from data_schemas.rollouts import Rollout
 from tasks.engines.chat import end_and_pad, load_tokenizer
-from tasks.engines.protocols import EngineCounters, Request, Sampling
+from tasks.engines.embedded.slots import Seat
+from tasks.engines.protocols import EngineCounters, Sampling
+from tasks.engines.request_queue import Intake, Requests
 from tasks.engines.rollout_vllm.environment import (
     group_with,
     last_devices,
@@ -22,7 +24,7 @@ from tasks.engines.rollout_vllm.environment import (
 # Before the modules below import vLLM, which reads the environment while it is imported.
 prepare_environment()
 
-from tasks.engines.rollout_vllm.backend import Backend  # noqa: E402
+from tasks.engines.rollout_vllm.backend import Backend, Call  # noqa: E402
 from tasks.engines.rollout_vllm.completions import (  # noqa: E402
     call_of,
     logprobs_call,
@@ -122,22 +124,45 @@ class VllmRolloutEngine:
         """Number of sequences that were in flight at a restart and were generated again."""
         return self._backend.reissued
 
-    def generate(self, requests: Sequence[Request], sampling: Sampling) -> Iterator[Rollout]:
+    def generate(self, requests: Requests, sampling: Sampling) -> Iterator[Rollout]:
         """Yield each rollout as it ends; vLLM admits requests in the order given.
+
+        Args:
+            requests: all of them, or in this process a queue.
+            sampling: of all.
 
         Raises:
             DataError: a request has no prompt, or no token left to draw.
             SettingsError: vLLM does not support the temperature or the length.
             EngineError: vLLM failed, also after a restart.
         """
-        waiting = make_seats(requests, sampling, self._facts.max_tokens)
-        calls = [
-            call_of(number, seat, sampling, self._end_token) for number, seat in enumerate(waiting)
-        ]
+        cache = self._backend.cache_tokens
+        intake = Intake(requests, sampling, slots=SLOTS, cache=cache)
+        seats: list[Seat] = []
+        calls: list[Call] = []
+        taken = 0
+
+        def more() -> Sequence[Call] | None:
+            nonlocal taken
+            if not intake.open:
+                return None
+            first, new = len(calls), intake.take()
+            seats.extend(make_seats(new, sampling, self._facts.max_tokens, first=taken))
+            taken += len(new)
+            for number, seat in enumerate(seats[first:], start=first):
+                calls.append(call_of(number, seat, sampling, self._end_token))
+            return calls[first:]
+
+        if isinstance(requests, Sequence):
+            running = self._backend.run(more() or ())
+        else:
+            assert isinstance(self._backend, InProcess), "a process of its own has other steps"
+            running = self._backend.run((), more)
         begun: set[int] = set()
-        with closing(self._backend.run(calls)) as answers:
+        with closing(running) as answers:
             for number, output in self._tally.timed(answers):
-                seat = waiting[number]
+                seat = seats[number]
+                intake.end(seat.request.problem_id, seat.sample)
                 rollout = rollout_of(seat, output, sampling, self._facts, self._version)
                 known = seat.number in begun
                 begun.add(seat.number)

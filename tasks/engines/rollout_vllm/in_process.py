@@ -21,7 +21,7 @@ from vllm.v1.engine.core_client import InprocClient
 from vllm.v1.engine.llm_engine import LLMEngine
 
 from tasks.engines.process_group import join_world
-from tasks.engines.rollout_vllm.backend import Call
+from tasks.engines.rollout_vllm.backend import Call, More
 from tasks.engines.rollout_vllm.staging import Shape, check_tensors
 from tasks.errors import EngineError, SettingsError
 
@@ -63,8 +63,14 @@ class InProcess:
         """Tokens that the KV cache holds."""
         return int(self._engine.vllm_config.cache_config.kv_cache_size_tokens or 0)
 
-    def run(self, calls: Sequence[Call]) -> Generator[tuple[int, RequestOutput]]:
+    def run(
+        self, calls: Sequence[Call], more: More | None = None
+    ) -> Generator[tuple[int, RequestOutput]]:
         """Step until every call has ended.
+
+        Args:
+            calls: at the beginning.
+            more: asked before every step.
 
         Raises:
             EngineError: the last weight sync was interrupted, or the engine slept after it.
@@ -77,12 +83,16 @@ class InProcess:
         engine = self._engine
         pending: dict[str, int] = {}
         try:
-            for call in calls:
-                self._made += 1
-                name = str(self._made)
-                engine.add_request(name, {"prompt_token_ids": call.tokens}, call.params)
-                pending[name] = call.number
-            while pending:
+            self._add(calls, pending)
+            while pending or more is not None:
+                if more is not None:
+                    new = more()
+                    if new is None:
+                        more = None
+                    else:
+                        self._add(new, pending)
+                if not pending:
+                    continue
                 for output in engine.step():
                     if not (isinstance(output, RequestOutput) and output.finished):
                         continue
@@ -92,6 +102,13 @@ class InProcess:
         finally:
             if pending:
                 engine.abort_request(list(pending))
+
+    def _add(self, calls: Sequence[Call], pending: dict[str, int]) -> None:
+        for call in calls:
+            self._made += 1
+            name = str(self._made)
+            self._engine.add_request(name, {"prompt_token_ids": call.tokens}, call.params)
+            pending[name] = call.number
 
     def install(self, weights: Iterator[tuple[str, torch.Tensor]]) -> str:
         """Install tensors in the worker as they arrive, then drop the prefix cache.

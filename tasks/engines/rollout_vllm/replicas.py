@@ -8,6 +8,7 @@ from collections.abc import Generator, Iterator, Sequence
 import torch
 from vllm import RequestOutput
 
+from tasks.algorithms.scheduling import assign, longest_first
 from tasks.engines.rollout_vllm.backend import Backend, Call
 from tasks.engines.rollout_vllm.own_process import OwnProcess
 from tasks.engines.rollout_vllm.staging import Staging
@@ -19,7 +20,7 @@ Found = tuple[int, RequestOutput] | BaseException | None
 
 
 class Replicas:
-    """A Backend over several; requests are assigned round-robin."""
+    """A Backend over several; requests are balanced by expected tokens."""
 
     def __init__(self, members: Sequence[OwnProcess], staging: Staging) -> None:
         self._members = members
@@ -45,7 +46,7 @@ class Replicas:
         found: queue.SimpleQueue[Found] = queue.SimpleQueue()
         over = threading.Event()
         count = len(self._members)
-        parts = [[call for call in calls if call.request % count == one] for one in range(count)]
+        parts = spread_calls(calls, count)
         threads = [
             threading.Thread(target=_listen, args=(member, part, found, over), daemon=True)
             for member, part in zip(self._members, parts, strict=True)
@@ -84,6 +85,18 @@ class Replicas:
         """Close all members."""
         for member in self._members:
             member.close()
+
+
+def spread_calls(calls: Sequence[Call], count: int) -> list[list[Call]]:
+    """Balance requests by expected tokens, their calls together; each part keeps the order."""
+    tokens: dict[int, float] = {}
+    for call in calls:
+        tokens[call.request] = tokens.get(call.request, 0.0) + call.expected_tokens
+    names, loads = list(tokens), list(tokens.values())
+    dealt = [
+        {names[place] for place in part} for part in assign(loads, longest_first(loads), count)
+    ]
+    return [[call for call in calls if call.request in part] for part in dealt]
 
 
 def _listen(

@@ -2,9 +2,10 @@
 
 import queue
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from data_schemas.rollouts import Rollout
+from tasks.engines.request_queue import Room
 from tasks.engines.team import wire
 from tasks.engines.team.member import Member
 from tasks.errors import EngineError
@@ -18,15 +19,22 @@ class Inbox:
     Args:
         member: the controller's.
         senders: ranks; every one of them ends with None.
+        ask: is given the rooms that they send, with the sender's index.
     """
 
-    def __init__(self, member: Member, senders: Sequence[int]) -> None:
+    def __init__(
+        self, member: Member, senders: Sequence[int], ask: Callable[[int, Room], None]
+    ) -> None:
         self._member = member
+        self._ask = ask
         self._open = len(senders)
         self._queue: queue.SimpleQueue[Rollout | RuntimeError | None] = queue.SimpleQueue()
-        for sender in senders:
+        for place, sender in enumerate(senders):
             threading.Thread(
-                target=self._receive, args=(sender,), name=f"rollouts-of-{sender}", daemon=True
+                target=self._receive,
+                args=(place, sender),
+                name=f"rollouts-of-{sender}",
+                daemon=True,
             ).start()
 
     def take_arrived(self) -> Iterator[Rollout]:
@@ -59,9 +67,12 @@ class Inbox:
         else:
             yield item
 
-    def _receive(self, sender: int) -> None:
+    def _receive(self, place: int, sender: int) -> None:
         try:
             while (item := wire.recv(sender, self._member.rollouts)) is not None:
+                if isinstance(item, Room):
+                    self._ask(place, item)
+                    continue
                 assert isinstance(item, Rollout)
                 self._queue.put(item)
             self._queue.put(None)

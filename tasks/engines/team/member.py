@@ -10,7 +10,8 @@ from typing import Protocol
 from torch import distributed as dist
 
 from tasks.engines.process_group import join_world
-from tasks.engines.protocols import RolloutEngine, Trainer
+from tasks.engines.protocols import Trainer
+from tasks.engines.request_queue import QueueingEngine
 from tasks.engines.team.failure_store import FailureStore
 from tasks.engines.team.rank_info import RankInfo, read_rank_info
 
@@ -31,7 +32,7 @@ class Member:
     rollouts: dist.ProcessGroup
     """Finished rollouts sent to the controller."""
     trainers: dict[int, Trainer] = field(default_factory=dict)
-    engines: dict[int, RolloutEngine] = field(default_factory=dict)
+    engines: dict[int, QueueingEngine] = field(default_factory=dict)
     """By number; a rank has only the replicas to which it belongs."""
 
 

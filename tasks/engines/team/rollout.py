@@ -1,8 +1,10 @@
 """One RolloutEngine over the engines of several ranks, used from the controller.
 
 A replica is one engine: a rank, or a tensor-parallel group of ranks that make the same calls and
-whose first rank represents it. Requests are balanced over the replicas by expected response length;
-a sequence's random stream is keyed by its name, so the responses do not depend on the replica.
+whose first rank represents it. Replicas in the ranks' own processes share a queue of requests
+(shared_queue.py). To dedicated ones, whose steps the ranks do not see, and for exact rollouts,
+requests are dealt at once, balanced by expected response length. A sequence's random stream is
+keyed by its name, so the responses do not depend on the replica.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -16,16 +18,16 @@ from data_schemas.machine_settings import Precision
 from data_schemas.rollouts import Rollout
 from tasks.algorithms.scheduling import assign, longest_first
 from tasks.engines.protocols import EngineCounters, Request, RolloutEngine, Sampling
+from tasks.engines.request_queue import QueueingEngine
 from tasks.engines.team import wire
 from tasks.engines.team.controller import Channel, Controller
 from tasks.engines.team.inbox import Inbox
 from tasks.engines.team.member import Member
+from tasks.engines.team.shared_queue import Replicas, queue_of_controller, queue_of_worker
 from tasks.engines.team.trainer import TeamWeights
 from tasks.engines.weight_sync import Outgoing
 from tasks.errors import EngineError
 
-Replicas = tuple[tuple[int, ...], ...]
-"""Ranks of every replica, its representative first."""
 REPLICA_TOLERANCE = {
     Precision.FP32: 1e-4,
     Precision.BF16: 0.05,
@@ -41,7 +43,7 @@ class Open:
 
     number: int
     replicas: Replicas
-    make: Callable[[], RolloutEngine]
+    make: Callable[[], QueueingEngine]
 
     def execute(self, member: Member) -> None:
         if any(member.rank_info.rank in ranks for ranks in self.replicas):
@@ -55,14 +57,20 @@ class Generate:
     number: int
     replicas: Replicas
     parts: tuple[tuple[Request, ...], ...]
-    """Of every replica."""
+    """Of every replica; () = they share a queue."""
+    samples: int
+    """Responses in the queue."""
     sampling: Sampling
 
     def execute(self, member: Member) -> EngineCounters | None:
         rank = member.rank_info.rank
-        for ranks, part in zip(self.replicas, self.parts, strict=True):
+        for place, ranks in enumerate(self.replicas):
             if rank in ranks:
                 engine = member.engines[self.number]
+                if self.parts:
+                    part = self.parts[place]
+                else:
+                    part = queue_of_worker(member, ranks[0], self.samples)
                 for rollout in engine.generate(part, self.sampling) if part else ():
                     if rank == ranks[0]:
                         wire.send(rollout, 0, member.rollouts)
@@ -159,7 +167,7 @@ class TeamRollout:
     def __init__(
         self,
         controller: Controller,
-        make: Callable[[], RolloutEngine],
+        make: Callable[[], QueueingEngine],
         *,
         replicas: Replicas,
         dedicated: bool,
@@ -168,6 +176,7 @@ class TeamRollout:
         self._controller = controller
         self._number = controller.number()
         self._replicas = replicas
+        self._dedicated = dedicated
         self._tolerance = REPLICA_TOLERANCE[precision]
         self._channel: Channel = controller.async_group if dedicated else controller.commands
         self._others: dict[int, EngineCounters] = {}
@@ -196,11 +205,17 @@ class TeamRollout:
 
     def generate(self, requests: Sequence[Request], sampling: Sampling) -> Iterator[Rollout]:
         """Distribute the requests; yield rollouts of all replicas as they end."""
-        parts = spread_requests(requests, len(self._replicas))
-        command = Generate(self._number, self._replicas, parts, sampling)
+        dealt = self._dedicated or sampling.exact
+        parts = spread_requests(requests, len(self._replicas)) if dealt else ()
+        samples = sum(request.num_samples for request in requests)
+        command = Generate(self._number, self._replicas, parts, samples, sampling)
+        member = self._controller.member
         with self._channel.together(command) as replies:
-            inbox = Inbox(self._controller.member, [ranks[0] for ranks in self._replicas[1:]])
-            mine = self._local.generate(parts[0], sampling) if parts[0] else iter(())
+            shared, dealer = queue_of_controller(member, self._replicas, requests)
+            senders = [ranks[0] for ranks in self._replicas[1:]]
+            inbox = Inbox(member, senders, lambda place, room: dealer.ask(place + 1, room))
+            part = parts[0] if parts else shared
+            mine = self._local.generate(part, sampling) if part else iter(())
             rollouts = _merged(mine, inbox)
             try:
                 for rollout in rollouts:

@@ -82,6 +82,28 @@ def test_engines_take_from_a_shared_queue_as_they_run_dry():
     assert {0: 5.0, 1: 2.0, 2: 4.0, 3: 5.0} == ends(fleet)
 
 
+def test_in_rounds_an_engine_that_has_room_waits_until_all_have_computed_the_passes_of_its_round():
+    fleet = Fleet(rates(slots=2, context_s=1.0), [(), ()])
+    fleet.shared.extend([job(0, 4), job(1, 4), job(2, 4, prompt=3), job(3, 1), job(4, 2)])
+
+    ended = {one.job.group: one.second for one in fleet.drain_in_rounds(2)}
+    # They take 0, 2 and 1, 3. A pass is 1 s and reads the cache: 1 + 6, 1 + 8 s for the first
+    # engine, 1 + 4, 1 + 3 for the second. So its free slot waits for group 4 from 9 s until 16.
+    assert {3: 5.0, 0: 40.0, 2: 40.0, 1: 32.0, 4: 32.0} == ended
+
+
+def test_in_rounds_every_token_is_generated_once_too():
+    jobs = [job(group, 3 + group % 5, prompt=2, expected=2.0) for group in range(40)]
+    fleet = Fleet(rates(slots=8, cache_tokens=24), [(), ()])
+    fleet.shared.extend(jobs)
+    ended = fleet.drain_in_rounds(3)
+
+    assert {one.group: one.tokens for one in jobs} == {
+        one.job.group: one.job.tokens + one.job.earlier for one in ended
+    }
+    assert sum(engine.preempted for engine in fleet.engines) > 0
+
+
 def test_no_more_is_taken_than_is_expected_to_stay_in_the_cache():
     fleet = Fleet(rates(slots=9, cache_tokens=20), [()])
     fleet.shared.extend(job(group, 6, prompt=2, expected=6.0) for group in range(6))

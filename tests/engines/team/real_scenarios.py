@@ -11,7 +11,7 @@ import torch
 
 # Imported once, before the ranks are forked.
 import tasks.engines.rollout_vllm.engine
-import tasks.engines.trainer_megatron.trainer  # noqa: F401
+import tasks.engines.trainer_megatron.trainer
 from data_schemas.machine_settings import LayoutSettings, MachineSettings, RolloutKind, TrainerKind
 from tasks.engines.loss_calls import ROW, RecordingLoss
 from tasks.engines.protocols import Sampling, TokenBatch
@@ -65,11 +65,14 @@ def a_step(layout: LayoutSettings, model: Path, out: Path) -> dict:
     outgoing = Outgoing(trainer.weights())
     installed = engine.load_weights(outgoing, 1)
     second = list(engine.generate(scenarios.requests(), SAMPLING))
+    engine._dedicated = True  # all requests are dealt at once, and no queue is shared
+    dealt = list(engine.generate(scenarios.requests(), SAMPLING))
     canaries = [np.arange(10, 26, dtype=np.int32)]
     found = {
         "answers": [len(first), len(second)],
         "rows": sorted(row for call in loss.calls for row in call.rows_M.tolist()),
         "gaps": [before, gap(trainer, second)],
+        "same_as_dealt": scenarios.answers(second) == scenarios.answers(dealt),
         "same_answers": scenarios.answers(first) == scenarios.answers(second),
         "digests": [installed, outgoing.digest()],
         "versions": sorted({one.policy_version for one in second}),
@@ -84,6 +87,7 @@ def a_step(layout: LayoutSettings, model: Path, out: Path) -> dict:
 
 
 def main(model: Path, out: Path, names: list[str]) -> None:
+    tasks.engines.rollout_vllm.engine.SLOTS = 2  # so that a shared queue is asked more than once
     found = {}
     for name in names:
         processes, layout = LAYOUTS[name]

@@ -26,7 +26,7 @@ from data_schemas.machine_settings import MachineSettings, Precision
 from tasks.algorithms.digests import weight_digest
 from tasks.engines.embedded.rollout import HFRolloutEngine
 from tasks.engines.loss_calls import ROW, RecordingLoss
-from tasks.engines.protocols import TokenBatch
+from tasks.engines.protocols import EngineCounters, TokenBatch
 from tasks.engines.select import open_rollout, open_trainer
 from tasks.engines.team import failure_store
 from tasks.engines.team.controller import current
@@ -158,6 +158,51 @@ def grouped(model: Path, out: Path) -> dict:
     return {"answers": len(rollouts), "sequences": engine.counters.sequences}
 
 
+class Delayed(HFRolloutEngine):
+    """Two slots; the ranks in DELAYED are slow."""
+
+    def _decode(self, slots):
+        time.sleep(0.02 * (read_rank_info().rank in DELAYED))
+        return super()._decode(slots)
+
+
+DELAYED: set[int] = set()
+
+
+def shared_queue(model: Path, out: Path) -> dict:
+    """Requests that do not fit into the slots, on replicas that are slow in turn."""
+    make = partial(Delayed, model, slots=2)
+    engine = TeamRollout(current(), make, replicas=ALONE, dedicated=False, precision=Precision.FP32)
+    sampling = replace(SAMPLING, max_new_tokens=40)
+    found, counts, expected = [], [], []
+    for slow in (0, 1):
+        DELAYED.clear()
+        DELAYED.add(slow)
+        before = engine._others.get(1, EngineCounters()).sequences
+        rollouts = list(engine.generate(requests(), sampling))
+        found.append(
+            [
+                [*one, rollout.logprobs.tobytes().hex()]
+                for one, rollout in zip(answers(rollouts), ordered(rollouts), strict=True)
+            ]
+        )
+        counts.append(engine._others[1].sequences - before)
+    alone = HFRolloutEngine(model)
+    expected = answers(alone.generate(requests(), sampling))
+    abandoned = engine.generate(requests(), sampling)
+    next(abandoned)
+    abandoned.close()
+    empty = list(engine.generate([], sampling))
+    return {
+        "same_bytes": found[0] == found[1],
+        "counts": counts,
+        "same_tokens": [one[:4] for one in found[0]] == expected,
+        "after_abandoned": len(list(engine.generate(requests(1), sampling))),
+        "empty": len(empty),
+        "lengths": [len(one[2]) for one in expected],
+    }
+
+
 def other_weights(model: Path, out: Path) -> None:
     trainer = TeamTrainer(current(), partial(HalfTrainer, model, wrong_rank=1))
     team_rollout(model).load_weights(trainer.weights(), 1)
@@ -259,6 +304,7 @@ SCENARIOS: dict[str, Callable] = {
     "trained": trained,
     "async_group": async_group,
     "grouped": grouped,
+    "shared_queue": shared_queue,
     "other_weights": other_weights,
     "other_kernels": other_kernels,
     "worker_raises": partial(failing, "raises"),

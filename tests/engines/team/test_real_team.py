@@ -43,7 +43,11 @@ def found(request, model, tmp_path_factory):
 
 def test_every_prompt_is_answered_once_before_and_after_an_update(found):
     assert [12, 12] == found["answers"]
-    assert 24 == found["sequences"]
+    assert 36 == found["sequences"]
+
+
+def test_who_takes_a_request_from_the_shared_queue_changes_no_token(found):
+    assert found["same_as_dealt"] is True
 
 
 def test_the_engine_has_the_log_probs_of_the_trainer_with_its_routes(found):

@@ -108,6 +108,21 @@ def test_only_the_first_rank_of_a_tensor_parallel_replica_replies(found):
     assert {"answers": 12, "sequences": 12} == one
 
 
+def test_a_shared_queue_deals_by_tokens_so_slow_replicas_change_no_byte(found):
+    one = returned(found, "shared_queue")
+
+    assert one["same_bytes"] is True
+    assert one["same_tokens"] is True
+    assert one["counts"][0] == one["counts"][1]
+    assert 0 < one["counts"][0] < 12
+
+
+def test_a_shared_queue_that_is_abandoned_or_empty_leaves_the_team_in_step(found):
+    one = returned(found, "shared_queue")
+
+    assert (0, 2) == (one["empty"], one["after_abandoned"])
+
+
 @pytest.mark.parametrize(
     ("name", "message"),
     [

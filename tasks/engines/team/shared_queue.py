@@ -1,0 +1,137 @@
+"""The request queue that the replicas of a team share: rank 0 deals, the others ask it."""
+
+import queue
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from tasks.engines.protocols import Request
+from tasks.engines.request_queue import Room, deal
+from tasks.engines.team import wire
+from tasks.engines.team.member import Member
+from tasks.errors import EngineError
+
+_LOOK_EVERY_S = 1.0
+Replicas = tuple[tuple[int, ...], ...]
+"""Ranks of every replica, its representative first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What a replica gets in a round."""
+
+    requests: Sequence[Request]
+    last: bool
+    """Nothing is left in the queue."""
+
+
+class Dealer:
+    """Collects the rooms of all replicas, round by round, and deals.
+
+    Args:
+        requests: in the order in which they start.
+        replicas: number of replicas.
+        answer: gives a replica its share; only replicas with room get one.
+    """
+
+    def __init__(
+        self, requests: Sequence[Request], replicas: int, answer: Callable[[int, Share], None]
+    ) -> None:
+        self._waiting = list(requests)
+        self._rooms: list[deque[Room]] = [deque() for _ in range(replicas)]
+        self._answer = answer
+        self._lock = threading.Lock()
+
+    def ask(self, replica: int, room: Room) -> None:
+        """Note the room of a replica; deal if all have asked for its round."""
+        with self._lock:
+            self._rooms[replica].append(room)
+            while self._waiting and all(self._rooms):
+                rooms = [rooms.popleft() for rooms in self._rooms]
+                dealt = deal(self._waiting, rooms)
+                for place, requests in enumerate(dealt):
+                    if rooms[place].slots:
+                        self._answer(place, Share(requests, last=not self._waiting))
+            if not self._waiting:
+                for place, asked in enumerate(self._rooms):
+                    if any(room.slots for room in asked):
+                        self._answer(place, Share((), last=True))
+                    asked.clear()
+
+
+class SharedQueue:
+    """A RequestQueue of one rank.
+
+    Args:
+        samples: of all requests.
+        ask: tells the dealer this replica's room.
+        share: waits for the answer.
+    """
+
+    def __init__(
+        self, samples: int, ask: Callable[[Room], None], share: Callable[[], Share]
+    ) -> None:
+        self._samples = samples
+        self._ask, self._share = ask, share
+        self._empty = False
+
+    @property
+    def samples(self) -> int:
+        """Responses of all requests that were in the queue."""
+        return self._samples
+
+    @property
+    def empty(self) -> bool:
+        """True once this replica knows that nothing is left."""
+        return self._empty
+
+    def take(self, room: Room) -> Sequence[Request]:
+        """Take part in a round; waits for the other replicas if there is room."""
+        self._ask(room)
+        if not room.slots:
+            return ()
+        share = self._share()
+        self._empty = share.last
+        return share.requests
+
+
+def queue_of_worker(member: Member, representative: int, samples: int) -> SharedQueue:
+    """Return the queue of a rank other than 0; all ranks of a replica get the same."""
+
+    def ask(room: Room) -> None:
+        if member.rank_info.rank == representative:
+            wire.send(room, 0, member.rollouts)
+
+    def share() -> Share:
+        found = wire.recv(0, member.rollouts)
+        assert isinstance(found, Share)
+        return found
+
+    return SharedQueue(samples, ask, share)
+
+
+def queue_of_controller(
+    member: Member, replicas: Replicas, requests: Sequence[Request]
+) -> tuple[SharedQueue, Dealer]:
+    """Return the queue of rank 0, and the dealer, which the rooms of other replicas go to."""
+    mine: queue.SimpleQueue[Share] = queue.SimpleQueue()
+
+    def answer(replica: int, share: Share) -> None:
+        for rank in replicas[replica]:
+            if rank:
+                wire.send(share, rank, member.rollouts)
+            else:
+                mine.put(share)
+
+    def wait() -> Share:
+        while True:
+            try:
+                return mine.get(timeout=_LOOK_EVERY_S)
+            except queue.Empty:
+                if member.failures.is_over():
+                    raise member.failures.failure() or EngineError("the team is over") from None
+
+    dealer = Dealer(requests, len(replicas), answer)
+    samples = sum(request.num_samples for request in requests)
+    return SharedQueue(samples, lambda room: dealer.ask(0, room), wait), dealer
