@@ -133,6 +133,66 @@ def train_writer(
     )
 
 
+class Learned(NamedTuple):
+    """What the solver learned by DPO and by RL."""
+
+    preference: ReportRef
+    evaluations: list[ReportRef]
+    """Of the solver, after DPO, after RL on synthesised problems, after RL on drawn ones."""
+
+
+@subworkflow
+def learn(
+    settings: PipelineSettings,
+    recipe: SynthesisRecipe,
+    solver: CheckpointRef,
+    graded: DatasetRef,
+    drawn: DatasetRef,
+    held_out: DatasetRef,
+    store: StoreRef,
+    execution: Execution,
+) -> Learned:
+    """Train the solver on synthesised problems, and by RL on as many drawn ones."""
+    preferred = prefer(
+        settings=recipe.preference, start=solver, graded=graded, store=store, execution=execution
+    )
+    pools = take_as_many(
+        settings=recipe.synthesis,
+        synthesised=graded,
+        drawn=drawn,
+        store=store,
+        execution=execution,
+    )
+    on_synthesised, on_drawn = (
+        rl(
+            settings=settings.rl_one,
+            name=f"rl/{name}",
+            start=solver,
+            graded=pool,
+            store=store,
+            execution=execution,
+        ).model
+        for name, pool in (("synthesised", pools.synthesised), ("drawn", pools.drawn))
+    )
+    evaluations = [
+        evaluate(
+            settings=settings.evaluation,
+            name=name,
+            model=model,
+            curated=held_out,
+            store=store,
+            execution=execution,
+        )
+        for name, model in (
+            ("sft/reasoning", solver),
+            ("preference", preferred.model),
+            ("rl/synthesised", on_synthesised),
+            ("rl/drawn", on_drawn),
+        )
+    ]
+    return Learned(preference=preferred.report, evaluations=evaluations)
+
+
 @subworkflow
 def train_on_synthesised(
     settings: PipelineSettings, recipe: SynthesisRecipe, store: str
@@ -180,39 +240,16 @@ def train_on_synthesised(
     graded = grade(
         settings=named.grading, curated=synthesised, start=solver, store=same, execution=own
     )
-    preferred = prefer(
-        settings=recipe.preference, start=solver, graded=graded, store=same, execution=own
+    learned = learn(
+        settings=named,
+        recipe=recipe,
+        solver=solver,
+        graded=graded,
+        drawn=drawn,
+        held_out=rows.curated,
+        store=same,
+        execution=own,
     )
-    pools = take_as_many(
-        settings=recipe.synthesis, synthesised=graded, drawn=drawn, store=same, execution=own
-    )
-    on_synthesised, on_drawn = (
-        rl(
-            settings=named.rl_one,
-            name=f"rl/{name}",
-            start=solver,
-            graded=pool,
-            store=same,
-            execution=own,
-        ).model
-        for name, pool in (("synthesised", pools.synthesised), ("drawn", pools.drawn))
-    )
-    evaluations = [
-        evaluate(
-            settings=named.evaluation,
-            name=name,
-            model=model,
-            curated=rows.curated,
-            store=same,
-            execution=own,
-        )
-        for name, model in (
-            ("sft/reasoning", solver),
-            ("preference", preferred.model),
-            ("rl/synthesised", on_synthesised),
-            ("rl/drawn", on_drawn),
-        )
-    ]
     return measure_synthesis(
         settings=recipe.synthesis,
         before=writers.before,
@@ -224,8 +261,8 @@ def train_on_synthesised(
         held_out=rows.curated,
         graded=graded,
         drawn=drawn,
-        preference=preferred.report,
-        evaluations=evaluations,
+        preference=learned.preference,
+        evaluations=learned.evaluations,
         store=same,
         execution=own,
     )

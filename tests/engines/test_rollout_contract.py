@@ -15,12 +15,7 @@ from transformers import (
     TopPLogitsWarper,
 )
 
-from data_schemas.machine_settings import (
-    LayoutSettings,
-    MachineSettings,
-    Precision,
-    RolloutKind,
-)
+from data_schemas.machine_settings import LayoutSettings, MachineSettings, Precision, RolloutKind
 from data_schemas.rollouts import StopReason
 from tasks.algorithms.digests import weight_digest
 from tasks.algorithms.routing import check_trace
@@ -354,11 +349,8 @@ def test_a_response_that_is_complete_cannot_go_on(engine):
 
 
 def test_a_prompt_that_leaves_no_room_for_its_response_is_refused_by_name(engine):
-    """The model would go on behind its last position, and be wrong without a word."""
-    longest = dataclasses.replace(SAMPLING, max_new_tokens=10**6)
-
     with pytest.raises(SettingsError, match=r"p0: a prompt of 5 tokens .* curation.max_prompt_to"):
-        list(engine.generate(prompts(5), longest))
+        list(engine.generate(prompts(5), dataclasses.replace(SAMPLING, max_new_tokens=10**6)))
 
 
 def test_counters_are_the_sums_over_the_rollouts(engine):
