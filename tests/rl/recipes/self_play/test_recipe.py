@@ -294,7 +294,7 @@ def test_what_cuts_a_chain_is_refused_by_name(changes, name):
 
 
 @pytest.fixture
-def phase(phase_in, scorer):
+def phase(phase_in, scorer, roomy):
     """The tiny model writes noise; what its agents say follows from that noise here."""
 
     class Speaking(Spell):
@@ -309,6 +309,7 @@ def phase(phase_in, scorer):
         plain = phase_in(folder, domains={Domain.GENERAL: 1.0}, **settings)
         asked = dataclasses.replace(
             plain,
+            start=roomy,
             problems=tuple(root(f"lists/{number}", Problem) for number in range(3)),
             recipe=Speaking(SpellRecipe()),
         )
