@@ -20,7 +20,7 @@ from multiprocessing.connection import Connection, wait
 from typing import cast
 
 from tasks.curation.shards.mapping import Job, Rules, map_shard, prepare
-from tasks.rewards.workers.pool import INSIDE, MEMORY_BYTES
+from tasks.rewards.workers.pool import MEMORY_BYTES, start_interpreter
 
 _LOG = logging.getLogger(__name__)
 
@@ -31,7 +31,7 @@ WORTH_BYTES = 32 * 2**20
 _GRACE_S = 5.0
 """Until the process that forks others has ended them, and itself."""
 _BOOT = "from tasks.curation.shards.processes import main; main()"
-_ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+_ONE_THREAD: tuple[str, ...] = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 def num_workers(raw_bytes: int) -> int:
@@ -80,21 +80,9 @@ class _Server:
     def __init__(self, rules: Rules, workers: int) -> None:
         self._pipe, theirs = Pipe()
         self._ended: dict[int, str] = {}
+        one_thread = dict.fromkeys(_ONE_THREAD, "1")
         with theirs:
-            self._process = subprocess.Popen(
-                [sys.executable, "-c", _BOOT, str(theirs.fileno())],
-                pass_fds=(theirs.fileno(),),
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                env={
-                    **os.environ,
-                    **dict.fromkeys(_ONE_THREAD, "1"),
-                    "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
-                    INSIDE: "1",
-                },
-                start_new_session=True,
-            )
+            self._process = start_interpreter(_BOOT, theirs.fileno(), one_thread)
         with suppress(OSError):  # `result` says so of every shard
             self._pipe.send((rules, workers))
 

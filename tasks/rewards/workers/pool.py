@@ -25,7 +25,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from multiprocessing import Pipe
@@ -196,6 +196,32 @@ class WorkerPool:
                 worker.close()
 
 
+def start_interpreter(
+    code: str, pipe: int, variables: Mapping[str, str] | None = None
+) -> subprocess.Popen[bytes]:
+    """Start a fresh interpreter in a session of its own, which says nothing.
+
+    Args:
+        code: what it runs.
+        pipe: file descriptor of its end of a pipe, which it gets as `sys.argv[1]`.
+        variables: of its environment, beside those of this process.
+    """
+    return subprocess.Popen(
+        [sys.executable, "-c", code, str(pipe)],
+        pass_fds=(pipe,),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env={
+            **os.environ,
+            **(variables or {}),
+            "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+            INSIDE: "1",
+        },
+        start_new_session=True,
+    )
+
+
 class _Worker:
     """One process and the pipe to it."""
 
@@ -204,19 +230,7 @@ class _Worker:
         self.alive = True
         self.calls = 0
         with theirs:
-            self._process = subprocess.Popen(
-                [sys.executable, "-c", _BOOT, str(theirs.fileno())],
-                pass_fds=(theirs.fileno(),),
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                env={
-                    **os.environ,
-                    "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
-                    INSIDE: "1",
-                },
-                start_new_session=True,
-            )
+            self._process = start_interpreter(_BOOT, theirs.fileno())
 
     def series(
         self,
