@@ -71,6 +71,7 @@ SUITES = {
     "rl/test_lora.py": "a phase that trains adapters",
     "rl/test_scaffold.py": "a phase that shows criteria of rubrics for a while",
     "rl/test_team.py": "a phase in two processes",
+    "rl/test_killed_in_team.py": "a phase in two processes that are killed",
 }
 """Suites of several modules, below tests/; those directly in it run the project as a whole."""
 MODELS = [
