@@ -72,6 +72,7 @@ SUITES = {
     "rl/test_scaffold.py": "a phase that shows criteria of rubrics for a while",
     "rl/test_team.py": "a phase in two processes",
     "rl/test_killed_in_team.py": "a phase in two processes that are killed",
+    "rl/test_killed_real_team.py": "the same with vLLM and Megatron-core",
 }
 """Suites of several modules, below tests/; those directly in it run the project as a whole."""
 MODELS = [

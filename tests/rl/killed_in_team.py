@@ -11,18 +11,24 @@ import random
 import signal
 import sys
 import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
+import torch
 from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
 
 from data_schemas.machine_settings import Precision
 from data_schemas.rl_settings import EngineSettings, ZeroVarianceSettings
+from data_schemas.rollouts import Rollout
 from tasks.durability import states
 from tasks.engines.chat import load_tokenizer
 from tasks.engines.embedded.rollout import HFRolloutEngine
+from tasks.engines.embedded.slots import Slots
+from tasks.engines.protocols import Sampling
+from tasks.engines.request_queue import Requests
 from tasks.engines.team.controller import current
 from tasks.engines.team.rank_info import read_rank_info
 from tasks.engines.team.rollout import TeamRollout
@@ -65,8 +71,6 @@ class Fault:
 
 
 NO_FAULT = Fault()
-
-
 FAULTS = {
     "all in the first rollouts": Fault("rollout", 0, 1, pod=True),
     "a worker in rollouts": Fault("rollout", 1, 1),
@@ -76,36 +80,54 @@ FAULTS = {
 }
 
 
-class Engine(HFRolloutEngine):
-    """An engine with few slots, slow on one rank; notes how many responses it made in a call."""
+class Struck:
+    """Strikes between the rollouts and the tensors of the engine that is the other base."""
 
-    def __init__(self, model: Path, notes: Path, slow: int, fault: Fault) -> None:
-        super().__init__(model, slots=SLOTS)
-        self._slow, self._fault = slow, fault
-        self._notes = notes / f"{os.getpid()}-{read_rank_info().rank}"
+    fault = NO_FAULT
 
-    def _decode(self, slots):
-        time.sleep(0.01 * (read_rank_info().rank == self._slow))
-        return super()._decode(slots)
-
-    def generate(self, requests, sampling):
-        number = 0
-        for number, rollout in enumerate(super().generate(requests, sampling), start=1):
-            self._fault.strike("rollout", self.policy_version, number - 1)
+    def generate(self, requests: Requests, sampling: Sampling) -> Iterator[Rollout]:
+        for number, rollout in enumerate(super().generate(requests, sampling)):
+            self.fault.strike("rollout", self.policy_version, number)
             yield rollout
-        with self._notes.open("a") as file:
-            file.write(f"{number}\n")
 
-    def load_weights(self, weights, version):
-        def struck():
+    def load_weights(self, weights: Iterator[tuple[str, torch.Tensor]], version: int) -> str:
+        def struck() -> Iterator[tuple[str, torch.Tensor]]:
             for number, item in enumerate(weights):
-                self._fault.strike("weights", version, number)
+                self.fault.strike("weights", version, number)
                 yield item
 
         return super().load_weights(struck(), version)
 
 
-def trained(phase: Phase, slow: int, fault: Fault = NO_FAULT) -> None:
+class Engine(Struck, HFRolloutEngine):
+    """An engine with few slots, slow on one rank; notes how many responses it made in a call."""
+
+    def __init__(self, model: Path, notes: Path, slow: int, fault: Fault) -> None:
+        HFRolloutEngine.__init__(self, model, slots=SLOTS)
+        self.fault, self._slow = fault, slow
+        self._notes = notes / f"{os.getpid()}-{read_rank_info().rank}"
+
+    def _decode(self, slots: Slots) -> torch.Tensor:
+        time.sleep(0.01 * (read_rank_info().rank == self._slow))
+        return super()._decode(slots)
+
+    def generate(self, requests: Requests, sampling: Sampling) -> Iterator[Rollout]:
+        number = 0
+        for rollout in super().generate(requests, sampling):
+            number += 1
+            yield rollout
+        with self._notes.open("a") as file:
+            file.write(f"{number}\n")
+
+
+def phase_of(model: Path, folder: Path, changes: Mapping[str, object]) -> Phase:
+    """The same work whoever runs it; responses are long enough to be shared out."""
+    one = phase_in(model, folder, STEPS)
+    settings = one.settings.model_copy(update={"max_new_tokens": 12} | dict(changes))
+    return replace(one, settings=settings)
+
+
+def trained(slow: int, fault: Fault, phase: Phase) -> None:
     """Train to the last step, or to the fault."""
     notes = phase.state.with_name("notes")
     notes.mkdir(parents=True, exist_ok=True)
@@ -119,13 +141,13 @@ def trained(phase: Phase, slow: int, fault: Fault = NO_FAULT) -> None:
     list(train(phase, scorer, open_engine=opened))
 
 
-def pod(phase: Phase, slow: int, fault: Fault = NO_FAULT, seconds: float | None = None) -> int:
-    """Run a phase as a pod does, for some time; say which step it has committed."""
+def pod(stage: Callable[[Phase], None], phase: Phase, seconds: float | None = None) -> int:
+    """Run a stage as a pod does, for some time; say which step it has committed."""
 
     def agent() -> None:
         os.setpgid(0, 0)
         with suppress(ChildFailedError):
-            launched(trained, phase, slow, fault)
+            launched(stage, phase)
 
     process = multiprocessing.get_context("fork").Process(target=agent)
     process.start()
@@ -140,7 +162,12 @@ def outcome(phase: Phase) -> list[object]:
     """All that a phase has learned and written down, but for seconds; weights and optimizer."""
     records = state.read_steps(phase.state, STEPS)
     kept = [record.model_dump(mode="json", exclude={"timing", "costs"}) for record in records]
-    weights = sha256_file(phase.state / f"committed/{STEPS:06d}/trainer.pt")
+    committed = phase.state / f"committed/{STEPS:06d}"
+    weights = [
+        sha256_file(path)
+        for path in sorted(committed.rglob("*"))
+        if path.suffix in {".pt", ".distcp"}
+    ]
     return [kept, weights, names(phase.state)]
 
 
@@ -152,8 +179,11 @@ def taken(phase: Phase) -> list[list[int]]:
 
 def killed_by_faults(phase: Phase) -> dict[str, int]:
     """Every process group but the last is killed; return which step it had committed."""
-    newest = {name: pod(phase, place % 2, FAULTS[name]) for place, name in enumerate(FAULTS)}
-    pod(phase, 1)
+    newest = {
+        name: pod(partial(trained, place % 2, FAULTS[name]), phase)
+        for place, name in enumerate(FAULTS)
+    }
+    pod(partial(trained, 1, NO_FAULT), phase)
     return newest
 
 
@@ -162,32 +192,28 @@ def killed_at_random(phase: Phase, took_s: float) -> list[float]:
     dice = random.Random(0)
     waits_s = [dice.uniform(0.0, took_s) for _ in range(2)]
     for place, wait_s in enumerate(waits_s):
-        pod(phase, place % 2, seconds=wait_s)
-    pod(phase, 0)
+        pod(partial(trained, place, NO_FAULT), phase, wait_s)
+    pod(partial(trained, 0, NO_FAULT), phase)
     return waits_s
 
 
 def main(model: Path, folder: Path) -> None:
     found: dict[str, dict[str, object]] = {}
     for name, changes in MODES.items():
-
-        def phase(place: str, name: str = name, changes: dict = changes) -> Phase:
-            one = phase_in(model, folder / name / place, STEPS)
-            settings = one.settings.model_copy(update={"max_new_tokens": 12} | changes)
-            return replace(one, settings=settings)
-
+        places = ("whole", "slow in turn", "faults", "at random")
+        phases = {place: phase_of(model, folder / name / place, changes) for place in places}
         started = time.monotonic()
-        pod(phase("whole"), 0)
+        pod(partial(trained, 0, NO_FAULT), phases["whole"])
         took_s = time.monotonic() - started
-        pod(phase("slow in turn"), 1)
+        pod(partial(trained, 1, NO_FAULT), phases["slow in turn"])
         found[name] = {
-            "newest": killed_by_faults(phase("faults")),
-            "taken": [taken(phase("whole")), taken(phase("slow in turn"))],
+            "newest": killed_by_faults(phases["faults"]),
+            "taken": [taken(phases["whole"]), taken(phases["slow in turn"])],
         }
         if name == "segments":
-            found[name]["waits_s"] = killed_at_random(phase("at random"), took_s)
-        outcomes = {path.name: outcome(phase(path.name)) for path in (folder / name).iterdir()}
-        found[name]["outcomes"] = outcomes
+            found[name]["waits_s"] = killed_at_random(phases["at random"], took_s)
+        ran = [place for place, phase in phases.items() if phase.state.exists()]
+        found[name]["outcomes"] = {place: outcome(phases[place]) for place in ran}
     (folder / "found.json").write_text(json.dumps(found))
 
 
