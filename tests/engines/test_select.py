@@ -6,27 +6,30 @@ from pathlib import Path
 import pytest
 
 from data_schemas import presets
-from data_schemas.machine_settings import MachineSettings, RolloutKind, TrainerKind
-from data_schemas.settings import PipelineSettings
+from data_schemas.machine_settings import MachineSettings, RolloutKind
+from data_schemas.settings import PipelineSettings, RetrainSettings
 from tasks.engines import select
 from tasks.errors import SettingsError
 from tasks.platform.resources import STAGES
 
 ROOT = Path(__file__).parents[2]
-CLUSTER = {
-    name: value
-    for name, value in vars(presets).items()
-    if isinstance(value, PipelineSettings)
-    and value.rl_one.engines.rollout is RolloutKind.VLLM
-    and value.rl_one.engines.trainer is TrainerKind.MEGATRON
-}
 OPENS = {
-    "sft": ("sft", ("rollout", "trainer")),
-    "grade": ("grading", ("rollout",)),
-    "rl": ("rl_one", ("rollout", "trainer")),
-    "evaluate": ("evaluation", ("rollout",)),
+    "sft": ("sft", "general_sft"),
+    "grade": ("grading",),
+    "rl": ("rl_one", "rl_two", "rl"),
+    "evaluate": ("evaluation",),
 }
-"""Field of the settings, and the engines that the stage opens."""
+"""Stage -> groups of the settings that it may open its engines by."""
+ENGINES = {
+    f"{name}: {stage} with {group}": (stage, getattr(preset, group).engines)
+    for name, preset in vars(presets).items()
+    if isinstance(preset, PipelineSettings | RetrainSettings)
+    and preset.evaluation.engines.rollout is RolloutKind.VLLM
+    for stage, groups in OPENS.items()
+    for group in groups
+    if group in type(preset).model_fields
+}
+"""Of every preset for a cluster."""
 
 OPENERS = {
     "rollout": (select.open_rollout, "vllm"),
@@ -59,16 +62,14 @@ def in_image(monkeypatch: pytest.MonkeyPatch, image: str) -> None:
     )
 
 
-@pytest.mark.parametrize("stage", OPENS)
-@pytest.mark.parametrize("preset", CLUSTER)
+@pytest.mark.parametrize("name", ENGINES)
 def test_every_stage_of_a_cluster_preset_opens_its_engines_in_its_image(
-    monkeypatch, tmp_path, preset, stage
+    monkeypatch, tmp_path, name
 ):
-    field, opened = OPENS[stage]
-    engines = getattr(CLUSTER[preset], field).engines
+    stage, engines = ENGINES[name]
     in_image(monkeypatch, STAGES[stage].image)
 
-    for part in opened:
+    for part in ("rollout",) if stage in {"grade", "evaluate"} else ("rollout", "trainer"):
         open_engine, package = OPENERS[part]
         with pytest.raises(ModuleNotFoundError) as reached:  # its import: nothing refused before
             open_engine(engines, tmp_path)

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -40,3 +41,33 @@ def test_the_smoke_test_of_a_cluster_passes_its_own_check_without_gpus():
     )
 
     assert "True" == done.stdout.strip().rpartition("\n")[2], done.stderr[-2000:]
+
+
+CHECK_CLUSTER = """
+from data_schemas import presets
+from tasks.intake.task import check_retrain_settings, check_settings
+
+nightly = presets.NIGHTLY_SINGLE_NODE
+print(check_retrain_settings.task_function(settings=nightly) == nightly)
+for preset in (presets.SINGLE_NODE, presets.RING_LITE):
+    print(check_settings.task_function(settings=preset, sources="") == preset)
+"""
+
+
+@pytest.mark.skipif(find_spec("vllm") is not None, reason="an environment without the engines")
+def test_the_pod_that_checks_a_cluster_preset_needs_no_engine_but_a_laptop_does():
+    cluster = os.environ | {"EACHPROMPT_PROCESSES": "8"}
+    pod, laptop = (
+        subprocess.run(
+            [sys.executable, "-c", CHECK_CLUSTER],
+            cwd=Path(__file__).parents[2],
+            env=cluster | variables,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        for variables in ({"FLYTE_INTERNAL_EXECUTION_ID": "run"}, {})
+    )
+
+    assert ["True"] * 3 == pod.stdout.split()[-3:], pod.stderr[-2000:]
+    assert "engines.rollout 'vllm' is not installed here" in laptop.stderr
