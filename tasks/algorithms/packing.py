@@ -9,6 +9,8 @@ Letters: N sequences, T tokens, M packed rows, D features in addition to the tok
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 import torch
@@ -27,33 +29,83 @@ class Packing:
     """int64 number of positions that share the packed row."""
 
 
-def prefix_order(
+@dataclass(frozen=True)
+class Prefixes:
+    """Sequences in an order that has common prefixes next to each other.
+
+    Two sequences share as many positions as the fewest that any neighbours between them share.
+    """
+
+    order: tuple[int, ...]
+    """The sequence at every place of the order."""
+    shared: tuple[int, ...]
+    """Positions that it shares with the one at the place before; 0 at the first place."""
+
+    @cached_property
+    def place_of(self) -> dict[int, int]:
+        """The place of every sequence."""
+        return {sequence: place for place, sequence in enumerate(self.order)}
+
+    def among(self, sequences: Sequence[int]) -> list[int]:
+        """Positions that each of some sequences, in this order, shares with the one before it."""
+        places = [self.place_of[sequence] for sequence in sequences]
+        spans = [self.shared[one + 1 : other + 1] for one, other in pairwise(places)]
+        return [0, *map(min, spans)] if places else []
+
+
+def nothing_shared(num_sequences: int) -> Prefixes:
+    """Prefixes of sequences that are computed in full."""
+    return Prefixes(tuple(range(num_sequences)), (0,) * num_sequences)
+
+
+def common_prefixes(
     tokens_NT: NDArray[np.int64],
     lengths_N: NDArray[np.int64],
-    features_NTD: NDArray[np.int64] | None,
-) -> list[int]:
-    """Order sequences so that those with a common prefix are adjacent; ties keep their order."""
-    units = tokens_NT[:, :, None]
+    features_NTD: NDArray[np.integer] | None,
+) -> Prefixes:
+    """Order sequences by their tokens and features, ties as they come, and compare neighbours.
+
+    Features may be tens of GB: they are read as far as another sequence has the same tokens.
+    """
+    tokens = [row[:length] for row, length in zip(tokens_NT, lengths_N, strict=True)]
+    order = _sorted([row.tobytes() for row in tokens])
+    shared = _shared(order, tokens)
     if features_NTD is not None:
-        units = np.concatenate([units, features_NTD], axis=2)
-    keys = [row[:length].tobytes() for row, length in zip(units, lengths_N, strict=True)]
+        reach = dict(zip(order, map(max, shared, [*shared[1:], 0]), strict=True))
+        features = [row[: reach[index]] for index, row in enumerate(features_NTD)]
+        order = _sorted([_key(*pair) for pair in zip(tokens, features, strict=True)])
+        shared = _shared(order, tokens, features)
+    return Prefixes(tuple(order), tuple(shared))
+
+
+def _sorted(keys: Sequence[bytes]) -> list[int]:
     return sorted(range(len(keys)), key=keys.__getitem__)
 
 
-def shared_prefixes(
-    tokens_NT: NDArray[np.int64],
-    lengths_N: NDArray[np.int64],
-    features_NTD: NDArray[np.int64] | None,
-) -> NDArray[np.int64]:
-    """Count the prefix positions each sequence shares with the one before it; 0 for the first."""
-    same_NT = tokens_NT[1:] == tokens_NT[:-1]
-    if features_NTD is not None:
-        same_NT &= (features_NTD[1:] == features_NTD[:-1]).all(axis=2)
-    shorter_N = np.minimum(lengths_N[1:], lengths_N[:-1])
-    same_NT &= np.arange(tokens_NT.shape[1]) < shorter_N[:, None]
-    shared_N = np.zeros(len(tokens_NT), dtype=np.int64)
-    shared_N[1:] = np.logical_and.accumulate(same_NT, axis=1).sum(axis=1)
-    return shared_N
+def _key(tokens_T: NDArray[np.int64], features_RD: NDArray[np.integer]) -> bytes:
+    """The tokens as bytes to sort by, the first R of them each with its features."""
+    reach = len(features_RD)
+    parts = (tokens_T[:reach, None], features_RD)
+    units = [np.ascontiguousarray(part).view(np.uint8) for part in parts]
+    return np.concatenate(units, axis=1).tobytes() + tokens_T[reach:].tobytes()
+
+
+def _shared(order: Sequence[int], *columns: Sequence[NDArray[np.integer]]) -> list[int]:
+    """Positions that each sequence shares with the one before it, in all columns."""
+    pairs = [
+        min(_equal_rows(rows[one], rows[other]) for rows in columns)
+        for one, other in pairwise(order)
+    ]
+    return [0, *pairs] if order else []
+
+
+def _equal_rows(one: NDArray[np.integer], other: NDArray[np.integer]) -> int:
+    """Count the rows before the first in which two arrays differ."""
+    length = min(len(one), len(other))
+    differ_T = one[:length] != other[:length]
+    if differ_T.ndim > 1:
+        differ_T = differ_T.any(axis=1)
+    return int(differ_T.argmax()) if differ_T.any() else length
 
 
 def token_buckets(
@@ -79,7 +131,7 @@ def pack(lengths_N: NDArray[np.int64], shared_N: NDArray[np.int64], width: int) 
     """Number the positions to be computed, sequence after sequence.
 
     Args:
-        shared_N: from `shared_prefixes`; the first one is treated as 0.
+        shared_N: positions that each shares with the one before it; of the first, none.
         width: T of the padded sequences.
     """
     num_sequences = len(lengths_N)

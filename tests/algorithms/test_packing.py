@@ -1,3 +1,5 @@
+from itertools import pairwise, takewhile
+
 import numpy as np
 import pytest
 import torch
@@ -5,11 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.algorithms.packing import (
+    common_prefixes,
     length_buckets,
     pack,
     pad_rows,
-    prefix_order,
-    shared_prefixes,
     token_buckets,
 )
 
@@ -47,11 +48,10 @@ def padded(sequences):
 
 def packed(sequences, routes=None):
     tokens, lengths = padded(sequences)
-    order = prefix_order(tokens, lengths, routes)
+    prefixes = common_prefixes(tokens, lengths, routes)
+    order = list(prefixes.order)
     tokens, lengths = tokens[order], lengths[order]
-    routes = None if routes is None else routes[order]
-    shared = shared_prefixes(tokens, lengths, routes)
-    return tokens, lengths, pack(lengths, shared, tokens.shape[1])
+    return tokens, lengths, pack(lengths, np.array(prefixes.shared), tokens.shape[1])
 
 
 @given(sequences=SEQUENCES)
@@ -78,6 +78,38 @@ def test_alike_tokens_with_other_routes_are_not_alike():
     assert [2, 1, 1, 1, 1] == packing.copies_M.tolist()
 
 
+ROUTED = st.lists(
+    st.lists(st.tuples(st.integers(0, 1), st.integers(-1, 1)), min_size=1, max_size=6),
+    min_size=1,
+    max_size=10,
+)
+
+
+@given(sequences=ROUTED)
+def test_every_beginning_of_tokens_and_routes_is_packed_exactly_once(sequences):
+    tokens, lengths = padded([[token for token, _ in one] for one in sequences])
+    routes, _ = padded([[route for _, route in one] for one in sequences])
+    beginnings = {tuple(one[: t + 1]) for one in sequences for t in range(len(one))}
+
+    prefixes = common_prefixes(tokens, lengths, routes[:, :, None].astype(np.int16))
+    packing = pack(lengths[list(prefixes.order)], np.array(prefixes.shared), tokens.shape[1])
+
+    assert sorted(range(len(sequences))) == sorted(prefixes.order)
+    assert len(beginnings) == len(packing.cells_M)
+
+
+@given(sequences=SEQUENCES, data=st.data())
+def test_any_sequences_in_order_share_what_they_begin_with(sequences, data):
+    prefixes = common_prefixes(*padded(sequences), None)
+    chosen = data.draw(st.sets(st.sampled_from(prefixes.order)))
+    ordered = [sequence for sequence in prefixes.order if sequence in chosen]
+    pairs = [zip(sequences[i], sequences[j], strict=False) for i, j in pairwise(ordered)]
+
+    expected = [sum(1 for _ in takewhile(lambda x: x[0] == x[1], pair)) for pair in pairs]
+
+    assert ([0, *expected] if ordered else []) == prefixes.among(ordered)
+
+
 def test_padding_is_never_counted_as_a_common_prefix():
     _, _, packing = packed([[1, 0], [1]])  # padded, both are 1 0
 
@@ -88,9 +120,9 @@ def test_padding_is_never_counted_as_a_common_prefix():
 @given(sequences=SEQUENCES, budget=st.integers(1, 30))
 def test_runs_hold_every_sequence_in_order_within_the_budget(sequences, budget):
     tokens, lengths = padded(sequences)
-    order = prefix_order(tokens, lengths, None)
+    prefixes = common_prefixes(tokens, lengths, None)
+    order, shared = list(prefixes.order), np.array(prefixes.shared)
     tokens, lengths = tokens[order], lengths[order]
-    shared = shared_prefixes(tokens, lengths, None)
 
     buckets = token_buckets(lengths, shared, budget)
 

@@ -17,6 +17,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import torch
 from transformers import PreTrainedModel
 
@@ -24,13 +25,7 @@ from data_schemas.rl_settings import AuxiliarySettings
 from data_schemas.rollouts import MISSING_ROUTE
 from tasks.algorithms.digests import weight_digest
 from tasks.algorithms.logprobs import scores_from_hidden, trainable_scores
-from tasks.algorithms.packing import (
-    Packing,
-    pack,
-    prefix_order,
-    shared_prefixes,
-    token_buckets,
-)
+from tasks.algorithms.packing import Packing, common_prefixes, pack, token_buckets
 from tasks.engines.chat import load_tokenizer
 from tasks.engines.embedded.hf_model import load_on_device
 from tasks.engines.embedded.lora import Adapter
@@ -286,18 +281,15 @@ class _MicroBatch:
 
 def _micro_batches(batch: TokenBatch, max_tokens: int) -> list[_MicroBatch]:
     """Split a batch so that sequences with a common prefix are together, and pack each part."""
-    tokens_NT, lengths_N = batch.tokens_NT.numpy(), batch.lengths_N.numpy()
     routes_NTD = None if batch.experts_NTLK is None else batch.experts_NTLK.flatten(2).numpy()
-    order = prefix_order(tokens_NT, lengths_N, routes_NTD)
-    routes_NTD = None if routes_NTD is None else routes_NTD[order]
-    lengths_N = lengths_N[order]
-    shared_N = shared_prefixes(tokens_NT[order], lengths_N, routes_NTD)
+    prefixes = common_prefixes(batch.tokens_NT.numpy(), batch.lengths_N.numpy(), routes_NTD)
+    rows_N = torch.tensor(prefixes.order, dtype=torch.int64)
+    lengths_N, shared_N = batch.lengths_N[rows_N].numpy(), np.array(prefixes.shared)
     micros = []
     for bucket in token_buckets(lengths_N, shared_N, max_tokens):
-        rows_N = torch.tensor([order[place] for place in bucket])
-        part = batch.select(rows_N)
+        part = batch.select(rows_N[bucket])
         packing = pack(lengths_N[bucket], shared_N[bucket], part.tokens_NT.shape[1])
-        micros.append(_MicroBatch(rows_N, part, packing, layout(packing, part.lengths_N)))
+        micros.append(_MicroBatch(rows_N[bucket], part, packing, layout(packing, part.lengths_N)))
     return micros
 
 
