@@ -6,12 +6,13 @@ One line of JSON per part, printed when it ends, so that a run which is cut shor
 rollouts, old log-probs, update, weight sync. Each has tokens per second, the peak memory of torch's
 allocator, and the bytes that `make budget` counts for it without contexts and workspaces; the
 update also has its share of the GPU's peak (MFU). From old log-probs on, what the sleeping engine
-holds is left out of both: torch counts its memory as allocated, although it is not there.
+holds is left out of both: torch counts its memory as allocated, although it is not there. Tokens
+are those of whole sequences; for the MFU, those that answers share with others count once.
 
 Two parts are by the libraries alone. `megatron_loop` takes a step on the same batch by Megatron's
-own loop: plain cross-entropy, no replayed routes. `vllm_bench` is `vllm bench throughput` under the
-same load, without routes; beside the embedded engine, `generate` of transformers rolls it out.
-The last lines are the comparisons, each with its ratio and with its outcome.
+own loop: plain cross-entropy, no replayed routes, a prompt once per answer. `vllm_bench` is `vllm
+bench throughput` under the same load, without routes; beside the embedded engine, `generate` of
+transformers rolls it out. The last lines are the comparisons, each with its ratio and outcome.
 
 The peak is that of dense bf16. The embedded trainer computes in fp32, so its share is small.
 """
@@ -119,7 +120,8 @@ def step_parts(
         yield _measured("rollouts", roll_out, rounds, machine, budgeted)
         batch = training_batch(rollouts)
         tokens = float(batch.lengths_N.float().mean())
-        flops = 3.0 * forward_flops(read_shape(model), tokens)
+        computed = 1.0 - sum(batch.prefixes.shared) / float(batch.lengths_N.sum())
+        flops = 3.0 * forward_flops(read_shape(model), tokens) * computed
         engine.sleep()
         held = machine.held_bytes()
         with closing(open_trainer(engines, model)) as trainer:

@@ -1,8 +1,8 @@
 """The part of a batch that a rank holds if every rank computes some sequences and layers.
 
 At full scale the routes of a batch are tens of GB: only the rank that made the batch holds them
-all. Every rank knows the lengths and response masks of all sequences, from which it derives its
-share.
+all. Every rank knows the lengths, response masks and common prefixes of all sequences, from which
+it derives its share.
 
 Letters: N sequences, T tokens.
 """
@@ -13,6 +13,7 @@ from typing import Protocol, runtime_checkable
 
 import torch
 
+from tasks.algorithms.packing import Prefixes
 from tasks.engines.protocols import TokenBatch
 from tasks.errors import EngineError
 
@@ -40,6 +41,8 @@ class PartialBatch:
     """Of all sequences."""
     route_shape: tuple[int, int] | None
     """MoE layers and experts per token of the whole batch; None without routes."""
+    prefixes: Prefixes
+    """Of all sequences."""
     share: Share
     held: TokenBatch
     """Sequences and layers of the share, in its order."""
@@ -77,7 +80,14 @@ class SharingTrainer(Protocol):
 def outline(batch: TokenBatch) -> PartialBatch:
     """The outline of a batch, without any share."""
     nothing = batch.select(torch.empty(0, dtype=torch.int64), ())
-    return PartialBatch(batch.lengths_N, batch.response_NT, batch.route_shape, NOTHING, nothing)
+    return PartialBatch(
+        batch.lengths_N,
+        batch.response_NT,
+        batch.route_shape,
+        batch.prefixes,
+        NOTHING,
+        nothing,
+    )
 
 
 def _places(asked: Sequence[int], held: Sequence[int], what: str) -> list[int]:

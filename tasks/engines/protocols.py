@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from data_schemas.rl_settings import AuxiliarySettings
 from data_schemas.rollouts import Rollout
-from tasks.algorithms.packing import pad_rows
+from tasks.algorithms.packing import Prefixes, common_prefixes, pad_rows
 from tasks.errors import SettingsError
 
 
@@ -211,6 +211,16 @@ class TokenBatch:
         if self.experts_NTLK is None:
             return None
         return self.experts_NTLK.shape[2], self.experts_NTLK.shape[3]
+
+    @property
+    def prefixes(self) -> Prefixes:
+        """Common prefixes of the sequences, in tokens and routes; computed by every call."""
+        routes = self.experts_NTLK
+        return common_prefixes(
+            self.tokens_NT.numpy(),
+            self.lengths_N.numpy(),
+            None if routes is None else routes.flatten(2).numpy(),
+        )
 
     def select(self, rows: torch.Tensor, layers: Sequence[int] | None = None) -> "TokenBatch":
         """Select sequences, cut to the longest of them.

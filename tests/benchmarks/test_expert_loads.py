@@ -3,36 +3,42 @@
 import numpy as np
 import pytest
 
+from tasks.algorithms.packing import nothing_shared
+from tasks.benchmarks.engines import training_batch
 from tasks.benchmarks.expert_loads import expert_counts, recorded, unevenness
 
-COUNTS = np.array([[[4, 0]], [[0, 4]], [[4, 0]], [[0, 4]]])
-"""Four sequences, one layer, two experts: each sequence uses one of them."""
+ONE, OTHER, NONE = [[4, 0]], [[0, 4]], [[0, 0]]
+"""Counts of a micro-batch with one layer and two experts."""
 
 
 def test_a_micro_batch_takes_as_long_as_its_fullest_rank():
-    # Sequences 0 and 2 together use expert 0 alone: 8 on one rank, a mean of 4.
-    assert (2.0, 1.0) == unevenness(COUNTS, [[(0,), (1,)], [(2,), (3,)]])
-    assert (1.0, 1.0) == unevenness(COUNTS, [[(0,), (1,)], [(3,), (2,)]])
+    # In each of the first two micro-batches both ranks use one expert: 8 on it, a mean of 4.
+    assert (2.0, 1.0) == unevenness(np.array([[ONE, OTHER], [ONE, OTHER]]))
+    assert (1.0, 1.0) == unevenness(np.array([[ONE, OTHER], [OTHER, ONE]]))
 
 
 def test_a_filler_computes_nothing():
-    assert (1.5, 1.0) == unevenness(COUNTS, [[(0, 1), (2,)], [(3,), ()]])
+    assert (1.5, 1.0) == unevenness(np.array([[[[4, 4]], ONE], [OTHER, NONE]]))
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_no_packing_is_below_the_whole_batch(seed):
-    draws = np.random.default_rng(seed)
-    counts = draws.integers(0, 9, (12, 3, 4))
-    order = draws.permutation(12).tolist()
-
-    found, bound = unevenness(counts, [[order[:3], order[3:6]], [order[6:9], order[9:]]])
+    found, bound = unevenness(np.random.default_rng(seed).integers(0, 9, (2, 6, 3, 4)))
 
     assert found >= bound >= 1.0
 
 
-def test_every_fed_token_uses_its_experts():
-    rollouts, experts = recorded(1, 1, 4)
-    counts = expert_counts(rollouts, experts)
+def test_every_fed_token_uses_its_experts_and_a_shared_one_once():
+    rollouts, experts = recorded(1, 2, 4)
+    batch, division = training_batch(rollouts), [[tuple(range(len(rollouts))), ()]]
+    alone = expert_counts(rollouts, division, nothing_shared(len(rollouts)), experts)
+    prefixes = batch.prefixes
+    once = expert_counts(rollouts, [[prefixes.order, ()]], prefixes, experts)
+    lengths = batch.lengths_N.tolist()
+    fed = sum(lengths) - len(lengths)  # a last token is not fed
+    pairs = zip(prefixes.order, prefixes.shared, strict=True)
+    shared = sum(min(count, lengths[sequence] - 1) for sequence, count in pairs)
 
-    fed = [len(one.prompt_tokens) + len(one.response_tokens) - 1 for one in rollouts]
-    assert [[2 * tokens] * 3 for tokens in fed] == counts.sum(-1).tolist()
+    assert shared > sum(len(one.prompt_tokens) for one in rollouts[::2]) / 2
+    assert [[2 * fed] * 3, [0] * 3] == alone.sum(-1)[0].tolist()
+    assert [[2 * (fed - shared)] * 3, [0] * 3] == once.sum(-1)[0].tolist()

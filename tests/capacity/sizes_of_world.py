@@ -12,6 +12,7 @@ from torch.utils._pytree import tree_leaves
 from data_schemas.machine_settings import LayoutSettings
 from tasks.engines.trainer_megatron import convert, model, optimizer, parallel
 from tasks.engines.trainer_megatron.geometry import read_geometry
+from tasks.engines.trainer_megatron.micro_batches import MicroBatch
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +93,7 @@ def sync_peak(folder: Path, layout: LayoutSettings) -> int:
     return memory.peak
 
 
-def saved_by_a_layer(folders: tuple[Path, Path], layout: LayoutSettings, tokens: int) -> int:
+def saved_by_a_layer(folders: tuple[Path, Path], layout: LayoutSettings, micro: MicroBatch) -> int:
     """Bytes that autograd keeps for the layer that the second model has more than the first."""
     totals = []
     for folder in folders:
@@ -109,8 +110,8 @@ def saved_by_a_layer(folders: tuple[Path, Path], layout: LayoutSettings, tokens:
                 saved[storage.data_ptr()] = (storage.nbytes(), tensor)
             return tensor
 
-        rows_1M = torch.arange(tokens)[None] % 200
+        inputs = model.attention_inputs(micro.parts, ranks.device, micro.attention_rows())
         with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
-            gpt(rows_1M, **model.attention_inputs([tokens // 2, tokens // 2], tokens, ranks.device))
+            gpt(micro.tokens_M[None], **inputs)
         totals.append(sum(size for size, _ in saved.values()))
     return totals[1] - totals[0]

@@ -20,9 +20,11 @@ from tasks.capacity.model_shape import (
     rank_tensors,
     shape_of,
 )
+from tasks.capacity.plan import PRESETS
 from tasks.engines.embedded.packed_attention import use_packed_attention
 from tasks.engines.embedded.trainer import TorchTrainer, _micro_batches
 from tasks.engines.protocols import TokenBatch
+from tasks.engines.trainer_megatron.micro_batches import ATTENTION_SHARE
 from tasks.interchange.grove_moe import GroveMoeConfig, GroveMoeForCausalLM
 
 TINY = ModelShape(
@@ -298,3 +300,13 @@ def test_gpus_that_only_roll_out_hold_no_trainer():
     assert found.trainer.state + found.trainer.weight_sync == (
         found.phases["weight sync"] - memory.FIXED_BYTES
     )
+
+
+@pytest.mark.parametrize("shape", [shape for _, shape, _ in PRESETS.values()], ids=PRESETS.keys())
+def test_a_prompt_that_attention_repeats_is_in_the_budget_of_a_micro_batch(shape):
+    """Queries, keys, values and results: what a row keeps that only attention computes again."""
+    tokens = 1000
+    layer = memory.layer_bytes(shape, BF16, tokens, TRANSFORMER_ENGINE)
+    repeated = 2 * tokens * 2 * (shape.query_size + shape.key_value_size)
+
+    assert ATTENTION_SHARE * repeated <= layer

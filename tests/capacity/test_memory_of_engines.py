@@ -1,7 +1,9 @@
 """The budget's formulas against what Megatron and vLLM really hold, byte by byte."""
 
 from contextlib import closing
+from dataclasses import replace
 
+import numpy as np
 import pytest
 
 pytest.importorskip("megatron.core.models.gpt.gpt_layer_specs")
@@ -11,18 +13,19 @@ from transformers import Qwen2Config, Qwen3Config, Qwen3MoeConfig
 
 from data_schemas.machine_settings import LayoutSettings, MachineSettings, Precision, RolloutKind
 from tasks.capacity import memory
+from tasks.capacity.memory import SavedTensors
 from tasks.capacity.model_shape import rank_tensors
 from tasks.capacity.table import read_shape
+from tasks.engines.protocols import TokenBatch
 from tasks.engines.select import open_rollout
+from tasks.engines.trainer_megatron.micro_batches import cut
 from tests.capacity.sizes_of_world import hold, saved_by_a_layer, sync_peak
 from tests.engines.trainer_megatron.gloo_world import run_world
 from tests.engines.trainer_megatron.small_models import EXPERTS, SIZES, write_model
 
 pytestmark = pytest.mark.engines
 
-LOCAL = memory.SavedTensors(
-    hidden=6, expert_hidden=1, expert_width=6, query=6, key_value=2, rotary=8
-)
+LOCAL = SavedTensors(hidden=6, expert_hidden=1, expert_width=6, query=6, key_value=2, rotary=8)
 """Megatron-core's torch layers in fp32, attention by `scaled_dot_product_attention`."""
 MOE = {**SIZES, **EXPERTS, "head_dim": 16, "norm_topk_prob": True}
 LAYOUTS = {
@@ -71,6 +74,14 @@ def test_dense_models_are_counted_too(config, tiny_moe, tmp_path):
     assert rank_tensors(read_shape(folder), LayoutSettings(), 0).total == held.parameters
 
 
+def one_and_two_layers(tokenizer, folder, **sizes):
+    """Models that differ in one layer."""
+    configs = [Qwen3MoeConfig(**(MOE | sizes | {"num_hidden_layers": count})) for count in (1, 2)]
+    return tuple(
+        write_model(config, tokenizer, folder / str(config.num_hidden_layers)) for config in configs
+    )
+
+
 @pytest.mark.parametrize(
     "sizes",
     [{}, {"moe_intermediate_size": 48}, {"hidden_size": 64}, {"num_experts_per_tok": 4}],
@@ -79,17 +90,11 @@ def test_dense_models_are_counted_too(config, tiny_moe, tmp_path):
 @pytest.mark.parametrize("recompute", [False, True], ids=["kept", "recomputed"])
 def test_a_layer_keeps_for_backward_what_the_formula_says(sizes, recompute, tiny_moe, tmp_path):
     layout = LayoutSettings(recompute=recompute)
-    folders = tuple(
-        write_model(
-            Qwen3MoeConfig(**(MOE | sizes | {"num_hidden_layers": layers})),
-            tiny_moe,
-            tmp_path / str(layers),
-        )
-        for layers in (1, 2)
-    )
+    folders = one_and_two_layers(tiny_moe, tmp_path, **sizes)
     shape = read_shape(folders[0])
+    micro = cut(TokenBatch.of_sequences([np.arange(48), 60 + np.arange(48)]), [0, 1])
 
-    (saved,) = run_world(saved_by_a_layer, 1, folders, layout, 96)
+    (saved,) = run_world(saved_by_a_layer, 1, folders, layout, micro)
 
     if recompute:
         assert memory.checkpoint_bytes(shape, layout, 96) == saved
@@ -140,3 +145,22 @@ def test_vllm_holds_the_weights_the_formula_says(served_moe):
     packed = 4 * shape.layers * (projected + shape.experts * shape.hidden)
 
     assert memory.rollout_weight_bytes(shape, 1, Precision.FP32) == held + packed
+
+
+def test_a_shared_prompt_is_kept_once_but_by_attention(tiny_moe, tmp_path):
+    folders = one_and_two_layers(tiny_moe, tmp_path)
+    shape, prompt = read_shape(folders[0]), np.arange(40)
+    answers = [np.concatenate([prompt, 50 * row + np.arange(9)]) for row in range(1, 5)]
+    batch = TokenBatch.of_sequences(answers)
+    micro = cut(batch, range(4), prefixes=batch.prefixes)
+    repeated = SavedTensors(0, 0, 0, query=2, key_value=2, rotary=LOCAL.rotary)
+    once = replace(LOCAL, query=LOCAL.query - 2, key_value=LOCAL.key_value - 2, rotary=0)
+
+    (saved,) = run_world(saved_by_a_layer, 1, folders, LayoutSettings(), micro)
+
+    assert (76, 196) == (len(micro.tokens_M), sum(micro.parts))
+    computed = [
+        memory.layer_bytes(shape, LayoutSettings(), rows, kernels)
+        for rows, kernels in ((76, once), (196, repeated))
+    ]
+    assert saved == pytest.approx(sum(computed), rel=0.05)

@@ -5,14 +5,14 @@ from dataclasses import replace
 import pytest
 import torch
 
-from tasks.engines.partial_batch import PartialBatch, Share, outline
+from tasks.engines.partial_batch import Share, outline
 from tasks.errors import EngineError
 from tests.engines.trainer_megatron.batches import random_batch
 
 
 def held(batch, share):
     part = batch.select(torch.tensor(share.rows, dtype=torch.int64), share.layers)
-    return PartialBatch(batch.lengths_N, batch.response_NT, batch.route_shape, share, part)
+    return replace(outline(batch), share=share, held=part)
 
 
 def assert_same(one, other):

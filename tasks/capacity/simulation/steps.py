@@ -228,7 +228,10 @@ class Simulation:
         return max(0.0, free - rollout)
 
     def _train(self, done: Sequence[_Open], step: int, totals: Totals) -> dict[str, float]:
-        """Return the seconds of the trainer's parts for these groups; count what is trained."""
+        """Return the seconds of the trainer's parts for these groups; count what is trained.
+
+        A prompt counts once per answer, which is the most that a trainer computes of it.
+        """
         made = sum(sum(group.lengths) for group in done)
         fed = made + sum(len(group.lengths) for group in done) * self._batch.prompt_tokens
         totals["tokens"] += made

@@ -25,7 +25,7 @@ from data_schemas.rl_settings import AuxiliarySettings
 from data_schemas.rollouts import MISSING_ROUTE
 from tasks.algorithms.digests import weight_digest
 from tasks.algorithms.logprobs import scores_from_hidden, trainable_scores
-from tasks.algorithms.packing import Packing, common_prefixes, pack, token_buckets
+from tasks.algorithms.packing import Packing, pack, token_buckets
 from tasks.engines.chat import load_tokenizer
 from tasks.engines.embedded.hf_model import load_on_device
 from tasks.engines.embedded.lora import Adapter
@@ -281,8 +281,7 @@ class _MicroBatch:
 
 def _micro_batches(batch: TokenBatch, max_tokens: int) -> list[_MicroBatch]:
     """Split a batch so that sequences with a common prefix are together, and pack each part."""
-    routes_NTD = None if batch.experts_NTLK is None else batch.experts_NTLK.flatten(2).numpy()
-    prefixes = common_prefixes(batch.tokens_NT.numpy(), batch.lengths_N.numpy(), routes_NTD)
+    prefixes = batch.prefixes
     rows_N = torch.tensor(prefixes.order, dtype=torch.int64)
     lengths_N, shared_N = batch.lengths_N[rows_N].numpy(), np.array(prefixes.shared)
     micros = []

@@ -6,7 +6,7 @@ receives only the share that its trainer computes.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import cast
 
@@ -15,7 +15,7 @@ from torch import distributed as dist
 
 from data_schemas.rl_settings import AuxiliarySettings
 from tasks.engines.loss_calls import LossCall, RecordingLoss
-from tasks.engines.partial_batch import AnyBatch, PartialBatch, Share, SharingTrainer, outline
+from tasks.engines.partial_batch import AnyBatch, Share, SharingTrainer, outline
 from tasks.engines.protocols import NO_AUXILIARY, LossFn, TokenBatch, TokenScores, Trainer
 from tasks.engines.team import wire
 from tasks.engines.team.controller import Controller
@@ -83,8 +83,7 @@ def _receive_part(batch: AnyBatch, trainer: Trainer, member: Member) -> TokenBat
     share = trainer.share(batch)
     with member.failures.name_failed_rank():
         held = _receive_share(share, member.commands)
-    whole = (batch.lengths_N, batch.response_NT, batch.route_shape)
-    return cast(TokenBatch, PartialBatch(*whole, share, held))  # a sharing trainer takes both
+    return cast(TokenBatch, replace(batch, share=share, held=held))  # a sharing trainer takes both
 
 
 def _receive_share(share: Share, group: dist.ProcessGroup) -> TokenBatch:

@@ -62,7 +62,7 @@ class RouterTerms:
         def count(router: TopKRouter, layer: int, rows: torch.Tensor) -> None:
             routes = layers[layer].current
             assert routes is not None
-            loads_E = expert_loads(_logits(router, rows), routes.real_M, router.topk)
+            loads_E = expert_loads(_logits(router, rows), routes.copies_M, router.topk)
             counts_LE[self._places_L[layer]] += loads_E.cpu()
 
         with self._hooked(lambda router, layer, rows, _: count(router, layer, rows)):
@@ -103,10 +103,10 @@ class RouterTerms:
         if self._auxiliary.balance > 0.0:
             assert self._counts_LE is not None
             counts_E = self._counts_LE[self._places_L[layer]].to(logits_ME.device)
-            term = balance_loss(logits_ME, routes.real_M, counts_E, self._num_tokens)
+            term = balance_loss(logits_ME, routes.copies_M, counts_E, self._num_tokens)
             total = total + self._weighed("auxiliary/balance", term, self._auxiliary.balance)
         if self._auxiliary.router_z > 0.0:
-            term = z_loss(logits_ME, routes.real_M, self._num_tokens)
+            term = z_loss(logits_ME, routes.copies_M, self._num_tokens)
             total = total + self._weighed("auxiliary/router_z", term, self._auxiliary.router_z)
         return total
 

@@ -103,7 +103,9 @@ class ForwardBackward:
         return self._attention_rows(micro).chunk(self._ranks.tensor)[self._ranks.tensor_rank]
 
     def _attention_rows(self, micro: MicroBatch) -> torch.Tensor:
-        """Packed rows that this rank's attention sees."""
+        """Packed rows that all tensor ranks of this rank hold together."""
+        if self._ranks.context == 1:
+            return torch.arange(len(micro.tokens_M))
         return held_rows(micro.parts, self._ranks.context, self._ranks.context_rank)
 
     def _forward(
@@ -111,7 +113,7 @@ class ForwardBackward:
     ) -> torch.Tensor:
         """Run this stage's layers; the last stage returns hidden states, not logits."""
         device, tokens_M = self._ranks.device, micro.tokens_M
-        inputs = attention_inputs(micro.lengths, len(tokens_M), device)
+        inputs = attention_inputs(micro.parts, device, micro.attention_rows())
         routes = self._replay.forward(self._routes(micro), training=training, record=record)
         with routes, _without_head(self._gpt):
             return model(tokens_M[self._attention_rows(micro)][None].to(device), **inputs)
@@ -122,7 +124,7 @@ class ForwardBackward:
         if experts_MLK is not None:
             assert experts_MLK.shape[1] == len(self.places_L), "cut for the layers of another stage"
             experts_MLK = experts_MLK[rows_M].to(self._ranks.device)
-        return Routes(experts_MLK, micro.real_M[rows_M].to(self._ranks.device))
+        return Routes(experts_MLK, micro.copies_M[rows_M].to(self._ranks.device))
 
     def _finish(
         self,

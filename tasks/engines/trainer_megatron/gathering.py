@@ -101,10 +101,8 @@ def gather_routes(
         choice_CK = torch.full((int(real_NT.sum()), k), MISSING_ROUTE, dtype=torch.int32)
         if layer in places_L:
             for micro, rows_M, choice_MLK in parts:
-                cells_M = _cells(batch, micro)[rows_M]
-                is_token_M = cells_M >= 0
-                choice_MK = choice_MLK[:, places_L.index(layer)]
-                choice_CK[cells_M[is_token_M]] = choice_MK[is_token_M]
+                cells_C, row_C = _tokens_held(batch, micro, rows_M)
+                choice_CK[cells_C] = choice_MLK[row_C, places_L.index(layer)]
         distributed.all_reduce(choice_CK, distributed.ReduceOp.MAX)
         if experts_NTLK is not None:
             experts_NTLK[:, :, layer][real_NT] = choice_CK.to(torch.int16)
@@ -127,14 +125,20 @@ def add(totals: Metrics, metrics: Metrics) -> None:
         totals[name] = totals.get(name, 0.0) + amount
 
 
-def _cells(batch: AnyBatch, micro: MicroBatch) -> torch.Tensor:
-    """Which token of all sequences end to end stands in each packed row [M]; -1 is padding."""
+def _tokens_held(
+    batch: AnyBatch, micro: MicroBatch, rows_M: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """The tokens of all sequences end to end that a rank's rows stand for, and which row each has.
+
+    Tokens that share a packed row have the same.
+    """
     first_N = batch.lengths_N.cumsum(0) - batch.lengths_N
     spans = [
         torch.arange(int(first_N[row]), int(first_N[row] + batch.lengths_N[row]))
         for row in micro.rows_N.tolist()
     ]
-    cells_M = torch.full((len(micro.tokens_M),), -1)
-    if spans:
-        cells_M[micro.places_C] = torch.cat(spans)
-    return cells_M
+    row_of = torch.full((len(micro.tokens_M),), -1)
+    row_of[rows_M] = torch.arange(len(rows_M))
+    row_C = row_of[micro.places_C]
+    cells_C = torch.cat(spans) if spans else torch.empty(0, dtype=torch.int64)
+    return cells_C[row_C >= 0], row_C[row_C >= 0]

@@ -15,7 +15,6 @@ from megatron.core.models.gpt.gpt_layer_specs import (
     get_gpt_decoder_block_spec,
     get_gpt_layer_local_spec,
 )
-from megatron.core.packed_seq_params import PackedSeqParams
 from megatron.core.transformer.transformer_block import TransformerBlockSubmodules
 from megatron.core.transformer.transformer_config import TransformerConfig
 
@@ -24,6 +23,7 @@ from tasks.engines.trainer_megatron import fp32_router
 from tasks.engines.trainer_megatron.geometry import Geometry
 from tasks.engines.trainer_megatron.local_layers import PackedAttention, RMSNorm
 from tasks.engines.trainer_megatron.parallel import Ranks
+from tasks.engines.trainer_megatron.prefix_attention import PrefixAttention, SharedSeqParams
 from tasks.errors import SettingsError
 
 DTYPES = {Precision.FP32: torch.float32, Precision.BF16: torch.bfloat16}
@@ -34,7 +34,7 @@ class AttentionInputs(TypedDict):
 
     position_ids: None
     attention_mask: None
-    packed_seq_params: PackedSeqParams
+    packed_seq_params: SharedSeqParams
 
 
 def build(
@@ -82,23 +82,30 @@ def build(
     return [model.train(trainable)]
 
 
-def attention_inputs(lengths: Sequence[int], width: int, device: torch.device) -> AttentionInputs:
-    """Describe the positions of sequences in a packed row of tokens [1, width / context].
+def attention_inputs(
+    parts: Sequence[int],
+    device: torch.device,
+    shared: tuple[torch.Tensor, torch.Tensor] | None = None,
+) -> AttentionInputs:
+    """Describe the positions of sequences in a packed row of tokens [1, rows / context].
 
     Args:
-        lengths: rows of every sequence, in order and on all context ranks together; none is
-            empty, and each is a multiple of context.multiple_of(layout.context).
-        width: rows with padding, which becomes a last sequence of its own: a multiple of
-            layout.tensor x context, because sequence parallelism divides the rows.
+        parts: rows of every sequence, in order and on all context ranks together, padding as a last
+            sequence of its own; none is empty, each is a multiple of
+            context.multiple_of(layout.context), and all packed rows a multiple of
+            layout.tensor x context, because sequence parallelism divides them.
+        shared: MicroBatch.attention_rows.
     """
-    parts = [*lengths, width - sum(lengths)] if width > sum(lengths) else list(lengths)
     bounds = torch.tensor([0, *accumulate(parts)], dtype=torch.int32, device=device)
-    packed = PackedSeqParams(
+    packed_W, attention_M = (rows.to(device) for rows in shared) if shared else (None, None)
+    packed = SharedSeqParams(
         qkv_format="thd",
         cu_seqlens_q=bounds,
         cu_seqlens_kv=bounds,
         max_seqlen_q=max(parts),
         max_seqlen_kv=max(parts),
+        packed_W=packed_W,
+        attention_M=attention_M,
     )
     return AttentionInputs(position_ids=None, attention_mask=None, packed_seq_params=packed)
 
@@ -179,6 +186,14 @@ def _moe_settings(geometry: Geometry, *, on_gpu: bool) -> dict[str, object]:
 
 
 def _layers(config: TransformerConfig, ranks: Ranks) -> TransformerBlockSubmodules:
+    """The layers of this stage, with attention on rows that sequences share."""
+    layers = _kernels(config, ranks)
+    for layer in layers.layer_specs:
+        layer.submodules.self_attention.module = PrefixAttention
+    return layers
+
+
+def _kernels(config: TransformerConfig, ranks: Ranks) -> TransformerBlockSubmodules:
     """The layers of this stage: Transformer Engine on a GPU, plain torch on a CPU."""
     if ranks.device.type == "cuda":
         if importlib.util.find_spec("transformer_engine") is None:

@@ -3,7 +3,8 @@
 
 Cross-entropy of the response tokens by the model's own head, which computes logits at every row,
 with the experts that the routers choose, and the step of Megatron's optimizer. Model, layout,
-packing and the optimizer's settings are those of `MegatronTrainer`. One process, no filler.
+packing and the optimizer's settings are those of `MegatronTrainer`, but no prefix is shared. One
+process, no filler.
 
 Letters: B = 1 packed row of tokens, M packed rows.
 """
@@ -84,7 +85,7 @@ class PlainLoop:
         losses_BM = replica(
             micro.tokens_M[None].to(device),
             labels=labels_M[None].to(device),
-            **model.attention_inputs(micro.lengths, len(micro.tokens_M), device),
+            **model.attention_inputs(micro.parts, device),
         )
 
         def total(losses_BM: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:

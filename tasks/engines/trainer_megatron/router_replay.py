@@ -36,8 +36,8 @@ class Routes:
 
     experts_MLK: torch.Tensor | None
     """int64; a row holding MISSING_ROUTE uses the native router, None all rows do."""
-    real_M: torch.Tensor
-    """float: 1 for a token, 0 for padding."""
+    copies_M: torch.Tensor
+    """float: number of tokens that share the row; 0 for padding."""
 
 
 class _Pass:

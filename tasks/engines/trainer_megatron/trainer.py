@@ -19,6 +19,7 @@ from megatron.core.optimizer import MegatronOptimizer
 
 from data_schemas.machine_settings import LayoutSettings
 from data_schemas.rl_settings import AuxiliarySettings
+from tasks.algorithms.packing import Prefixes
 from tasks.engines.partial_batch import AnyBatch, Share
 from tasks.engines.protocols import NO_AUXILIARY, LossFn, TokenScores
 from tasks.engines.trainer_megatron import checkpoint, convert, model, optimizer, parallel
@@ -26,7 +27,12 @@ from tasks.engines.trainer_megatron.auxiliary import RouterTerms
 from tasks.engines.trainer_megatron.forward_backward import ForwardBackward, Scores
 from tasks.engines.trainer_megatron.gathering import ResponseValues, add, gather_routes, sum_metrics
 from tasks.engines.trainer_megatron.geometry import read_geometry
-from tasks.engines.trainer_megatron.micro_batches import MicroBatch, cut, divide
+from tasks.engines.trainer_megatron.micro_batches import (
+    MicroBatch,
+    cut,
+    divide,
+    prompt_lengths,
+)
 from tasks.engines.trainer_megatron.router_replay import ModelReplay
 from tasks.engines.trainer_megatron.warning_filters import silence
 from tasks.errors import DataError, SettingsError
@@ -80,7 +86,8 @@ class MegatronTrainer:
             SettingsError, DataError: the routes are of another model.
         """
         self._check(batch, record_routes=False)
-        rows = tuple(row for sequences in self._divide_sequences(batch) for row in sequences)
+        divided = self._divide_sequences(batch, self._prefixes(batch))
+        rows = tuple(row for sequences in divided for row in sequences)
         return Share(rows, tuple(self._passes.places_L))
 
     def score(
@@ -213,26 +220,36 @@ class MegatronTrainer:
             self._training = _Training(replica, made, self._passes_of(replica))
         return self._training
 
-    def _divide_sequences(self, batch: AnyBatch) -> list[tuple[int, ...]]:
+    def _divide_sequences(
+        self, batch: AnyBatch, prefixes: Prefixes | None
+    ) -> list[tuple[int, ...]]:
         """Sequences of this data-parallel rank's micro-batches, as many as every other's."""
         dealt = divide(
             batch.lengths_N.tolist(),
             num_ranks=self._ranks.data,
             max_tokens=self._layout.micro_batch_tokens,
+            prefixes=prefixes,
+            prompts=prompt_lengths(batch),
         )
         return dealt[self._ranks.data_rank]
 
+    def _prefixes(self, batch: AnyBatch) -> Prefixes | None:
+        """Prefixes that sequences share; none where context parallelism cuts them."""
+        return batch.prefixes if self._ranks.context == 1 else None
+
     def _micro_batches(self, batch: AnyBatch) -> list[MicroBatch]:
         """Cut this rank's share of a batch into its micro-batches."""
+        prefixes = self._prefixes(batch)
         return [
             cut(
                 batch,
                 sequences,
+                prefixes=prefixes,
                 layers=self._passes.places_L,
                 tensor=self._ranks.tensor,
                 context=self._ranks.context,
             )
-            for sequences in self._divide_sequences(batch)
+            for sequences in self._divide_sequences(batch, prefixes)
         ]
 
     def _counted_terms(

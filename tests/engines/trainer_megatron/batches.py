@@ -3,6 +3,7 @@
 import torch
 
 from data_schemas.rollouts import MISSING_ROUTE
+from tasks.algorithms.packing import pad_rows
 from tasks.engines.protocols import TokenBatch
 
 MISSING = (0, 3)
@@ -34,3 +35,50 @@ def random_batch(num_sequences: int = 7, *, vocab: int = 300, longest: int = 30)
         experts_NTLK=experts_NTLK,
         columns={"weights": torch.rand(num_sequences, generator=generator)},
     )
+
+
+def grouped_batch(*, vocab: int = 300) -> TokenBatch:
+    """Answers to three prompts in no order, as random_batch; weights differ.
+
+    An answer occurs twice, and once as the beginning of a longer one. One sequence has its prompt's
+    tokens, but from the middle on other routes in the second layer.
+    """
+    generator = torch.Generator().manual_seed(2)
+
+    def draw(count: int) -> tuple[torch.Tensor, torch.Tensor]:
+        tokens_T = torch.randint(0, vocab, (count,), generator=generator)
+        return tokens_T, torch.rand(count, 2, 8, generator=generator).topk(2, dim=2).indices
+
+    rows, prompts = [], []
+    for prompt, lengths in ((draw(12), [9, 3, 16, 5]), (draw(5), [2, 8]), (draw(9), [6, 4, 7])):
+        for length in lengths:
+            rows.append([torch.cat(pair) for pair in zip(prompt, draw(length), strict=True)])
+            prompts.append(len(prompt[0]))
+    rows[3] = [part.clone() for part in rows[0][:2]]
+    rows[6] = [part[:-2].clone() for part in rows[8]]
+    other_LK = rows[1][1][7:]
+    other_LK[:, 1] = (other_LK[:, 1] + 1) % 8
+    order = torch.randperm(len(rows), generator=generator).tolist()
+    tokens = [rows[place][0] for place in order]
+    lengths_N = torch.tensor([len(one) for one in tokens])
+    experts_NTLK = torch.full((len(rows), int(lengths_N.max()), 2, 2), MISSING_ROUTE)
+    for row, place in enumerate(order):
+        experts_NTLK[row, : lengths_N[row] - 1] = rows[place][1][:-1]
+    place_T = torch.arange(int(lengths_N.max()))
+    prompts_N = torch.tensor(prompts)[order]
+    return TokenBatch(
+        tokens_NT=pad_rows(tokens, 0),
+        lengths_N=lengths_N,
+        response_NT=(place_T >= prompts_N[:, None]) & (place_T < lengths_N[:, None]),
+        experts_NTLK=experts_NTLK,
+        columns={"weights": torch.rand(len(rows), generator=generator)},
+    )
+
+
+def beginnings(batch: TokenBatch) -> int:
+    """Number of different beginnings of sequences in tokens and routes: rows to be computed."""
+    units = batch.tokens_NT[:, :, None]
+    if batch.experts_NTLK is not None:
+        units = torch.cat([units, batch.experts_NTLK.flatten(2)], dim=2)
+    rows = [one[:length].tolist() for one, length in zip(units, batch.lengths_N, strict=True)]
+    return len({str(row[: t + 1]) for row in rows for t in range(len(row))})

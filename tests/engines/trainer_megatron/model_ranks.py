@@ -120,7 +120,7 @@ def _packed_row(geometry: Geometry, ranks: parallel.Ranks) -> _PackedRow:
     tokens_M = torch.zeros(width, dtype=torch.int64)
     tokens_M[real_M] = packed_tokens(geometry.vocab)[0]
     held = [context.held_rows(parts, ranks.context, rank) for rank in range(ranks.context)]
-    return _PackedRow(tokens_M, real_M, held, model.attention_inputs(lengths, width, ranks.device))
+    return _PackedRow(tokens_M, real_M, held, model.attention_inputs(parts, ranks.device))
 
 
 def _logits(

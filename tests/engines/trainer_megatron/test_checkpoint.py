@@ -12,7 +12,7 @@ pytest.importorskip("megatron.core.optimizer")
 from data_schemas.machine_settings import LayoutSettings, Precision
 from tasks.errors import DataError
 from tasks.store.manifest import folder_manifest
-from tests.engines.trainer_megatron.batches import random_batch
+from tests.engines.trainer_megatron.batches import grouped_batch
 from tests.engines.trainer_megatron.small_models import configs, write_model
 from tests.engines.trainer_megatron.trainings_of_world import DECAY, updates, weights
 from tests.engines.trainer_megatron.world_of_trainers import RemoteTrainer, trainer_world
@@ -61,7 +61,7 @@ def states(trainers, tmp_path_factory):
         if layout not in made:
             saved = tmp_path_factory.mktemp(layout)
             trainer = trainers(layout)
-            updates(trainer, random_batch(), 2)
+            updates(trainer, grouped_batch(), 2)
             trainer.save(saved)
             made[layout] = saved, go_on(trainer)
         return made[layout]
@@ -72,7 +72,7 @@ def states(trainers, tmp_path_factory):
 def go_on(trainer):
     """Weights now, metrics of two updates, weights then; the trainer is closed."""
     now = weights(trainer)
-    metrics = updates(trainer, random_batch(), 2)
+    metrics = updates(trainer, grouped_batch(), 2)
     then = weights(trainer)
     trainer.close()
     return now, metrics, then

@@ -10,8 +10,9 @@ pytest.importorskip("megatron.core.optimizer")
 
 from data_schemas.machine_settings import LayoutSettings, Precision
 from tasks.engines.embedded.trainer import TorchTrainer
+from tasks.engines.partial_batch import Share
 from tasks.errors import SettingsError
-from tests.engines.trainer_megatron.batches import random_batch
+from tests.engines.trainer_megatron.batches import beginnings, grouped_batch
 from tests.engines.trainer_megatron.gloo_world import run_world
 from tests.engines.trainer_megatron.small_models import configs, open_model, write_model
 from tests.engines.trainer_megatron.trainings_of_world import (
@@ -22,6 +23,8 @@ from tests.engines.trainer_megatron.trainings_of_world import (
     leak,
     learn,
     report,
+    router_rows,
+    score_together_and_alone,
     shares,
     train,
     train_in_team,
@@ -63,7 +66,8 @@ def models(tiny_moe, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def batch():
-    return random_batch()
+    """Answers that share prompts: the layouts without context parallelism compute these once."""
+    return grouped_batch()
 
 
 def embedded(folder, batch):
@@ -141,9 +145,45 @@ def test_the_shares_of_all_ranks_are_every_route_once(models, batch):
     size, settings = TEAMS["data2_pipeline2_expert2_recompute"]
     found = run_world(shares, size, models["moe_tied"], settings, batch)
     cells = [(row, layer) for one in found for row in one.rows for layer in one.layers]
+    rows = len(batch.lengths_N)
 
-    assert sorted(cells) == [(row, layer) for row in range(7) for layer in range(2)]
-    assert all(len(one.rows) < 7 and len(one.layers) == 1 for one in found)
+    assert sorted(cells) == [(row, layer) for row in range(rows) for layer in range(2)]
+    assert all(len(one.rows) < rows and len(one.layers) == 1 for one in found)
+
+
+def test_of_no_sequences_every_rank_has_a_share(models, batch):
+    size, settings = TEAMS["pipeline2"]
+    nothing = batch.select(torch.empty(0, dtype=torch.int64))
+
+    found = run_world(shares, size, models["moe_tied"], settings, nothing)
+    assert [Share((), (0,)), Share((), (1,))] == found
+
+
+@pytest.mark.parametrize("layout", [LayoutSettings(), LayoutSettings(pipeline=2, recompute=True)])
+@pytest.mark.parametrize("with_routes", [True, False], ids=["replayed", "native"])
+def test_routers_see_a_prompt_once(models, batch, layout, with_routes):
+    batch = batch if with_routes else replace(batch, experts_NTLK=None)
+
+    for found in run_world(router_rows, layout.pipeline, models["moe_tied"], layout, batch):
+        assert {beginnings(batch)} == found
+    assert beginnings(batch) < 0.75 * int(batch.lengths_N.sum())
+
+
+@pytest.mark.parametrize("with_routes", [True, False], ids=["replayed", "native"])
+def test_an_answer_has_the_scores_that_it_has_alone(models, batch, with_routes):
+    batch = batch if with_routes else replace(batch, experts_NTLK=None)
+    together, alone = run_world(
+        score_together_and_alone, 1, models["moe_tied"], LayoutSettings(), batch
+    )[0]
+
+    assert float(together.logprobs_NT.abs().max()) > 1.0
+    for row, one in enumerate(alone):
+        width = one.logprobs_NT.shape[1]
+        for name in ("logprobs_NT", "entropy_NT"):
+            expected, found = getattr(one, name)[0], getattr(together, name)[row, :width]
+            assert torch.allclose(expected, found, rtol=0, atol=1e-5)
+        found = together.experts_NTLK[row, :width].sort(2).values
+        assert torch.equal(one.experts_NTLK[0].sort(2).values, found)
 
 
 @pytest.mark.parametrize("name", ["moe_not_renormalised", "moe_odd_vocabulary"])

@@ -179,6 +179,27 @@ def replay(folder: Path, other: Path, layout: LayoutSettings, batch: TokenBatch)
     return Replayed(recorded, used, native, [len(calls) for calls in seen], strange)
 
 
+def router_rows(folder: Path, layout: LayoutSettings, batch: TokenBatch) -> set[int]:
+    """Numbers of rows that the routers of this rank see in a pass of an update."""
+    trainer, seen = MegatronTrainer(folder, layout=layout), set[int]()
+    for router in trainer._replay.routers:
+        router.register_forward_hook(lambda _, __, output: seen.add(len(output[1])))
+    updates(trainer, batch, 1)
+    return seen
+
+
+def score_together_and_alone(
+    folder: Path, layout: LayoutSettings, batch: TokenBatch
+) -> tuple[TokenScores, list[TokenScores]]:
+    """Scores of a batch, and of each of its sequences in a batch by itself."""
+    trainer = MegatronTrainer(folder, layout=layout)
+    alone = [batch.select(torch.tensor([row])) for row in range(len(batch.lengths_N))]
+    together, *others = [
+        trainer.score(one, temperature=TEMPERATURE, record_routes=True) for one in (batch, *alone)
+    ]
+    return together, others
+
+
 def _watch(trainer: MegatronTrainer) -> list[list[torch.Tensor]]:
     """Note the experts [M, K] that every router gives its tokens to, sorted, call by call."""
     seen: list[list[torch.Tensor]] = [[] for _ in trainer._replay.routers]
