@@ -62,6 +62,7 @@ SUITES = {
     "rewards/test_adversarial.py": "every verifier on long texts that are slow to read",
     "rewards/test_real_data.py": "verifiers on public files",
     "rewards/test_verdicts.py": "data_schemas/verdicts, whose folder has no place below tests",
+    "rl/durability/test_live.py": "how soon a person sees the first step of a phase",
     "rl/durability/test_outage.py": "a phase while what it reports to is away",
     "rl/durability/test_results.py": "several runs of the same phase on one store",
     "rl/durability/test_resume.py": "a phase that is killed at any point",

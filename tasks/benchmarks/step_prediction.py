@@ -1,8 +1,9 @@
 """How well steps of a phase predict the parts of another phase's steps, on the embedded engines.
 
-    python -m tasks.benchmarks.step_prediction runs/objects/A --held_out runs/objects/B
+    python -m tasks.benchmarks.step_prediction runs/objects/A ... --held_out runs/objects/B ...
 
-A and B are reports of RL phases; `report` outputs of their statements name them.
+A and B are reports of RL phases; `report` outputs of their statements name them. Give reports of
+two shapes of steps at least: one shape does not separate what a pass, a token and a prompt take.
 """
 
 import argparse
@@ -27,7 +28,9 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--held_out", type=Path, nargs="+", required=True, help="reports")
     options = parser.parse_args(arguments)
     rates = calibrate([step for folder in options.calibration for step in read_steps(folder)])
-    table = Table(title="CPU seconds of a step", title_justify="left", title_style="", box=None)
+    table = Table(
+        title="CPU seconds of the median step", title_justify="left", title_style="", box=None
+    )
     table.add_column("report")
     table.add_column("part")
     for head in ("measured", "predicted", "error"):

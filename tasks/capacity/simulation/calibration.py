@@ -1,11 +1,15 @@
-"""Rates of the embedded engines from the report of an RL phase, and the prediction of another one.
+"""Rates of a task's engines from reports of RL phases, and the prediction of another phase.
 
-The embedded engine decodes all sequences of a draw at once, so its events add up to: passes times
-the seconds of a pass, tokens times those of a sequence in a pass, and the prefill. The trainer's
-parts are a constant and a rate per token. Rates are not negative (non-negative least squares).
+An engine decodes all sequences of a draw at once, so its events add up to: passes times the seconds
+of a pass, tokens times those of a sequence in a pass, and the prefill. The trainer's parts are a
+constant, a rate per response token, which the head and the loss take as well, and one per prompt
+token, which is computed once per group, or part of one, and attended to by every response. Rates
+are not negative (non-negative least squares of relative errors). They are fitted; reports of one
+shape of steps do not separate them, so calibrate with two shapes at least.
 
 Measured are CPU seconds of the controller's process, so that other programs on the machine do not
-count; what a step waits for its rewards is therefore not predicted.
+count, but for what they evict from caches; what a step waits for its rewards is not predicted. Of
+the steps the median counts.
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,8 +33,8 @@ BATCH = (
 """Outcomes of groups that are in the trainer's batch."""
 FEATURES: Mapping[str, tuple[str, ...]] = {
     "collect": ("passes", "tokens", "prompt_tokens"),
-    "old_logprobs": ("steps", "batch_tokens"),
-    "update": ("steps", "batch_tokens"),
+    "old_logprobs": ("steps", "batch_prompt_tokens", "batch_response_tokens"),
+    "update": ("steps", "batch_prompt_tokens", "batch_response_tokens"),
     "weight_sync": ("steps",),
 }
 """Part of a step -> what its seconds are linear in."""
@@ -66,21 +70,22 @@ def read_steps(folder: Path) -> list[StepWork]:
 
 
 def calibrate(steps: Sequence[StepWork]) -> dict[str, NDArray[np.float64]]:
-    """Fit the rates of every part, in the order of FEATURES."""
-    return {
-        part: nnls(_matrix(steps, names), np.array([step.seconds[part] for step in steps]))[0]
-        for part, names in FEATURES.items()
-    }
+    """Fit the rates of every part, in the order of FEATURES, to relative errors."""
+    rates = {}
+    for part, names in FEATURES.items():
+        seconds = np.array([step.seconds[part] for step in steps])
+        rates[part] = nnls(_matrix(steps, names) / seconds[:, None], np.ones(len(steps)))[0]
+    return rates
 
 
 def predict(
     rates: Mapping[str, NDArray[np.float64]], steps: Sequence[StepWork]
 ) -> dict[str, tuple[float, float]]:
-    """Return mean measured and mean predicted seconds of every part."""
+    """Return measured and predicted seconds of every part, the median of the steps."""
     return {
         part: (
-            float(np.mean([step.seconds[part] for step in steps])),
-            float((_matrix(steps, names) @ rates[part]).mean()),
+            float(np.median([step.seconds[part] for step in steps])),
+            float(np.median(_matrix(steps, names) @ rates[part])),
         )
         for part, names in FEATURES.items()
     }
@@ -95,7 +100,8 @@ def _amounts(report: StepReport, rows: Sequence[LedgerRow]) -> dict[str, float]:
         "passes": rounds * report.metrics.get("schedule/makespan_tokens", 0.0),
         "tokens": float(sum(row.generated_tokens for row in rows)),
         "prompt_tokens": float(sum(row.prompt_tokens for row in rows if row.rollouts)),
-        "batch_tokens": float(sum(row.generated_tokens + row.prompt_tokens for row in batch)),
+        "batch_prompt_tokens": float(sum(row.prompt_tokens for row in batch)),
+        "batch_response_tokens": float(sum(row.generated_tokens for row in batch)),
     }
 
 

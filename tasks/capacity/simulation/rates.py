@@ -7,7 +7,7 @@ wait in the pipeline's bubble. Constants without a source are assumed, and are c
 Differs: transfers do not overlap with computation. No commit and no hashing of weights.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from data_schemas.machine_settings import LayoutSettings, Precision
 from tasks.capacity.memory import element_bytes
@@ -23,6 +23,8 @@ NETWORK_BYTES_S = 50e9
 NODE_GPUS = 8
 COLLECTIVE_S = 15e-6
 """Assumed: latency of one all-reduce in a decoding pass; two in a layer."""
+NODE_CORES = 96
+"""As the machine table asks for (tasks/platform/resources.py)."""
 ENGINE_SEQUENCES = 256
 """Sequences that vLLM decodes at once (`max_num_seqs`), if the cache holds them."""
 
@@ -33,10 +35,12 @@ class Efficiency:
 
     compute: float = 0.4
     """Assumed: share of the operations per second that matrix products reach."""
-    bandwidth: float = 0.353
+    bandwidth: float = 0.396
     """Share of the memory bandwidth that decoding reaches; fitted, see published.py."""
     reward_s: float = 1 / 208
     """Seconds of one node per response, if they are scored one by one (tasks/rewards/README.md)."""
+    hash_bytes_s: float = 1e9
+    """Of one core: both sides of a weight sync hash all tensors (tasks/engines/weight_sync.py)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,24 +91,43 @@ def rates_of(plan: Plan, efficiency: Efficiency, mean_tokens: float) -> Rates:
     """
     nodes, world = _nodes_and_world(plan)
     score, update = trainer_rates(plan, efficiency, mean_tokens)
-    weights = element_bytes(plan.layout.precision) * plan.model.parameters
     return Rates(
         engine=engine_rates(plan, efficiency),
         engines=max(1, ((plan.gpus - world) or plan.gpus) // plan.layout.rollout_tensor),
         score_s=score,
         update_s=update,
-        sync_s=weights / plan.layout.rollout_tensor / NETWORK_BYTES_S,
+        sync_s=sync_seconds(plan, efficiency),
         reward_s=efficiency.reward_s / nodes,
     )
 
 
 def trainer_rates(plan: Plan, efficiency: Efficiency, mean_tokens: float) -> tuple[float, float]:
-    """Derive the trainer's seconds per token, without gradient and in an update."""
+    """Derive the trainer's seconds per token, without gradient and in an update.
+
+    Backward costs twice the products of a forward pass, but exchanges once: gradients of what
+    forward exchanged. Scoring is one pass over the whole batch, an update is a pipeline of its own.
+    """
     _, world = _nodes_and_world(plan)
-    forward = _forward_seconds(plan, efficiency, mean_tokens, world)
-    seconds = forward / (1.0 - bubble_share(plan, mean_tokens, world))
-    passes = 4.0 if plan.layout.recompute else 3.0  # backward costs two forward passes
-    return seconds, passes * seconds
+    compute, exchange = _forward_seconds(plan, efficiency, mean_tokens, world)
+    again = 1.0 if plan.layout.recompute else 0.0
+    whole = bubble_share(replace(plan, mini_batches=1), mean_tokens, world)
+    update = (3.0 + again) * compute + (2.0 + again) * exchange
+    return (
+        (compute + exchange) / (1.0 - whole),
+        update / (1.0 - bubble_share(plan, mean_tokens, world)),
+    )
+
+
+def sync_seconds(plan: Plan, efficiency: Efficiency) -> float:
+    """Derive the seconds of a weight sync: every rank receives all tensors, and hashes them.
+
+    Hashing runs beside the transfer, on the node's cores: once per receiving process, and once more
+    on the side that sends.
+    """
+    weights = element_bytes(plan.layout.precision) * plan.model.parameters
+    receiving = plan.layout.dedicated_rollout_gpus or min(plan.gpus, NODE_GPUS)
+    hashing = weights * (receiving + 1) / (NODE_CORES * efficiency.hash_bytes_s)
+    return max(weights / _link(plan.gpus), hashing)
 
 
 def engine_rates(plan: Plan, efficiency: Efficiency) -> EngineRates:
@@ -149,11 +172,12 @@ def forward_flops(model: ModelShape, mean_tokens: float) -> float:
     return 2.0 * model.active_parameters + 2.0 * mean_tokens * model.query_size * model.layers
 
 
-def _forward_seconds(plan: Plan, efficiency: Efficiency, mean_tokens: float, world: int) -> float:
-    """Return the seconds of a forward pass per token, on all training GPUs."""
-    model, layout = plan.model, plan.layout
-    compute = forward_flops(model, mean_tokens) / (efficiency.compute * FLOPS)
-    return (compute + _exchange_seconds(model, layout)) / world
+def _forward_seconds(
+    plan: Plan, efficiency: Efficiency, mean_tokens: float, world: int
+) -> tuple[float, float]:
+    """Return the seconds in which a forward pass computes and exchanges, per token, on all GPUs."""
+    compute = forward_flops(plan.model, mean_tokens) / (efficiency.compute * FLOPS)
+    return compute / world, _exchange_seconds(plan.model, plan.layout) / world
 
 
 def _exchange_seconds(model: ModelShape, layout: LayoutSettings) -> float:

@@ -16,12 +16,13 @@ def step(passes: float, tokens: float, batch: float) -> StepWork:
         "passes": passes,
         "tokens": tokens,
         "prompt_tokens": tokens / 4 + passes,
-        "batch_tokens": batch,
+        "batch_prompt_tokens": passes,
+        "batch_response_tokens": batch,
     }
     seconds = {
         "collect": 0.01 * passes + 0.002 * tokens + 0.001 * amounts["prompt_tokens"],
-        "old_logprobs": 0.1 + 0.003 * batch,
-        "update": 0.2 + 0.009 * batch,
+        "old_logprobs": 0.1 + 0.003 * batch + 0.004 * passes,
+        "update": 0.2 + 0.009 * batch + 0.02 * passes,
         "weight_sync": 0.05,
     }
     return StepWork(amounts, seconds)
@@ -32,6 +33,15 @@ def test_a_linear_machine_is_predicted_exactly_at_another_size():
     other = [step(200, 9000, 7000)]
 
     for measured, predicted in predict(calibrate(known), other).values():
+        assert pytest.approx(measured) == predicted
+
+
+def test_one_step_that_was_disturbed_changes_no_prediction():
+    known = [step(48, 900, 500), step(64, 700, 650), step(50, 1000, 400), step(70, 800, 900)]
+    other = [step(200, 9000, 7000)] * 3
+    disturbed = StepWork(other[0].amounts, {part: 9.0 * s for part, s in other[0].seconds.items()})
+
+    for measured, predicted in predict(calibrate(known), [*other, disturbed]).values():
         assert pytest.approx(measured) == predicted
 
 
@@ -70,7 +80,8 @@ PARTS = {"collect": 2.0, "old_logprobs": 0.5, "update": 1.0, "weight_sync": 0.1}
 
 def test_a_report_says_what_its_steps_did_and_the_first_step_does_not_count(tmp_path):
     write_report(tmp_path, PARTS)
-    amounts = {"passes": 40.0, "tokens": 60.0, "prompt_tokens": 20.0, "batch_tokens": 40.0}
+    amounts = {"passes": 40.0, "tokens": 60.0, "prompt_tokens": 20.0}
+    amounts |= {"batch_prompt_tokens": 10.0, "batch_response_tokens": 30.0}
 
     assert [StepWork(amounts | {"steps": 1.0}, PARTS)] == read_steps(tmp_path)
 

@@ -1,5 +1,6 @@
 """Rates of a layout: proportions that follow from the arithmetic."""
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -8,10 +9,12 @@ from data_schemas.machine_settings import Precision
 from tasks.capacity.plan import Plan, plan_of_preset
 from tasks.capacity.simulation.rates import (
     NETWORK_BYTES_S,
+    NVLINK_BYTES_S,
     Efficiency,
     bubble_share,
     engine_rates,
     rates_of,
+    sync_seconds,
     trainer_rates,
 )
 
@@ -35,13 +38,35 @@ def test_fp8_halves_what_a_pass_reads_of_the_experts():
     assert bf16.context_s == fp8.context_s
 
 
-def test_recompute_makes_an_update_a_third_slower():
-    plan = plan_of_preset("full_scale")
+def test_recompute_makes_an_update_a_third_slower_where_nothing_is_exchanged():
+    plan = changed(plan_of_preset("full_scale"), tensor=1, pipeline=1, expert=1)
     score, with_recompute = trainer_rates(plan, Efficiency(), 8192.0)
     without = trainer_rates(changed(plan, recompute=False), Efficiency(), 8192.0)
 
     assert pytest.approx(4.0) == with_recompute / score
     assert (score, pytest.approx(3.0)) == (without[0], without[1] / score)
+
+
+def test_backward_exchanges_as_often_as_a_forward_pass_and_computes_twice_as_much():
+    plan = changed(plan_of_preset("full_scale"), pipeline=1, recompute=False)
+    alone = changed(plan, tensor=1, expert=1)
+    (score, update), (compute, _) = (
+        trainer_rates(one, Efficiency(), 8192.0) for one in (plan, alone)
+    )
+
+    assert pytest.approx(3.0 * compute + 2.0 * (score - compute)) == update
+    assert 0.4 < (score - compute) / compute < 0.8
+
+
+def test_scoring_waits_for_one_pipeline_and_updates_for_one_each():
+    plan = plan_of_preset("full_scale")
+    score, update = trainer_rates(plan, Efficiency(), 8192.0)
+    one, eight = (
+        trainer_rates(replace(plan, mini_batches=count), Efficiency(), 8192.0) for count in (1, 8)
+    )
+
+    assert {score} == {one[0], eight[0]}
+    assert one[1] < update < eight[1]
 
 
 def test_one_pipeline_stage_has_no_bubble_and_fewer_micro_batches_have_more():
@@ -61,8 +86,13 @@ def test_half_of_the_gpus_train_half_as_fast_and_have_half_of_the_engines():
     assert pytest.approx(2.0) == dedicated.update_s / whole.update_s
 
 
-def test_every_gpu_receives_its_part_of_the_weights():
-    plan = plan_of_preset("single_node")
-    found = rates_of(plan, Efficiency(), 4096.0)
+def test_every_rank_receives_and_hashes_all_weights():
+    small, large = plan_of_preset("single_node"), plan_of_preset("full_scale")
+    unhashed = Efficiency(hash_bytes_s=math.inf)
+    small_bytes, large_bytes = (2 * one.model.parameters for one in (small, large))
 
-    assert pytest.approx(plan.model.parameters * 2 / 2 / NETWORK_BYTES_S) == found.sync_s
+    assert pytest.approx(small_bytes / NVLINK_BYTES_S) == sync_seconds(small, unhashed)
+    assert pytest.approx(large_bytes / NETWORK_BYTES_S) == sync_seconds(large, unhashed)
+    # 96 cores, 1 GB/s each; eight ranks of a node receive, one of them sends.
+    assert pytest.approx(small_bytes * 9 / 96e9) == sync_seconds(small, Efficiency())
+    assert rates_of(small, Efficiency(), 4096.0).sync_s == sync_seconds(small, Efficiency())
