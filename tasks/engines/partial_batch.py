@@ -22,13 +22,13 @@ from tasks.errors import EngineError
 class Share:
     """The part of a batch that one rank computes."""
 
-    rows: tuple[int, ...]
-    """Numbers of its sequences."""
+    buckets: tuple[tuple[int, ...], ...]
+    """Numbers of its sequences, by micro-batch; () computes nothing."""
     layers: tuple[int, ...]
     """MoE layers whose routes it replays, counted over the whole model."""
 
 
-NOTHING = Share((), ())
+NOTHING = Share(((),), ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,21 +44,42 @@ class PartialBatch:
     prefixes: Prefixes
     """Of all sequences."""
     share: Share
-    held: TokenBatch
-    """Sequences and layers of the share, in its order."""
+    held: tuple[TokenBatch, ...]
+    """Sequences and layers of the share, in its order: each bucket as wide as its longest."""
 
     def select(self, rows: torch.Tensor, layers: Sequence[int] | None = None) -> TokenBatch:
         """Some of the sequences, cut to the longest of them, as TokenBatch.select.
 
         Raises:
-            EngineError: they, or the routes of these layers, are not held.
+            EngineError: they are not held in one bucket, or the routes of these layers are not.
         """
-        places = _places(rows.tolist(), self.share.rows, "sequences")
-        places_N = torch.tensor(places, dtype=torch.int64)
+        asked = rows.tolist()
+        for bucket, held in zip(self.share.buckets, self.held, strict=True):
+            if set(bucket).issuperset(asked):
+                places_N = torch.tensor([bucket.index(row) for row in asked], dtype=torch.int64)
+                return held.select(places_N, self._places(layers))
+        raise EngineError(
+            f"sequences {asked[:8]} are not held together by this rank, "
+            f"which requested {self.share.buckets[:8]}"
+        )
+
+    def _places(self, layers: Sequence[int] | None) -> list[int] | None:
+        """Find the positions of the requested layers among the held ones.
+
+        Raises:
+            EngineError: one of them is not held.
+        """
         if self.route_shape is None:
-            return self.held.select(places_N)
+            return None
+        held = self.share.layers
         asked = range(self.route_shape[0]) if layers is None else layers
-        return self.held.select(places_N, _places(asked, self.share.layers, "routes of layers"))
+        missing = [layer for layer in asked if layer not in held]
+        if missing:
+            raise EngineError(
+                f"routes of layers {missing} are not held by this rank, "
+                f"which requested {list(held)}"
+            )
+        return [held.index(layer) for layer in asked]
 
 
 AnyBatch = TokenBatch | PartialBatch
@@ -86,20 +107,5 @@ def outline(batch: TokenBatch) -> PartialBatch:
         batch.route_shape,
         batch.prefixes,
         NOTHING,
-        nothing,
+        (nothing,),
     )
-
-
-def _places(asked: Sequence[int], held: Sequence[int], what: str) -> list[int]:
-    """Find the positions of the requested numbers among the held ones.
-
-    Raises:
-        EngineError: one of them is not held.
-    """
-    place_of = {number: place for place, number in enumerate(held)}
-    missing = [number for number in asked if number not in place_of]
-    if missing:
-        raise EngineError(
-            f"{what} {missing[:8]} are not held by this rank, which requested {list(held)[:8]}"
-        )
-    return [place_of[number] for number in asked]

@@ -11,8 +11,9 @@ from tests.engines.trainer_megatron.batches import random_batch
 
 
 def held(batch, share):
-    part = batch.select(torch.tensor(share.rows, dtype=torch.int64), share.layers)
-    return replace(outline(batch), share=share, held=part)
+    rows = [torch.tensor(bucket, dtype=torch.int64) for bucket in share.buckets]
+    parts = tuple(batch.select(bucket, share.layers) for bucket in rows)
+    return replace(outline(batch), share=share, held=parts)
 
 
 def assert_same(one, other):
@@ -24,7 +25,7 @@ def assert_same(one, other):
 
 def test_sequences_and_layers_have_the_numbers_of_the_whole():
     batch = random_batch()
-    share = held(batch, Share((5, 2, 6), (1,)))
+    share = held(batch, Share(((0, 3), (5, 2, 6)), (1,)))
     rows = torch.tensor([2, 5])
     found, expected = share.select(rows, [1]), batch.select(rows)
 
@@ -34,7 +35,7 @@ def test_sequences_and_layers_have_the_numbers_of_the_whole():
 
 def test_layers_come_in_the_order_they_are_asked_for():
     batch = random_batch()
-    share = held(batch, Share((1, 3), (0, 1)))
+    share = held(batch, Share(((1, 3),), (0, 1)))
     rows = torch.tensor([3, 1])
     expected = batch.select(rows).experts_NTLK[:, :, [1, 0]]
 
@@ -54,7 +55,7 @@ def test_without_routes_layers_are_ignored():
     rows = torch.tensor([4])
 
     for layers in (None, [1]):
-        found = held(batch, Share((4,), (0,))).select(rows, layers)
+        found = held(batch, Share(((4,),), (0,))).select(rows, layers)
         assert_same(batch.select(rows), found)
         assert found.experts_NTLK is None
 
@@ -62,13 +63,14 @@ def test_without_routes_layers_are_ignored():
 @pytest.mark.parametrize(
     ("rows", "layers", "message"),
     [
-        ([2, 3], [1], r"sequences \[3\] are not held"),
+        ([2, 4], [1], r"sequences \[2, 4\] are not held together"),
+        ([2, 3], [1], r"sequences \[2, 3\] are not held together"),
         ([2], [0, 1], r"routes of layers \[0\] are not held"),
         ([2], None, r"routes of layers \[0\] are not held"),
     ],
 )
 def test_what_is_not_held_is_refused_by_number(rows, layers, message):
-    share = held(random_batch(), Share((5, 2), (1,)))
+    share = held(random_batch(), Share(((3,), (5, 2)), (1,)))
 
     with pytest.raises(EngineError, match=message):
         share.select(torch.tensor(rows), layers)

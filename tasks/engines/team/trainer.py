@@ -86,16 +86,19 @@ def _receive_part(batch: AnyBatch, trainer: Trainer, member: Member) -> TokenBat
     return cast(TokenBatch, replace(batch, share=share, held=held))  # a sharing trainer takes both
 
 
-def _receive_share(share: Share, group: dist.ProcessGroup) -> TokenBatch:
-    """Request a share and receive it, via the first rank that has the same share."""
+def _receive_share(share: Share, group: dist.ProcessGroup) -> tuple[TokenBatch, ...]:
+    """Request a share and receive its buckets, via the first rank that has the same share."""
     wire.gather(share, group)
     rank = dist.get_rank(group)
     first, *others = _ranks_sharing(wire.receive_broadcast(group), rank)
-    held = wire.recv(0 if rank == first else first, group)
-    for other in others if rank == first else ():
-        wire.send(held, other, group)
-    assert isinstance(held, TokenBatch)
-    return held
+    held = []
+    for _ in share.buckets:
+        part = wire.recv(0 if rank == first else first, group)
+        assert isinstance(part, TokenBatch)
+        for other in others if rank == first else ():
+            wire.send(part, other, group)
+        held.append(part)
+    return tuple(held)
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +209,7 @@ class TeamTrainer:
         return outline(batch) if isinstance(self.local, SharingTrainer) else batch
 
     def _send_shares(self, batch: TokenBatch) -> None:
-        """Send the other ranks their shares, one in memory at a time.
+        """Send the other ranks their shares, one bucket in memory at a time.
 
         Ranks with the same share are consecutive: the first of them forwards it.
         """
@@ -219,8 +222,9 @@ class TeamTrainer:
             ranks_of.setdefault(share, []).append(rank)
         wire.broadcast(list(ranks_of.values()), group)
         for share, (first, *_) in ranks_of.items():
-            rows = torch.tensor(share.rows, dtype=torch.int64)
-            wire.send(batch.select(rows, share.layers), first, group)
+            for bucket in share.buckets:
+                rows = torch.tensor(bucket, dtype=torch.int64)
+                wire.send(batch.select(rows, share.layers), first, group)
 
     def weights(self) -> "TeamWeights":
         """The policy's tensors under Hugging Face names."""

@@ -8,7 +8,7 @@ Letters: M packed rows, H hidden, R response positions, V this rank's columns of
 L MoE layers, K experts per token.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from functools import partial
 
@@ -19,9 +19,9 @@ from megatron.core.tensor_parallel import gather_from_sequence_parallel_region
 from torch import distributed, nn
 
 from tasks.engines.trainer_megatron.context import held_rows
-from tasks.engines.trainer_megatron.gathering import join_parts
+from tasks.engines.trainer_megatron.gathering import RecordedRoutes, join_parts
 from tasks.engines.trainer_megatron.geometry import Geometry
-from tasks.engines.trainer_megatron.micro_batches import MicroBatch
+from tasks.engines.trainer_megatron.micro_batches import MicroBatch, MicroBatches
 from tasks.engines.trainer_megatron.model import attention_inputs
 from tasks.engines.trainer_megatron.parallel import Ranks
 from tasks.engines.trainer_megatron.router_replay import ModelReplay, Routes
@@ -51,14 +51,14 @@ class ForwardBackward:
 
     def run(
         self,
-        micros: Sequence[MicroBatch],
+        micros: MicroBatches,
         finish: Finish,
         *,
         temperature: float,
         training: bool,
         with_entropy: bool = True,
         record: bool = False,
-    ) -> list[torch.Tensor]:
+    ) -> list[RecordedRoutes]:
         """Run all micro-batches forward, and backward if training.
 
         Args:
@@ -66,17 +66,17 @@ class ForwardBackward:
             training: gradients are added to the model's buffers, summed over all ranks.
 
         Returns:
-            If `record`: per micro-batch, native expert choices [M, L, K] of this rank's rows
-            and layers, int32 on the CPU.
+            If `record`: per micro-batch, the native choices of this rank's rows and layers.
         """
-        recorded: list[torch.Tensor] = []
+        recorded: list[RecordedRoutes] = []
         self._replay.forget()  # left over from a run that was aborted
 
         def step(waiting: Iterator[MicroBatch], model: nn.Module):
             micro = next(waiting)
             output = self._forward(model, micro, training=training, record=record)
             if record:
-                recorded.append(self._replay.recorded().to("cpu", torch.int32))
+                chosen_MLK = self._replay.recorded()
+                recorded.append(RecordedRoutes.of(micro, self.rows(micro), chosen_MLK))
             return output, partial(
                 self._finish, micro, finish, temperature=temperature, with_entropy=with_entropy
             )

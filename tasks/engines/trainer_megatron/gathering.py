@@ -7,6 +7,7 @@ M packed rows of one rank, L MoE layers, K experts per token.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import torch
 from torch import distributed
@@ -73,9 +74,30 @@ class ResponseValues:
         return self._values_NT
 
 
+@dataclass(frozen=True, slots=True)
+class RecordedRoutes:
+    """What a rank's routers chose in the packed rows that it has of a micro-batch."""
+
+    rows_N: torch.Tensor
+    """Numbers of the sequences in the batch."""
+    row_C: torch.Tensor
+    """Which of the rows every token of theirs has; -1 is a row of another rank."""
+    choice_MLK: torch.Tensor
+    """int32, of the layers of this rank."""
+
+    @classmethod
+    def of(
+        cls, micro: MicroBatch, rows_M: torch.Tensor, choice_MLK: torch.Tensor
+    ) -> "RecordedRoutes":
+        """Keep the choices, and none of the micro-batch's tensors but the numbers."""
+        row_of = torch.full((len(micro.tokens_M),), -1)
+        row_of[rows_M] = torch.arange(len(rows_M))
+        return cls(micro.rows_N, row_of[micro.places_C], choice_MLK.to("cpu", torch.int32))
+
+
 def gather_routes(
     batch: AnyBatch,
-    parts: Sequence[tuple[MicroBatch, torch.Tensor, torch.Tensor]],
+    parts: Sequence[RecordedRoutes],
     *,
     places_L: Sequence[int],
     num_layers: int,
@@ -84,8 +106,7 @@ def gather_routes(
     """Gather expert choices, one layer at a time.
 
     Args:
-        parts: micro-batches of this rank, the packed rows [M] it had, and what it chose in
-            them int32 [M, L, K].
+        parts: of the micro-batches of this rank.
         places_L: indices in the model of this rank's MoE layers.
 
     Returns:
@@ -100,9 +121,11 @@ def gather_routes(
     for layer in range(num_layers):
         choice_CK = torch.full((int(real_NT.sum()), k), MISSING_ROUTE, dtype=torch.int32)
         if layer in places_L:
-            for micro, rows_M, choice_MLK in parts:
-                cells_C, row_C = _tokens_held(batch, micro, rows_M)
-                choice_CK[cells_C] = choice_MLK[row_C, places_L.index(layer)]
+            for part in parts:
+                is_held_C = part.row_C >= 0
+                choice_MK = part.choice_MLK[:, places_L.index(layer)]
+                cells_C = _cells(batch, part.rows_N)[is_held_C]
+                choice_CK[cells_C] = choice_MK[part.row_C[is_held_C]]
         distributed.all_reduce(choice_CK, distributed.ReduceOp.MAX)
         if experts_NTLK is not None:
             experts_NTLK[:, :, layer][real_NT] = choice_CK.to(torch.int16)
@@ -125,20 +148,10 @@ def add(totals: Metrics, metrics: Metrics) -> None:
         totals[name] = totals.get(name, 0.0) + amount
 
 
-def _tokens_held(
-    batch: AnyBatch, micro: MicroBatch, rows_M: torch.Tensor
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """The tokens of all sequences end to end that a rank's rows stand for, and which row each has.
-
-    Tokens that share a packed row have the same.
-    """
+def _cells(batch: AnyBatch, rows_N: torch.Tensor) -> torch.Tensor:
+    """The places of some sequences' tokens among the tokens of all sequences end to end."""
     first_N = batch.lengths_N.cumsum(0) - batch.lengths_N
     spans = [
-        torch.arange(int(first_N[row]), int(first_N[row] + batch.lengths_N[row]))
-        for row in micro.rows_N.tolist()
+        torch.arange(int(first_N[row]), int(first_N[row] + batch.lengths_N[row])) for row in rows_N
     ]
-    row_of = torch.full((len(micro.tokens_M),), -1)
-    row_of[rows_M] = torch.arange(len(rows_M))
-    row_C = row_of[micro.places_C]
-    cells_C = torch.cat(spans) if spans else torch.empty(0, dtype=torch.int64)
-    return cells_C[row_C >= 0], row_C[row_C >= 0]
+    return torch.cat(spans) if spans else torch.empty(0, dtype=torch.int64)

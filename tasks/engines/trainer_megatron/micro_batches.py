@@ -14,7 +14,7 @@ Letters: N sequences, T tokens, C tokens of all sequences end to end, M packed r
 core of attention, R response positions, L MoE layers, K experts per token.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 
@@ -124,6 +124,21 @@ class MicroBatch:
         routes_MLK = torch.arange(k).expand(len(self.tokens_M), num_layers, k).clone()
         routes_MLK[self.places_C] = experts_NTLK[_real(self.batch)].long()
         return routes_MLK
+
+
+@dataclass(frozen=True, slots=True)
+class MicroBatches:
+    """The micro-batches of a rank. Each is cut when it is its turn, as it copies its sequences."""
+
+    divided: Sequence[Sequence[int]]
+    """Their sequences."""
+    cut: Callable[[Sequence[int]], MicroBatch]
+
+    def __len__(self) -> int:
+        return len(self.divided)
+
+    def __iter__(self) -> Iterator[MicroBatch]:
+        return map(self.cut, self.divided)
 
 
 def divide(

@@ -11,6 +11,7 @@ Letters: N sequences, T tokens, R response positions, L MoE layers, K experts pe
 from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -29,6 +30,7 @@ from tasks.engines.trainer_megatron.gathering import ResponseValues, add, gather
 from tasks.engines.trainer_megatron.geometry import read_geometry
 from tasks.engines.trainer_megatron.micro_batches import (
     MicroBatch,
+    MicroBatches,
     cut,
     divide,
     prompt_lengths,
@@ -80,15 +82,14 @@ class MegatronTrainer:
         self._training: _Training | None = None
 
     def share(self, batch: AnyBatch) -> Share:
-        """Sequences of this data-parallel rank, MoE layers of this pipeline stage.
+        """Micro-batches of this data-parallel rank, MoE layers of this pipeline stage.
 
         Raises:
             SettingsError, DataError: the routes are of another model.
         """
         self._check(batch, record_routes=False)
         divided = self._divide_sequences(batch, self._prefixes(batch))
-        rows = tuple(row for sequences in divided for row in sequences)
-        return Share(rows, tuple(self._passes.places_L))
+        return Share(tuple(divided), tuple(self._passes.places_L))
 
     def score(
         self, batch: AnyBatch, *, temperature: float, record_routes: bool = False
@@ -105,16 +106,18 @@ class MegatronTrainer:
                 entropies.put(micro, scores[1])
             return torch.zeros(())
 
-        micros = self._micro_batches(batch)
         recorded = self._passes.run(
-            micros, keep, temperature=temperature, training=False, record=record_routes
+            self._micro_batches(batch),
+            keep,
+            temperature=temperature,
+            training=False,
+            record=record_routes,
         )
         experts_NTLK = None
         if record_routes:
-            rows = [self._passes.rows(micro) for micro in micros]
             experts_NTLK = gather_routes(
                 batch,
-                list(zip(micros, rows, recorded, strict=True)),
+                recorded,
                 places_L=self._passes.places_L,
                 num_layers=self._passes.num_layers,
                 k=self._geometry.top_k,
@@ -237,25 +240,23 @@ class MegatronTrainer:
         """Prefixes that sequences share; none where context parallelism cuts them."""
         return batch.prefixes if self._ranks.context == 1 else None
 
-    def _micro_batches(self, batch: AnyBatch) -> list[MicroBatch]:
-        """Cut this rank's share of a batch into its micro-batches."""
+    def _micro_batches(self, batch: AnyBatch) -> MicroBatches:
+        """This rank's share of a batch in its micro-batches."""
         prefixes = self._prefixes(batch)
-        return [
-            cut(
-                batch,
-                sequences,
-                prefixes=prefixes,
-                layers=self._passes.places_L,
-                tensor=self._ranks.tensor,
-                context=self._ranks.context,
-            )
-            for sequences in self._divide_sequences(batch, prefixes)
-        ]
+        cut_one = partial(
+            cut,
+            batch,
+            prefixes=prefixes,
+            layers=self._passes.places_L,
+            tensor=self._ranks.tensor,
+            context=self._ranks.context,
+        )
+        return MicroBatches(self._divide_sequences(batch, prefixes), cut_one)
 
     def _counted_terms(
         self,
         batch: AnyBatch,
-        micros: list[MicroBatch],
+        micros: MicroBatches,
         auxiliary: AuxiliarySettings,
         temperature: float,
     ) -> RouterTerms:

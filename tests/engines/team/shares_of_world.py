@@ -21,8 +21,8 @@ class Seen:
     """One batch on one rank."""
 
     share: Share
-    part: TokenBatch
-    """What it computes, as it finds it."""
+    parts: tuple[TokenBatch, ...]
+    """What it computes, as it finds it: by bucket."""
     route_bytes: int
     all_bytes: int
     """Of all tensors that it was sent."""
@@ -36,7 +36,8 @@ class NotingTrainer:
     def share(self, batch: AnyBatch) -> Share:
         num_layers = (batch.route_shape or (0, 0))[0]
         pair = read_rank_info().rank // 2
-        return Share(tuple(range(pair, len(batch.lengths_N), 2)), tuple(range(pair, num_layers, 2)))
+        rows = tuple(range(pair, len(batch.lengths_N), 2))
+        return Share((rows[:2], rows[2:]), tuple(range(pair, num_layers, 2)))
 
     def score(self, batch: AnyBatch, *, temperature: float, record_routes: bool) -> TokenScores:
         self.note(batch)
@@ -48,9 +49,11 @@ class NotingTrainer:
 
     def note(self, batch: AnyBatch) -> None:
         share = self.share(batch)
-        part = batch.select(torch.tensor(share.rows, dtype=torch.int64), share.layers)
-        held = batch if isinstance(batch, TokenBatch) else batch.held
-        seen = Seen(share, part, memory(held.experts_NTLK), memory(batch))
+        rows = [torch.tensor(bucket, dtype=torch.int64) for bucket in share.buckets]
+        parts = tuple(batch.select(bucket, share.layers) for bucket in rows)
+        held = (batch,) if isinstance(batch, TokenBatch) else batch.held
+        route_bytes = sum(memory(one.experts_NTLK) for one in held)
+        seen = Seen(share, parts, route_bytes, memory(batch))
         self.seen.append(seen)
 
 
@@ -60,6 +63,8 @@ def memory(item: object) -> int:
         return item.untyped_storage().nbytes()
     if is_dataclass(item):
         return sum(memory(getattr(item, field.name)) for field in fields(item))
+    if isinstance(item, tuple):
+        return sum(map(memory, item))
     return sum(map(memory, item.values())) if isinstance(item, dict) else 0
 
 

@@ -36,24 +36,26 @@ def test_every_rank_finds_its_sequences_and_the_routes_of_its_layers(seen, name)
     for rank, calls in enumerate(seen[name]):
         for one in calls:
             rows = torch.arange(len(batch.lengths_N))[rank // 2 :: 2]
-            expected = batch.select(rows)
-            assert one.share.rows == tuple(rows.tolist())
-            assert torch.equal(expected.tokens_NT, one.part.tokens_NT)
-            assert torch.equal(expected.columns["weights"], one.part.columns["weights"])
-            if batch.experts_NTLK is None:
-                assert one.part.experts_NTLK is None
-            else:
-                layers = [rank // 2]
-                assert torch.equal(expected.experts_NTLK[:, :, layers], one.part.experts_NTLK)
+            assert sum(one.share.buckets, ()) == tuple(rows.tolist())
+            for bucket, part in zip((rows[:2], rows[2:]), one.parts, strict=True):
+                expected = batch.select(bucket)
+                assert torch.equal(expected.tokens_NT, part.tokens_NT)
+                assert torch.equal(expected.columns["weights"], part.columns["weights"])
+                if batch.experts_NTLK is None:
+                    assert part.experts_NTLK is None
+                else:
+                    layers = [rank // 2]
+                    assert torch.equal(expected.experts_NTLK[:, :, layers], part.experts_NTLK)
 
 
 @pytest.mark.parametrize("name", BATCHES)
-def test_nothing_else_is_sent(seen, name):
+def test_nothing_else_is_sent_and_each_bucket_is_as_wide_as_its_longest(seen, name):
     batch = BATCHES[name]
     outline = 8 * len(batch.lengths_N) + batch.response_NT.numel()
     for rank, calls in enumerate(seen[name]):
         lengths = batch.lengths_N[rank // 2 :: 2]
-        tokens = len(lengths) * int(lengths.max()) if len(lengths) else 0
+        buckets = [bucket for bucket in (lengths[:2], lengths[2:]) if len(bucket)]
+        tokens = sum(len(bucket) * int(bucket.max()) for bucket in buckets)
         routes = 0 if batch.experts_NTLK is None else tokens * 2 * 2  # one layer, int16 x top-2
         part = 12 * len(lengths) + 9 * tokens + routes  # a length and a weight; token, response
         for one in calls if rank else []:  # rank 0 has it all

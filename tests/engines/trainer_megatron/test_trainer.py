@@ -12,7 +12,7 @@ from data_schemas.machine_settings import LayoutSettings, Precision
 from tasks.engines.embedded.trainer import TorchTrainer
 from tasks.engines.partial_batch import Share
 from tasks.errors import SettingsError
-from tests.engines.trainer_megatron.batches import beginnings, grouped_batch
+from tests.engines.trainer_megatron.batches import beginnings, grouped_batch, random_batch
 from tests.engines.trainer_megatron.gloo_world import run_world
 from tests.engines.trainer_megatron.small_models import configs, open_model, write_model
 from tests.engines.trainer_megatron.trainings_of_world import (
@@ -22,6 +22,7 @@ from tests.engines.trainer_megatron.trainings_of_world import (
     buffers,
     leak,
     learn,
+    micro_batches_in_memory,
     report,
     router_rows,
     score_together_and_alone,
@@ -144,11 +145,12 @@ def test_a_team_computes_bit_for_bit_what_ranks_with_the_whole_batch_do(models, 
 def test_the_shares_of_all_ranks_are_every_route_once(models, batch):
     size, settings = TEAMS["data2_pipeline2_expert2_recompute"]
     found = run_world(shares, size, models["moe_tied"], settings, batch)
-    cells = [(row, layer) for one in found for row in one.rows for layer in one.layers]
-    rows = len(batch.lengths_N)
+    held = [(sum(one.buckets, ()), one.layers) for one in found]
+    cells = [(row, layer) for rows, layers in held for row in rows for layer in layers]
+    count = len(batch.lengths_N)
 
-    assert sorted(cells) == [(row, layer) for row in range(rows) for layer in range(2)]
-    assert all(len(one.rows) < rows and len(one.layers) == 1 for one in found)
+    assert sorted(cells) == [(row, layer) for row in range(count) for layer in range(2)]
+    assert all(len(rows) < count and len(layers) == 1 for rows, layers in held)
 
 
 def test_of_no_sequences_every_rank_has_a_share(models, batch):
@@ -156,7 +158,7 @@ def test_of_no_sequences_every_rank_has_a_share(models, batch):
     nothing = batch.select(torch.empty(0, dtype=torch.int64))
 
     found = run_world(shares, size, models["moe_tied"], settings, nothing)
-    assert [Share((), (0,)), Share((), (1,))] == found
+    assert [Share(((),), (0,)), Share(((),), (1,))] == found
 
 
 @pytest.mark.parametrize("layout", [LayoutSettings(), LayoutSettings(pipeline=2, recompute=True)])
@@ -167,6 +169,16 @@ def test_routers_see_a_prompt_once(models, batch, layout, with_routes):
     for found in run_world(router_rows, layout.pipeline, models["moe_tied"], layout, batch):
         assert {beginnings(batch)} == found
     assert beginnings(batch) < 0.75 * int(batch.lengths_N.sum())
+
+
+@pytest.mark.parametrize(("pipeline", "most"), [(1, 1), (2, 2)])
+def test_micro_batches_are_cut_when_it_is_their_turn(models, pipeline, most):
+    layout, long = LayoutSettings(pipeline=pipeline, **SMALL), random_batch(20)
+
+    *_, last = run_world(micro_batches_in_memory, pipeline, models["moe_tied"], layout, long)
+    count, *in_memory = last
+    assert count == len(in_memory) >= 5
+    assert max(in_memory) <= most
 
 
 @pytest.mark.parametrize("with_routes", [True, False], ids=["replayed", "native"])

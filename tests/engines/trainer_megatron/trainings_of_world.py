@@ -1,6 +1,7 @@
 # pyright: reportMissingImports=false
 """What one rank of a world does with a MegatronTrainer: run by gloo_world."""
 
+import gc
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -16,7 +17,8 @@ from tasks.engines.protocols import TokenBatch, TokenScores, Trainer
 from tasks.engines.team.controller import current
 from tasks.engines.team.stage import in_team
 from tasks.engines.team.trainer import TeamTrainer
-from tasks.engines.trainer_megatron.gathering import gather_routes
+from tasks.engines.trainer_megatron.gathering import RecordedRoutes, gather_routes
+from tasks.engines.trainer_megatron.micro_batches import MicroBatch
 from tasks.engines.trainer_megatron.trainer import MegatronTrainer
 from tasks.errors import EngineError
 
@@ -188,6 +190,19 @@ def router_rows(folder: Path, layout: LayoutSettings, batch: TokenBatch) -> set[
     return seen
 
 
+def micro_batches_in_memory(folder: Path, layout: LayoutSettings, batch: TokenBatch) -> list[int]:
+    """Number of all micro-batches of this rank, and of those in memory at every loss."""
+    trainer = MegatronTrainer(folder, layout=layout)
+    counts = [len(trainer._micro_batches(batch))]
+
+    def look(logprobs_NT: torch.Tensor, micro: TokenBatch):
+        counts.append(sum(isinstance(one, MicroBatch) for one in gc.get_objects()))
+        return weighted(logprobs_NT, micro)
+
+    trainer.update(batch, look, temperature=TEMPERATURE, learning_rate=LEARNING_RATE)
+    return counts
+
+
 def score_together_and_alone(
     folder: Path, layout: LayoutSettings, batch: TokenBatch
 ) -> tuple[TokenScores, list[TokenScores]]:
@@ -217,7 +232,7 @@ def _gathered(
 ) -> torch.Tensor:
     micros = trainer._micro_batches(batch)
     parts = [
-        (micro, trainer._passes.rows(micro), torch.stack(layers, dim=1).int())
+        RecordedRoutes.of(micro, trainer._passes.rows(micro), torch.stack(layers, dim=1))
         for micro, layers in zip(micros, zip(*seen, strict=True), strict=True)
     ]
     found = gather_routes(
