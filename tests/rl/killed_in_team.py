@@ -29,6 +29,7 @@ from tasks.engines.embedded.rollout import HFRolloutEngine
 from tasks.engines.embedded.slots import Slots
 from tasks.engines.protocols import Sampling
 from tasks.engines.request_queue import Requests
+from tasks.engines.team import failure_store
 from tasks.engines.team.controller import current
 from tasks.engines.team.rank_info import read_rank_info
 from tasks.engines.team.rollout import TeamRollout
@@ -54,7 +55,7 @@ MODES: dict[str, dict[str, object]] = {
 
 @dataclass(frozen=True)
 class Fault:
-    """SIGKILL after the second event of a kind, a point that the phase's tokens determine."""
+    """A signal after the second event of a kind, a point that the phase's tokens determine."""
 
     event: str = ""
     """'rollout' or 'weights'."""
@@ -62,15 +63,17 @@ class Fault:
     """Of the engine's weights, or of those that it receives."""
     rank: int = 0
     pod: bool = False
-    """Kill the agent and all ranks, not this rank alone."""
+    """For the agent and all ranks, not this rank alone."""
+    signal: int = signal.SIGKILL
 
     def strike(self, event: str, version: int, number: int) -> None:
         here = event, version, read_rank_info().rank, number
         if (self.event, self.version, self.rank, 1) == here:
-            os.kill(0 if self.pod else os.getpid(), signal.SIGKILL)
+            os.kill(0 if self.pod else os.getpid(), self.signal)
 
 
 NO_FAULT = Fault()
+failure_store.SILENT_LOOKS = 8
 FAULTS = {
     "all in the first rollouts": Fault("rollout", 0, 1, pod=True),
     "a worker in rollouts": Fault("rollout", 1, 1),
@@ -78,6 +81,7 @@ FAULTS = {
     "all in a weight sync": Fault("weights", 2, 1, pod=True),
     "all in later rollouts": Fault("rollout", 2, 0, pod=True),
 }
+STOPPED = Fault("weights", 2, 1, signal=signal.SIGSTOP)
 
 
 class Struck:
@@ -200,7 +204,7 @@ def killed_at_random(phase: Phase, took_s: float) -> list[float]:
 def main(model: Path, folder: Path) -> None:
     found: dict[str, dict[str, object]] = {}
     for name, changes in MODES.items():
-        places = ("whole", "slow in turn", "faults", "at random")
+        places = ("whole", "slow in turn", "faults", "at random", "stopped")
         phases = {place: phase_of(model, folder / name / place, changes) for place in places}
         started = time.monotonic()
         pod(partial(trained, 0, NO_FAULT), phases["whole"])
@@ -211,6 +215,8 @@ def main(model: Path, folder: Path) -> None:
             "taken": [taken(phases["whole"]), taken(phases["slow in turn"])],
         }
         if name == "segments":
+            found[name]["stopped"] = pod(partial(trained, 0, STOPPED), phases["stopped"])
+            pod(partial(trained, 0, NO_FAULT), phases["stopped"])
             found[name]["waits_s"] = killed_at_random(phases["at random"], took_s)
         ran = [place for place, phase in phases.items() if phase.state.exists()]
         found[name]["outcomes"] = {place: outcome(phases[place]) for place in ran}

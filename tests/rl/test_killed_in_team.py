@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.timeout(900)
+
 SCRIPT = Path(__file__).with_name("killed_in_team.py")
 
 
@@ -50,6 +52,15 @@ def test_a_team_killed_at_random_times_ends_in_the_same_bytes(found):
     one = found["segments"]
 
     assert one["outcomes"]["whole"] == one["outcomes"]["at random"], one["waits_s"]
+
+
+def test_a_team_with_a_worker_that_stops_in_a_weight_sync_fails_and_resumes_to_the_same_bytes(
+    found,
+):
+    one = found["segments"]
+
+    assert 1 == one["stopped"]
+    assert one["outcomes"]["whole"] == one["outcomes"]["stopped"]
 
 
 def test_which_replica_is_slow_changes_no_byte_of_a_phase(one):
