@@ -261,8 +261,9 @@ def trainer_memory(
 ) -> TrainerMemory:
     """Compute the memory of one rank of a pipeline stage.
 
-    A micro-batch is `layout.micro_batch_tokens`, or one longer sequence. Packed masks and
-    batches in host memory are not counted.
+    A micro-batch is `layout.micro_batch_tokens`, or one longer sequence; with shared prefixes it
+    takes less (trainer_megatron/micro_batches.py, `ATTENTION_SHARE`). Packed masks and batches in
+    host memory are not counted.
 
     Raises:
         SettingsError: the layout does not divide the model or the GPUs.
