@@ -21,7 +21,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -163,14 +164,17 @@ def run_slices(
 def _run(one: Slice, limit_s: float) -> Result:
     """Run a slice in a process group of its own, of which nothing is left behind."""
     started = time.monotonic()
-    with subprocess.Popen(
-        [sys.executable, *one.command],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-        start_new_session=True,
-    ) as process:
+    with (
+        subprocess.Popen(
+            [sys.executable, *one.command],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            start_new_session=True,
+        ) as process,
+        _ended_with_this_process(process.pid),
+    ):
         try:
             said, _ = process.communicate(timeout=max(0.0, limit_s))
             ended = Ended.FAILED if process.returncode else Ended.PASSED
@@ -182,6 +186,24 @@ def _run(one: Slice, limit_s: float) -> Result:
             raise
     comparisons = tuple(read_comparisons(said)) if one.compares else ()
     return Result(one.name, ended, time.monotonic() - started, said[-TAIL_CHARS:], comparisons)
+
+
+@contextmanager
+def _ended_with_this_process(group: int) -> Iterator[None]:
+    """Kill a process group if this process ends within the block, by SIGKILL or otherwise.
+
+    A process waits for the end of a pipe that nobody writes to.
+    """
+    code = "import os, sys; sys.stdin.read(); os.killpg(int(sys.argv[1]), 9)"
+    with subprocess.Popen(
+        [sys.executable, "-S", "-c", code, str(group)],
+        stdin=subprocess.PIPE,
+        start_new_session=True,
+    ) as watch:
+        try:
+            yield
+        finally:
+            watch.kill()
 
 
 def comparison_lines(slices: Sequence[Slice], out: Path) -> list[str]:

@@ -2,6 +2,9 @@
 
 import importlib.util
 import json
+import signal
+import subprocess
+import sys
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -79,6 +82,37 @@ def test_nothing_of_a_slice_that_is_cut_goes_on(tmp_path):
     size = beat.stat().st_size if beat.exists() else 0
     time.sleep(0.3)
     assert size == (beat.stat().st_size if beat.exists() else 0)
+
+
+CALL = """
+import sys
+from pathlib import Path
+from tasks.benchmarks.first_gpu import Slice, run_slices
+code = f"import time\\nwhile True: open({sys.argv[2]!r}, 'a').write('.'); time.sleep(0.01)"
+slices = [Slice("quick", 1, ("-S", "-c", "print(1)")), Slice("long", 1, ("-S", "-c", code))]
+run_slices(slices, Path(sys.argv[1]))
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_a_call_that_is_stopped_leaves_no_slice_running_and_the_next_one_goes_on(tmp_path, number):
+    out, beat = tmp_path / "out", tmp_path / "beat"
+    with subprocess.Popen(
+        [sys.executable, "-c", CALL, out, beat], cwd=ROOT, stderr=subprocess.DEVNULL
+    ) as call:
+        until = time.monotonic() + 60.0
+        while not beat.exists() and time.monotonic() < until:
+            time.sleep(0.02)
+        call.send_signal(number)
+    until, size = time.monotonic() + 30.0, -1
+    while size != beat.stat().st_size and time.monotonic() < until:
+        size = beat.stat().st_size
+        time.sleep(0.5)
+
+    assert size == beat.stat().st_size
+    assert {"quick": "passed"} == ended(out)
+    (done,), left = run_slices([saying("quick", ""), saying("long", "print(2)")], out)
+    assert ("long", Ended.PASSED, []) == (done.name, done.ended, left)
 
 
 def test_a_threshold_without_a_result_is_not_measured(tmp_path):
