@@ -65,6 +65,10 @@ class CurationSettings(Settings):
         default=JudgeSettings(),
         description="guard model or text classifier: what it calls harmful is dropped",
     )
+    encoder: JudgeSettings = Field(
+        default=JudgeSettings(),
+        description="text encoder: what means the same as a benchmark's question is dropped",
+    )
 
 
 class GradingSettings(Settings):

@@ -79,6 +79,10 @@ PIPELINE = [
         "curation.guard.address: /nowhere is not a folder",
     ),
     ({"curation": {"guard": {"kind": "http"}}}, "curation.guard: kind is http; set address"),
+    (
+        {"curation": {"encoder": {"kind": "model", "address": "/nowhere"}}},
+        "curation.encoder.address: /nowhere is not a folder",
+    ),
     ({"grading": {"screen_model": "/nowhere"}}, "grading.screen_model: /nowhere is not a folder"),
     ({"rl_one": {"engines": {"rollout": "vllm"}}}, "'vllm' is not installed here"),
     ({"rl_one": {"engines": {"layout": {"tensor": 2}}}}, "use trainer 'megatron'"),

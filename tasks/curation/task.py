@@ -82,7 +82,8 @@ def curate(
         ):
             scorer.check_canaries()
             guard = read_judge(settings.guard, record, store, "guard")
-            local = settings.model_copy(update={"guard": guard})
+            encoder = read_judge(settings.encoder, record, store, "encoder")
+            local = settings.model_copy(update={"guard": guard, "encoder": encoder})
             folders = (raw_folder, base_folder, out, held_out)
             facts = curation.curate(local, *folders, score=scorer.score, work=Path(shards))
         record.facts(facts)

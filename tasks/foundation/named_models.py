@@ -1,4 +1,5 @@
-"""The models that settings name by folder: judges, the screening model of grading, the guard."""
+"""The models that settings name by folder: judges, the screening model of grading, and the guard
+and the encoder of curation."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -6,7 +7,7 @@ from typing import TypeVar
 from data_schemas.group import Settings
 from data_schemas.rl_settings import JudgeKind, JudgeSettings
 
-JUDGE, SCREEN, GUARD = "judge", "screen", "guard"
+JUDGE, SCREEN, GUARD, ENCODER = "judge", "screen", "guard", "encoder"
 SettingsT = TypeVar("SettingsT", bound=Settings)
 
 
@@ -21,7 +22,8 @@ def replace_models(settings: SettingsT, ingest: Callable[[str, str], str]) -> Se
     for name, value in settings:
         match value:
             case JudgeSettings() if value.kind is JudgeKind.MODEL:
-                address = ingest(GUARD if name == GUARD else JUDGE, value.address)
+                role = name if name in (GUARD, ENCODER) else JUDGE
+                address = ingest(role, value.address)
                 changes[name] = value.model_copy(update={"address": address})
             case Settings():
                 changes[name] = replace_models(value, ingest)

@@ -27,8 +27,12 @@ from data_schemas.settings import (
 from data_schemas.upcycling import UpcyclingSettings
 from tasks.foundation import base, pretraining, super_experts, upcycling
 from tasks.foundation.candidates import parse_candidates
-from tasks.foundation.named_models import GUARD, SCREEN, replace_models
-from tasks.interchange.model_folder import check_guard_folder, check_model_folder
+from tasks.foundation.named_models import ENCODER, GUARD, SCREEN, replace_models
+from tasks.interchange.model_folder import (
+    check_guard_folder,
+    check_model_folder,
+    check_weights_folder,
+)
 from tasks.interchange.weights import check_tensors
 from tasks.lineage.base_model import find_base
 from tasks.lineage.stage import stage
@@ -36,6 +40,9 @@ from tasks.platform.cache_version import code_digest
 from tasks.platform.deck import deck_of_facts
 from tasks.platform.shell import shell
 from tasks.store.files import canonical_json, write_bytes
+
+_CHECKS = {SCREEN: check_tensors, GUARD: check_guard_folder, ENCODER: check_weights_folder}
+"""Of models that are not the policy's kind, by role."""
 
 
 class BaseModelSource(BaseModel):
@@ -119,12 +126,12 @@ def ingest_candidates(models: str, store: StoreRef, execution: Execution) -> lis
 def ingest_models(
     settings: PipelineSettings, store: StoreRef, execution: Execution
 ) -> PipelineSettings:
-    """Copy judges, screening model and guard into the store; the settings then name the copies.
+    """Copy the models that settings name into the store; the settings then name the copies.
 
     Not part of the stages that use them, whose results are cached: a folder may have new content.
 
     Args:
-        settings: judges and guard of kind 'model', and `grading.screen_model`.
+        settings: judges, guard and encoder of kind 'model', and `grading.screen_model`.
         store: of the run.
         execution: of the workflow.
     """
@@ -144,7 +151,7 @@ def _ingest_into(store: StoreRef, execution: Execution) -> Callable[[str, str], 
     def ingest(role: str, address: str) -> str:
         if is_address(address):
             return address
-        check = {SCREEN: check_tensors, GUARD: check_guard_folder}.get(role, check_model_folder)
+        check = _CHECKS.get(role, check_model_folder)
         return _ingest(address, role, store, execution, check).address
 
     return ingest

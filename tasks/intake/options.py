@@ -15,6 +15,7 @@ from tasks.errors import DataError, SettingsError
 from tasks.interchange.model_folder import (
     check_guard_folder,
     check_model_folder,
+    check_weights_folder,
     has_router,
     local_folder,
     read_config,
@@ -87,7 +88,7 @@ def require_models(settings: PipelineSettings) -> None:
 
 
 def require_folders(settings: PipelineSettings | RetrainSettings) -> None:
-    """Refuse settings that name a judge, a guard or a screen model that cannot be opened.
+    """Refuse settings that name a judge, guard, encoder or screen model that cannot be opened.
 
     Raises:
         SettingsError: names the setting.
@@ -159,6 +160,8 @@ def _model_folders(
         yield f"sft.parents.{parent.value}", path, check_model_folder
     if settings.curation.guard.kind is JudgeKind.MODEL:
         yield "curation.guard.address", settings.curation.guard.address, check_guard_folder
+    if settings.curation.encoder.kind is JudgeKind.MODEL:
+        yield "curation.encoder.address", settings.curation.encoder.address, check_weights_folder
     grading = settings.grading
     if grading.screen_model:
         is_embedded = grading.engines.rollout is RolloutKind.HF

@@ -91,9 +91,20 @@ def check_guard_folder(path: Path) -> None:
     Raises:
         SettingsError: says what it lacks.
     """
-    if not has_classification_head(path):
+    if has_classification_head(path):
+        check_weights_folder(path)
+    else:
         check_model_folder(path)
-    elif not any(path.glob("*.safetensors")):
+
+
+def check_weights_folder(path: Path) -> None:
+    """Refuse a folder that is no model directory with safetensors; its kind is not looked at.
+
+    Raises:
+        SettingsError: says what it lacks.
+    """
+    read_config(path)
+    if not any(path.glob("*.safetensors")):
         raise SettingsError(f"{path} has no *.safetensors; other formats may execute code")
 
 

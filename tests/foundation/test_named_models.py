@@ -17,7 +17,7 @@ def test_every_model_that_settings_name_is_replaced_and_nothing_else():
         "rl_one": {"rewards": {"judge": REMOTE}},
         "rl_two": {"rewards": {"judge": MODEL}},
         "evaluation": {"judge": MODEL},
-        "curation": {"guard": MODEL},
+        "curation": {"guard": MODEL, "encoder": MODEL},
     }
     settings = PipelineSettings.model_validate(given)
 
@@ -30,6 +30,7 @@ def test_every_model_that_settings_name_is_replaced_and_nothing_else():
         found.evaluation.judge,
     ]
     assert "guard a/judge" == found.curation.guard.address
+    assert "encoder a/judge" == found.curation.encoder.address
     assert "screen small" == found.grading.screen_model
     assert settings == replace_models(found, lambda _, address: address.split()[1])
 

@@ -5,10 +5,9 @@ ones their translations. The other sets are made of the first 250: the k-th numb
 other names, or reworded (other words, and the sentences in another order).
 
 Methods: the 13 words in a row that curation drops (`curation/contamination.py`), and those with
-masked numbers that it drops of a benchmark; the Jaccard similarity of word 3-grams; the cosine of a
-model's hidden states in the last layer, each the mean over the text's tokens, minus the mean over
-the suite. A similarity finds a question if that with its original exceeds the one that 1 % of 1,000
-training questions of GSM8K have with any question of the suite.
+masked numbers that it drops of a benchmark; the Jaccard similarity of word 3-grams, if that with
+the original exceeds the one that 1 % of 1,000 training questions of GSM8K have with any question of
+the suite; and what curation drops by meaning (`curation/meaning/neighbours.py`).
 """
 
 import argparse
@@ -28,6 +27,8 @@ from tasks.curation.cleaning.wording import normalise
 from tasks.curation.contamination import decontaminate
 from tasks.curation.dedup import NGRAM
 from tasks.curation.items import Item
+from tasks.curation.meaning.folder_encoder import FolderEncoder
+from tasks.curation.meaning.neighbours import Neighbours
 from tasks.curation.overlap.fingerprints import Fingerprinter, shingles
 from tasks.errors import DataError
 from tasks.interchange.model_folder import SHIPPED
@@ -141,32 +142,6 @@ def by_shingles(suite: Sequence[str]) -> Similarity:
     return compare
 
 
-def by_states(suite: Sequence[str], folder: Path) -> Similarity:
-    """Return the cosine of a model's mean hidden states, minus those of the suite."""
-    import torch
-    from transformers import AutoModelForCausalLM, AutoTokenizer
-
-    tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
-    model = AutoModelForCausalLM.from_pretrained(folder, local_files_only=True).float().eval()
-    longest = model.config.max_position_embeddings
-
-    def read(texts: Sequence[str]) -> NDArray[np.float64]:
-        rows = []
-        for text in texts:
-            tokens = tokenizer(text, return_tensors="pt", truncation=True, max_length=longest)
-            with torch.no_grad():
-                states = model(**tokens, output_hidden_states=True).hidden_states[-1]
-            rows.append(states[0].mean(0).double().numpy())
-        return np.array(rows)
-
-    def unit(states: NDArray[np.float64]) -> NDArray[np.float64]:
-        return (states - centre) / np.linalg.norm(states - centre, axis=1, keepdims=True)
-
-    known = read(suite)
-    centre = known.mean(0)
-    return lambda texts: unit(read(texts)) @ unit(known).T
-
-
 def threshold(clean: NDArray[np.float64]) -> float:
     """Return what 1 % of clean texts exceed.
 
@@ -189,38 +164,39 @@ def questions(path: Path) -> list[str]:
         raise DataError(f"{path} cannot be read: {error!r}. Set DATA.") from error
 
 
-def leaks(data: Path, model: Path) -> Table:
+def leaks(data: Path, encoder: Path) -> Table:
     """Draw the table of what each method finds of each set."""
     suite = questions(data / "gsm8k" / "test.jsonl")
     clean = questions(data / "gsm8k" / "train.jsonl")[:CLEAN]
     english = questions(data / "mgsm" / "en.jsonl")
     sources = suite[: len(english)]
     places = [suite.index(text) for text in english]
-    sets = {
+    sets: dict[str, tuple[str, list[str], list[int] | None]] = {
         "MGSM, English": ("en", english, places),
         "MGSM, Chinese": ("zh", questions(data / "mgsm" / "zh.jsonl"), places),
     }
     for name, plant in PLANTED.items():
         sets[name] = ("en", [plant(text) for text in sources], list(range(len(sources))))
-    methods = {"Jaccard": by_shingles(suite), "hidden states": by_states(suite, model)}
-    nearest = {name: similarity(clean).max(axis=1) for name, similarity in methods.items()}
-    limits = {name: threshold(found) for name, found in nearest.items()}
+    sets["GSM8K train"] = ("en", clean, None)
+    similarity = by_shingles(suite)
+    limit = threshold(similarity(clean).max(axis=1))
+    questions_of_suite = [_item(f"suite-{place}", text, "en") for place, text in enumerate(suite)]
+    neighbours = Neighbours(questions_of_suite, FolderEncoder(encoder))
     table = Table("leaked", "texts", "13 words", "and masked numbers")
-    for name, limit in limits.items():
-        table.add_column(f"{name} > {limit:.2f}")
+    table.add_column(f"Jaccard > {limit:.2f}")
+    table.add_column("meaning")
     for name, (language, texts, originals) in sets.items():
-        cells = [name, str(len(texts)), *_by_words(texts, language, suite)]
-        for method, similarity in methods.items():
-            own = similarity(texts)[np.arange(len(texts)), originals]
-            cells.append(str(int((own > limits[method]).sum())))
-        table.add_row(*cells)
-    wrong = [str(int((found > limits[name]).sum())) for name, found in nearest.items()]
-    table.add_row("GSM8K train", str(len(clean)), *_by_words(clean, "en", suite), *wrong)
+        found = similarity(texts)
+        own = found.max(axis=1) if originals is None else found[np.arange(len(texts)), originals]
+        items = [_item(f"{place}", text, language) for place, text in enumerate(texts)]
+        near = len(neighbours.sieve(items)[1])
+        counts = (*_by_words(texts, language, suite), (own > limit).sum(), near)
+        table.add_row(name, f"{len(texts)}", *(f"{count}" for count in counts))
     return table
 
 
-def _by_words(texts: Sequence[str], language: str, suite: Sequence[str]) -> list[str]:
-    return [str(num_found(texts, language, suite, any_numbers=masked)) for masked in (False, True)]
+def _by_words(texts: Sequence[str], language: str, suite: Sequence[str]) -> list[int]:
+    return [num_found(texts, language, suite, any_numbers=masked) for masked in (False, True)]
 
 
 def _item(key: str, text: str, language: str) -> Item:
@@ -241,11 +217,9 @@ def main(arguments: Sequence[str]) -> None:
     """Read the command line and print the table."""
     parser = argparse.ArgumentParser(prog="leaks", description=__doc__)
     parser.add_argument("data", type=Path, help="folder with gsm8k and mgsm")
-    parser.add_argument(
-        "--model", type=Path, default=SHIPPED, help="whose hidden states to compare"
-    )
+    parser.add_argument("--encoder", type=Path, default=SHIPPED, help="folder of a text encoder")
     asked = parser.parse_args(arguments)
-    Console().print(leaks(asked.data, asked.model))
+    Console().print(leaks(asked.data, asked.encoder))
 
 
 if __name__ == "__main__":

@@ -6,7 +6,8 @@ Refusals go to files at once, so that the memory of a filter does not depend on 
 # pyright: basic
 # pyarrow ships no types.
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -26,21 +27,21 @@ from tasks.curation.contamination import (
 )
 from tasks.curation.harm import screening
 from tasks.curation.harm.protocol import Guard
-from tasks.curation.items import Item
+from tasks.curation.items import Item, Sieved
+from tasks.curation.meaning.neighbours import Neighbours
 from tasks.curation.overlap.fingerprints import Fingerprinter, Hashes, Key
 from tasks.curation.shards.columns import refusals, to_items
 from tasks.curation.shards.mapping import collector_paused, write_arrow
 from tasks.curation.shards.opened import Shards
 from tasks.curation.split import REUSED, Draw
 from tasks.curation.split import STAGE as SPLIT
+from tasks.platform.progress import progress
 from tasks.store.files import write_bytes
 
 MAPPED = ("read", withdrawal.STAGE, annotation.STAGE, quality.STAGE)
 """Stages of the refusals that lie in the shards, in order."""
 WRONG, VERDICTS = "wrong.arrow", "verdicts"
 """In the folder of a shard; the second is written last."""
-HARMFUL, SAFE, SCREENED = "harmful.arrow", "safe.npy", "screened"
-"""Likewise."""
 _UNVERIFIED, _WRONG, _RIGHT = range(3)
 
 
@@ -131,18 +132,35 @@ def screen_harm(shards: Shards, refused: Refused, guard: Guard) -> None:
 
     A shard that was rated as a whole by an earlier attempt is not rated again.
     """
-    for shard in range(len(shards)):
+    _sieve(shards, refused, "harm", partial(screening.screen, guard=guard))
+
+
+def drop_same_meaning(shards: Shards, refused: Refused, neighbours: Neighbours) -> None:
+    """Drop what means the same as a benchmark's question, as an encoder sees it.
+
+    A shard that was compared by an earlier attempt is not encoded again.
+    """
+    _sieve(shards, refused, "meaning", neighbours.sieve)
+
+
+def _sieve(
+    shards: Shards, refused: Refused, name: str, sieve: Callable[[list[Item]], Sieved]
+) -> None:
+    """Apply a model's filter shard by shard; what it did of whole shards is kept."""
+    for shard in progress(range(len(shards)), f"{name}: shards"):
         folder, living = shards.folder(shard), shards.living(shard)
-        if not (folder / SCREENED).exists():
+        left_out, stays = folder / f"{name}.arrow", folder / f"{name}.npy"
+        complete = folder / f"{name}-complete"
+        if not complete.exists():
             items = to_items(pa.Table.from_batches([shards.batch(shard)]).take(pa.array(living)))
-            kept, found = screening.screen(items, guard)
+            kept, found = sieve(items)
             safe = {id(item) for item in kept}
-            np.save(folder / SAFE, [id(item) in safe for item in items])
-            write_arrow(folder / HARMFUL, refusals(found))
+            np.save(stays, [id(item) in safe for item in items])
+            write_arrow(left_out, refusals(found))
             if all(one.reason != screening.UNRATED for one in found):
-                write_bytes(folder / SCREENED, b"")
-        refused.append(folder / HARMFUL)
-        shards.alive[shards.starts[shard] + living] = np.load(folder / SAFE)
+                write_bytes(complete, b"")
+        refused.append(left_out)
+        shards.alive[shards.starts[shard] + living] = np.load(stays)
 
 
 def drop_overlap(

@@ -1,46 +1,28 @@
-"""Client of an OpenAI-compatible endpoint, such as `vllm serve`: judge, teacher, model under test.
+"""Chats with an OpenAI-compatible endpoint, such as `vllm serve`: judge, teacher, model under test.
 
-Every prompt is one POST to {base}/chat/completions. Transient failures (connection errors, 429,
-5xx) are retried with exponential backoff and jitter until the prompt's deadline. A prompt that
-still fails gives a `Failed`, not a text. Only errors that the user has to repair are raised.
-
-An endpoint that gave no reply to as many prompts in a row as run concurrently counts as down. Then
-every call sends one prompt to see whether it is up again, unless another call does, and no other.
+Every prompt is one POST to {base}/chat/completions; `endpoint` says what becomes of one that fails.
 """
 
-import http.client
 import json
-import logging
-import random
-import socket
-import threading
-import time
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any, cast
 
-from data_schemas.addresses import split_base_url
 from data_schemas.prompts import Message
-from tasks.errors import SettingsError
-from tasks.rewards.judging.calls import Calls
-from tasks.rewards.judging.protocol import JudgeCalls
+from tasks.rewards.judging.endpoint import (
+    FIRST_PAUSE_S,
+    ApiKey,
+    Body,
+    EndpointClient,
+    Failed,
+    Operation,
+    Refused,
+)
 from tasks.rewards.protocol import THINK_CLOSE, THINK_OPEN
 
-_LOG = logging.getLogger(__name__)
-
+PATH = "/chat/completions"
 BODY_BYTES_PER_TOKEN = 128
 """A longer response body is refused: eight times what so many tokens take."""
-FIRST_PAUSE_S = 0.5
-LONGEST_PAUSE_S = 8.0
-_PASSING = frozenset({408, 409, 425, 429, 500, 502, 503, 504})
-_USER_ACTS = {
-    401: "the endpoint refuses the API key: set {key}",
-    403: "the API key may not use this model: set another {key}",
-    404: "no such address or model: give the URL up to /v1, and a name from {address}/models",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,14 +51,6 @@ class ChatSampling:
 
 
 @dataclass(frozen=True, slots=True)
-class ApiKey:
-    """A key and the environment variable that it was read from, which errors name."""
-
-    variable: str
-    value: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class Reply:
     """A completed response."""
 
@@ -98,60 +72,7 @@ class Reply:
         return f"{THINK_OPEN}{self.thoughts}{end}{self.content}"
 
 
-class Loss(StrEnum):
-    """Why a prompt has no reply."""
-
-    LOST = "no_reply"
-    """No complete reply within its deadline."""
-    REFUSED = "refused"
-    """The endpoint rejects this prompt, or its reply cannot be read; a retry is useless."""
-    UNASKED = "unasked"
-    """The endpoint counts as down, so that the prompt was not sent."""
-
-
-@dataclass(frozen=True, slots=True)
-class Failed:
-    """A prompt without a reply."""
-
-    loss: Loss
-    cause: str
-
-
-class _Again(Exception):
-    """This attempt failed and may be retried."""
-
-
-class _Refused(Exception):
-    """The endpoint rejected this prompt; a retry is useless."""
-
-
-@dataclass(frozen=True, slots=True)
-class Endpoint:
-    """Address that requests are sent to."""
-
-    address: str
-    """As given, up to /v1, without a trailing slash."""
-    secure: bool
-    host: str
-    port: int | None
-    path: str
-
-
-def read_address(address: str) -> Endpoint:
-    """Parse a base URL.
-
-    Raises:
-        SettingsError: it is not an http URL.
-    """
-    try:
-        parts = split_base_url(address)
-    except ValueError as error:
-        raise SettingsError(f"{error}; write http://host:8000/v1") from error
-    path = f"{parts.path}/chat/completions"
-    return Endpoint(parts.geturl(), parts.scheme == "https", parts.hostname or "", parts.port, path)
-
-
-class ChatClient:
+class ChatClient(EndpointClient[Reply]):
     """Sends at most `max_concurrent` prompts at a time, over all threads.
 
     Args:
@@ -178,28 +99,16 @@ class ChatClient:
         max_concurrent: int,
         first_pause_s: float = FIRST_PAUSE_S,
     ) -> None:
-        if not (key.value.isascii() and key.value.isprintable()):
-            raise SettingsError(f"{key.variable} has a line break or non-ASCII letter")
-        self._endpoint = read_address(address)
-        self._model = model
+        super().__init__(
+            address,
+            model,
+            Operation(PATH, _reply_of, BODY_BYTES_PER_TOKEN * sampling.max_tokens),
+            key=key,
+            timeout_s=timeout_s,
+            max_concurrent=max_concurrent,
+            first_pause_s=first_pause_s,
+        )
         self._sampling = sampling
-        self._key = key
-        self._timeout_s = timeout_s
-        self._max_concurrent = max_concurrent
-        self._first_pause_s = first_pause_s
-        self._pool = ThreadPoolExecutor(max_concurrent, thread_name_prefix="chat")
-        self._calls = Calls()
-        self._health = _Health(max_concurrent)
-
-    @property
-    def name(self) -> str:
-        """Return the model and the address."""
-        return f"{self._model} at {self._endpoint.address}"
-
-    @property
-    def calls(self) -> JudgeCalls:
-        """Return the calls so far."""
-        return self._calls.snapshot
 
     def stream(
         self, prompts: Sequence[Sequence[Message]], seeds: Sequence[int] = ()
@@ -213,166 +122,19 @@ class ChatClient:
         Raises:
             SettingsError: the endpoint refuses the key, the address or the model.
         """
-        losses = _Losses()
-        places = {
-            self._pool.submit(self._answer, prompt, seeds[place] if seeds else None, losses): place
-            for place, prompt in enumerate(prompts)
-        }
-        missing = 0
-        try:
-            for future in as_completed(places):
-                reply = future.result()
-                missing += isinstance(reply, Failed)
-                self._calls.add(asked=1, failed=int(isinstance(reply, Failed)))
-                yield places[future], reply
-        finally:
-            for future in places:
-                future.cancel()
-        if missing:
-            _LOG.warning(
-                "%s gave no text for %d of %d prompts; the last cause: %s",
-                *(self.name, missing, len(prompts), losses.cause),
-            )
+        bodies = [self._body(prompt) for prompt in prompts]
+        if seeds:
+            bodies = [{**body, "seed": seed} for body, seed in zip(bodies, seeds, strict=True)]
+        return self.send(bodies)
 
     def ask(self, prompts: Sequence[Sequence[Message]]) -> list[Reply | Failed]:
         """Send all prompts concurrently and return the replies in order; see `stream`."""
         replies = dict(self.stream(prompts))
         return [replies[place] for place in range(len(prompts))]
 
-    def close(self) -> None:
-        """Stop the threads after the requests in progress have ended."""
-        self._pool.shutdown()
-
-    def _answer(
-        self, prompt: Sequence[Message], seed: int | None, losses: "_Losses"
-    ) -> Reply | Failed:
-        if not self._health.admits(losses):
-            return Failed(Loss.UNASKED, losses.cause or self._health.cause)
-        end = time.monotonic() + self._timeout_s
-        pause_s = self._first_pause_s
-        while True:
-            try:
-                reply = self._post(prompt, seed, end - time.monotonic())
-            except _Refused as error:
-                losses.cause = str(error)
-                self._health.answered()
-                return Failed(Loss.REFUSED, str(error))
-            except _Again as error:
-                wait_s = pause_s * random.uniform(0.5, 1.5)
-                if time.monotonic() + wait_s >= end:
-                    losses.cause = str(error)
-                    self._health.lost(str(error))
-                    return Failed(Loss.LOST, str(error))
-                time.sleep(wait_s)
-                pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
-                self._calls.add(retried=1)
-            else:
-                self._health.answered()
-                return reply
-
-    def _post(self, prompt: Sequence[Message], seed: int | None, timeout_s: float) -> Reply:
-        body: dict[str, object] = {
-            "model": self._model,
-            "messages": [{"role": m.role.value, "content": m.content} for m in prompt],
-            **self._sampling.body(),
-        }
-        if seed is not None:
-            body["seed"] = seed
-        most = BODY_BYTES_PER_TOKEN * self._sampling.max_tokens
-        headers = {"Content-Type": "application/json", "Connection": "close"}
-        if self._key.value:
-            headers["Authorization"] = f"Bearer {self._key.value}"
-        try:
-            with _connection(self._endpoint, timeout_s) as connection:
-                connection.request("POST", self._endpoint.path, json.dumps(body), headers)
-                response = connection.getresponse()
-                content = response.read(most + 1)
-                if response.length and len(content) <= most:
-                    raise http.client.IncompleteRead(content, response.length)
-        except (OSError, http.client.HTTPException) as error:
-            raise _Again(f"{type(error).__name__}: {error}") from error
-        if response.status in _USER_ACTS:
-            fix = _USER_ACTS[response.status].format(
-                address=self._endpoint.address, key=self._key.variable
-            )
-            raise SettingsError(f"{self.name} answered {response.status}: {fix}")
-        if response.status in _PASSING:
-            raise _Again(f"status {response.status}")
-        if response.status != 200:
-            raise _Refused(f"status {response.status}: {content[:200]!r}")
-        if len(content) > most:
-            raise _Refused(f"more than {most} bytes")
-        return _reply_of(content)
-
-
-@dataclass(slots=True)
-class _Losses:
-    """What one call lost."""
-
-    cause: str = ""
-    probed: bool = False
-    """It has sent a prompt to an endpoint that counts as down."""
-
-
-class _Health:
-    """Consecutive prompts, over all calls, that ended without a reply from the endpoint."""
-
-    def __init__(self, limit: int) -> None:
-        self._lock = threading.Lock()
-        self._limit = limit
-        self._in_a_row, self._probing = 0, False
-        self.cause = ""
-
-    def admits(self, losses: _Losses) -> bool:
-        """True if a prompt of this call is to be sent."""
-        with self._lock:
-            if self._in_a_row < self._limit:
-                return True
-            if self._probing or losses.probed:
-                return False
-            self._probing = losses.probed = True
-            return True
-
-    def answered(self) -> None:
-        """Note a reply; a refusal of one prompt is one."""
-        with self._lock:
-            self._in_a_row, self._probing = 0, False
-
-    def lost(self, cause: str) -> None:
-        """Note a prompt without a reply."""
-        with self._lock:
-            self._in_a_row, self._probing, self.cause = self._in_a_row + 1, False, cause
-
-
-@contextmanager
-def _connection(endpoint: Endpoint, timeout_s: float) -> Iterator[http.client.HTTPConnection]:
-    """Open a connection that is cut at its deadline.
-
-    A socket's own timeout restarts with every byte, so a slow server could hold a prompt for hours.
-    """
-    timeout_s = max(timeout_s, 0.001)
-    kind = http.client.HTTPSConnection if endpoint.secure else http.client.HTTPConnection
-    connection = kind(endpoint.host, endpoint.port, timeout=timeout_s)
-    start = time.monotonic()
-    try:
-        connection.connect()
-        left_s = max(timeout_s - (time.monotonic() - start), 0.0)
-        watch = threading.Timer(left_s, _cut, [connection.sock])
-        watch.daemon = True
-        watch.start()
-        try:
-            yield connection
-        finally:
-            watch.cancel()
-        if time.monotonic() - start >= timeout_s:  # a body cut at the deadline looks complete
-            raise TimeoutError(f"no complete reply in {timeout_s:.1f} s")
-    finally:
-        connection.close()
-
-
-def _cut(sock: socket.socket) -> None:
-    with suppress(OSError):  # the connection had ended by itself
-        sock.shutdown(socket.SHUT_RDWR)
+    def _body(self, prompt: Sequence[Message]) -> Body:
+        turns = [{"role": turn.role.value, "content": turn.content} for turn in prompt]
+        return {"messages": turns, **self._sampling.body()}
 
 
 def _reply_of(content: bytes) -> Reply:
@@ -383,12 +145,12 @@ def _reply_of(content: bytes) -> Reply:
         message = choice["message"]
         text = message.get("content")
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
-        raise _Refused(f"not a chat completion: {content[:200]!r}") from error
+        raise Refused(f"not a chat completion: {content[:200]!r}") from error
     # vLLM and SGLang with a reasoning parser; newer versions of vLLM use the second name.
     thoughts = message.get("reasoning_content") or message.get("reasoning")
     thoughts = thoughts if isinstance(thoughts, str) else ""
     if not isinstance(text, str) and not thoughts:
-        raise _Refused("the completion has no text")
+        raise Refused("the completion has no text")
     usage = body.get("usage")
     tokens = cast("Mapping[str, Any]", usage).get("completion_tokens") if usage else 0
     return Reply(

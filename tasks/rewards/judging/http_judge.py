@@ -1,18 +1,13 @@
 """A judge behind an OpenAI-compatible endpoint, such as `vllm serve`, asked at temperature 0.
 
-A prompt that gets no reply (see `chat_client`) returns None.
+A prompt that gets no reply (see `endpoint`) returns None.
 """
 
 from collections.abc import Sequence
 
 from data_schemas.prompts import Message
-from tasks.rewards.judging.chat_client import (
-    FIRST_PAUSE_S,
-    ApiKey,
-    ChatClient,
-    ChatSampling,
-    Failed,
-)
+from tasks.rewards.judging.chat_client import ChatClient, ChatSampling
+from tasks.rewards.judging.endpoint import FIRST_PAUSE_S, ApiKey, Failed
 from tasks.rewards.judging.protocol import JudgeCalls
 
 API_KEY = "EACHPROMPT_JUDGE_API_KEY"

@@ -7,7 +7,8 @@ from urllib.parse import urlsplit
 from data_schemas.rl_settings import JudgeKind, JudgeSettings
 from tasks.errors import SettingsError
 from tasks.rewards.judging.calls import CachedJudge
-from tasks.rewards.judging.chat_client import ApiKey, ChatClient, ChatSampling
+from tasks.rewards.judging.chat_client import ChatClient, ChatSampling
+from tasks.rewards.judging.endpoint import ApiKey
 from tasks.rewards.judging.http_judge import API_KEY, HttpJudge
 from tasks.rewards.judging.model_judge import ModelJudge
 from tasks.rewards.judging.no_judge import NO_JUDGE
@@ -57,15 +58,20 @@ def open_chat(
     Raises:
         SettingsError: the address is no base URL, or its key cannot be a header.
     """
-    keys: dict[str, str] = {}
-    for entry in os.environ.get(ENDPOINT_KEYS, "").split(","):
-        host, _, value = entry.strip().partition("=")
-        keys[host] = value
     return ChatClient(
         address,
         model,
         sampling,
-        key=ApiKey(ENDPOINT_KEYS, keys.get(urlsplit(address).netloc, "")),
+        key=key_of(address),
         timeout_s=timeout_s or 60.0 + sampling.max_tokens / SLOWEST_TOKENS_PER_S,
         max_concurrent=NUM_CONCURRENT,
     )
+
+
+def key_of(address: str) -> ApiKey:
+    """Return the API key of an endpoint's host; '' if it has none."""
+    keys: dict[str, str] = {}
+    for entry in os.environ.get(ENDPOINT_KEYS, "").split(","):
+        host, _, value = entry.strip().partition("=")
+        keys[host] = value
+    return ApiKey(ENDPOINT_KEYS, keys.get(urlsplit(address).netloc, ""))

@@ -9,7 +9,6 @@ import pytest
 from tasks.benchmarks.curation.leaks import (
     PLANTED,
     by_shingles,
-    by_states,
     num_found,
     questions,
     renamed,
@@ -20,7 +19,6 @@ from tasks.benchmarks.curation.leaks import (
 from tasks.curation.dedup import jaccard
 from tasks.curation.overlap.fingerprints import Fingerprinter, shingles
 from tasks.errors import DataError
-from tasks.interchange.model_folder import SHIPPED
 
 TEXT = "Ann has 2 bags. Then Ben buys 1,000 for $3. How many bags has Ben?"
 
@@ -59,15 +57,6 @@ def test_one_of_a_hundred_clean_texts_exceeds_the_threshold():
 
     assert limit == pytest.approx(0.99)
     assert (nearest > limit).sum() == 1
-
-
-def test_a_text_has_the_hidden_states_of_itself():
-    suite = ["How many bags has Ben?", "Name a color.", "Add 3 and 4."]
-
-    found = by_states(suite, SHIPPED)(suite[::-1])
-
-    assert [2, 1, 0] == found.argmax(axis=1).tolist()
-    assert np.allclose(1.0, found.max(axis=1))
 
 
 def test_a_missing_file_names_what_to_set(tmp_path: Path):

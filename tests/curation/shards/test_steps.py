@@ -5,12 +5,13 @@ import json
 import pytest
 
 from data_schemas.settings import CurationSettings, Source
+from tasks.curation.contamination import drop
 from tasks.curation.harm.protocol import Rating
 from tasks.curation.ingest import ingest, raw_files
 from tasks.curation.shards import mapping
 from tasks.curation.shards.mapping import Rules, map_shard, plan
 from tasks.curation.shards.opened import Shards
-from tasks.curation.shards.steps import Refused, screen_harm
+from tasks.curation.shards.steps import Refused, drop_same_meaning, screen_harm
 
 
 class Guard:
@@ -64,3 +65,34 @@ def test_only_shards_that_a_guard_could_not_rate_as_a_whole_are_rated_again(mapp
     assert (20, 22) == (sum(before[0]), sum(after[0]))
     assert (24, 8) == (first.asked, second.asked)
     assert (after, 0) == (screened(mapped, tmp_path, third), third.asked)
+
+
+class Alike:
+    """Refuses what names a number, until it is told to fail."""
+
+    def __init__(self, fails_at=99):
+        self.left = fails_at
+
+    def sieve(self, items):
+        self.left -= 1
+        if not self.left:
+            raise RuntimeError("encoder failed")
+        alike = [item for item in items if "13" in item.content]
+        kept = [item for item in items if item not in alike]
+        return kept, [drop(item, "held-out a") for item in alike]
+
+
+def test_shards_that_were_compared_by_meaning_are_not_compared_again(mapped, tmp_path):
+    def compared(neighbours):
+        shards = Shards(mapped, tmp_path)
+        drop_same_meaning(shards, Refused(shards, tmp_path), neighbours)
+        return shards.alive.tolist()
+
+    with pytest.raises(RuntimeError, match="encoder failed"):
+        compared(Alike(fails_at=3))
+    second, third = Alike(), Alike()
+
+    alive = compared(second)
+
+    assert (22, 98) == (sum(alive), second.left)
+    assert (alive, 99) == (compared(third), third.left)

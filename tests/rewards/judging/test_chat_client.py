@@ -6,16 +6,8 @@ from contextlib import closing
 import pytest
 
 from tasks.errors import SettingsError
-from tasks.rewards.judging.chat_client import (
-    ApiKey,
-    ChatClient,
-    ChatSampling,
-    Failed,
-    Loss,
-    Reply,
-    _Health,
-    _Losses,
-)
+from tasks.rewards.judging.chat_client import ChatClient, ChatSampling, Reply
+from tasks.rewards.judging.endpoint import ApiKey, Failed, Loss, _Health, _Losses
 from tasks.rewards.judging.opening import open_chat
 from tests.chat_endpoint import endpoint, prompt, send
 

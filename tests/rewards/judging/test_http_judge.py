@@ -7,7 +7,8 @@ from contextlib import contextmanager
 import pytest
 
 from tasks.errors import SettingsError
-from tasks.rewards.judging.chat_client import read_address
+from tasks.rewards.judging.chat_client import PATH
+from tasks.rewards.judging.endpoint import read_address
 from tasks.rewards.judging.http_judge import HttpJudge
 from tasks.rewards.judging.protocol import JudgeCalls
 from tests.chat_endpoint import NOBODY, completion, endpoint, prompt, send
@@ -174,7 +175,7 @@ def test_a_judge_that_is_down_gives_no_text_for_any_prompt(caplog):
         assert [None] * 200 == judge.ask([prompt("a")] * 200)
 
         assert 200 == judge.calls.failed
-    assert "no text for 200 of 200 prompts" in caplog.text
+    assert "no reply to 200 of 200 requests" in caplog.text
     assert "refused" in caplog.text
 
 
@@ -223,11 +224,12 @@ def test_what_the_user_must_repair_is_raised_with_the_fix(status, fix):
 )
 def test_an_address_that_is_no_base_url_is_refused(address):
     with pytest.raises(SettingsError, match=r"http://host:8000/v1"):
-        read_address(address)
+        read_address(address, PATH)
 
 
 def test_an_address_names_host_port_and_path():
-    plain, secure = read_address("http://host:8000/v1/"), read_address("https://api.example/v1")
+    plain = read_address("http://host:8000/v1/", PATH)
+    secure = read_address("https://api.example/v1", PATH)
 
     assert ("host", 8000, "/v1/chat/completions", False) == (
         *(plain.host, plain.port, plain.path, plain.secure),

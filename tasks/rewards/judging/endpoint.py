@@ -1,0 +1,320 @@
+"""Client of an OpenAI-compatible endpoint: many requests at a time, each with a deadline.
+
+Every request is one POST. Transient failures (connection errors, 429, 5xx) are retried with
+exponential backoff and jitter until the request's deadline. A request that still fails gives a
+`Failed`, not a reply. Only errors that the user has to repair are raised.
+
+An endpoint that gave no reply to as many requests in a row as run concurrently counts as down. Then
+every call sends one request to see whether it is up again, unless another call does, and no other.
+"""
+
+import http.client
+import json
+import logging
+import random
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Generic, TypeVar
+
+from data_schemas.addresses import split_base_url
+from tasks.errors import SettingsError
+from tasks.rewards.judging.calls import Calls
+from tasks.rewards.judging.protocol import JudgeCalls
+
+_LOG = logging.getLogger(__name__)
+
+FIRST_PAUSE_S = 0.5
+LONGEST_PAUSE_S = 8.0
+_PASSING = frozenset({408, 409, 425, 429, 500, 502, 503, 504})
+_USER_ACTS = {
+    401: "the endpoint refuses the API key: set {key}",
+    403: "the API key may not use this model: set another {key}",
+    404: "no such address or model: give the URL up to /v1, and a name from {address}/models",
+}
+ReplyT = TypeVar("ReplyT")
+Body = Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class ApiKey:
+    """A key and the environment variable that it was read from, which errors name."""
+
+    variable: str
+    value: str = ""
+
+
+class Loss(StrEnum):
+    """Why a prompt has no reply."""
+
+    LOST = "no_reply"
+    """No complete reply within its deadline."""
+    REFUSED = "refused"
+    """The endpoint rejects this prompt, or its reply cannot be read; a retry is useless."""
+    UNASKED = "unasked"
+    """The endpoint counts as down, so that the prompt was not sent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """A prompt without a reply."""
+
+    loss: Loss
+    cause: str
+
+
+class _Again(Exception):
+    """This attempt failed and may be retried."""
+
+
+class Refused(Exception):
+    """The endpoint rejected this request, or its reply cannot be read; a retry is useless."""
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Address that requests are sent to."""
+
+    address: str
+    """As given, up to /v1, without a trailing slash."""
+    secure: bool
+    host: str
+    port: int | None
+    path: str
+
+
+def read_address(address: str, path: str) -> Endpoint:
+    """Parse a base URL, and add a path.
+
+    Raises:
+        SettingsError: it is not an http URL.
+    """
+    try:
+        parts = split_base_url(address)
+    except ValueError as error:
+        raise SettingsError(f"{error}; write http://host:8000/v1") from error
+    secure, host = parts.scheme == "https", parts.hostname or ""
+    return Endpoint(parts.geturl(), secure, host, parts.port, f"{parts.path}{path}")
+
+
+@dataclass(frozen=True, slots=True)
+class Operation(Generic[ReplyT]):
+    """What an endpoint is asked to do."""
+
+    path: str
+    """Below the base URL."""
+    read: Callable[[bytes], ReplyT]
+    """Makes a reply of the body of a response; raises Refused."""
+    most_bytes: int
+    """Of a response; a longer one is refused."""
+
+
+class EndpointClient(Generic[ReplyT]):
+    """Sends at most `max_concurrent` requests at a time, over all threads.
+
+    Args:
+        address: base URL, up to /v1.
+        model: name under which the endpoint serves it.
+        operation: that every request asks for.
+        key: sent as bearer token.
+        timeout_s: of one request, retries and pauses included.
+        max_concurrent: requests in flight.
+        first_pause_s: before the first retry.
+
+    Raises:
+        SettingsError: the address is no base URL, or the key cannot be a header.
+    """
+
+    def __init__(
+        self,
+        address: str,
+        model: str,
+        operation: Operation[ReplyT],
+        *,
+        key: ApiKey,
+        timeout_s: float,
+        max_concurrent: int,
+        first_pause_s: float = FIRST_PAUSE_S,
+    ) -> None:
+        if not (key.value.isascii() and key.value.isprintable()):
+            raise SettingsError(f"{key.variable} has a line break or non-ASCII letter")
+        self._endpoint = read_address(address, operation.path)
+        self._model = model
+        self._operation = operation
+        self._key = key
+        self._timeout_s = timeout_s
+        self._first_pause_s = first_pause_s
+        self._pool = ThreadPoolExecutor(max_concurrent, thread_name_prefix="endpoint")
+        self._calls = Calls()
+        self._health = _Health(max_concurrent)
+
+    @property
+    def name(self) -> str:
+        """Return the model and the address."""
+        return f"{self._model} at {self._endpoint.address}"
+
+    @property
+    def calls(self) -> JudgeCalls:
+        """Return the calls so far."""
+        return self._calls.snapshot
+
+    def send(self, bodies: Sequence[Body]) -> Iterator[tuple[int, ReplyT | Failed]]:
+        """Send all requests concurrently and yield (place, reply) as they finish.
+
+        Args:
+            bodies: of the requests, without the name of the model.
+
+        Raises:
+            SettingsError: the endpoint refuses the key, the address or the model.
+        """
+        losses = _Losses()
+        places = {
+            self._pool.submit(self._answer, body, losses): place
+            for place, body in enumerate(bodies)
+        }
+        missing = 0
+        try:
+            for future in as_completed(places):
+                reply = future.result()
+                missing += isinstance(reply, Failed)
+                self._calls.add(asked=1, failed=int(isinstance(reply, Failed)))
+                yield places[future], reply
+        finally:
+            for future in places:
+                future.cancel()
+        if missing:
+            _LOG.warning(
+                "%s gave no reply to %d of %d requests; the last cause: %s",
+                *(self.name, missing, len(bodies), losses.cause),
+            )
+
+    def close(self) -> None:
+        """Stop the threads after the requests in progress have ended."""
+        self._pool.shutdown()
+
+    def _answer(self, body: Body, losses: "_Losses") -> ReplyT | Failed:
+        if not self._health.admits(losses):
+            return Failed(Loss.UNASKED, losses.cause or self._health.cause)
+        end = time.monotonic() + self._timeout_s
+        pause_s = self._first_pause_s
+        while True:
+            try:
+                reply = self._post(body, end - time.monotonic())
+            except Refused as error:
+                losses.cause = str(error)
+                self._health.answered()
+                return Failed(Loss.REFUSED, str(error))
+            except _Again as error:
+                wait_s = pause_s * random.uniform(0.5, 1.5)
+                if time.monotonic() + wait_s >= end:
+                    losses.cause = str(error)
+                    self._health.lost(str(error))
+                    return Failed(Loss.LOST, str(error))
+                time.sleep(wait_s)
+                pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
+                self._calls.add(retried=1)
+            else:
+                self._health.answered()
+                return reply
+
+    def _post(self, body: Body, timeout_s: float) -> ReplyT:
+        most, sent = self._operation.most_bytes, json.dumps({"model": self._model, **body})
+        headers = {"Content-Type": "application/json", "Connection": "close"}
+        if self._key.value:
+            headers["Authorization"] = f"Bearer {self._key.value}"
+        try:
+            with _connection(self._endpoint, timeout_s) as connection:
+                connection.request("POST", self._endpoint.path, sent, headers)
+                response = connection.getresponse()
+                content = response.read(most + 1)
+                if response.length and len(content) <= most:
+                    raise http.client.IncompleteRead(content, response.length)
+        except (OSError, http.client.HTTPException) as error:
+            raise _Again(f"{type(error).__name__}: {error}") from error
+        if response.status in _USER_ACTS:
+            fix = _USER_ACTS[response.status].format(
+                address=self._endpoint.address, key=self._key.variable
+            )
+            raise SettingsError(f"{self.name} answered {response.status}: {fix}")
+        if response.status in _PASSING:
+            raise _Again(f"status {response.status}")
+        if response.status != 200:
+            raise Refused(f"status {response.status}: {content[:200]!r}")
+        if len(content) > most:
+            raise Refused(f"more than {most} bytes")
+        return self._operation.read(content)
+
+
+@dataclass(slots=True)
+class _Losses:
+    """What one call lost."""
+
+    cause: str = ""
+    probed: bool = False
+    """It has sent a prompt to an endpoint that counts as down."""
+
+
+class _Health:
+    """Consecutive prompts, over all calls, that ended without a reply from the endpoint."""
+
+    def __init__(self, limit: int) -> None:
+        self._lock = threading.Lock()
+        self._limit = limit
+        self._in_a_row, self._probing = 0, False
+        self.cause = ""
+
+    def admits(self, losses: _Losses) -> bool:
+        """True if a prompt of this call is to be sent."""
+        with self._lock:
+            if self._in_a_row < self._limit:
+                return True
+            if self._probing or losses.probed:
+                return False
+            self._probing = losses.probed = True
+            return True
+
+    def answered(self) -> None:
+        """Note a reply; a refusal of one prompt is one."""
+        with self._lock:
+            self._in_a_row, self._probing = 0, False
+
+    def lost(self, cause: str) -> None:
+        """Note a prompt without a reply."""
+        with self._lock:
+            self._in_a_row, self._probing, self.cause = self._in_a_row + 1, False, cause
+
+
+@contextmanager
+def _connection(endpoint: Endpoint, timeout_s: float) -> Iterator[http.client.HTTPConnection]:
+    """Open a connection that is cut at its deadline.
+
+    A socket's own timeout restarts with every byte, so a slow server could hold a prompt for hours.
+    """
+    timeout_s = max(timeout_s, 0.001)
+    kind = http.client.HTTPSConnection if endpoint.secure else http.client.HTTPConnection
+    connection = kind(endpoint.host, endpoint.port, timeout=timeout_s)
+    start = time.monotonic()
+    try:
+        connection.connect()
+        left_s = max(timeout_s - (time.monotonic() - start), 0.0)
+        watch = threading.Timer(left_s, _cut, [connection.sock])
+        watch.daemon = True
+        watch.start()
+        try:
+            yield connection
+        finally:
+            watch.cancel()
+        if time.monotonic() - start >= timeout_s:  # a body cut at the deadline looks complete
+            raise TimeoutError(f"no complete reply in {timeout_s:.1f} s")
+    finally:
+        connection.close()
+
+
+def _cut(sock: socket.socket) -> None:
+    with suppress(OSError):  # the connection had ended by itself
+        sock.shutdown(socket.SHUT_RDWR)

@@ -1,0 +1,81 @@
+"""An encoder that the settings name, in the whole stage."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from data_schemas.arrow import read_table
+from data_schemas.curated import PROBLEMS, QUARANTINE
+from data_schemas.prompts import Problem
+from data_schemas.quarantine import Quarantined
+from data_schemas.rl_settings import JudgeKind, JudgeSettings
+from data_schemas.settings import CurationSettings, Source
+from tasks.curation.curate import curate
+from tasks.curation.ingest import ingest
+from tasks.errors import DataError, SettingsError
+from tests.chat_endpoint import NOBODY, endpoint, send
+
+HOURS = 24
+
+
+def hour(text: str) -> int:
+    """The number in a text is an hour of the day."""
+    return int("".join(filter(str.isdigit, text.partition("hour")[2]))[:2])
+
+
+def encode(handler, asked, _):
+    """Two texts are near if their hours are."""
+    angles = 2 * np.pi * np.array([hour(text) for text in asked["input"]]) / HOURS
+    rows = np.stack([np.cos(angles), np.sin(angles)], axis=1).tolist()
+    listed = [{"index": place, "embedding": row} for place, row in enumerate(rows)]
+    send(handler, json.dumps({"data": listed}).encode())
+
+
+def write(path: Path, texts: list[str]) -> None:
+    rows = [{"question": text, "answer": "So.\n#### 7"} for text in texts]
+    path.write_text("\n".join(map(json.dumps, rows)))
+
+
+def curated(base_model: Path, folder: Path, encoder: JudgeSettings, *, exam: bool = True) -> Path:
+    write(folder / "exam.jsonl", [f"Ben sleeps at hour {n:02}. When?" for n in range(1, 21)])
+    taught = [
+        f"They wake the {name} up, it is hour {n:02}!" for name, n in (("cat", 5), ("dog", 0))
+    ]
+    write(folder / "taught.jsonl", taught)
+    sources = [Source(adapter="gsm8k", path=str(folder / "taught.jsonl"))]
+    if exam:
+        path = str(folder / "exam.jsonl")
+        sources.append(Source(adapter="gsm8k", path=path, evaluation=True))
+    settings = CurationSettings(max_prompt_tokens=300, max_response_tokens=300, encoder=encoder)
+    for name in ("raw", "out"):
+        (folder / name).mkdir()
+    ingest(sources, 0, folder / "raw")
+    curate(settings, folder / "raw", base_model, folder / "out")
+    return folder / "out"
+
+
+def test_what_means_the_same_as_a_benchmark_s_question_is_dropped(base_model, tmp_path):
+    with endpoint(encode) as address:
+        served = JudgeSettings(kind=JudgeKind.HTTP, address=address, model="hours")
+        out = curated(base_model, tmp_path, served)
+
+    dropped = [one for one in read_table(out / QUARANTINE, Quarantined) if "taught" in one.key]
+    assert {("contaminated", "gsm8k/taught-1")} == {(one.reason, one.key) for one in dropped}
+    assert {"gsm8k/taught-2"} == {one.id for one in read_table(out / PROBLEMS, Problem)}
+    assert "held-out gsm8k/exam-5: 'Ben sleeps at hour 05. When?', cosine 1" in dropped[0].detail
+
+
+def test_an_encoder_that_does_not_answer_lets_nothing_pass(base_model, tmp_path):
+    nobody = JudgeSettings(kind=JudgeKind.HTTP, address=NOBODY, model="hours", timeout_s=0.1)
+
+    with pytest.raises(DataError, match=r"hours at .* encoded no text: ConnectionRefused"):
+        curated(base_model, tmp_path, nobody)
+
+
+def test_an_encoder_without_a_benchmark_has_no_effect_and_is_refused(base_model, tmp_path):
+    nobody = JudgeSettings(kind=JudgeKind.HTTP, address=NOBODY, model="hours")
+
+    with pytest.raises(SettingsError, match="encoder compares with benchmarks, and there is none"):
+        curated(base_model, tmp_path, nobody, exam=False)
