@@ -117,6 +117,7 @@ def curate(
         if exams:  # before others are held out: what overlaps with a benchmark is not drawn either
             for any_numbers in (False, True):
                 steps.drop_overlap(shards, refused, exams, folder, any_numbers=any_numbers)
+            steps.drop_reworded(shards, refused, exams)
             steps.drop_reused_ids(shards, refused, exams)
         _drop_same_meaning(shards, refused, exams, settings.encoder)
         if guard := open_guard(settings.guard):

@@ -248,13 +248,19 @@ def shares_figure(field: FieldDrift, name: str) -> str:
         return _svg(figure, name, f"Known and new problems by {field.field}")
 
 
-def lengths_figure(lengths: Sequence[int], name: str) -> str:
-    """Draw a histogram of lengths on a logarithmic axis; one bar if all are equal."""
+def lengths_figure(lengths: Mapping[int, int], name: str) -> str:
+    """Draw a histogram of counted lengths on a logarithmic axis; one bar if all are equal."""
     low, high = max(1, min(lengths)), max(*lengths, 2)
     edges = np.geomspace(low, max(high, 2 * low), 31)
     with rc_context(_STYLE):
         figure, axes = _curve_canvas()
-        axes.hist(np.maximum(lengths, 1), bins=edges.tolist(), color=TUNED, rwidth=0.9)
+        axes.hist(
+            np.maximum(list(lengths), 1),
+            weights=list(lengths.values()),
+            bins=edges.tolist(),
+            color=TUNED,
+            rwidth=0.9,
+        )
         axes.set_xscale("log")
         axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
         axes.xaxis.set_minor_formatter(lambda *_: "")

@@ -4,38 +4,32 @@ Suite: the 1,319 test questions of GSM8K. MGSM's English questions are 250 of th
 ones their translations. The other sets are made of the first 250: the k-th number raised by k,
 other names, or reworded (other words, and the sentences in another order).
 
-Methods: the 13 words in a row that curation drops (`curation/contamination.py`), and those with
-masked numbers that it drops of a benchmark; the Jaccard similarity of word 3-grams, if that with
-the original exceeds the one that 1 % of 1,000 training questions of GSM8K have with any question of
-the suite; and what curation drops by meaning (`curation/meaning/neighbours.py`).
+Methods, in the order in which curation drops by them: 13 words in a row (`contamination.py`), the
+same with masked numbers, the similarity of wordings (`overlap/nearness.py`), and the meaning
+(`meaning/neighbours.py`), here of the encoder in the folder `--encoder`. Each is counted alone.
 """
 
 import argparse
 import json
 import re
-from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-import numpy as np
-from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
 from data_schemas.prompts import Domain, Message, Problem, Role
-from tasks.curation.cleaning.wording import normalise
 from tasks.curation.contamination import decontaminate
-from tasks.curation.dedup import NGRAM
 from tasks.curation.items import Item
 from tasks.curation.meaning.folder_encoder import FolderEncoder
 from tasks.curation.meaning.neighbours import Neighbours
-from tasks.curation.overlap.fingerprints import Fingerprinter, shingles
+from tasks.curation.overlap.fingerprints import Fingerprinter
+from tasks.curation.overlap.nearness import by_wording
 from tasks.errors import DataError
 from tasks.interchange.model_folder import SHIPPED
 from tasks.platform.command_line import run
+from tasks.platform.progress import progress
 
-CLEAN = 1000
-FALSE_POSITIVES = 0.01
 _NUMBER = re.compile(r"\d[\d,]*")
 _NAME = re.compile(r"(?<=[a-z,;] )[A-Z][a-z]+")
 _SENTENCE = re.compile(r"(?<=[.?!]) +")
@@ -60,9 +54,6 @@ _WORDS = {
     "earns": "receives",
     "more than": "over and above",
 }
-
-Similarity = Callable[[Sequence[str]], NDArray[np.float64]]
-"""Maps texts to [texts, questions of the suite]."""
 
 
 def renumbered(text: str) -> str:
@@ -111,44 +102,17 @@ def num_found(
         suite_language: of the suite.
         any_numbers: numbers are masked besides, as curation does for a benchmark.
     """
-    items = [_item(f"{number}", text, language) for number, text in enumerate(texts)]
-    held_out = [_item(f"suite-{number}", text, suite_language) for number, text in enumerate(suite)]
+    items, held_out = _items(texts, language), _items(suite, suite_language)
     left, found = decontaminate(items, held_out)
     if any_numbers:
         found += decontaminate(left, held_out, any_numbers=True)[1]
     return len(found)
 
 
-def by_shingles(suite: Sequence[str]) -> Similarity:
-    """Return the Jaccard similarity of word 3-grams with every question of a suite."""
-    read = Fingerprinter().words
-    sizes = np.zeros(len(suite))
-    owners: dict[int, list[int]] = defaultdict(list)
-    for number, text in enumerate(suite):
-        own = shingles(read(normalise(text)), NGRAM).tolist()
-        sizes[number] = len(own)
-        for one in own:
-            owners[one].append(number)
-
-    def compare(texts: Sequence[str]) -> NDArray[np.float64]:
-        rows = []
-        for text in texts:
-            own = shingles(read(normalise(text)), NGRAM).tolist()
-            shared = [number for one in own for number in owners.get(one, ())]
-            both = np.bincount(np.array(shared, np.int64), minlength=len(suite))
-            rows.append(both / (len(own) + sizes - both))
-        return np.array(rows)
-
-    return compare
-
-
-def threshold(clean: NDArray[np.float64]) -> float:
-    """Return what 1 % of clean texts exceed.
-
-    Args:
-        clean: similarity of each with the nearest question of the suite.
-    """
-    return float(np.quantile(clean, 1 - FALSE_POSITIVES))
+def num_near(texts: Sequence[str], suite: Sequence[str]) -> int:
+    """Count the texts that curation drops because their wording is near to a suite's question."""
+    words = [Fingerprinter().of(_items(some, "en")).words for some in (texts, suite)]
+    return sum(map(bool, by_wording(_items(suite, "en"), words[1]).leaks(words[0])))
 
 
 def questions(path: Path) -> list[str]:
@@ -167,36 +131,30 @@ def questions(path: Path) -> list[str]:
 def leaks(data: Path, encoder: Path) -> Table:
     """Draw the table of what each method finds of each set."""
     suite = questions(data / "gsm8k" / "test.jsonl")
-    clean = questions(data / "gsm8k" / "train.jsonl")[:CLEAN]
-    english = questions(data / "mgsm" / "en.jsonl")
-    sources = suite[: len(english)]
-    places = [suite.index(text) for text in english]
-    sets: dict[str, tuple[str, list[str], list[int] | None]] = {
-        "MGSM, English": ("en", english, places),
-        "MGSM, Chinese": ("zh", questions(data / "mgsm" / "zh.jsonl"), places),
+    sources = suite[:250]
+    sets = {
+        "MGSM, English": ("en", questions(data / "mgsm" / "en.jsonl")),
+        "MGSM, Chinese": ("zh", questions(data / "mgsm" / "zh.jsonl")),
     }
     for name, plant in PLANTED.items():
-        sets[name] = ("en", [plant(text) for text in sources], list(range(len(sources))))
-    sets["GSM8K train"] = ("en", clean, None)
-    similarity = by_shingles(suite)
-    limit = threshold(similarity(clean).max(axis=1))
-    questions_of_suite = [_item(f"suite-{place}", text, "en") for place, text in enumerate(suite)]
-    neighbours = Neighbours(questions_of_suite, FolderEncoder(encoder))
-    table = Table("leaked", "texts", "13 words", "and masked numbers")
-    table.add_column(f"Jaccard > {limit:.2f}")
-    table.add_column("meaning")
-    for name, (language, texts, originals) in sets.items():
-        found = similarity(texts)
-        own = found.max(axis=1) if originals is None else found[np.arange(len(texts)), originals]
-        items = [_item(f"{place}", text, language) for place, text in enumerate(texts)]
-        near = len(neighbours.sieve(items)[1])
-        counts = (*_by_words(texts, language, suite), (own > limit).sum(), near)
+        sets[name] = ("en", [plant(text) for text in sources])
+    sets["GSM8K train"] = ("en", questions(data / "gsm8k" / "train.jsonl"))
+    neighbours = Neighbours(_items(suite, "en"), FolderEncoder(encoder))
+    methods = ("13 words", "and masked numbers", "wording", "meaning")
+    table = Table("leaked", "texts", *methods)
+    for name, (language, texts) in progress(sets.items(), "sets"):
+        by_meaning = len(neighbours.sieve(_items(texts, language))[1])
+        counts = (*_by_words(texts, language, suite), num_near(texts, suite), by_meaning)
         table.add_row(name, f"{len(texts)}", *(f"{count}" for count in counts))
     return table
 
 
 def _by_words(texts: Sequence[str], language: str, suite: Sequence[str]) -> list[int]:
     return [num_found(texts, language, suite, any_numbers=masked) for masked in (False, True)]
+
+
+def _items(texts: Sequence[str], language: str) -> list[Item]:
+    return [_item(f"{place}", text, language) for place, text in enumerate(texts)]
 
 
 def _item(key: str, text: str, language: str) -> Item:

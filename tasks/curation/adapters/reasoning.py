@@ -3,7 +3,7 @@
 import re
 
 from data_schemas.demonstrations import Demonstration, Parent
-from data_schemas.prompts import Domain, Message, Problem, Role
+from data_schemas.prompts import SUBJECT, Domain, Message, Problem, Role
 from tasks.curation.cleaning.scripts import language_of
 from tasks.curation.items import Item
 from tasks.curation.rows import BadRow, RawRow, tidy
@@ -52,7 +52,7 @@ def math_train(row: RawRow) -> list[Item]:
         raise BadRow("bad_level", f"'difficulty' is {difficulty!r}")
     problem = _final_answer("math_train", row, question, prompt, row.text("answer"))
     boxed = {"level": round(difficulty), "verifier": "rule_answer"}
-    return [Item(problem.model_copy(update=boxed), question)]
+    return [Item(problem.model_copy(update=boxed), question, facets=_subject(row, "type"))]
 
 
 def mgsm(row: RawRow) -> list[Item]:
@@ -132,4 +132,11 @@ def olympiadbench(row: RawRow) -> list[Item]:
         "language": language_of(question),
         "answer": canonical_json(answer).decode(),
     }
-    return [Item(problem.model_copy(update=update), question)]
+    facets = _subject(row, "subfield")
+    return [Item(problem.model_copy(update=update), question, facets=facets)]
+
+
+def _subject(row: RawRow, column: str) -> dict[str, str]:
+    """Return what a source says a problem is about."""
+    subject = row.fields.get(column)
+    return {SUBJECT: tidy(subject)} if isinstance(subject, str) and subject.strip() else {}

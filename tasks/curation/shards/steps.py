@@ -30,6 +30,7 @@ from tasks.curation.harm.protocol import Guard
 from tasks.curation.items import Item, Sieved
 from tasks.curation.meaning.neighbours import Neighbours
 from tasks.curation.overlap.fingerprints import Fingerprinter, Hashes, Key
+from tasks.curation.overlap.nearness import by_wording
 from tasks.curation.shards.columns import refusals, to_items
 from tasks.curation.shards.mapping import collector_paused, write_arrow
 from tasks.curation.shards.opened import Shards
@@ -185,6 +186,23 @@ def drop_overlap(
         rows = [
             (int(shards.starts[shard] + living[place]), detail)
             for place, detail in find_overlap(suites, shards.compared(shard, living), hits, phrases)
+        ]
+        refused.add(
+            [shards.refuse(row, STAGE, Outcome.DROPPED, REASON, detail) for row, detail in rows]
+        )
+        shards.alive[[row for row, _ in rows]] = False
+
+
+def drop_reworded(shards: Shards, refused: Refused, exams: Sequence[Item]) -> None:
+    """Drop what has nearly the words of a benchmark's question."""
+    nearness = by_wording(exams, Fingerprinter().of(exams).words)
+    for shard in range(len(shards)):
+        living = shards.living(shard)
+        details = nearness.leaks(shards.compared(shard, living).words)
+        rows = [
+            (int(shards.starts[shard] + row), detail)
+            for row, detail in zip(living, details, strict=True)
+            if detail
         ]
         refused.add(
             [shards.refuse(row, STAGE, Outcome.DROPPED, REASON, detail) for row, detail in rows]

@@ -16,12 +16,14 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from data_schemas.curated import DEMONSTRATIONS, HELD_OUT, PROBLEMS, QUARANTINE
+from data_schemas.curated import DEMONSTRATIONS, FACETS, HELD_OUT, PROBLEMS, QUARANTINE
+from data_schemas.prompts import SUBJECT
 
 MAX_EXAMPLES = 3
 """Of one source and reason, and of one domain and language."""
 MAX_CLUSTERS = 12
 MAX_MEMBERS = 5
+MAX_SUBJECTS = 20
 MAX_PROMPT = 600
 """Characters of a prompt that are shown."""
 _COPIES = ("duplicate", "near_duplicate", "conflicting_answers")
@@ -72,9 +74,11 @@ class Contents:
     """Table -> (domain, language) -> items."""
     samples: dict[tuple[str, str], list[Sample]] = field(default_factory=lambda: defaultdict(list))
     """(domain, language) -> kept items."""
-    prompts: list[int] = field(default_factory=list)
-    """Characters of every prompt to train on."""
-    responses: list[int] = field(default_factory=list)
+    prompts: Counter[int] = field(default_factory=Counter)
+    """Characters of a prompt to train on -> prompts."""
+    responses: Counter[int] = field(default_factory=Counter)
+    subjects: Counter[str] = field(default_factory=Counter)
+    """What sources say that problems are about, held out ones included."""
     levels: Counter[int] = field(default_factory=Counter)
     """The source's own difficulty of the problems that have one."""
     texts: dict[str, str] = field(default_factory=dict)
@@ -92,6 +96,9 @@ def read_contents(curated: Path) -> Contents:
     ):  # fmt: skip
         for row in _rows(curated / path):
             _count_kept(contents, name, row, largest)
+    if (curated / FACETS).exists():
+        named = (row["value"] for row in _rows(curated / FACETS) if row["name"] == SUBJECT)
+        contents.subjects.update(subject for subject in named if subject)
     return contents
 
 
@@ -129,11 +136,11 @@ def _count_kept(contents: Contents, table: Table, row: dict[str, Any], largest: 
     if table == "held_out":
         return
     if table == "problems":
-        contents.prompts.append(len(text))
+        contents.prompts[len(text)] += 1
         if row["level"]:
             contents.levels[row["level"]] += 1
     else:
-        contents.responses.append(len(row["response"]))
+        contents.responses[len(row["response"])] += 1
     samples = contents.samples[family]
     if len(samples) < MAX_EXAMPLES:
         response = row.get("response") or f"Gold answer: {row['answer']}"

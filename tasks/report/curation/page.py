@@ -5,11 +5,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 from jinja2 import Environment, StrictUndefined
 
 from tasks.platform.page_style import STYLE
 from tasks.report import figures, wording
-from tasks.report.curation.contents import MAX_CLUSTERS, Contents, Refusal, Sample, read_contents
+from tasks.report.curation.contents import (
+    MAX_CLUSTERS,
+    MAX_SUBJECTS,
+    Contents,
+    Refusal,
+    Sample,
+    read_contents,
+)
 from tasks.report.curation.template import PAGE
 from tasks.report.funnel import Curation, Kept, SourceCounts, read_curation
 from tasks.report.sections import Chart
@@ -103,6 +111,7 @@ def render_curation(curated: Path, title: str, note: str = "") -> bytes:
         charts=list(_charts(contents)),
         domains=_families(contents, 0),
         languages=_families(contents, 1),
+        subjects=list(_subjects(contents.subjects)),
         groups=[
             SampleGroup(
                 f"{domain.replace('_', ' ')}, {language}", f"{len(samples)} of "
@@ -203,7 +212,8 @@ def _charts(contents: Contents) -> Iterator[Chart]:
         ("responses", "Responses to imitate", contents.responses),
     ):
         if lengths:
-            middle = sorted(lengths)[len(lengths) // 2]
+            seen = np.cumsum([lengths[length] for length in sorted(lengths)])
+            middle = sorted(lengths)[int(np.searchsorted(seen, seen[-1] / 2))]
             svg = figures.lengths_figure(lengths, name)
             course = f"median {wording.count(middle)}"
             yield Chart(title, "characters, on a logarithmic axis", course, svg)
@@ -236,6 +246,16 @@ def _families(contents: Contents, axis: int) -> list[FamilyLine]:
         )
         for name in names
     ]
+
+
+def _subjects(counted: Counter[str]) -> Iterator[tuple[str, str, str]]:
+    """Yield (subject, problems, share) of the most frequent ones, and of all others together."""
+    most = counted.most_common(MAX_SUBJECTS)
+    rest = counted.total() - sum(count for _, count in most)
+    if rest:
+        most.append((f"{wording.count(len(counted) - MAX_SUBJECTS)} others", rest))
+    for name, count in most:
+        yield name, wording.count(count), wording.percent(count / counted.total())
 
 
 def _trained(contents: Contents, family: tuple[str, str]) -> int:

@@ -85,6 +85,13 @@ quarantined (broken). Open a source for its reasons, and a reason for examples; 
 evaluation.</p>
 {{ families("domain", domains) }}
 {{ families("language", languages) }}
+{% if subjects %}
+<div class="card scroll"><table><thead><tr><th>subject, as sources name it</th>\
+<th class="n">problems</th><th class="n">share</th></tr></thead><tbody>
+{% for name, count, share in subjects %}<tr><th>{{ name }}</th><td class="n">{{ count }}</td>\
+<td class="n">{{ share }}</td></tr>{% endfor %}
+</tbody></table></div>
+{% endif %}
 </section>
 {% if charts %}
 <section><h2>Lengths and difficulty</h2>

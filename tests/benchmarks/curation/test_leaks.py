@@ -3,21 +3,17 @@
 import os
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from tasks.benchmarks.curation.leaks import (
     PLANTED,
-    by_shingles,
     num_found,
+    num_near,
     questions,
     renamed,
     renumbered,
     reworded,
-    threshold,
 )
-from tasks.curation.dedup import jaccard
-from tasks.curation.overlap.fingerprints import Fingerprinter, shingles
 from tasks.errors import DataError
 
 TEXT = "Ann has 2 bags. Then Ben buys 1,000 for $3. How many bags has Ben?"
@@ -37,26 +33,6 @@ def test_a_leak_is_planted_with_other_numbers_names_or_words():
     assert reworded(TEXT) == (
         "what number of bags owns Ben? Then Ben purchases 1,000 for $3. Ann owns 2 bags."
     )
-
-
-def test_the_similarity_is_that_of_near_duplicates():
-    words = Fingerprinter().words
-    texts, suite = ["a b c d x", "a b"], ["a b c d e", "q r s", "a b"]
-    both = [[shingles(words(text), 3) for text in some] for some in (texts, suite)]
-
-    found = by_shingles(suite)(texts)
-
-    assert [[jaccard(one, two) for two in both[1]] for one in both[0]] == found.tolist()
-    assert found[0, 0] == 0.5
-
-
-def test_one_of_a_hundred_clean_texts_exceeds_the_threshold():
-    nearest = np.arange(101) / 100
-
-    limit = threshold(nearest)
-
-    assert limit == pytest.approx(0.99)
-    assert (nearest > limit).sum() == 1
 
 
 def test_a_missing_file_names_what_to_set(tmp_path: Path):
@@ -110,3 +86,22 @@ def test_masked_numbers_find_changed_ones_in_english_and_chinese_and_little_else
     assert 221 == num_found(other, "zh", chinese, "zh", any_numbers=True)  # others are short
     clean = questions(data / "gsm8k" / "train.jsonl")[:1000]
     assert 3 >= num_found(clean, "en", suite, any_numbers=True)
+
+
+def test_wordings_find_what_is_reworded_and_next_to_no_clean_question(data: Path):
+    suite = questions(data / "gsm8k" / "test.jsonl")
+
+    found = {
+        name: num_near([plant(text) for text in suite[:250]], suite)
+        for name, plant in PLANTED.items()
+    }
+
+    assert found == {
+        "other numbers": 250,
+        "other names": 250,
+        "other numbers and names": 244,
+        "reworded": 248,
+        "reworded, other numbers": 236,
+    }
+    assert 9 == num_near(questions(data / "gsm8k" / "train.jsonl"), suite)
+    assert 0 == num_near(questions(data / "mgsm" / "zh.jsonl"), suite)

@@ -17,17 +17,17 @@ from tasks.curation.ingest import ingest
 from tasks.errors import DataError, SettingsError
 from tests.chat_endpoint import NOBODY, endpoint, send
 
-HOURS = 24
+CIRCLE = 360
 
 
-def hour(text: str) -> int:
-    """The number in a text is an hour of the day."""
-    return int("".join(filter(str.isdigit, text.partition("hour")[2]))[:2])
+def degrees(text: str) -> int:
+    """The number in a text is an angle."""
+    return int("".join(filter(str.isdigit, text.partition("angle")[2]))[:3])
 
 
 def encode(handler, asked, _):
-    """Two texts are near if their hours are."""
-    angles = 2 * np.pi * np.array([hour(text) for text in asked["input"]]) / HOURS
+    """Two texts are near if their angles are."""
+    angles = 2 * np.pi * np.array([degrees(text) for text in asked["input"]]) / CIRCLE
     rows = np.stack([np.cos(angles), np.sin(angles)], axis=1).tolist()
     listed = [{"index": place, "embedding": row} for place, row in enumerate(rows)]
     send(handler, json.dumps({"data": listed}).encode())
@@ -39,10 +39,8 @@ def write(path: Path, texts: list[str]) -> None:
 
 
 def curated(base_model: Path, folder: Path, encoder: JudgeSettings, *, exam: bool = True) -> Path:
-    write(folder / "exam.jsonl", [f"Ben sleeps at hour {n:02}. When?" for n in range(1, 21)])
-    taught = [
-        f"They wake the {name} up, it is hour {n:02}!" for name, n in (("cat", 5), ("dog", 0))
-    ]
+    write(folder / "exam.jsonl", [f"Ben looks at angle {n:03}. Where?" for n in range(1, 111)])
+    taught = [f"They turn the {name}, its angle: {n:03}!" for name, n in (("cat", 5), ("dog", 250))]
     write(folder / "taught.jsonl", taught)
     sources = [Source(adapter="gsm8k", path=str(folder / "taught.jsonl"))]
     if exam:
@@ -58,24 +56,24 @@ def curated(base_model: Path, folder: Path, encoder: JudgeSettings, *, exam: boo
 
 def test_what_means_the_same_as_a_benchmark_s_question_is_dropped(base_model, tmp_path):
     with endpoint(encode) as address:
-        served = JudgeSettings(kind=JudgeKind.HTTP, address=address, model="hours")
+        served = JudgeSettings(kind=JudgeKind.HTTP, address=address, model="angles")
         out = curated(base_model, tmp_path, served)
 
     dropped = [one for one in read_table(out / QUARANTINE, Quarantined) if "taught" in one.key]
     assert {("contaminated", "gsm8k/taught-1")} == {(one.reason, one.key) for one in dropped}
     assert {"gsm8k/taught-2"} == {one.id for one in read_table(out / PROBLEMS, Problem)}
-    assert "held-out gsm8k/exam-5: 'Ben sleeps at hour 05. When?', cosine 1" in dropped[0].detail
+    assert "exam-5: 'Ben looks at angle 005. Where?', similarity 1" in dropped[0].detail
 
 
 def test_an_encoder_that_does_not_answer_lets_nothing_pass(base_model, tmp_path):
-    nobody = JudgeSettings(kind=JudgeKind.HTTP, address=NOBODY, model="hours", timeout_s=0.1)
+    nobody = JudgeSettings(kind=JudgeKind.HTTP, address=NOBODY, model="angles", timeout_s=0.1)
 
-    with pytest.raises(DataError, match=r"hours at .* encoded no text: ConnectionRefused"):
+    with pytest.raises(DataError, match=r"angles at .* encoded no text: ConnectionRefused"):
         curated(base_model, tmp_path, nobody)
 
 
 def test_an_encoder_without_a_benchmark_has_no_effect_and_is_refused(base_model, tmp_path):
-    nobody = JudgeSettings(kind=JudgeKind.HTTP, address=NOBODY, model="hours")
+    nobody = JudgeSettings(kind=JudgeKind.HTTP, address=NOBODY, model="angles")
 
     with pytest.raises(SettingsError, match="encoder compares with benchmarks, and there is none"):
         curated(base_model, tmp_path, nobody, exam=False)

@@ -11,7 +11,12 @@ from tasks.curation.ingest import ingest, raw_files
 from tasks.curation.shards import mapping
 from tasks.curation.shards.mapping import Rules, map_shard, plan
 from tasks.curation.shards.opened import Shards
-from tasks.curation.shards.steps import Refused, drop_same_meaning, screen_harm
+from tasks.curation.shards.steps import (
+    Refused,
+    drop_reworded,
+    drop_same_meaning,
+    screen_harm,
+)
 
 
 class Guard:
@@ -96,3 +101,20 @@ def test_shards_that_were_compared_by_meaning_are_not_compared_again(mapped, tmp
 
     assert (22, 98) == (sum(alive), second.left)
     assert (alive, 99) == (compared(third), third.left)
+
+
+def test_what_has_nearly_the_words_of_a_benchmark_s_question_is_dropped(
+    mapped, tmp_path, make_problem
+):
+    exams = [make_problem(f"{n}", f"Room {n} of {7 * n} is blue.") for n in range(100, 200)]
+    exams.append(make_problem("bags", "Once, a shop has 13 bags. Do count?"))
+    shards = Shards(mapped, tmp_path)
+    refused = Refused(shards, tmp_path)
+
+    drop_reworded(shards, refused, exams)
+
+    found = [one for table in refused.tables() for one in table.to_pylist()]
+    assert {"contaminated"} == {one["reason"] for one in found}
+    assert {"gsm8k/set-4"} == {one["key"] for one in found}
+    assert 22 == shards.alive.sum()
+    assert "held-out test/bags: 'Once, a shop has 13 bags. Do count?'" in found[0]["detail"]

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from data_schemas.arrow import write_table
-from data_schemas.curated import DEMONSTRATIONS, HELD_OUT, PROBLEMS, QUARANTINE
+from data_schemas.curated import DEMONSTRATIONS, FACETS, HELD_OUT, PROBLEMS, QUARANTINE
 from data_schemas.demonstrations import Demonstration, Parent
-from data_schemas.prompts import Domain, Message, Problem, Role
+from data_schemas.prompts import Domain, Facet, Message, Problem, Role
 from data_schemas.quarantine import ItemKind, Outcome, Quarantined
-from tasks.report.curation.contents import MAX_EXAMPLES, read_contents
+from tasks.report.curation.contents import MAX_EXAMPLES, MAX_SUBJECTS, read_contents
 from tasks.report.curation.page import render_curation
 
 
@@ -116,7 +116,7 @@ def test_kept_items_are_counted_by_domain_and_language(curated):
     assert Counter({("maths", "en"): 5, ("maths", "th"): 1}) == contents.families["problems"]
     assert Counter({("maths", "th"): 1}) == contents.families["held_out"]
     assert Counter({2: 5}) == contents.levels
-    assert (6, 1) == (len(contents.prompts), len(contents.responses))
+    assert (6, 1) == (contents.prompts.total(), contents.responses.total())
 
 
 def test_the_page_shows_every_part_and_loads_nothing(curated):
@@ -145,3 +145,16 @@ def test_a_set_in_which_nothing_was_left_out_has_no_empty_sections(curated, tmp_
     assert "1 of 1 items are in the set" in page
     assert "<h2>Copies" not in page
     assert "<h2>Overlap" not in page
+
+
+def test_subjects_are_those_that_sources_name(curated):
+    names = ["Algebra"] * 3 + [f"Topic {number}" for number in range(MAX_SUBJECTS + 1)]
+    facets = [Facet(problem="a/0", name="subject", value=name) for name in names]
+    facets += [Facet(problem="a/0", name="brand", value="Lego")] * 9
+    write_table(curated / FACETS, Facet, facets)
+
+    page = render_curation(curated, "Curation").decode()
+
+    assert '<th>Algebra</th><td class="n">3</td>' in page
+    assert '<th>2 others</th><td class="n">2</td>' in page
+    assert "Lego" not in page
