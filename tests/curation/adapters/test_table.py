@@ -351,22 +351,6 @@ def test_math_rows_ask_for_a_box_and_are_judged_by_it(tmp_path: Path):
     assert problem.messages[0].content.endswith("\\boxed{}.")
 
 
-def test_the_subject_that_maths_sets_name_is_a_facet(tmp_path: Path):
-    maths = {"problem": "1+1", "answer": "2", "type": " Algebra "}
-    olympiad = {"question": "1+1", "final_answer": ["2"], "subfield": "Number Theory"}
-
-    found = [
-        items(tmp_path, name, row)[0].facets
-        for name, row in (
-            ("math_train", maths),
-            ("math_train", maths | {"type": None}),
-            ("olympiadbench", olympiad),
-        )
-    ]
-
-    assert [{"subject": "Algebra"}, {}, {"subject": "Number Theory"}] == found
-
-
 @pytest.mark.parametrize(
     ("adapter", "row", "expected"),
     [
