@@ -74,7 +74,8 @@ def test_vllm_and_megatron_agree_in_fp32_and_replay_hides_what_bf16_does_to_rout
         assert found["vllm fp32", "megatron fp32", replay]["mean_abs"] < 1e-5
         assert found["vllm bf16", "megatron bf16", replay]["mean_abs"] > 1e-5
     assert 0.0 == found["vllm bf16", "megatron fp32", "r3"]["route_share"]
-    assert 23 == len((tmp_path / "mismatch.md").read_text().splitlines())
+    lines = (tmp_path / "mismatch.md").read_text().splitlines()
+    assert 2 * 21 == sum(line.startswith("| vllm ") for line in lines)  # two tables
 
 
 def test_tokens_that_overflow_are_counted_and_left_out_of_the_numbers():
