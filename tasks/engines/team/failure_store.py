@@ -21,6 +21,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import timedelta
+from pathlib import Path
 from typing import NoReturn
 
 from torch import distributed as dist
@@ -39,6 +40,8 @@ _PULSE = "team/pulse"
 _WORK = "team/work"
 _PLACE = "team/place"
 _STILL = "team/still"
+_ERROR_FILE = "TORCHELASTIC_ERROR_FILE"
+"""Where torchrun expects the error of a process."""
 _LOOK_EVERY_S = 1.0
 SILENT_LOOKS = 45
 """A rank without a pulse for so many looks has failed. Looks are not seconds of the clock: a
@@ -129,7 +132,8 @@ class FailureStore:
     def end_process_when_over(self, code: int, grace_s: float = GRACE_S) -> Iterator[None]:
         """Kill this process if the block is still running after the end of the team."""
         left = threading.Event()
-        self._set(f"{_PROCESS}/{self._rank}", f"{os.getpid()} {socket.gethostname()}")
+        process = [os.getpid(), socket.gethostname(), os.environ.get(_ERROR_FILE, "")]
+        self._set(f"{_PROCESS}/{self._rank}", json.dumps(process))
 
         def watch() -> None:
             passed_on = self._rank > 0
@@ -206,18 +210,21 @@ class FailureStore:
         """End a team of which a rank is silent.
 
         The controller kills the silent process, if it is on this machine: its connections break,
-        and the main thread gets the error. A worker has nothing to finish, and a main thread that
+        and the main thread gets the error. torchrun reports the process that ends first, so the
+        error is written for it as well. A worker has nothing to finish, and a main thread that
         waits for NCCL notices nothing: their processes end with the error, and the silent
-        controller is killed later, because torchrun reports the process that ends first.
+        controller is killed later, so that it does not end first.
         """
         error = EngineError(
             f"rank {rank} has given no sign of life for {SILENT_LOOKS * _LOOK_EVERY_S:.0f} s: "
             "its process is stopped, or its machine is gone"
         )
         self._report(EngineError.__name__, str(error))
-        number = self._process_here(rank)
+        number, error_file = self._process_here(rank)
         if self._rank == 0:
             if number is not None:
+                if error_file:
+                    _record_for_another(error, Path(error_file))
                 with suppress(ProcessLookupError):
                     os.kill(number, signal.SIGKILL)
             if left.wait(grace_s):
@@ -232,12 +239,12 @@ class FailureStore:
         get_error_handler().record_exception(error)
         os._exit(1)
 
-    def _process_here(self, rank: int) -> int | None:
-        """The process of a rank; None if it is on another machine."""
+    def _process_here(self, rank: int) -> tuple[int | None, str]:
+        """The process of a rank and its error file; None if it is on another machine."""
         with suppress(RuntimeError):
-            number, host = self._store.get(f"{_PROCESS}/{rank}").decode().split()
-            return int(number) if host == socket.gethostname() else None
-        return None
+            number, host, error_file = json.loads(self._store.get(f"{_PROCESS}/{rank}"))
+            return (number, error_file) if host == socket.gethostname() else (None, "")
+        return None, ""
 
     def _report(self, kind: str, text: str) -> None:
         line = json.dumps({"kind": kind, "text": text})
@@ -261,6 +268,14 @@ class FailureStore:
             return self._store.check([key])
         except RuntimeError:
             return if_gone
+
+
+def _record_for_another(error: PipelineError, file: Path) -> None:
+    """Write the error of a process that cannot write it, as torch's error handler would."""
+    extra = {"py_callstack": "", "timestamp": str(int(time.time()))}
+    said = {"message": f"{type(error).__name__}: {error}", "extraInfo": extra}
+    with suppress(OSError):
+        file.write_text(json.dumps({"message": said}))
 
 
 class _Pulses:

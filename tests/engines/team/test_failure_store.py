@@ -6,9 +6,11 @@ import pytest
 
 # Documented there, but not declared.
 from torch.distributed import TCPStore  # pyright: ignore[reportPrivateImportUsage]
+from torch.distributed.elastic.multiprocessing.errors import ChildFailedError, ProcessFailure
 
 from tasks.engines.team import failure_store
 from tasks.engines.team.failure_store import FailureStore, _Pulses
+from tasks.errors import EngineError
 
 
 @pytest.fixture
@@ -65,3 +67,13 @@ def test_a_rank_that_never_gave_a_pulse_is_silent_too(monkeypatch):
     pulses = _Pulses()
 
     assert [None, 5] == [pulses.first_silent({5: 0}) for _ in range(2)]
+
+
+def test_torchrun_reports_the_error_that_was_written_for_a_process_that_is_then_killed(tmp_path):
+    file = tmp_path / "error.json"
+    failure_store._record_for_another(EngineError("rank 1 has given no sign of life"), file)
+
+    failure = ProcessFailure(local_rank=1, pid=7, exitcode=-9, error_file=str(file))
+    _, first = ChildFailedError("stage", {1: failure}).get_first_failure()
+
+    assert "EngineError: rank 1 has given no sign of life" == first.message["message"]

@@ -158,7 +158,10 @@ def test_a_killed_rank_ends_the_others(found):
 def test_a_stopped_rank_is_killed_and_named(found):
     one = found["worker_is_stopped"]
 
-    assert one["controller"].startswith("EngineError: rank 1 has given no sign of life for 8 s")
+    expected = "EngineError: rank 1 has given no sign of life for 8 s"
+    assert one["controller"].startswith(expected)
+    # What the stage says: torchrun sees a process that was killed.
+    assert one["message"]["message"].startswith(expected)
 
 
 def test_a_rank_that_hangs_ends_the_team_and_every_rank_says_where_it_is(found):
