@@ -56,3 +56,21 @@ def test_more_processes_than_gpus_are_refused_by_name(monkeypatch):
 
     with pytest.raises(SettingsError, match="set EACHPROMPT_PROCESSES to at most 1"):
         join_world()
+
+
+def test_on_gpus_tensors_of_a_cpu_are_carried_as_well_and_every_process_has_its_own(monkeypatch):
+    opened, chosen = [], []
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    monkeypatch.setattr(torch.cuda, "set_device", chosen.append)
+    monkeypatch.setattr(distributed, "is_initialized", lambda: False)
+    monkeypatch.setattr(
+        distributed, "init_process_group", lambda backend, **_: opened.append(backend)
+    )
+    monkeypatch.setenv("RANK", "3")
+    monkeypatch.setenv("LOCAL_RANK", "1")
+    for name in NCCL_ENVIRONMENT:
+        monkeypatch.setenv(name, "7")
+
+    assert torch.device("cuda", 1) == join_world()
+    assert (["cpu:gloo,cuda:nccl"], [1]) == (opened, chosen)
