@@ -226,6 +226,11 @@ CLAIMS = (
     ),
     Claim("TIES above other merges", "", _cannot("its study is another one: make merges")),
     Claim(
+        "Maths alone helps outside of it",
+        "61.1, code alone 59.3",
+        _cannot("the report of the study has no accuracy by domain: make recipe"),
+    ),
+    Claim(
         "An entropy window chooses the checkpoint that RL gains most from",
         "0.3 to 0.5",
         _cannot("all phases of the study start from one checkpoint"),

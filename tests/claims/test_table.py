@@ -119,8 +119,9 @@ def test_a_claim_that_the_study_did_not_run_has_no_number(found):
     )[1:]
 
 
-def test_a_claim_of_another_machine_says_why_it_cannot_be_shown(found):
-    *numbers, verdict = row_of(found, "FP8 rollouts")[1:]
+@pytest.mark.parametrize("claim", ["FP8 rollouts", "Maths alone helps outside of it"])
+def test_a_claim_that_the_study_has_no_data_of_says_why_it_cannot_be_shown(found, claim):
+    *numbers, verdict = row_of(found, claim)[1:]
 
     assert ["", ""] == numbers
     assert verdict.startswith(f"{CANNOT}, because ")
