@@ -48,7 +48,7 @@ class SuiteScore(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    suite: str = Field(description="'all', 'domain:maths', 'language:th', 'source:gsm8k'")
+    suite: str = Field(description="'all', 'domain:maths', 'level:math_train/3', ...")
     problems: int = Field(
         description="problems with at least one verdict; with 0 the means are undefined"
     )

@@ -43,6 +43,7 @@ class SampleResult(BaseModel):
         "None = answers to this problem cannot be counted, such as programs",
     )
     detail: str = Field(default="", description="of the verdict, for people")
+    level: int = Field(default=0, ge=0, description="the problem's difficulty, 0 if it has none")
 
     @property
     def scored(self) -> bool:

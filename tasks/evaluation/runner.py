@@ -234,4 +234,5 @@ def _sample_result(problem: Problem, answer: Answer, scored: Scored | None) -> S
         surprisal_nats=answer.surprisal_nats,
         answer=voted_answer(problem, text, verdict),
         detail=verdict.detail,
+        level=problem.level,
     )

@@ -1,4 +1,6 @@
-"""Aggregate sampled responses to suites: 'all', every domain, language, source and slice.
+"""Aggregate sampled responses to suites: 'all', every domain, language, level, source and slice.
+
+A level is its source's own difficulty, which says nothing beside another source's.
 
 The problem is the unit: the accuracy of a problem is the share of its responses with a verdict
 that solve it, the accuracy of a suite is the mean over problems, and its interval is a bootstrap
@@ -22,6 +24,7 @@ from tasks.algorithms.estimators import bootstrap_mean, pass_at_k
 
 logger = logging.getLogger(__name__)
 
+LEVEL = "level:"
 FIRST_SLICE = "slice:first"
 """What was held out before the first release; a suite once there are later slices."""
 
@@ -96,11 +99,17 @@ def suite_scores(
 
 
 def suite_names(problems: Sequence[ProblemScore]) -> list[str]:
-    """Name the suites in reading order: all, domains as declared, languages, sources."""
+    """Name the suites in reading order: all, domains as declared, languages, levels, sources."""
     present = {suite for problem in problems for suite in problem.suites}
     domains = [f"domain:{domain.value}" for domain in Domain]
-    rest = sorted(present - {"all"} - set(domains))
+    rest = sorted(present - {"all"} - set(domains), key=_place)
     return [name for name in ["all", *domains, *rest] if name in present]
+
+
+def _place(suite: str) -> tuple[str, int]:
+    """Return what suites after the domains are sorted by: levels count, names do not."""
+    name, _, level = suite.rpartition("/")
+    return (name, int(level)) if suite.startswith(LEVEL) else (suite, 0)
 
 
 def _suites_of(row: SampleResult) -> tuple[str, ...]:
@@ -109,6 +118,7 @@ def _suites_of(row: SampleResult) -> tuple[str, ...]:
         f"domain:{row.domain.value}",
         f"language:{row.language}",
         f"source:{row.source}",
+        *([f"{LEVEL}{row.source}/{row.level}"] if row.level else []),
     )
 
 

@@ -191,6 +191,7 @@ def suite_table(progression: Sequence[EvaluationReport]) -> SuiteTable | None:
     for kind, title in (
         ("domain", "by task family"),
         ("language", "by language"),
+        ("level", "by difficulty, as the source states it"),
         ("source", "by source"),
         ("slice", "by month of the held-out rows"),
     ):

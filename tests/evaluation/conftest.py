@@ -36,7 +36,7 @@ def make_problem():
 def make_samples():
     """Samples of one problem from its scores; None is an abstention."""
 
-    def make(problem_id, scores, *, domain=Domain.MATHS, language="en", answers=()):
+    def make(problem_id, scores, *, domain=Domain.MATHS, language="en", answers=(), level=0):
         return [
             SampleResult(
                 problem_id=problem_id,
@@ -51,6 +51,7 @@ def make_samples():
                 truncated=False,
                 surprisal_nats=1.0,
                 answer=answers[place] if answers else None,
+                level=level,
             )
             for place, score in enumerate(scores)
         ]

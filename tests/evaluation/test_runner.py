@@ -103,6 +103,18 @@ def test_the_report_is_a_function_of_the_stored_samples(run, make_problem, tmp_p
     assert (True, "no_answer") == (samples[4].truncated, samples[4].reason)
 
 
+def test_a_problem_with_a_level_is_scored_with_the_others_of_that_level(run, make_problem):
+    hard = [make_problem(name).model_copy(update={"level": 3}) for name in "bc"]
+
+    report = run(_script, [make_problem("a"), *hard])
+
+    assert [("level:hand/3", 2, 0.5)] == [
+        (suite.suite, suite.problems, suite.accuracy)
+        for suite in report.suites
+        if suite.suite.startswith("level:")
+    ]
+
+
 def test_the_order_rollouts_finish_in_does_not_matter(run, make_problem, tmp_path):
     problems = [make_problem(name) for name in "abc"]
 

@@ -71,6 +71,21 @@ def test_suites_come_in_reading_order_and_hold_their_own_problems(make_samples):
     ] == [(s.suite, s.problems, pytest.approx(s.accuracy)) for s in scores]
 
 
+def test_levels_are_scored_separately_in_the_order_of_their_numbers(make_samples):
+    samples = (
+        make_samples("a", [1.0], level=1200)
+        + make_samples("b", [1.0, 0.0], level=800)
+        + make_samples("c", [0.0], level=800)
+        + make_samples("d", [1.0])
+    )
+
+    levels = [score for score in suite_scores(samples, SETTINGS) if "level:" in score.suite]
+
+    assert [("level:hand/800", 2, 0.25), ("level:hand/1200", 1, 1.0)] == [
+        (score.suite, score.problems, score.accuracy) for score in levels
+    ]
+
+
 def test_the_order_of_samples_within_a_problem_does_not_matter(make_samples):
     samples = make_samples("a", [1.0, 0.0, None, 1.0])
 

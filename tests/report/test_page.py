@@ -10,6 +10,7 @@ from data_schemas.reports import GateDecision
 from tasks.errors import DataError
 from tasks.report.inputs import RunInputs
 from tasks.report.page import headline, write_report
+from tasks.report.sections import suite_table
 
 
 class _Page(HTMLParser):
@@ -96,6 +97,21 @@ def test_all_numbers_of_the_run_are_on_the_page(page):
         "sqlite:////run/mlflow.db",
     ):
         assert expected in page.text, expected
+
+
+def test_levels_of_difficulty_are_rows_of_the_table_by_source(run):
+    first = run.progression[0]
+    (maths, code), rest = first.suites[1:3], first.suites[:1]
+    levels = (
+        maths.model_copy(update={"suite": "level:math_train/4"}),
+        code.model_copy(update={"suite": "level:math_train/5"}),
+    )
+
+    table = suite_table([first.model_copy(update={"suites": (*rest, *levels)})])
+
+    assert ["math train/4", "math train/5"] == [
+        row.label for group in table.groups if "difficulty" in group.title for row in group.rows
+    ]
 
 
 def test_the_use_of_generated_tokens_is_one_chart_with_its_legend(page):
