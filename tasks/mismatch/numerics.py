@@ -23,6 +23,7 @@ from data_schemas.machine_settings import (
     RolloutKind,
     TrainerKind,
 )
+from data_schemas.presets import CPU_SMOKE
 from data_schemas.prompts import Problem
 from data_schemas.rl_settings import RouterReplay
 from data_schemas.rollouts import MISSING_ROUTE, Rollout, ScoredRollout
@@ -31,9 +32,10 @@ from tasks.algorithms.estimators import bootstrap_mean
 from tasks.algorithms.mismatch import mismatch_anatomy, mismatch_metrics
 from tasks.curation import sample_world
 from tasks.curation.adapters import table
-from tasks.engines.chat import load_tokenizer, render_prompts
+from tasks.engines.chat import count_prompt_tokens, load_tokenizer, render_prompts
 from tasks.engines.protocols import Request, Sampling, TokenBatch, TokenScores, Trainer
 from tasks.engines.select import open_rollout, open_trainer
+from tasks.foundation.base import shipped_base
 from tasks.rl.update.batch import token_batch
 
 SAMPLES = 4
@@ -175,13 +177,19 @@ def _measure_pair(
 
 
 def sample_problems(seed: int, count: int) -> list[Problem]:
-    """Take the first problems of a sample world."""
+    """Take the first problems of a sample world that curation would not drop for their length."""
+    tokenizer, longest = load_tokenizer(shipped_base()), CPU_SMOKE.curation.max_prompt_tokens
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         sample_world.generate(seed, folder)
         rows = table.read_file("sample_world", 0, folder / sample_world.PROBLEMS)
         items = (item for row in rows if isinstance(row, list) for item in row)
-        problems = (item.record for item in items if isinstance(item.record, Problem))
+        problems = (
+            item.record
+            for item in items
+            if isinstance(item.record, Problem)
+            and count_prompt_tokens(tokenizer, [item.record.messages], longest)[0] <= longest
+        )
         return list({problem.id: problem for problem in islice(problems, count)}.values())
 
 

@@ -12,8 +12,11 @@ import torch
 from data_schemas.machine_settings import Precision
 from data_schemas.rl_settings import RouterReplay
 from data_schemas.rollouts import Rollout, StopReason
+from tasks.engines.chat import load_tokenizer, render_prompts
 from tasks.engines.protocols import TokenBatch, TokenScores
 from tasks.errors import SettingsError
+from tasks.foundation.base import shipped_base
+from tasks.mismatch.drift import NUM_PROBLEMS
 from tasks.mismatch.numerics import EMBEDDED, gaps, measure, sample_problems
 from tasks.mismatch.task import mismatch
 from tasks.mismatch.text import gaps_markdown
@@ -48,6 +51,14 @@ def test_the_sample_world_gives_the_same_problems_again():
 
     assert once == again
     assert 5 == len({problem.id for problem in once})
+
+
+def test_no_problem_of_the_sample_world_is_longer_than_a_model_reads():
+    problems = sample_problems(0, NUM_PROBLEMS)  # with one of 1,597 tokens among the first 400
+
+    prompts = render_prompts(load_tokenizer(shipped_base()), [one.messages for one in problems])
+
+    assert 96 >= max(map(len, prompts))
 
 
 @pytest.mark.engines
