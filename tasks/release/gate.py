@@ -1,10 +1,9 @@
 """The release gate: every rule reports its numbers and whether it passed.
 
-The candidate is measured against the merged model if that is among its parents (a full
-run), else against all of them (a retrained model against the released one), and against the
-released model, whatever it was trained from. Differences from the base are on the card; a merge
-trades families for one another, so they refuse nothing. A rule that cannot be evaluated fails: a
-missing comparison, a suite without problems, a NaN.
+The candidate is measured against the base and the merged model if both are among its parents (a
+full run), else against all of them (a retrained model against the released one), and against the
+released model, whatever it was trained from. A rule that cannot be evaluated fails: a missing
+comparison, a suite without problems, a NaN.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
