@@ -6,9 +6,11 @@ from pathlib import Path
 
 from data_schemas.arrow import read_table
 from data_schemas.demonstrations import TRAINED_TOKENS, Demonstration
+from data_schemas.ledger import TokenUse
 from data_schemas.prompts import Problem
 from data_schemas.reports import LEDGER_FILE
 from data_schemas.statements import Statement
+from tasks.algorithms.token_uses import token_uses
 from tasks.interchange.ledger_file import read_ledger
 from tasks.release.champion import HELD_OUT
 from tasks.store.objects import localise
@@ -34,6 +36,8 @@ class Waste:
     trained: int
     fine_tuned: int
     """Response tokens that fine-tuning before RL trained on, in all epochs."""
+    uses: Mapping[TokenUse, int]
+    """Of the generated tokens; the counts add up to all of them."""
 
     @property
     def trained_share(self) -> float:
@@ -106,6 +110,7 @@ def waste(statements: Mapping[str, Statement], cache: Path) -> Waste | None:
             for statement in statements.values()
             if statement.stage in ("sft/reasoning", "sft/commerce")
         ),
+        uses=token_uses(rows),
     )
 
 

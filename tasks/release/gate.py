@@ -161,6 +161,13 @@ def _numbers(comparison: Comparison) -> str:
     )
 
 
+def _uses(tokens: Waste) -> Iterator[str]:
+    """Name the shares of the generated tokens by use, the largest first."""
+    for use, count in sorted(tokens.uses.items(), key=lambda pair: -pair[1]):
+        if count:
+            yield f"{use.replace('_', ' ')} {count / tokens.generated:.1%}"
+
+
 def _background(known: Background) -> Iterator[Rule]:
     champion, rows, tokens = known.champion, known.contamination, known.waste
     if rows is not None:
@@ -176,7 +183,8 @@ def _background(known: Background) -> Iterator[Rule]:
             tokens.trained > 0,
             f"waste: {tokens.trained_share:.1%} of the {tokens.generated} tokens that RL generated "
             "had an advantage; some must"
-            + ("" if ratio is None else f" ({ratio:.2f} for each token of fine-tuning)"),
+            + ("" if ratio is None else f" ({ratio:.2f} for each token of fine-tuning)")
+            + f"; by use: {', '.join(_uses(tokens))}",
         )
     if champion is not None and champion.audit and champion.statement in known.ancestors:
         yield (

@@ -6,7 +6,7 @@ import pytest
 
 from data_schemas.arrow import write_table
 from data_schemas.demonstrations import TRAINED_TOKENS, Demonstration, Parent
-from data_schemas.ledger import GroupOutcome, LedgerRow
+from data_schemas.ledger import GroupOutcome, LedgerRow, TokenUse
 from data_schemas.prompts import OUTSIDE, Domain, Message, Problem, Role
 from data_schemas.statements import Output, Statement
 from tasks.release.evidence import contamination, waste
@@ -124,6 +124,9 @@ def test_the_tokens_of_all_phases_are_added_up(tmp_path):
     assert found is not None
     assert (400, 150, 0.375) == (found.generated, found.trained, found.trained_share)
     assert found.token_efficiency is None
+    assert {TokenUse.TRAINED: 150, TokenUse.NO_ADVANTAGE: 250} == {
+        use: count for use, count in found.uses.items() if count
+    }
 
 
 def test_tokens_of_rl_are_compared_with_those_of_fine_tuning_before_it(tmp_path):

@@ -2,6 +2,7 @@
 
 import pytest
 
+from data_schemas.ledger import TokenUse
 from data_schemas.reports import Comparison, EvaluationReport, GateDecision, SuiteScore
 from data_schemas.settings import ReleaseSettings
 from tasks.release.champion import Champion
@@ -297,11 +298,15 @@ def test_a_held_out_problem_among_the_training_rows_stops_a_release(repeated, re
     ("trained", "share", "released"), [(100, "25.0%", True), (0, "0.0%", False)]
 )
 def test_the_share_of_trained_tokens_is_shown_and_none_at_all_refused(trained, share, released):
-    decision = with_background(Background(waste=Waste(400, trained, fine_tuned=50)))
+    uses = {TokenUse.TRAINED: trained, TokenUse.IN_FLIGHT: 0, TokenUse.SURPLUS: 400 - trained}
+    waste = Waste(400, trained, fine_tuned=50, uses=uses)
+    decision = with_background(Background(waste=waste))
 
     assert released == decision.released
     assert f"waste: {share} of the 400 tokens that RL generated" in str(decision.reasons)
-    assert f"({trained / 50:.2f} for each token of fine-tuning)" in str(decision.reasons)
+    assert f"({trained / 50:.2f} for each token of fine-tuning); by use: " in str(decision.reasons)
+    assert f"surplus {1 - trained / 400:.1%}" in str(decision.reasons)
+    assert "in flight" not in str(decision.reasons)
 
 
 @pytest.mark.parametrize(

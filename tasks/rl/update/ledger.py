@@ -8,29 +8,12 @@ from collections.abc import Sequence
 import torch
 
 from data_schemas.agent_turns import AgentTurn
-from data_schemas.ledger import AgentLedgerRow, GroupOutcome, LedgerRow, PromptCost, TokenUse
+from data_schemas.ledger import AgentLedgerRow, GroupOutcome, LedgerRow, PromptCost
 from data_schemas.prompts import Problem
+from tasks.algorithms.token_uses import token_uses
 from tasks.rl.rollouts.collected import Collected, InFlight, Skipped
 from tasks.rl.rollouts.group_outcomes import CollectedGroup
 from tasks.rl.update.batch import StepBatch
-
-_USES = {
-    GroupOutcome.NON_ZERO_VARIANCE: (TokenUse.TRAINED, TokenUse.NO_ADVANTAGE),
-    GroupOutcome.ZERO_VARIANCE_TRAINED: (TokenUse.TRAINED_ZVP, TokenUse.NO_ADVANTAGE),
-} | {
-    outcome: (use, use)
-    for outcome, use in (
-        (GroupOutcome.ZERO_VARIANCE_PARTIAL, TokenUse.ZERO_VARIANCE),
-        (GroupOutcome.ZERO_VARIANCE_JUDGED, TokenUse.ZERO_VARIANCE),
-        (GroupOutcome.ZERO_VARIANCE_IDLE, TokenUse.ZERO_VARIANCE),
-        (GroupOutcome.SURPLUS, TokenUse.SURPLUS),
-        (GroupOutcome.UNSCORED, TokenUse.UNSCORED),
-        (GroupOutcome.IN_FLIGHT, TokenUse.IN_FLIGHT),
-        (GroupOutcome.SKIPPED_ZERO_VARIANCE, TokenUse.DRAFT),  # without any token
-        (GroupOutcome.SKIPPED_BAND, TokenUse.DRAFT),
-    )
-}
-"""Use of the tokens with an advantage, and of the others."""
 
 
 def ledger_rows(
@@ -56,23 +39,6 @@ def ledger_rows(
         *(_in_flight(step, entry) for entry in collected.in_flight),
         *(_skipped(step, entry) for entry in collected.skipped),
     ]
-
-
-def token_uses(rows: Sequence[LedgerRow]) -> dict[TokenUse, int]:
-    """Count the generated tokens of a step by use; the counts add up to all of them.
-
-    A response that was generated over several steps counts in each step with the tokens of that
-    step only; reused tokens are not generated and have no use here.
-    """
-    uses = dict.fromkeys(TokenUse, 0)
-    for row in rows:
-        new = row.generated_tokens - row.draft_tokens
-        trained = min(new, row.trained_tokens)
-        used, rest = _USES[row.outcome]
-        uses[TokenUse.DRAFT] += row.draft_tokens
-        uses[used] += trained
-        uses[rest] += new - trained
-    return uses
 
 
 def use_metrics(rows: Sequence[LedgerRow]) -> dict[str, float]:
