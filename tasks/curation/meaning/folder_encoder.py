@@ -115,7 +115,7 @@ def pooling_of(folder: Path) -> Pooling:
         settings = json.loads((folder / kinds.get("Pooling", "") / "config.json").read_text())
         chosen = [name for name, value in settings.items() if "pooling_mode_" in name and value]
         prompts = _prompts(folder)
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise SettingsError(f"{SETTING}: {modules} cannot be read: {error!r}") from error
     if more := [kind for kind in kinds if kind not in _SUPPORTED]:
         raise SettingsError(f"{SETTING}: {folder} has a layer {more[0]}. {_SERVE}")

@@ -19,6 +19,10 @@ from tasks.errors import DataError
 
 DIFFERENT = 0.99
 """Share of a benchmark's questions whose nearest other one has a cosine below the threshold."""
+_TOO_FEW = (
+    f"no benchmark has {FEWEST} questions in one language, from which curation.encoder learns how "
+    "near different questions are. Add a larger one, or leave it out."
+)
 
 
 class Neighbours:
@@ -33,7 +37,9 @@ class Neighbours:
     """
 
     def __init__(self, questions: Sequence[Item], encoder: Encoder) -> None:
-        asked = [item for item in questions if not _is_outside(item)]
+        asked = [item for item in questions if _has_text(item)]
+        if len(asked) < FEWEST:
+            raise DataError(_TOO_FEW)
         texts = [item.content for item in asked]
         vectors_QF = encoder.encode(texts)
 
@@ -42,25 +48,23 @@ class Neighbours:
 
         self._nearness = Nearness(asked, texts, compare, DIFFERENT)
         if np.isinf(self._nearness.limits_Q).all():
-            raise DataError(
-                f"no benchmark has {FEWEST} questions in one language, from which curation.encoder "
-                "learns how near different questions are. Add a larger one, or leave it out."
-            )
+            raise DataError(_TOO_FEW)
 
     def sieve(self, items: Sequence[Item]) -> Sieved:
         """Keep the items that are near to no question; a problem's responses have its text."""
-        texts = sorted({item.content for item in items if not _is_outside(item)})
+        texts = sorted({item.content for item in items if _has_text(item)})
         found = dict(zip(texts, self._nearness.leaks(texts), strict=True))
         kept: list[Item] = []
         refused: list[Quarantined] = []
         for item in items:
-            detail = "" if _is_outside(item) else found[item.content]
-            if detail:
+            if detail := found.get(item.content, "") if _has_text(item) else "":
                 refused.append(drop(item, detail))
             else:
                 kept.append(item)
         return kept, refused
 
 
-def _is_outside(item: Item) -> bool:
-    return isinstance(item.record, Problem) and item.record.is_outside
+def _has_text(item: Item) -> bool:
+    """Return whether there is something to encode: of an outside task, the content is its name."""
+    is_outside = isinstance(item.record, Problem) and item.record.is_outside
+    return bool(item.content.strip()) and not is_outside

@@ -6,6 +6,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from tasks.errors import DataError
+
 Vectors = NDArray[np.float32]
 """[texts, features], of length 1."""
 
@@ -27,7 +29,13 @@ class Encoder(Protocol):
 
 
 def unit(vectors: NDArray[np.float32]) -> Vectors:
-    """Scale vectors to length 1; zeros stay zeros, whose cosine with everything is 0."""
+    """Scale vectors to length 1; zeros stay zeros, whose cosine with everything is 0.
+
+    Raises:
+        DataError: a value is not finite: what it belongs to would be near to nothing.
+    """
+    if not np.isfinite(vectors).all():
+        raise DataError("the encoder returned vectors with values that are no finite numbers")
     norms = np.linalg.norm(vectors, axis=1, keepdims=True)
     norms[norms == 0.0] = 1.0
     return vectors / norms

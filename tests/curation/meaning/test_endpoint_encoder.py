@@ -42,7 +42,7 @@ def test_vectors_come_in_order_and_of_length_one():
         ([[1.0, 2.0]], "returned 1 vectors of 2 texts"),
         ([[1.0, 2.0], [1.0]], "several lengths"),
         ([[1.0, float("nan")], [1.0, 2.0]], "no finite numbers"),
-        ([[], []], "no finite numbers"),
+        ([[], []], "a vector is empty"),
         ("text", "not a list of embeddings"),
         ([["a"], ["b"]], "not a list of embeddings"),
     ],

@@ -100,8 +100,9 @@ def test_a_broken_folder_is_named(text_classifier, tmp_path):
     with pytest.raises(SettingsError, match="lacks the tensors"):
         FolderEncoder(lame)
 
-    (lame / "modules.json").write_text("{")
-    with pytest.raises(SettingsError, match=r"modules\.json cannot be read"):
-        FolderEncoder(lame)
+    for modules in ("{", '[{"type": 3, "path": ""}]', "7", '[{"type": "a.Pooling", "path": "/x"}]'):
+        (lame / "modules.json").write_text(modules)
+        with pytest.raises(SettingsError, match=r"modules\.json cannot be read"):
+            FolderEncoder(lame)
     with pytest.raises(SettingsError, match="is no loadable text encoder"):
         FolderEncoder(tmp_path)

@@ -62,3 +62,16 @@ def test_tasks_that_another_library_plays_have_no_text_to_compare(make_problem, 
     asked = [*questions(FEWEST), make_problem("b", "Play.", verifier="environment", content="c3")]
 
     assert ([outside], []) == Neighbours(asked, Angles()).sieve([outside])
+    with pytest.raises(DataError, match="no benchmark has 100 questions"):
+        Neighbours([asked[-1]] * FEWEST, Angles())
+
+
+def test_a_blank_text_is_not_encoded_and_stays(make_problem, questions):
+    blank = make_problem("a", "Look.", content=" ")
+
+    assert ([blank], []) == Neighbours(questions(FEWEST), Angles()).sieve([blank])
+
+
+def test_a_vector_that_is_no_number_is_near_to_nothing_and_stops_curation():
+    with pytest.raises(DataError, match="no finite numbers"):
+        unit(np.array([[1.0, 2.0], [np.nan, 1.0]], np.float32))

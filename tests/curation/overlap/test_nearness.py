@@ -73,32 +73,29 @@ def test_a_small_benchmark_takes_the_highest_threshold_of_the_others(spread):
 
 
 @given(st.lists(st.integers(0, 3599), min_size=FEWEST, max_size=130, unique=True))
-def test_a_hundredth_of_the_questions_exceeds_the_threshold_whatever_their_order(tenths):
+def test_a_hundredth_of_the_questions_exceeds_the_threshold_whatever_their_order(
+    make_problem, tenths
+):
     angles = np.array(tenths) / 10
     cosines = np.cos(np.radians(angles[:, None] - angles))
     np.fill_diagonal(cosines, -1.0)
 
-    found = [by_angle(list(map(as_item, some))).limits_Q for some in (angles, angles[::-1])]
+    items = [make_problem(f"{angle}", f"{angle}") for angle in angles]
+
+    found = [by_angle(some).limits_Q for some in (items, items[::-1])]
 
     assert found[0][0] == pytest.approx(found[1][0])
     assert (cosines.max(1) > found[0][0] + 1e-6).sum() <= 0.01 * len(angles)
-
-
-def as_item(angle: float) -> Item:
-    class Record:
-        source, language, id = "test", "en", f"{angle}"
-
-    return Item(Record(), f"{angle}")  # type: ignore[arg-type]
 
 
 @given(
     st.lists(st.lists(st.sampled_from(WORDS), max_size=12), min_size=1, max_size=40),
     st.lists(st.lists(st.sampled_from([*WORDS, "new"]), max_size=12), max_size=8),
 )
-def test_the_similarity_of_wordings_is_that_of_near_duplicates(questions, texts):
+def test_the_similarity_of_wordings_is_that_of_near_duplicates(make_problem, questions, texts):
     hashes = Fingerprinter().words
     asked, read = ([hashes(" ".join(one)) for one in some] for some in (questions, texts))
-    items = [Item(as_item(place).record, " ".join(one)) for place, one in enumerate(questions)]
+    items = [make_problem(f"{place}", " ".join(one)) for place, one in enumerate(questions)]
 
     found = by_wording(items, asked)._compare(read)
 
