@@ -10,8 +10,8 @@ made:
     EACHPROMPT_SEEDS=1 EACHPROMPT_VARIANTS=gspo,zv_off pyflyte run workflows/ablation.py ablation
 
 The variants `clip` are a scan of the policy losses with 1, 4 and 8 updates per step, on rollouts of
-the newest policy and of one two versions older. The variants `domains` train maths and code alone,
-mixed, and one after the other.
+the newest policy and of those one or two versions older; `espo` changes the parts of ESPO one by
+one. The variants `domains` train maths and code alone, mixed, and one after the other.
 """
 
 from data_schemas import presets

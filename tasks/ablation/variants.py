@@ -162,34 +162,65 @@ _LOSSES = {"espo": {}, "espo_relative": _RELATIVE, "grpo": _GRPO, "dapo": _DAPO,
 _LOSSES |= {"cispo": _CISPO}
 SCAN_PROMPTS = 12
 """Half of the default: twice the steps for the same tokens."""
+
+
+def _off_policy(loss: Changes, updates: int, staleness: int) -> Changes:
+    return {
+        "loss": loss,
+        "num_mini_batches": updates,
+        "engines": {"staleness": staleness},
+        "prompts_per_step": SCAN_PROMPTS,
+    }
+
+
 SCAN = tuple(
     Variant(
         f"{name}_{updates}x{staleness}",
         f"{updates} updates per step, rollouts {staleness} versions behind",
-        {
-            "loss": loss,
-            "num_mini_batches": updates,
-            "engines": {"staleness": staleness},
-            "prompts_per_step": SCAN_PROMPTS,
-        },
+        _off_policy(loss, updates, staleness),
         against=f"espo_{updates}x{staleness}",
     )
     for updates in (1, 4, 8)
-    for staleness in (0, 2)
+    for staleness in (0, 1, 2)
     for name, loss in _LOSSES.items()
 )
 """Policy losses by how far off-policy their updates are; `clip` selects all of them."""
+
+_PARTS: Mapping[str, tuple[str, Changes]] = {
+    "espo_alpha_0.2": ("eq. 8 with ten times its width", {"clip_scale": 0.2}),
+    "espo_floor_0.2": ("eq. 8, no range below GRPO's", {"clip_floor": 0.2}),
+    "espo_share_0.5": ("half of the tokens in the high group", {"high_entropy_share": 0.5}),
+    "espo_edges": ("groups by entropies of 0.05 and 0.5 nats", {"entropy_edges": (0.05, 0.5)}),
+    "espo_literal": ("the token ratio of eq. 9 as printed", {"ratio": "literal_eq9"}),
+    "espo_relative_share_0.5": (
+        "relative widths, half of the tokens in the high group",
+        _RELATIVE | {"high_entropy_share": 0.5},
+    ),
+}
+SLOWER = 3e-5
+"""Learning rate: about a third of the default."""
+ESPO_PARTS = (
+    *(
+        Variant(f"{name}_8x0", meaning, _off_policy(loss, 8, 0), against="espo_8x0")
+        for name, (meaning, loss) in _PARTS.items()
+    ),
+    *(
+        Variant(
+            f"{name}_slower_8x0",
+            f"a learning rate of {SLOWER:g}",
+            {**_off_policy(_LOSSES[name], 8, 0), "learning_rate": SLOWER},
+            against="espo_slower_8x0",
+        )
+        for name in ("espo", "espo_relative", "grpo")
+    ),
+)
+"""What ESPO consists of, one part changed at a time, at 8 updates; `espo` selects all of them."""
 
 RL_ZVP = tuple(
     Variant(
         f"{name}_zvp_{alpha:g}",
         f"RL-ZVP with {alpha:g} instead of 0.1, 4 updates per step",
-        {
-            "loss": _LOSSES[name],
-            "num_mini_batches": 4,
-            "prompts_per_step": SCAN_PROMPTS,
-            "zero_variance": {"rl_zvp_alpha": alpha},
-        },
+        {**_off_policy(_LOSSES[name], 4, 0), "zero_variance": {"rl_zvp_alpha": alpha}},
         against=f"{name}_4x0",
     )
     for name in ("espo", "grpo")
@@ -232,6 +263,7 @@ DOMAIN_ORDERS = (
 """Ring-lite's tables 2 to 4: domains alone, mixed, or one after the other; `domains` is all."""
 _GROUPS = {
     "clip": tuple(variant.name for variant in SCAN),
+    "espo": tuple(variant.name for variant in ESPO_PARTS),
     "zvp": tuple(variant.name for variant in RL_ZVP),
     "domains": tuple(variant.name for variant in DOMAIN_ORDERS),
     "claims": (
@@ -245,16 +277,16 @@ def select_variants(names: str) -> tuple[Variant, ...]:
     """Select variants by name, in the order of the tables; all of VARIANTS for ''.
 
     Args:
-        names: comma-separated names, 'clip' for all of SCAN, 'zvp' for all of RL_ZVP, 'domains' for
-            all of DOMAIN_ORDERS, 'claims' for what the page of claims needs; the variants they are
-            compared with and those they start from are added.
+        names: comma-separated names, 'clip' for all of SCAN, 'espo' for all of ESPO_PARTS, 'zvp'
+            for all of RL_ZVP, 'domains' for all of DOMAIN_ORDERS, 'claims' for what the page of
+            claims needs; the variants they are compared with and those they start from are added.
 
     Raises:
         SettingsError: there is no such variant.
     """
     if not names.strip():
         return VARIANTS
-    every = (*VARIANTS, *FROM_PAPERS, *SCAN, *RL_ZVP, *DOMAIN_ORDERS)
+    every = (*VARIANTS, *FROM_PAPERS, *SCAN, *ESPO_PARTS, *RL_ZVP, *DOMAIN_ORDERS)
     by_name = {variant.name: variant for variant in every}
     wanted = {name.strip() for name in names.split(",")}
     for group in wanted & _GROUPS.keys():

@@ -1,8 +1,10 @@
 import pytest
 
+from data_schemas.rl_settings import LossSettings
 from data_schemas.settings import PipelineSettings, RLSettings
 from tasks.ablation.variants import (
     DOMAIN_ORDERS,
+    ESPO_PARTS,
     FROM_PAPERS,
     MAX_ABSTAINED,
     REFILL_ROUNDS,
@@ -108,10 +110,32 @@ def test_the_scan_compares_losses_that_are_equally_off_policy(variant):
 def test_the_scan_has_every_loss_at_every_distance_and_only_the_paper_uses_eq_8():
     kinds = {phase_of(PipelineSettings(), v.name, 0).loss.kind for v in SCAN}
 
-    assert 6 * 6 == len({variant.name for variant in SCAN})
+    assert 6 * 9 == len({variant.name for variant in SCAN})
     assert {"espo", "grpo", "dapo", "gspo", "cispo"} == kinds
     assert 0.02 == phase_of(PipelineSettings(), "espo_4x0", 0).loss.clip_scale
     assert 0.0 == phase_of(PipelineSettings(), "espo_relative_4x0", 0).loss.clip_scale
+
+
+@pytest.mark.parametrize("variant", ESPO_PARTS, ids=lambda variant: variant.name)
+def test_the_parts_of_espo_change_one_thing_of_the_variant_they_are_compared_with(variant):
+    mine, other = (
+        phase_of(PipelineSettings(), name, 1) for name in (variant.name, variant.against)
+    )
+
+    assert mine.model_copy(update={"loss": other.loss}) == other
+    slower = "_slower_" in variant.name
+    assert slower == (mine.learning_rate < PipelineSettings().rl_two.learning_rate)
+    assert (mine == other) == (variant.name == variant.against)
+    if not slower:
+        changed = {
+            name for name in LossSettings.model_fields if _differs(mine.loss, other.loss, name)
+        }
+        widths = {"clip_scale", "clip_low", "clip_high"} if "relative" in variant.name else set()
+        assert 1 == len(changed - widths)
+
+
+def _differs(mine, other, name):
+    return getattr(mine, name) != getattr(other, name)
 
 
 @pytest.mark.parametrize("variant", RL_ZVP, ids=lambda variant: variant.name)
@@ -151,6 +175,7 @@ def test_chosen_variants_bring_their_rivals_and_keep_the_order():
         variant.name for variant in select_variants("bf16_r2")
     ]
     assert SCAN == select_variants("clip")
+    assert {"espo_8x0", *(v.name for v in ESPO_PARTS)} == {v.name for v in select_variants("espo")}
     assert {"espo_4x0", "grpo_4x0", *(v.name for v in RL_ZVP)} == {
         v.name for v in select_variants("zvp")
     }
