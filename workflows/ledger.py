@@ -17,7 +17,8 @@ def ledger(
     """Print and draw the ledger of every RL phase that led to a model.
 
     Per prompt: draws, tokens, engine and verifier seconds, judge calls, advantage per
-    token, change of its pass rate; per stage of the zero-variance elimination: what it saved.
+    token, change of its pass rate; per stage of the zero-variance elimination: what it saved; for
+    the phase: what its generated tokens were used for.
 
     Args:
         model: 'models:/NAME@released' or 'models:/NAME/VERSION'.

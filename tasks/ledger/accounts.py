@@ -5,9 +5,10 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from data_schemas.ledger import SKIPPED, GroupOutcome, LedgerRow, PromptCost
+from data_schemas.ledger import SKIPPED, GroupOutcome, LedgerRow, PromptCost, TokenUse
 from data_schemas.prompts import Domain
 from tasks.algorithms.group_size import GroupSize, predict_group_size
+from tasks.algorithms.token_uses import token_uses
 from tasks.errors import DataError
 
 GROUP_SIZES = (4, 8, 16, 32)
@@ -83,6 +84,8 @@ class Ledger:
     """Ordered by |advantage| per token, descending."""
     outcomes: list[OutcomeAccount]
     """Every outcome, by stage; zeros for outcomes that did not occur."""
+    uses: dict[TokenUse, int]
+    """Every use of the generated tokens; the counts add up to all of them."""
     sizes: list[GroupSize]
     """Predicted results of other group sizes on these prompts; empty without verdicts."""
     totals: dict[str, float]
@@ -108,7 +111,7 @@ def settle(rows: Sequence[LedgerRow], costs: Sequence[PromptCost]) -> Ledger:
     prompts = _sum_prompts(drawn, spent)
     # Group sizes are those of prompts: other agents' groups have inputs that are never drawn again.
     sizes = _predict_sizes([prompt for prompt in prompts if prompt.problem_id in prompted])
-    return Ledger(prompts, _sum_outcomes(drawn), sizes, _sum_totals(prompts))
+    return Ledger(prompts, _sum_outcomes(drawn), token_uses(rows), sizes, _sum_totals(prompts))
 
 
 def to_csv(prompts: Sequence[PromptAccount]) -> bytes:

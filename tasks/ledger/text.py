@@ -1,4 +1,4 @@
-"""Terminal output of the ledger: best and worst prompts, group outcomes, group sizes."""
+"""Terminal output of the ledger: best and worst prompts, outcomes, uses of tokens, group sizes."""
 
 from collections.abc import Sequence
 
@@ -17,6 +17,7 @@ def ledger_text(ledger: Ledger, name: str, show: int) -> RenderableType:
         _prompt_table(f"{name}: prompts that earned most per token", rolled[:half]),
         _prompt_table(f"{name}: prompts that earned least per token", rolled[::-1][:half]),
         _outcome_table(ledger),
+        _use_table(ledger),
         *([_size_table(ledger.sizes)] if ledger.sizes else []),
         _summary(ledger),
     )
@@ -63,6 +64,17 @@ def _outcome_table(ledger: Ledger) -> Table:
     return table
 
 
+def _use_table(ledger: Ledger) -> Table:
+    table = Table(title="Use of the generated tokens", title_justify="left", box=None)
+    table.add_column("use", no_wrap=True)
+    for head in ("tokens", "share"):
+        table.add_column(head, justify="right")
+    total = max(1, sum(ledger.uses.values()))
+    for use, tokens in ledger.uses.items():
+        table.add_row(use.replace("_", " "), f"{tokens:,}", f"{tokens / total:.1%}")
+    return table
+
+
 def _size_table(sizes: Sequence[GroupSize]) -> Table:
     best = choose_group_size(sizes).size
     title = (
@@ -88,6 +100,7 @@ def _summary(ledger: Ledger) -> str:
     return (
         f"{total['prompts']:,.0f} prompts, {total['draws']:,.0f} draws: "
         f"{total['generated_tokens']:,.0f} tokens generated in {total['engine_seconds']:,.1f} s, "
-        f"{share:.0%} of them trained; {total['saved_tokens']:,.0f} tokens not generated; verdicts "
-        f"took {total['verifier_seconds']:,.1f} s and {total['judge_calls']:,.0f} judge calls."
+        f"{share:.0%} of them with an advantage; {total['saved_tokens']:,.0f} tokens not "
+        f"generated; verdicts took {total['verifier_seconds']:,.1f} s and "
+        f"{total['judge_calls']:,.0f} judge calls."
     )

@@ -2,7 +2,7 @@ import random
 
 import pytest
 
-from data_schemas.ledger import SKIPPED, GroupOutcome, LedgerRow, PromptCost
+from data_schemas.ledger import SKIPPED, GroupOutcome, LedgerRow, PromptCost, TokenUse
 from data_schemas.prompts import Domain
 from tasks.errors import DataError
 from tasks.ledger.accounts import STAGES, check_conservation, settle, to_csv
@@ -89,6 +89,15 @@ def test_the_stages_add_up_to_all_draws():
     assert account.totals["generated_tokens"] == sum(f.generated_tokens for f in account.outcomes)
     assert 40 == account.totals["saved_tokens"] == sum(f.saved_tokens for f in account.outcomes)
     assert (2, 0) == (draws[GroupOutcome.NON_ZERO_VARIANCE], draws[GroupOutcome.UNSCORED])
+
+
+def test_the_uses_add_up_to_the_generated_tokens():
+    account = settle(ROWS, COSTS)
+
+    assert {TokenUse.TRAINED: 160, TokenUse.NO_ADVANTAGE: 40, TokenUse.SURPLUS: 100} == {
+        use: tokens for use, tokens in account.uses.items() if tokens
+    }
+    assert [*TokenUse] == [*account.uses]
 
 
 def test_every_sum_is_what_adding_the_rows_one_by_one_gives():

@@ -2,7 +2,7 @@ import io
 
 from rich.console import Console
 
-from data_schemas.ledger import GroupOutcome, LedgerRow, PromptCost
+from data_schemas.ledger import GroupOutcome, LedgerRow, PromptCost, TokenUse
 from data_schemas.prompts import Domain
 from tasks.ledger.accounts import settle
 from tasks.ledger.figure import ledger_png
@@ -61,10 +61,19 @@ def test_best_prompts_come_first_and_worst_prompts_first_among_the_worst():
 
 
 def test_the_last_line_says_what_it_cost():
-    assert "6 prompts, 6 draws: 6,000 tokens generated in 6.0 s, 50% of them trained" in " ".join(
-        printed(1).split()
-    )
-    assert "12 judge calls" in " ".join(printed(1).split())
+    words = " ".join(printed(1).split())
+
+    assert "6 draws: 6,000 tokens generated in 6.0 s, 50% of them with an advantage" in words
+    assert "12 judge calls" in words
+
+
+def test_every_use_of_the_generated_tokens_is_printed():
+    words = " ".join(printed(1).split())
+
+    assert "trained 3,000 50.0%" in words
+    assert "no advantage 3,000 50.0%" in words
+    for use in TokenUse:
+        assert use.replace("_", " ") in words
 
 
 def test_the_picture_is_a_png_and_the_same_every_time():
