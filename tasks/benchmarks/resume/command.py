@@ -7,7 +7,7 @@ responses), half where its state is saved (SIGKILL before a file operation). The
 again until it ends, and what it trained is compared with the run that was not killed. If it does
 not start, its newest checkpoint is removed, as a person would, and it is started once more. The
 jobs take turns. Processes that are killed or go on are forked from one that has imported their
-packages; seconds and memory are those of uninterrupted runs that import them.
+packages; CPU seconds and memory are those of uninterrupted runs that import them.
 
 `TRL, reloaded` also loads the checkpoint's model before the trainer does, which a mixture of
 experts needs. Amounts have their ratio to ours beside them, which says more on a busy machine.
@@ -24,7 +24,6 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -100,8 +99,8 @@ class Whole:
     """A job that was not killed, in a process that imports its packages."""
 
     process: Process
-    seconds: float
-    """To its first rewards."""
+    cpu_s: float
+    """CPU seconds to its first rewards, which the load of the machine hardly changes."""
     peak_bytes: int
     same: bool
     """Its model is that of the first such run, byte for byte."""
@@ -202,7 +201,6 @@ def run_whole(name: str, folder: Path, first: Path) -> Whole:
     """
     folder.mkdir()
     command = [sys.executable, "-m", JOBS[name].__name__, str(folder)]
-    began = time.time()
     with (folder / STDERR).open("wb") as stderr:
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=stderr)
         _, status, used = os.wait4(process.pid, 0)
@@ -212,7 +210,7 @@ def run_whole(name: str, folder: Path, first: Path) -> Whole:
         raise SettingsError(f"the job {name!r} failed: {found.error}")
     return Whole(
         process=found,
-        seconds=read_steps(folder)[0].time - began,
+        cpu_s=read_steps(folder)[0].cpu_s,
         peak_bytes=used.ru_maxrss * 1024,
         same=(folder / MODEL).read_bytes() == (first / MODEL).read_bytes(),
     )
@@ -335,11 +333,11 @@ def table(found: Mapping[str, Measured]) -> Table:
         shown.add_column(title, justify="right" if title else "left")
     for title, value in rows.items():
         shown.add_row(title, *(str(value(one)) for one in found.values()))
-    seconds = [statistics.median(one.seconds for one in into.wholes) for into in found.values()]
+    seconds = [statistics.median(one.cpu_s for one in into.wholes) for into in found.values()]
     peaks = [max(one.peak_bytes for one in into.wholes) / 2**20 for into in found.values()]
     lines = [sum(num_lines(inspect.getsource(part)) for part in CODE[name]) for name in found]
     amounts = {
-        "start to first rewards, s": (seconds, ".1f"),
+        "start to first rewards, CPU s": (seconds, ".1f"),
         "peak memory, MiB": (peaks, ",.0f"),
         "lines of the job": (lines, ".0f"),
     }

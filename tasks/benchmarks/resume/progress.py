@@ -65,8 +65,8 @@ class Step:
     """Digest of their texts."""
     events: Mapping[Event, int]
     """Since the process started."""
-    time: float
-    """Seconds since the epoch."""
+    cpu_s: float
+    """CPU seconds of the process so far, all its threads."""
 
 
 class Progress:
@@ -94,7 +94,7 @@ class Progress:
             "prompts": sorted(set(prompts)),
             "responses": hashlib.sha256(json.dumps(pairs).encode()).hexdigest(),
             "events": {event: self._events[event] for event in Event},
-            "time": time.time(),
+            "cpu_s": time.process_time(),
         }
         with (self._folder / LOG).open("a") as file:
             file.write(json.dumps(line) + "\n")

@@ -152,7 +152,7 @@ def test_the_table_counts_ends_of_each_kind_and_divides_amounts_by_ours():
     assert ["2", "1"] == rows["went on at the next start"]
     assert ["0", "2"] == rows["prompts lost"]
     assert ["none", "3"] == rows["first step that differs"]
-    assert ["2.0", "(1.00)", "3.0", "(1.50)"] == rows["start to first rewards, s"]
+    assert ["2.0", "(1.00)", "3.0", "(1.50)"] == rows["start to first rewards, CPU s"]
     assert ["100", "(1.00)", "150", "(1.50)"] == rows["peak memory, MiB"]
 
 

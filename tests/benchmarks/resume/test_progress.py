@@ -54,6 +54,7 @@ def test_a_step_is_read_back_as_it_was_written(tmp_path):
     assert (1, ("a", "b")) == (second.step, second.prompts)
     assert {Event.COMPUTATION: 2, Event.OPERATION: 1} == second.events
     assert first.responses == second.responses
+    assert 0.0 < first.cpu_s <= second.cpu_s
 
 
 @pytest.mark.parametrize(
