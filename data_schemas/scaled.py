@@ -4,6 +4,7 @@ Sizes (steps, lengths, prompts, learning rate, engines) are those of CPU_SMOKE. 
 selects is kept: loss, clip ranges, C3PO's budget as a share of a response, rewards, zero-variance
 elimination, curriculum, group size, updates per step, router replay, domains, KL; a general SFT
 after RL; and the temperature and top-p of evaluation. The judge is one of the tiny model's size.
+Science and general questions are generated for the recipes that train them.
 """
 
 from data_schemas.presets import (
@@ -12,8 +13,9 @@ from data_schemas.presets import (
     CPU_SMOKE,
     RING_LITE,
 )
+from data_schemas.prompts import Domain
 from data_schemas.rl_settings import JudgeKind, JudgeSettings, RLSettings
-from data_schemas.settings import PipelineSettings
+from data_schemas.settings import CurationSettings, PipelineSettings, Source
 
 RESPONSE_TOKENS = 24
 """Of the merged model in the first step of RING_LITE's twin: 24.8 of at most 64.
@@ -42,6 +44,7 @@ def scaled(recipe: PipelineSettings, judge: str = "") -> PipelineSettings:
     """
     return CPU_SMOKE.model_copy(
         update={
+            "curation": _scaled_curation(recipe),
             "sft": CPU_SMOKE.sft.model_copy(
                 update={"epochs": min(CPU_SMOKE.sft.epochs, recipe.sft.epochs)}
             ),
@@ -72,6 +75,14 @@ def scaled(recipe: PipelineSettings, judge: str = "") -> PipelineSettings:
             ),
         }
     )
+
+
+def _scaled_curation(recipe: PipelineSettings) -> CurationSettings:
+    trained = {*recipe.rl_one.domains, *recipe.rl_two.domains}
+    if not trained & {Domain.SCIENCE, Domain.GENERAL}:
+        return CPU_SMOKE.curation
+    school = Source(adapter="sample_school")
+    return CPU_SMOKE.curation.model_copy(update={"sources": (*CPU_SMOKE.curation.sources, school)})
 
 
 def _is_judged(phase: RLSettings) -> bool:

@@ -18,7 +18,7 @@ from data_schemas.mapping import ColumnMapping
 from data_schemas.raw_files import RAW_FILES, RawFile
 from data_schemas.settings import Source
 from data_schemas.suite import Suite
-from tasks.curation import sample_house, sample_shop, sample_world
+from tasks.curation import sample_house, sample_school, sample_shop, sample_world
 from tasks.curation.adapters.media import NEEDS_MEDIA
 from tasks.curation.adapters.table import ADAPTERS, EVERY_FILE
 from tasks.curation.generated import agents, safety, self_play
@@ -45,6 +45,7 @@ GENERATED = {
     "sample_agents": agents.generate,
     "sample_self_play": self_play.generate,
     "sample_house": sample_house.generate,
+    "sample_school": sample_school.generate,
 }
 """Sources that need no path: what writes their files, from a seed into a folder."""
 LISTS: dict[str, Callable[[Path], object]] = {

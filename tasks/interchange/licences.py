@@ -8,6 +8,7 @@ LICENCES = {
     "sample_harmful": "Apache-2.0",
     "sample_harmless": "Apache-2.0",
     "sample_house": "Apache-2.0",
+    "sample_school": "Apache-2.0",
     "gsm8k": "MIT",
     "math_train": "MIT",
     "mgsm": "CC-BY-4.0",

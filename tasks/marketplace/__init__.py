@@ -1,10 +1,11 @@
-"""A generator of verifiable marketplace tasks in seven domains and seven languages.
+"""A generator of verifiable marketplace tasks in nine domains and seven languages.
 
 items        Item: one task with its answer, worked steps and a typical mistake
 words        the vocabulary of the marketplace in seven languages
 drawing      draw_items: the entry point to all domains
 maths, coding, instruction                  domains of the reasoning parent
 choice, extraction, tool_use, open_text     domains of the commerce parent
+science, general                            domains of the papers' recipes, not of the sample world
 
 Curation writes raw rows from it (the sample world), and foundation writes the pretraining
 corpus of the shipped base model. All functions are pure and seeded.

@@ -4,7 +4,17 @@ import random
 from collections.abc import Callable, Iterator
 
 from data_schemas.prompts import Domain
-from tasks.marketplace import choice, coding, extraction, instruction, maths, open_text, tool_use
+from tasks.marketplace import (
+    choice,
+    coding,
+    extraction,
+    general,
+    instruction,
+    maths,
+    open_text,
+    science,
+    tool_use,
+)
 from tasks.marketplace.items import Item, is_problem_prompt
 
 LEVELS = (1, 2, 3, 4, 5)
@@ -17,6 +27,12 @@ DRAWERS: dict[Domain, Callable[[random.Random, int], Item]] = {
     Domain.TOOL_USE: tool_use.draw_tool_use,
     Domain.OPEN_TEXT: open_text.draw_open_text,
 }
+"""Domains of the sample world, and of the corpus that the shipped base model has seen."""
+SCHOOL: dict[Domain, Callable[[random.Random, int], Item]] = {
+    Domain.SCIENCE: science.draw_science,
+    Domain.GENERAL: general.draw_general,
+}
+"""Further domains of the papers' recipes, which the base model has not seen."""
 
 
 def draw_items(rng: random.Random, domain: Domain, *, problems: bool) -> Iterator[Item]:
@@ -27,12 +43,13 @@ def draw_items(rng: random.Random, domain: Domain, *, problems: bool) -> Iterato
         domain: of the items.
         problems: True for prompts of problems, False for prompts of teaching material.
     """
+    draw = (DRAWERS | SCHOOL)[domain]
     seen: set[str] = set()
     while True:
         for level in LEVELS:
             # A level without a new prompt in 200 draws is skipped.
             for _ in range(200):
-                item = DRAWERS[domain](rng, level)
+                item = draw(rng, level)
                 if item.prompt not in seen and is_problem_prompt(item.prompt) == problems:
                     seen.add(item.prompt)
                     yield item

@@ -6,14 +6,15 @@ from itertools import islice
 import pytest
 
 from data_schemas.prompts import Domain, Message, Problem, Role
-from tasks.marketplace.drawing import DRAWERS, LEVELS, draw_items
+from tasks.marketplace.drawing import DRAWERS, LEVELS, SCHOOL, draw_items
 from tasks.marketplace.items import is_problem_prompt
 from tasks.marketplace.words import LANGUAGES
 from tasks.rewards.table import VERIFIERS
 from tasks.store.files import canonical_json
 
+DOMAINS = [*DRAWERS, *SCHOOL]
 # Code answers run in a sandbox, about 50 ms each.
-AMOUNT = {domain: 15 if domain is Domain.CODE else 200 for domain in DRAWERS}
+AMOUNT = {domain: 15 if domain is Domain.CODE else 200 for domain in DOMAINS}
 
 
 def _drawn(domain, *, seed=0, problems=True):
@@ -35,7 +36,7 @@ def _score(item, response):
     return VERIFIERS[item.verifier](problem, response).score
 
 
-@pytest.mark.parametrize("domain", list(DRAWERS))
+@pytest.mark.parametrize("domain", DOMAINS)
 def test_careful_and_terse_responses_get_full_marks(domain):
     for item in _drawn(domain):
         assert 1.0 == _score(item, item.careful), item
@@ -43,14 +44,14 @@ def test_careful_and_terse_responses_get_full_marks(domain):
         assert 1.0 == _score(item, item.terse), item
 
 
-@pytest.mark.parametrize("domain", list(DRAWERS))
+@pytest.mark.parametrize("domain", DOMAINS)
 def test_hasty_responses_are_mostly_wrong(domain):
     scores = [_score(item, item.hasty) for item in _drawn(domain)]
 
     assert sum(score == 1.0 for score in scores) <= 0.1 * len(scores)
 
 
-@pytest.mark.parametrize("domain", list(DRAWERS))
+@pytest.mark.parametrize("domain", DOMAINS)
 def test_prompts_never_repeat_and_all_levels_appear(domain):
     items = _drawn(domain)
 
@@ -58,7 +59,7 @@ def test_prompts_never_repeat_and_all_levels_appear(domain):
     assert set(LEVELS) == {item.level for item in items}
 
 
-@pytest.mark.parametrize("domain", list(DRAWERS))
+@pytest.mark.parametrize("domain", DOMAINS)
 def test_what_is_asked_and_what_is_taught_never_meet(domain):
     asked = {item.prompt for item in _drawn(domain, seed=1, problems=True)}
     taught = {item.prompt for item in _drawn(domain, seed=2, problems=False)}

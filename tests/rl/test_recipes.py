@@ -19,6 +19,7 @@ from data_schemas.scaled import RECIPES, RESPONSE_TOKENS, has_judge, scaled
 from data_schemas.verdicts import scored
 from tasks.errors import SettingsError
 from tasks.intake.task import needs_judge, scaled_recipe
+from tasks.marketplace.drawing import DRAWERS, SCHOOL
 from tasks.rl.run import train
 from tasks.rl.update.objective import token_budget
 from tests.rl.conftest import even
@@ -88,6 +89,21 @@ def test_the_judge_of_a_recipe_is_one_of_the_tiny_models_size():
     assert ["compassmax"] == [name for name, recipe in RECIPES.items() if has_judge(recipe)]
     assert [True, False, False] == [needs_judge(name=name) for name in RECIPES]
     assert scaled(RING_LITE) == scaled(RING_LITE, "runs/objects/judge")
+
+
+def test_a_recipe_that_trains_science_or_general_questions_has_them_generated():
+    sources = {
+        name: [one.adapter for one in scaled(RECIPES[name]).curation.sources] for name in RECIPES
+    }
+
+    assert sources == {
+        "compassmax": ["sample_world", "sample_school"],
+        "ring_lite": ["sample_world", "sample_school"],
+        "compass_thinker": ["sample_world"],
+    }
+    generated = {*DRAWERS, *SCHOOL}
+    for recipe in map(scaled, RECIPES.values()):
+        assert {*recipe.rl_one.domains, *recipe.rl_two.domains} <= generated
 
 
 def test_an_unknown_recipe_is_refused_with_those_there_are():

@@ -66,7 +66,19 @@ def sample_house(row: RawRow) -> list[Item]:
 
     What a demonstration answers verifies it and is no problem: its rules are not hidden.
     """
-    items = prompt_jsonl(row, "sample_house")
+    return _asked_or_shown(row, "sample_house")
+
+
+def sample_school(row: RawRow) -> list[Item]:
+    """Read a row of the generated science and general questions, as `prompt_jsonl`.
+
+    What a demonstration answers verifies it and is no problem.
+    """
+    return _asked_or_shown(row, "sample_school")
+
+
+def _asked_or_shown(row: RawRow, source: str) -> list[Item]:
+    items = prompt_jsonl(row, source)
     return items if len(items) == 1 else [item for item in items if item.answers]
 
 

@@ -6,50 +6,123 @@ Case matters (Pa, kJ, mol). Nothing is converted: 5 cm is not 0.05 m.
 import re
 from collections import Counter
 
-_NAMES = {
+_PREFIXES = {
+    "T": "tera",
+    "G": "giga",
+    "M": "mega",
+    "k": "kilo",
+    "h": "hecto",
+    "d": "deci",
+    "c": "centi",
+    "m": "milli",
+    "µ": "micro",
+    "μ": "micro",
+    "u": "micro",
+    "n": "nano",
+    "p": "pico",
+    "f": "femto",
+}
+_SCALED = {
     "metre": "m meter metre",
     "second": "s second sec",
     "gram": "g gram",
-    "kilogram": "kg kilogram",
     "ampere": "A ampere amp",
     "kelvin": "K kelvin",
-    "celsius": "celsius",
-    "fahrenheit": "fahrenheit",
     "mole": "mol mole",
     "candela": "cd candela",
     "hertz": "Hz hertz",
     "newton": "N newton",
     "pascal": "Pa pascal",
-    "kilopascal": "kPa kilopascal",
     "joule": "J joule",
-    "kilojoule": "kJ kilojoule",
     "watt": "W watt",
-    "kilowatt": "kW kilowatt",
     "coulomb": "C coulomb",
     "volt": "V volt",
     "ohm": "Ω ohm",
+    "siemens": "S siemens",
     "farad": "F farad",
     "tesla": "T tesla",
     "weber": "Wb weber",
     "henry": "H henry",
+    "becquerel": "Bq becquerel",
+    "gray": "Gy gray",
+    "sievert": "Sv sievert",
+    "lumen": "lm lumen",
+    "lux": "lx lux",
+    "radian": "rad radian",
     "electronvolt": "eV electronvolt",
-    "litre": "L litre liter",
-    "kilometre": "km kilometer kilometre",
-    "centimetre": "cm centimeter centimetre",
-    "millimetre": "mm millimeter millimetre",
-    "nanometre": "nm nanometer nanometre",
-    "hour": "h hour hr",
-    "minute": "min minute",
+    "litre": "L l litre liter",
+    "bar": "bar",
+    "calorie": "cal calorie",
+    "dalton": "Da dalton",
+    "molar": "M molar",
 }
-_KNOWN = {form: name for name, forms in _NAMES.items() for form in forms.split()}
+"""Units that prefixes multiply: symbols and names."""
+_UNSCALED = {
+    "celsius": "celsius",
+    "fahrenheit": "fahrenheit",
+    "degree": "deg degree",
+    "percent": "percent",
+    "minute": "min minute",
+    "hour": "h hour hr",
+    "day": "d day",
+    "week": "week wk",
+    "month": "month",
+    "year": "yr year",
+    "tonne": "t tonne",
+    "hectare": "ha hectare",
+    "inch": "inch inche",
+    "foot": "ft foot feet",
+    "yard": "yd yard",
+    "mile": "mi mile",
+    "pound": "lb pound",
+    "ounce": "oz ounce",
+    "atmosphere": "atm atmosphere",
+    "torr": "torr mmHg",
+    "angstrom": "Å angstrom",
+    "lightyear": "ly lightyear",
+    "parsec": "pc parsec",
+    "decibel": "dB decibel",
+    "revolution": "revolution rev",
+}
+
+
+def _known_forms() -> dict[str, str]:
+    """Map every symbol and name, with every prefix, to one name of its unit."""
+    found: dict[str, str] = {}
+    for name, forms in (_SCALED | _UNSCALED).items():
+        found |= dict.fromkeys(forms.split(), name)
+    for name, forms in _SCALED.items():
+        for form in forms.split():
+            # A symbol has the symbol of a prefix; a name, which is longer, has its name.
+            symbol = len(form) <= 2 or form in {"mol", "rad", "bar", "cal"}
+            for short, long in _PREFIXES.items():
+                found.setdefault(f"{short if symbol else long}{form}", f"{long}{name}")
+                if symbol and len(form) > 2:
+                    found.setdefault(f"{long}{form}", f"{long}{name}")
+    return found
+
+
+_KNOWN = _known_forms()
 _WRITTEN = (
+    (r"\\mu\s*\\(?:text|mathrm|rm)\s*\{([^{}]*)\}", r"μ\1"),
     (r"\^\s*\{\s*([-+]?\d)\s*\}", r"^\1"),
     (r"\\(?:text|mathrm|mathit|rm|operatorname)\s*\{([^{}]*)\}", r" \1 "),
+    (r"\\mu(?![A-Za-z])\s*", "μ"),
     (r"\\[,;:!> ]|[~$]", " "),
+    (r"(?i)\blight[- ]year", "lightyear"),
+    (r"(?i)\bdegrees?\s+c(?:elsius)?\b", "celsius"),
+    (r"(?i)\bdegrees?\s+f(?:ahrenheit)?\b", "fahrenheit"),
     (r"\\(?:cdot|times)(?![A-Za-z])|[·⋅]", "*"),
     (r"\\(?:Omega|ohm)(?![A-Za-z])|\u2126", "Ω"),
     (r"(?:°|\^\s*\{?\s*\\circ\s*\}?)\s*C(?![A-Za-z])", " celsius"),
     (r"(?:°|\^\s*\{?\s*\\circ\s*\}?)\s*F(?![A-Za-z])", " fahrenheit"),
+    (r"°|\^\s*\{?\s*\\circ\s*\}?", " degree"),
+    (r"\\?%", " percent"),
+    (r"\brpm\b", "rev/min"),
+    (r"\bmph\b", "mi/h"),
+    (r"\b([kM]?)Nm\b", r"\1N*m"),
+    (r"\b([kMGT]?W|m?A)h\b", r"\1*h"),
+    (r"\bkm?ph\b", "km/h"),
     ("⁻¹", "^-1"),
     ("⁻²", "^-2"),
     ("²", "^2"),

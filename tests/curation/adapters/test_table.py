@@ -312,7 +312,7 @@ EXAMPLES = {
         "level": 1,
     },
 }
-EXAMPLES["sample_house"] = EXAMPLES["prompt_jsonl"]
+EXAMPLES["sample_house"] = EXAMPLES["sample_school"] = EXAMPLES["prompt_jsonl"]
 EXAMPLES["environments"] = {"library": "example", "environment": "guess"}
 EXAMPLES["environments"] |= {"domain": "tool_use", "language": "en"}
 NEEDS_ITS_LIBRARY = "bfcl_multi_turn"

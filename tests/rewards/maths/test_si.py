@@ -1,7 +1,9 @@
+from collections import defaultdict
+
 import pytest
 
 from tasks.rewards.maths.final_answer import verify
-from tasks.rewards.maths.si import is_unit, without_unit
+from tasks.rewards.maths.si import _PREFIXES, _SCALED, _UNSCALED, is_unit, without_unit
 
 QUANTITIES = [
     (r"9.8\,\mathrm{m/s^2}", "m/s^2", "9.8"),
@@ -16,6 +18,22 @@ QUANTITIES = [
     (r"20^\circ\text{C}", "celsius", "20"),
     (r"8.31\,\mathrm{J\,mol^{-1}\,K^{-1}}", "J/(mol K)", "8.31"),
     ("8.31 J/mol/K", "J/(mol K)", "8.31"),
+    ("250 mL", "milliliter", "250"),
+    ("250 milliliters", "ml", "250"),
+    (r"5\,\mu\mathrm{F}", "uF", "5"),
+    (r"5\ \mathrm{\mu m}", "micrometer", "5"),
+    ("5 µs", "μs", "5"),
+    ("98.5 MHz", "megahertz", "98.5"),
+    ("3 kWh", "kW h", "3"),
+    ("12 Nm", "N m", "12"),
+    ("1500 rpm", "rev/min", "1500"),
+    ("60 mph", "mi/h", "60"),
+    ("90 km per hour", "kph", "90"),
+    ("90 degrees Celsius", r"^\circ C", "90"),
+    (r"45^\circ", "degrees", "45"),
+    (r"12\%", "%", "12"),
+    ("4.2 light-years", "ly", "4.2"),
+    ("13.6 eV", "electronvolt", "13.6"),
 ]
 
 
@@ -33,6 +51,13 @@ def test_a_unit_is_found_in_every_way_of_writing_it(text, unit, number):
         ("10 m", "m/s"),
         ("10 s/m", "m/s"),
         (r"300^\circ\text{C}", "K"),
+        ("5 mg", "g"),
+        ("5 Mg", "mg"),
+        ("5 mPa", "MPa"),
+        ("5 kW", "kWh"),
+        ("5 mM", "mm"),
+        ("5 min", "s"),
+        ("45 rad", "deg"),
     ],
 )
 def test_a_quantity_in_another_unit_has_no_number(text, unit):
@@ -42,6 +67,19 @@ def test_a_quantity_in_another_unit_has_no_number(text, unit):
 @pytest.mark.parametrize("text", ["2 pa", "5", "x + 1", r"\frac{1}{2}", "5 apples", "H_2O", ""])
 def test_what_has_no_unit_stays_as_it_is(text):
     assert text == without_unit(text, "J")
+
+
+def test_no_way_of_writing_stands_for_two_units():
+    plain = {form for forms in (_SCALED | _UNSCALED).values() for form in forms.split()}
+    prefixed = defaultdict(set)
+    for short, long in _PREFIXES.items():
+        for name, forms in _SCALED.items():
+            for form in forms.split():
+                prefixed[f"{short}{form}"].add(f"{long}{name}")
+    twice = {form for form, names in prefixed.items() if len(names) > 1}
+
+    assert set() == twice
+    assert not plain & prefixed.keys()
 
 
 def test_a_unit_is_a_product_of_known_ones():
