@@ -4,8 +4,9 @@ Every request is one POST. Transient failures (connection errors, 429, 5xx) are 
 exponential backoff and jitter until the request's deadline. A request that still fails gives a
 `Failed`, not a reply. Only errors that the user has to repair are raised.
 
-An endpoint that gave no reply to as many requests in a row as run concurrently counts as down. Then
-every call sends one request to see whether it is up again, unless another call does, and no other.
+An endpoint counts as down if it gave no reply to as many requests in a row as run concurrently, or
+no sign of life (`life`). Then every call sends one request to see whether it is up again, unless
+another call does, and no other.
 """
 
 import http.client
@@ -20,10 +21,12 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from typing import Generic, TypeVar
 
 from data_schemas.addresses import split_base_url
 from tasks.errors import SettingsError
+from tasks.rewards.judging import life
 from tasks.rewards.judging.calls import Calls
 from tasks.rewards.judging.protocol import JudgeCalls
 
@@ -152,6 +155,7 @@ class EndpointClient(Generic[ReplyT]):
         self._pool = ThreadPoolExecutor(max_concurrent, thread_name_prefix="endpoint")
         self._calls = Calls()
         self._health = _Health(max_concurrent)
+        self._life = life.Life(self._look)
 
     @property
     def name(self) -> str:
@@ -200,21 +204,24 @@ class EndpointClient(Generic[ReplyT]):
     def _answer(self, body: Body, losses: "_Losses") -> ReplyT | Failed:
         if not self._health.admits(losses):
             return Failed(Loss.UNASKED, losses.cause or self._health.cause)
-        end = time.monotonic() + self._timeout_s
+        if not self._life.back():
+            return self._lose(losses, self._life.cause(), Loss.UNASKED, down=True)
+        start = time.monotonic()
+        end = start + self._timeout_s
         pause_s = self._first_pause_s
         while True:
             try:
-                reply = self._post(body, end - time.monotonic())
+                reply = self._post(body, end - time.monotonic(), start)
             except Refused as error:
                 losses.cause = str(error)
                 self._health.answered()
                 return Failed(Loss.REFUSED, str(error))
             except _Again as error:
                 wait_s = pause_s * random.uniform(0.5, 1.5)
+                if self._life.gone(start):
+                    return self._lose(losses, f"{self._life.cause()}; {error}", down=True)
                 if time.monotonic() + wait_s >= end:
-                    losses.cause = str(error)
-                    self._health.lost(str(error))
-                    return Failed(Loss.LOST, str(error))
+                    return self._lose(losses, str(error))
                 time.sleep(wait_s)
                 pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
                 self._calls.add(retried=1)
@@ -222,15 +229,34 @@ class EndpointClient(Generic[ReplyT]):
                 self._health.answered()
                 return reply
 
-    def _post(self, body: Body, timeout_s: float) -> ReplyT:
+    def _lose(
+        self, losses: "_Losses", cause: str, loss: Loss = Loss.LOST, *, down: bool = False
+    ) -> Failed:
+        losses.cause = cause
+        self._health.lost(cause, down=down)
+        return Failed(loss, cause)
+
+    def _look(self) -> bool:
+        """True if there is any response; a POST would be computed."""
+        try:
+            with _connection(self._endpoint, life.LOOK_S, lambda: False) as connection:
+                connection.request("HEAD", self._endpoint.path)
+                connection.getresponse()
+        except (OSError, http.client.HTTPException):
+            return False
+        return True
+
+    def _post(self, body: Body, timeout_s: float, start: float) -> ReplyT:
         most, sent = self._operation.most_bytes, json.dumps({"model": self._model, **body})
         headers = {"Content-Type": "application/json", "Connection": "close"}
         if self._key.value:
             headers["Authorization"] = f"Bearer {self._key.value}"
         try:
-            with _connection(self._endpoint, timeout_s) as connection:
+            gone = partial(self._life.gone, start)
+            with _connection(self._endpoint, timeout_s, gone) as connection:
                 connection.request("POST", self._endpoint.path, sent, headers)
                 response = connection.getresponse()
+                self._life.shown()
                 content = response.read(most + 1)
                 if response.length and len(content) <= most:
                     raise http.client.IncompleteRead(content, response.length)
@@ -283,36 +309,49 @@ class _Health:
         with self._lock:
             self._in_a_row, self._probing = 0, False
 
-    def lost(self, cause: str) -> None:
-        """Note a prompt without a reply."""
+    def lost(self, cause: str, *, down: bool = False) -> None:
+        """Note a prompt without a reply, or an endpoint that is known to be down."""
         with self._lock:
-            self._in_a_row, self._probing, self.cause = self._in_a_row + 1, False, cause
+            self._in_a_row = self._limit if down else self._in_a_row + 1
+            self._probing, self.cause = False, cause
 
 
 @contextmanager
-def _connection(endpoint: Endpoint, timeout_s: float) -> Iterator[http.client.HTTPConnection]:
-    """Open a connection that is cut at its deadline.
+def _connection(
+    endpoint: Endpoint, timeout_s: float, gone: Callable[[], bool]
+) -> Iterator[http.client.HTTPConnection]:
+    """Open a connection that is cut at its deadline, or when the endpoint is gone.
 
     A socket's own timeout restarts with every byte, so a slow server could hold a prompt for hours.
     """
     timeout_s = max(timeout_s, 0.001)
     kind = http.client.HTTPSConnection if endpoint.secure else http.client.HTTPConnection
-    connection = kind(endpoint.host, endpoint.port, timeout=timeout_s)
-    start = time.monotonic()
+    connection = kind(endpoint.host, endpoint.port, timeout=min(timeout_s, life.LOOK_S))
+    end = time.monotonic() + timeout_s
     try:
         connection.connect()
-        left_s = max(timeout_s - (time.monotonic() - start), 0.0)
-        watch = threading.Timer(left_s, _cut, [connection.sock])
-        watch.daemon = True
+        connection.sock.settimeout(timeout_s)
+        over = threading.Event()
+        arguments = connection.sock, end, gone, over
+        watch = threading.Thread(target=_cut_in_time, args=arguments, daemon=True)
         watch.start()
         try:
             yield connection
         finally:
-            watch.cancel()
-        if time.monotonic() - start >= timeout_s:  # a body cut at the deadline looks complete
+            over.set()
+        if time.monotonic() >= end:  # a body cut at the deadline looks complete
             raise TimeoutError(f"no complete reply in {timeout_s:.1f} s")
     finally:
         connection.close()
+
+
+def _cut_in_time(
+    sock: socket.socket, end: float, gone: Callable[[], bool], over: threading.Event
+) -> None:
+    while not over.wait(max(0.0, min(life.TICK_S, end - time.monotonic()))):
+        if time.monotonic() >= end or gone():
+            return _cut(sock)
+    return None
 
 
 def _cut(sock: socket.socket) -> None:
