@@ -51,13 +51,13 @@ class Neighbours:
             for group, names in members.items()
         }
 
-    def zero_variance_probability(self, problem: Problem, group_size: int) -> float:
-        """Probability that the prompt's next group has zero reward variance.
+    def pass_rate(self, problem: Problem) -> tuple[float, float] | None:
+        """Parameters (solved, failed) of the Beta distribution of the prompt's pass rate.
 
-        0 if neither the prompt nor another one of its domain has a record.
+        None if neither the prompt nor another one of its domain has a record.
         """
         if self._totals[problem.domain][1] == 0.0:
-            return 0.0
+            return None
         own = self._history.of(problem.id)
         others = [
             (max(0.0, solved - own.solved), max(0.0, scored - own.scored))
@@ -67,8 +67,12 @@ class Neighbours:
             )
         ]
         rate = shrunken_rate(others, FAMILY_WEIGHT)
-        return zero_variance_expectation(
+        return (
             NEIGHBOUR_WEIGHT * rate + own.solved,
             NEIGHBOUR_WEIGHT * (1.0 - rate) + own.scored - own.solved,
-            group_size,
         )
+
+    def zero_variance_probability(self, problem: Problem, group_size: int) -> float:
+        """Probability that the prompt's next group has zero reward variance; 0 without a record."""
+        rate = self.pass_rate(problem)
+        return 0.0 if rate is None else zero_variance_expectation(*rate, group_size)

@@ -1,0 +1,1 @@
+"""What the records of prompts predict, measured on the ledgers of finished phases."""
