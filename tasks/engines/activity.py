@@ -25,13 +25,16 @@ class Activity:
     def __init__(self) -> None:
         self._cpu_s, self._bytes = _cpu_s(), _disk_bytes()
         self._children = Computing(_children())
+        self.children_moved = False
+        """Of the last look: whether a process below this one worked."""
 
     def moved(self) -> bool:
         """True if there was work since the last look."""
         cpu_s, transferred = _cpu_s(), _disk_bytes()
         moved = cpu_s - self._cpu_s >= WORK_S or transferred != self._bytes
         self._cpu_s, self._bytes = cpu_s, transferred
-        return self._children.moved(_children()) or moved
+        self.children_moved = self._children.moved(_children())
+        return self.children_moved or moved
 
 
 class Computing:

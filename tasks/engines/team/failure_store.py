@@ -7,7 +7,7 @@ does not exit after the end of the team.
 The same thread counts up a number every second. A rank whose number stands still is stopped, or its
 machine is gone; its connections may stay open for hours. Rank 0 watches all others, and they watch
 rank 0. A second number counts the looks at which a rank had worked: if no rank works while a
-command runs, one of them hangs (standstill.py).
+command runs, one of them hangs (standstill.py); and so if none takes a step for much longer.
 """
 
 import json
@@ -22,14 +22,14 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import timedelta
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from torch import distributed as dist
 from torch.distributed.elastic.multiprocessing.errors import get_error_handler
 
 from tasks.engines.activity import Activity
 from tasks.engines.team import standstill
-from tasks.engines.team.standstill import Standstill, place
+from tasks.engines.team.standstill import Standstill, calls, place
 from tasks.errors import DataError, EngineError, PipelineError, SettingsError, TamperError
 
 _OVER = "team/over"
@@ -38,6 +38,7 @@ _FAILURE = "team/failure"
 _PROCESS = "team/process"
 _PULSE = "team/pulse"
 _WORK = "team/work"
+_STEP = "team/step"
 _PLACE = "team/place"
 _STILL = "team/still"
 _ERROR_FILE = "TORCHELASTIC_ERROR_FILE"
@@ -137,13 +138,13 @@ class FailureStore:
 
         def watch() -> None:
             passed_on = self._rank > 0
-            pulses, activity, team = _Pulses(), Activity(), Standstill()
+            pulses, team = _Pulses(), _Team(self._store, self._rank, self._size)
             while not left.wait(_LOOK_EVERY_S):
                 silent = self._first_silent(pulses)
                 if silent is not None and not self.is_over():
                     self._end_silent(silent, left, grace_s)
-                if self._stands_still(activity, team) and not self.is_over():
-                    self._end_still(left)
+                if (still := team.look(expected=self._expected)) and not self.is_over():
+                    self._end_still(still, left)
                 if not passed_on and self._is_marked(_TOLD, if_gone=False):
                     passed_on = True
                     os.kill(os.getpid(), signal.SIGTERM)
@@ -172,37 +173,15 @@ class FailureStore:
             return None
         return pulses.first_silent(counts)
 
-    def _stands_still(self, activity: Activity, team: Standstill) -> bool:
-        """Say whether this rank worked, and where it is if not; at rank 0, whether none works."""
-        try:
-            if activity.moved():
-                self._store.add(f"{_WORK}/{self._rank}", 1)
-            else:
-                self._store.set(f"{_PLACE}/{self._rank}", place())
-            if self._rank > 0 or not self._expected:
-                return team.reached((), expected=False)
-            ranks = range(self._size)
-            counts = tuple(self._store.add(f"{_WORK}/{rank}", 0) for rank in ranks)
-        except RuntimeError:  # the store is gone: the team is over
-            return False
-        return team.reached(counts, expected=self._expected)
-
-    def _end_still(self, left: threading.Event) -> None:
-        """End a team in which no rank works.
+    def _end_still(self, why: str, left: threading.Event) -> None:
+        """End a team in which no rank works, or takes a step.
 
         The workers' processes end with the error; this breaks the connections of the controller,
         whose main thread raises it, unless that is the one that hangs.
         """
-        places = [
-            f"rank {rank} is in {self._store.get(f'{_PLACE}/{rank}').decode()}"
-            for rank in range(self._size)
-        ]
-        error = EngineError(
-            f"no rank has computed anything for {standstill.STILL_LOOKS * _LOOK_EVERY_S:.0f} s: "
-            + "; ".join(places)
-        )
+        error = EngineError(why)
         self._mark(_STILL)
-        self._report(EngineError.__name__, str(error))
+        self._report(EngineError.__name__, why)
         if not left.wait(_STILL_GRACE_S):
             self._end_with(error)
 
@@ -293,6 +272,49 @@ class _Pulses:
             if looks >= SILENT_LOOKS:
                 return rank
         return None
+
+
+class _Team:
+    """Says where this rank is and what it does; at rank 0, whether no rank does anything."""
+
+    def __init__(self, store: Any, rank: int, size: int) -> None:
+        self._store, self._rank, self._size = store, rank, size
+        self._activity, self._calls = Activity(), calls()
+        self._work, self._steps = Standstill(), Standstill()
+
+    def look(self, *, expected: bool) -> str:
+        """Look once; return the error of a team that stands still, at rank 0, else ''."""
+        before, self._calls = self._calls, calls()
+        worked = self._activity.moved()
+        stepped = self._calls != before or self._activity.children_moved
+        try:
+            self._store.set(f"{_PLACE}/{self._rank}", place())
+            works = self._count(_WORK, counted=worked)
+            steps = self._count(_STEP, counted=stepped)
+            if self._rank > 0:
+                return ""
+            looks = standstill.STILL_LOOKS, standstill.STEP_LOOKS
+            if self._work.reached(works, expected=expected, looks=looks[0]):
+                return f"no rank has computed anything for {self._since(looks[0])}"
+            if self._steps.reached(steps, expected=expected, looks=looks[1]):
+                return f"ranks compute, but none has taken a step for {self._since(looks[1])}"
+        except RuntimeError:  # the store is gone: the team is over
+            pass
+        return ""
+
+    def _count(self, key: str, *, counted: bool) -> tuple[int, ...]:
+        """Count for this rank; return the counts of all ranks, at rank 0."""
+        if counted:
+            self._store.add(f"{key}/{self._rank}", 1)
+        ranks = range(0 if self._rank else self._size)
+        return tuple(self._store.add(f"{key}/{rank}", 0) for rank in ranks)
+
+    def _since(self, looks: int) -> str:
+        places = [
+            f"rank {rank} is in {self._store.get(f'{_PLACE}/{rank}').decode()}"
+            for rank in range(self._size)
+        ]
+        return f"{looks * _LOOK_EVERY_S:.0f} s: {'; '.join(places)}"
 
 
 def is_broken_connection(error: RuntimeError) -> bool:

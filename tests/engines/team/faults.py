@@ -1,5 +1,6 @@
 """Faults of a rank in any part of a step, for scenarios.py."""
 
+import hashlib
 import os
 import signal
 import threading
@@ -28,6 +29,7 @@ class Faulty(HalfTrainer):
         super().__init__(folder)
         self.fault, self.phase = fault, phase if read_rank_info().rank == rank else ""
         failure_store.SILENT_LOOKS, standstill.STILL_LOOKS = 8, 10
+        standstill.STEP_LOOKS = 15
         self.strike("opening")
 
     def strike(self, phase: str) -> None:
@@ -35,6 +37,8 @@ class Faulty(HalfTrainer):
             return
         if self.fault == "hangs":
             threading.Event().wait()
+        if self.fault == "computes":  # a kernel that never ends, without the interpreter's lock
+            hashlib.pbkdf2_hmac("sha256", b"", b"", 2**31 - 1)
         os.kill(os.getpid(), signal.SIGSTOP if self.fault == "stopped" else signal.SIGKILL)
 
     def score(self, batch: TokenBatch, *, temperature: float, record_routes: bool) -> TokenScores:

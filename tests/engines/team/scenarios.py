@@ -313,6 +313,7 @@ SCENARIOS: dict[str, Callable] = {
     "worker_has_bad_data": partial(failing, "data"),
     "worker_fails_on_dedicated_gpus": partial(failing, "dedicated"),
     "worker_hangs_in_update": partial(faulty, "hangs", "update", 1),
+    "worker_computes_in_update": partial(faulty, "computes", "update", 1),
     "controller_fails": controller_fails,
     "controller_fails_during_rollout": controller_fails_during_rollout,
 }
@@ -322,7 +323,7 @@ SLOW: dict[str, Callable] = {
     "controller_hangs_in_update": partial(faulty, "hangs", "update", 0),
 } | {
     f"worker_{fault}_in_{phase}": partial(faulty, fault, phase, 1)
-    for fault in ("killed", "stopped", "hangs")
+    for fault in ("killed", "stopped", "hangs", "computes")
     for phase in ("opening", "collect", "old_logprobs", "update", "weight_sync", "commit")
 }
 

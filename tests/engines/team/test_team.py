@@ -173,6 +173,15 @@ def test_a_rank_that_hangs_ends_the_team_and_every_rank_says_where_it_is(found):
     assert "; rank 1 is in wait (threading.py" in one["controller"]
 
 
+def test_a_rank_that_computes_and_takes_no_step_ends_the_team_by_name(found):
+    one = found["worker_computes_in_update"]
+
+    assert one["controller"].startswith(
+        "EngineError: ranks compute, but none has taken a step for 15 s: rank 0 is in all_reduce"
+    )
+    assert "; rank 1 is in strike (faults.py" in one["controller"]
+
+
 @pytest.mark.slow
 def test_a_fault_in_any_part_of_a_step_is_named(tiny_moe, tmp_path):
     parts = ("opening", "collect", "old_logprobs", "update", "weight_sync", "commit")
@@ -180,6 +189,7 @@ def test_a_fault_in_any_part_of_a_step_is_named(tiny_moe, tmp_path):
         "killed": "a process exited without reporting an error",
         "stopped": "rank 1 has given no sign of life for 8 s",
         "hangs": "no rank has computed anything for 10 s: rank 0 is in ",
+        "computes": "ranks compute, but none has taken a step for 15 s: rank 0 is in ",
     }
     names = {f"worker_{fault}_in_{part}": fault for fault in expected for part in parts}
 
