@@ -122,7 +122,8 @@ class SFTSettings(Settings):
     )
     parents: dict[Parent, str] = Field(
         default_factory=dict,
-        description="existing models merged in place of fine-tuned ones: folder per parent",
+        description="existing models merged in place of fine-tuned ones: folder, s3:// or models:/ "
+        "per parent",
     )
     learning_rate: float = Field(
         default=1e-3, gt=0.0, le=1.0, description="peak, cosine; Ring-lite 3e-4"

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from data_schemas import presets
 from data_schemas.arrow import write_table
-from data_schemas.artifacts import DatasetRef, Execution, ReportRef, StoreRef
+from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, ReportRef, StoreRef
 from data_schemas.curated import DEMONSTRATIONS, HELD_OUT
 from data_schemas.demonstrations import MERGED, Demonstration, Parent
 from data_schemas.faults import explain
@@ -21,6 +21,7 @@ from data_schemas.settings import (
     EvaluationSettings,
     MergeSettings,
     PipelineSettings,
+    ReleaseSettings,
     RetrainSettings,
     SFTSettings,
 )
@@ -103,12 +104,17 @@ def test_without_epochs_rl_starts_from_the_base_and_nothing_is_merged(store, bas
         assert "settings.epochs is 0: the base is passed on" == skipped_because(store, part.report)
 
 
-def test_an_existing_model_is_a_parent_with_its_lineage(store, base, tiny_moe, tmp_path):
-    trainer = TorchTrainer(tiny_moe)
+def scale(folder: Path) -> None:
+    """Give a model other weights."""
+    trainer = TorchTrainer(folder)
     for _, tensor in trainer.weights():
         tensor.data.mul_(1.5)
+    trainer.export(folder)
+
+
+def test_an_existing_model_is_a_parent_with_its_lineage(store, base, tiny_moe, tmp_path):
     shutil.copytree(tiny_moe, tmp_path / "v3")
-    trainer.export(tmp_path / "v3")
+    scale(tmp_path / "v3")
     tuned = fine_tuned(store, base, epochs=0, parents={"commerce": str(tmp_path / "v3")})
     commerce = tuned[Parent.COMMERCE]
 
@@ -119,15 +125,48 @@ def test_an_existing_model_is_a_parent_with_its_lineage(store, base, tiny_moe, t
         origin.statement,
     )
     assert skipped_because(store, commerce.report).endswith("v3")
-    for _, tensor in trainer.weights():
-        tensor.data.mul_(1.5)
-    trainer.export(tmp_path / "v3")  # the content of the folder decides, not its name
+    scale(tmp_path / "v3")  # the content of the folder decides, not its name
     again = fine_tuned(store, base, epochs=0, parents={"commerce": str(tmp_path / "v3")})
     assert commerce.model.digest != again[Parent.COMMERCE].model.digest
     folder = merged(store, base, tuned).uri
     with Weights(tiny_moe) as before, Weights(Path(folder)) as after:
         name = "model.norm.weight"
         assert not before.read_finite(name).equal(after.read_finite(name))
+
+
+def registered(store, model: Path):
+    """Release a model under the name v3, as another pipeline on the same MLflow would have."""
+    execution = Execution(id="earlier", started=1.0)
+    with stage("release", ReleaseSettings(name="v3"), store, execution, "c") as record:
+        with record.output("model") as out:
+            shutil.copytree(model, out, dirs_exist_ok=True)
+            scale(out)
+        record.register("model", "v3", released=True, tags={})
+        return record.ref("model", CheckpointRef)
+
+
+@pytest.mark.parametrize("uri", ["models:/v3@released", "models:/v3/1"])
+def test_a_registered_model_is_a_parent_whose_lineage_goes_on(store, base, tiny_moe, uri):
+    v3 = registered(store, tiny_moe)
+
+    tuned = fine_tuned(store, base, epochs=0, parents={"commerce": uri})
+
+    commerce = tuned[Parent.COMMERCE].model
+    (origin,) = load_statement(store.uri, commerce.statement).inputs
+    assert ("origin", v3.uri, v3.digest, v3.statement) == (
+        origin.role,
+        origin.uri,
+        origin.digest,
+        origin.statement,
+    )
+    assert skipped_because(store, tuned[Parent.COMMERCE].report).endswith(uri)
+    inputs = load_statement(store.uri, merged(store, base, tuned).statement).inputs
+    assert commerce.statement in {one.statement for one in inputs}
+
+
+def test_a_parent_that_nobody_registered_is_refused_by_its_setting(store, base):
+    with pytest.raises(SettingsError, match=r"sft\.parents\.commerce: models:/v3/7 is not in this"):
+        fine_tuned(store, base, epochs=0, parents={"commerce": "models:/v3/7"})
 
 
 def test_a_phase_without_steps_passes_its_start_model_on(store, base):
@@ -170,6 +209,14 @@ def test_an_existing_parent_that_is_missing_is_refused_before_anything_runs():
     settings = PipelineSettings.model_validate({"sft": {"parents": {"commerce": "/no/model"}}})
 
     with pytest.raises(SettingsError, match=r"^sft\.parents\.commerce: /no/model is not a folder"):
+        options.require_models(settings)
+
+
+def test_a_registered_parent_without_a_version_is_refused_before_anything_runs():
+    settings = PipelineSettings.model_validate({"sft": {"parents": {"commerce": "models:/v3"}}})
+
+    message = r"^sft\.parents\.commerce: 'models:/v3' names no model; use models:/NAME@released"
+    with pytest.raises(SettingsError, match=message):
         options.require_models(settings)
 
 

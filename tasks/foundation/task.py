@@ -25,6 +25,7 @@ from data_schemas.settings import (
     SFTSettings,
 )
 from data_schemas.upcycling import UpcyclingSettings
+from tasks.errors import SettingsError
 from tasks.foundation import base, pretraining, super_experts, upcycling
 from tasks.foundation.candidates import parse_candidates
 from tasks.foundation.named_models import ENCODER, GUARD, SCREEN, replace_models
@@ -97,12 +98,21 @@ def ingest_parents(
         execution: of the workflow.
     """
     existing = {
-        parent: _ingest(path, parent.value, store, execution)
+        parent: _ingest_parent(parent, path, store, execution)
         for parent, path in settings.parents.items()
     }
     return Starts(
         reasoning=existing.get(Parent.REASONING, base), commerce=existing.get(Parent.COMMERCE, base)
     )
+
+
+def _ingest_parent(
+    parent: Parent, path: str, store: StoreRef, execution: Execution
+) -> CheckpointRef:
+    try:
+        return _ingest(path, parent.value, store, execution)
+    except SettingsError as error:
+        raise SettingsError(f"sft.parents.{parent.value}: {error}") from error
 
 
 @shell("ingest_candidates")

@@ -13,6 +13,7 @@ from data_schemas.settings import PipelineSettings, RetrainSettings, Source
 from tasks.engines import select
 from tasks.errors import DataError, SettingsError
 from tasks.interchange.model_folder import (
+    REGISTERED,
     check_guard_folder,
     check_model_folder,
     check_weights_folder,
@@ -21,6 +22,7 @@ from tasks.interchange.model_folder import (
     read_config,
 )
 from tasks.interchange.weights import check_tensors
+from tasks.lineage.lookup import parse_model_uri
 
 EXAMPLE = "--sources gsm8k=data/train.jsonl,ae110k=data/ae110k"
 LONGEST_PROMPT = 2**20
@@ -95,12 +97,13 @@ def require_folders(settings: PipelineSettings | RetrainSettings) -> None:
     """
     for name, path, check in _model_folders(settings):
         folder = None if is_address(path) else local_folder(path)
-        if folder is None:
-            continue  # checked as it is ingested
-        if not folder.is_dir():
+        if folder is not None and not folder.is_dir():
             raise SettingsError(f"{name}: {path} is not a folder. Set it to a model directory.")
         try:
-            check(folder)
+            if folder is not None:
+                check(folder)
+            elif path.startswith(REGISTERED):
+                parse_model_uri(path)  # the model itself is checked as it is ingested
         except (SettingsError, DataError) as error:
             raise SettingsError(f"{name}: {error}") from error
 

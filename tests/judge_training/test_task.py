@@ -1,17 +1,22 @@
 """The workflow as a whole: in miniature, and the embedded default (slow)."""
 
 import json
+import math
 from pathlib import Path
 
 import pytest
+import torch
+from transformers import Qwen2Config, Qwen2ForCausalLM
 
 from data_schemas import presets
 from data_schemas.arrow import read_table
 from data_schemas.demonstrations import Demonstration
 from data_schemas.rl_settings import JudgeKind, JudgeSettings
 from data_schemas.settings import SFTSettings
+from tasks.engines.chat import load_tokenizer
 from tasks.foundation.task import ingest_base
 from tasks.intake.task import open_store
+from tasks.interchange.model_folder import SHIPPED
 from tasks.judge_training.collection import (
     DEMONSTRATIONS,
     LEFT_OUT,
@@ -23,6 +28,7 @@ from tasks.judge_training.report import JudgeReport
 from tasks.judge_training.sweep.conditions import training_pairs
 from tasks.judge_training.sweep.table import markdown
 from tasks.judge_training.task import collect_comparisons, tabulate_judges, vary_comparisons
+from tasks.lineage.statements import load_statement
 from tasks.rewards.judging.form import comparison_prompt
 from tasks.rewards.judging.opening import open_judge
 from workflows.judge import judge
@@ -32,10 +38,8 @@ def report_in(folder: str) -> JudgeReport:
     return JudgeReport.model_validate_json((Path(folder) / REPORT_FILE).read_bytes())
 
 
-@pytest.fixture(scope="module")
-def trained(tmp_path_factory):
-    """A judge of eight tasks, and the store of its run."""
-    folder = tmp_path_factory.mktemp("judge")
+def train(base_model: str, folder: Path, num_tasks: int):
+    """Train a judge; return it and the store of its run."""
     answers = ("red cup", "a red cup", "cup")
     rows = [
         {
@@ -45,14 +49,41 @@ def trained(tmp_path_factory):
             "response2": answers[second],
             **dict.fromkeys(("annotator1", "annotator2", "annotator3"), vote),
         }
-        for task in range(8)
+        for task in range(num_tasks)
         for first, second, vote in ((0, 1, 0), (1, 2, 1), (2, 0, 2))
     ]
     file = folder / "rows.jsonl"
     file.write_text("\n".join(map(json.dumps, rows)))
     store = str(folder / "runs")
     settings = SFTSettings(epochs=2, learning_rate=3e-3, batch_tokens=2048)
-    return judge(files=[str(file)], base_model="", settings=settings, store=store), store
+    return judge(files=[str(file)], base_model=base_model, settings=settings, store=store), store
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    return train("", tmp_path_factory.mktemp("judge"), num_tasks=8)
+
+
+@pytest.fixture
+def dense_base(tmp_path):
+    """A random Qwen2 with the tokenizer of the shipped base."""
+    folder = tmp_path / "base"
+    tokenizer = load_tokenizer(SHIPPED)
+    tokenizer.save_pretrained(folder)
+    config = Qwen2Config(
+        vocab_size=len(tokenizer),
+        hidden_size=64,
+        intermediate_size=128,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        num_key_value_heads=1,
+        max_position_embeddings=512,
+        eos_token_id=tokenizer.eos_token_id,
+        pad_token_id=tokenizer.pad_token_id,
+    )
+    torch.manual_seed(0)
+    Qwen2ForCausalLM(config).save_pretrained(folder)
+    return folder
 
 
 @pytest.fixture(scope="module")
@@ -74,6 +105,19 @@ def test_comparisons_become_a_judge_and_a_report(trained):
     assert 2 == report.groups + report.groups_without_verdict
     assert 12 == sum(sum(row.values()) for row in report.judge_confusion.values())
     assert (Path(found.report.uri) / PICTURE_FILE).is_file()
+    settings = JudgeSettings(kind=JudgeKind.MODEL, address=found.judge.uri)
+    (reply,) = open_judge(settings).ask([comparison_prompt("Name it 0", "cup", "red cup")])
+    assert reply
+
+
+def test_a_dense_base_becomes_a_judge(dense_base, tmp_path):
+    found, store = train(str(dense_base), tmp_path, num_tasks=4)
+
+    report = report_in(found.report.uri)
+    assert (9, 3) == (report.training_pairs, report.held_out_pairs)
+    assert 6 == sum(sum(row.values()) for row in report.judge_confusion.values())
+    facts = load_statement(store, found.judge.statement).facts
+    assert facts["val_loss"] < 5.0 < math.log(len(load_tokenizer(dense_base)))
     settings = JudgeSettings(kind=JudgeKind.MODEL, address=found.judge.uri)
     (reply,) = open_judge(settings).ask([comparison_prompt("Name it 0", "cup", "red cup")])
     assert reply
