@@ -31,7 +31,7 @@ class Precision(StrEnum):
     FP32 = "fp32"
     BF16 = "bf16"
     FP16 = "fp16"
-    """Rollouts only: eight times finer than bf16, but numbers above 65,504 overflow."""
+    """Eight times finer than bf16, but numbers above 65,504 overflow."""
     FP8 = "fp8"
     """vLLM only: experts and projections are quantised, all other layers are bf16."""
 
@@ -61,7 +61,7 @@ class LayoutSettings(Settings):
         default=8192, ge=64, description="packed tokens per forward pass"
     )
     precision: Precision = Field(
-        default=Precision.FP32, description="precision of the trainer: fp32 or bf16"
+        default=Precision.FP32, description="precision of the trainer: fp32, bf16 or fp16"
     )
     rollout_tensor: int = Field(
         default=1, ge=1, description="tensor parallel size of a rollout engine, within a node"
@@ -86,10 +86,8 @@ class LayoutSettings(Settings):
 
     @model_validator(mode="after")
     def _trainer_computes_in_floats(self) -> Self:
-        if self.precision in (Precision.FP8, Precision.FP16):
-            raise ValueError(
-                f"layout.precision is {self.precision.value}; the trainer computes in fp32 or bf16"
-            )
+        if self.precision is Precision.FP8:
+            raise ValueError("layout.precision is fp8; the trainer computes in fp32, bf16 or fp16")
         if self.dedicated_rollout_gpus % self.rollout_tensor:
             raise ValueError(
                 f"layout.dedicated_rollout_gpus {self.dedicated_rollout_gpus} is not a multiple of "
@@ -147,7 +145,7 @@ class MachineSettings(Settings):
             raise ValueError(
                 "fp32_router is set, but rollout engine and trainer are in fp32, in which routers "
                 "are as well; use precision 'bf16', 'fp16' or 'fp8' or, with trainer 'megatron', "
-                "layout.precision 'bf16', or leave it out"
+                "layout.precision 'bf16' or 'fp16', or leave it out"
             )
         return self
 

@@ -78,8 +78,8 @@ def test_a_default_that_is_written_out_is_no_request(name):
             "fp8_ignored_layers is set, but precision is bf16",
         ),
         (
-            REAL | {"layout": {"precision": "fp16"}},
-            "layout.precision is fp16; the trainer computes in fp32 or bf16",
+            REAL | {"layout": {"precision": "fp8"}},
+            "layout.precision is fp8; the trainer computes in fp32, bf16 or fp16",
         ),
         (REAL | {"layout": {"hang_s": 9}}, "set layout.dedicated_rollout_gpus, or leave it out"),
     ],

@@ -31,8 +31,8 @@ def mismatch(
         prompts: number of prompts from the sample world, four responses each.
         max_new_tokens: of a response.
         seeds: of the sampling.
-        engines: 'embedded': bf16 and fp32 rollouts against the fp32 trainer; 'real': vLLM in bf16
-            against Megatron in bf16 and fp32, and both in fp32.
+        engines: 'embedded': bf16, fp16 and fp32 rollouts against the fp32 trainer; 'real': vLLM in
+            bf16 and fp16 against Megatron in the same precision and in fp32, and both in fp32.
         out: folder for the table as mismatch.md and mismatch.json; '' writes none.
 
     Returns:

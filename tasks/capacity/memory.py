@@ -177,7 +177,7 @@ def state_bytes(
 ) -> tuple[int, int, int]:
     """Return bytes of weights, fp32 gradients and optimizer state of the fullest rank of a stage.
 
-    The optimizer has two fp32 moments of the elements it owns, and with bf16 also fp32 weights.
+    The optimizer has two fp32 moments of the elements it owns; below fp32 also fp32 weights.
 
     Args:
         world: number of training GPUs.

@@ -158,12 +158,10 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    precisions = [Precision.FP32.value, Precision.BF16.value]
+    precisions = [Precision.FP32.value, Precision.BF16.value, Precision.FP16.value]
     parser.add_argument("--engines", choices=["embedded", "real"], default="embedded")
     parser.add_argument("--model", default="", help="directory to start from; the shipped one")
-    parser.add_argument(
-        "--rollout", choices=[*precisions, "fp16"], default="bf16", help="precision"
-    )
+    parser.add_argument("--rollout", choices=precisions, default="bf16", help="precision")
     parser.add_argument("--trainer", choices=precisions, default="fp32", help="if real: precision")
     parser.add_argument("--replay", type=_parse_modes, default="off,r3", help="modes: off, r2, r3")
     parser.add_argument("--steps", type=positive, default=50)

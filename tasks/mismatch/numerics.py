@@ -69,6 +69,8 @@ REAL = (
     real_engines(Precision.BF16, Precision.BF16, fp32_router=True),
     real_engines(Precision.BF16, Precision.FP32),
     real_engines(Precision.BF16, Precision.FP32, fp32_router=True),
+    real_engines(Precision.FP16, Precision.FP16),
+    real_engines(Precision.FP16, Precision.FP16, fp32_router=True),
     real_engines(Precision.FP16, Precision.FP32),
     real_engines(Precision.FP16, Precision.FP32, fp32_router=True),
     real_engines(Precision.FP32, Precision.FP32),

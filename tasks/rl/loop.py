@@ -165,7 +165,7 @@ def one_step(
         timing=StepTiming(step=collected.step, seconds={}),
         ledger=ledger,
         costs=tuple(prompt_costs(collected)),
-        gate=decision,
+        gate=gate.count_overflow(decision, losses),
         shown=shown,
     )
     given = step_snapshot.StepInputs(settings, run.vocabulary, tuple(collected.trained), decision)

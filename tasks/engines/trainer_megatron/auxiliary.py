@@ -83,6 +83,8 @@ class RouterTerms:
             if not torch.is_grad_enabled():  # checkpointed: it runs again with a graph
                 return None
             loss = self._loss(_logits(router, rows), layer)
+            if (scaled := router.config.grad_scale_func) is not None:  # as the policy loss in fp16
+                loss = scaled(loss)
             return _Attach.apply(output[0], loss), output[1]
 
         with self._hooked(attach):

@@ -1,5 +1,5 @@
 # pyright: reportMissingImports=false
-"""Routers with weights in fp32 in a model that is otherwise trained in bf16.
+"""Routers with weights in fp32 in a model that is otherwise trained in bf16 or fp16.
 
 Megatron-core 0.16.1 computes a router's logits in fp32 (`moe_router_dtype`), from weights that it
 casts to the model's precision. Its gradient buffers and its distributed optimizer accept a model of
@@ -38,8 +38,8 @@ def widen(gpt: GPTModel) -> None:
 
 def are_wide(gpt: GPTModel) -> bool:
     """Whether the routers' weights are in fp32 and the others are not."""
-    in_bf16 = gpt.config.params_dtype is torch.bfloat16
-    return in_bf16 and any(router.weight.dtype is torch.float32 for router in _routers(gpt))
+    is_half = gpt.config.params_dtype is not torch.float32
+    return is_half and any(router.weight.dtype is torch.float32 for router in _routers(gpt))
 
 
 def param_groups(config: OptimizerConfig) -> dict[ParamKey, Any]:

@@ -26,7 +26,11 @@ from tasks.engines.trainer_megatron.parallel import Ranks
 from tasks.engines.trainer_megatron.prefix_attention import PrefixAttention, SharedSeqParams
 from tasks.errors import SettingsError
 
-DTYPES = {Precision.FP32: torch.float32, Precision.BF16: torch.bfloat16}
+DTYPES = {
+    Precision.FP32: torch.float32,
+    Precision.BF16: torch.bfloat16,
+    Precision.FP16: torch.float16,
+}
 
 
 class AttentionInputs(TypedDict):
@@ -139,6 +143,7 @@ def transformer_config(
         attention_dropout=0.0,
         params_dtype=dtype,
         bf16=layout.precision is Precision.BF16,
+        fp16=layout.precision is Precision.FP16,
         pipeline_dtype=dtype,
         variable_seq_lengths=layout.pipeline > 1,
         tensor_model_parallel_size=layout.tensor,

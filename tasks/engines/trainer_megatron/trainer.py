@@ -54,7 +54,7 @@ class MegatronTrainer:
 
     Args:
         folder: a Hugging Face model directory, the same on all ranks.
-        fp32_router: routers have weights in fp32 also where the layout's precision is bf16.
+        fp32_router: routers have weights in fp32 also where the layout's precision is below.
 
     Raises:
         SettingsError: the layout does not fit the model or the number of ranks, or the model is
@@ -136,10 +136,11 @@ class MegatronTrainer:
         """One optimizer step on the whole batch.
 
         Returns:
-            Summed metrics and 'grad_norm'.
+            Summed metrics and 'grad_norm'; in fp16 also what `optimizer.apply` says.
 
         Raises:
-            EngineError: the loss or the gradient is not finite; no weight was changed.
+            EngineError: the loss or the gradient is not finite, or too many updates overflowed in
+                fp16; no weight was changed.
         """
         self._check(batch, record_routes=auxiliary.balance > 0.0 or auxiliary.router_z > 0.0)
         training = self._for_training()
@@ -176,7 +177,7 @@ class MegatronTrainer:
                 )
             add(totals, terms.metrics())
             totals = {"loss": 0.0} | sum_metrics(totals)
-            return totals | {"grad_norm": optimizer.apply(training.optimizer, learning_rate)}
+            return totals | optimizer.apply(training.optimizer, learning_rate)
 
     def weights(self) -> Iterator[tuple[str, torch.Tensor]]:
         """The policy's tensors under Hugging Face names; all ranks iterate to the end."""

@@ -81,6 +81,21 @@ def enforce(record: GateRecord) -> None:
         )
 
 
+def count_overflow(record: GateRecord, losses: Sequence[Mapping[str, float]]) -> GateRecord:
+    """Say in a step's record how many of its updates were skipped, because fp16 overflowed.
+
+    The trainer stops a run whose updates overflow too often, in every stage that trains.
+
+    Args:
+        losses: what the trainer returned for each update of the step.
+    """
+    skipped = sum(result.get("overflow_updates", 0.0) for result in losses)
+    if not skipped:
+        return record
+    reason = f"{record.reason}; {skipped:.0f} of {len(losses)} updates overflowed and were skipped"
+    return record.model_copy(update={"reason": reason})
+
+
 def check_weight_sync(
     engine: RolloutEngine,
     trainer: Trainer,

@@ -65,11 +65,18 @@ def zero_variance_metrics(collected: Collected) -> dict[str, float]:
 def policy_metrics(
     old: TokenScores, batch: StepBatch, losses: Sequence[dict[str, float]]
 ) -> dict[str, float]:
-    """Entropy, loss, clipping and gradient size of a step."""
+    """Entropy, loss, clipping and gradient size of a step; in fp16 skipped updates and loss scale.
+
+    The gradient size is a mean over all updates; that of a skipped one is 0.
+    """
     mask_NT = batch.tokens.response_NT
     tokens = sum(result["tokens"] for result in losses)
     count = max(1, len(losses))
     last = losses[-1] if losses else {"clipped_tokens": 0.0, "tokens": 0.0}
+    scaling = {}
+    if "loss_scale" in last:  # of a trainer in fp16
+        overflows = sum(result["overflow_updates"] for result in losses)
+        scaling = {"policy/overflow_updates": overflows, "policy/loss_scale": last["loss_scale"]}
     return {
         "policy/entropy_nats": float(old.entropy_NT[mask_NT].mean()) if mask_NT.any() else 0.0,
         "policy/loss": sum(result["loss"] for result in losses) / count,
@@ -81,7 +88,7 @@ def policy_metrics(
         "policy/trained_tokens": float(tokens),
         # To the phase's start model; 0 if the loss has no KL term.
         "policy/kl": sum(result.get("kl", 0.0) for result in losses) / count,
-    }
+    } | scaling
 
 
 def mismatch_of(batch: StepBatch, old: TokenScores) -> dict[str, float]:

@@ -14,6 +14,7 @@ from tasks.errors import EngineError
 from tasks.rl.update.gate import (
     PROBE_TOLERANCE,
     check_weight_sync,
+    count_overflow,
     decide,
     enforce,
     trainer_logprobs,
@@ -55,6 +56,18 @@ def test_a_step_with_tokens_that_overflow_is_not_trained_however_small_its_k3():
     assert (Decision.PAUSE, 2) == (record.decision, record.overflow_tokens)
     with pytest.raises(EngineError, match=r"step 4: 2 tokens have no finite log-probability"):
         enforce(record)
+
+
+def test_updates_that_were_skipped_are_counted_in_the_record_of_the_step():
+    record = decide(4, metrics(1e-3), 0.0, SETTINGS)
+    losses = [{"loss": 1.0, "overflow_updates": 1.0}, {"loss": 1.0, "overflow_updates": 0.0}]
+
+    counted = count_overflow(record, losses)
+
+    expected = "k3 1.00e-03; 1 of 2 updates overflowed and were skipped"
+    assert (Decision.PROCEED, expected) == (counted.decision, counted.reason)
+    assert record == count_overflow(record, losses[1:])
+    assert record == count_overflow(record, [{"loss": 1.0}])  # not in fp16
 
 
 def test_a_correction_that_is_always_on_is_reported():

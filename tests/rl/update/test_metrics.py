@@ -167,6 +167,21 @@ def test_policy_numbers_are_means_over_updates_and_shares_over_tokens(settings, 
     } == policy_metrics(old, batch, losses)
 
 
+def test_updates_that_overflow_in_fp16_are_counted_with_the_loss_scale_they_end_at(settings, entry):
+    batch = build(settings, [entry([1.0, 0.0])])
+    common = {"loss": 1.0, "grad_norm": 0.0, "clipped_tokens": 0.0, "tokens": 4.0}
+    losses = [
+        common | {"overflow_updates": 1.0, "loss_scale": 32_768.0},
+        common | {"overflow_updates": 1.0, "loss_scale": 16_384.0},
+        common | {"overflow_updates": 0.0, "loss_scale": 16_384.0},
+    ]
+
+    found = policy_metrics(scores(batch), batch, losses)
+
+    assert 2.0 == found["policy/overflow_updates"]
+    assert 16_384.0 == found["policy/loss_scale"]
+
+
 def test_a_step_that_trains_nothing_has_zeros(settings):
     batch = build(settings, [])
 
