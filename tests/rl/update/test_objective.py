@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 
 import pytest
 import torch
@@ -13,9 +14,12 @@ from data_schemas.rl_settings import (
     MismatchSettings,
     PolicyLoss,
 )
+from tasks.engines.loss_calls import ROW
 from tasks.engines.protocols import TokenBatch, TokenScores
 from tasks.rl.update import objective
 from tasks.rl.update.batch import build
+from tests.engines.trainer_megatron.gloo_world import run_world
+from tests.rl.update.budget_of_world import trained_tokens
 
 
 @pytest.mark.parametrize("parts", [1, 2, 6])
@@ -70,6 +74,32 @@ def test_an_update_trains_its_budget_or_all_it_has(settings, entry, of_mean, par
         tokens = int(batch.tokens.response_NT[part].sum())
         trained = int((plan.weights_NT[part] > 0).sum())
         assert min(tokens, round(of_mean * mean * 64 / parts)) == trained
+
+
+def test_two_ranks_train_the_budget_of_the_whole_update_and_what_one_process_selects(
+    settings, entry
+):
+    groups = [entry([1.0, 0.0] * 8, lengths=range(1, 17)) for _ in range(4)]
+    batch = build(settings, groups)
+    loss = LossSettings(kind=PolicyLoss.GRPO, budget_per_response=4.0)
+    changes = {"prompts_per_step": 4, "group_size": 16, "num_mini_batches": 2, "loss": loss}
+    chosen = settings.model_copy(update=changes)
+    rows = objective.split(chosen, len(batch.owners), 1)
+    old = old_scores(batch)
+    plan = objective.policy_plan(chosen, batch, old, rows, vocabulary=768, step=1)
+    columns = objective.loss_columns(old, torch.ones_like(old.logprobs_NT), plan, None)
+    numbered = columns | {ROW: torch.arange(len(batch.owners))}
+    training = replace(batch.tokens, experts_NTLK=None, columns=numbered)
+
+    alone = trained_tokens(chosen, training, rows)
+    team, _ = run_world(trained_tokens, 2, chosen, training, rows)
+
+    assert alone == team
+    assert [4.0 * 64 / 2] * 2 == [sum(update.values()) for update in team]
+    for part, update in zip(rows, team, strict=True):
+        assert sorted(part.tolist()) == sorted(update)
+        # What a rank trains is not half of the budget: it is its part of one selection.
+        assert sum(update[int(row)] for row in part[::2]) != 4.0 * 64 / 4
 
 
 def decided(decision):
