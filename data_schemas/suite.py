@@ -40,6 +40,19 @@ class Selection(BaseModel):
         return text >= self.first and (not self.last or text[: len(self.last)] <= self.last)
 
 
+class SuiteGroup(BaseModel):
+    """Suites that are evaluated together under one name."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str = Field(pattern=r"^[a-z][a-z0-9_]{0,63}$")
+    members: tuple[str, ...] = Field(
+        min_length=1,
+        description="suite=path in the folder of the group; without a path, one that is generated "
+        "or another group",
+    )
+
+
 class Suite(BaseModel):
     """What one file of a suite says."""
 

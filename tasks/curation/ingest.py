@@ -21,7 +21,7 @@ from data_schemas.suite import Suite
 from tasks.curation import sample_house, sample_school, sample_shop, sample_world
 from tasks.curation.adapters.media import NEEDS_MEDIA
 from tasks.curation.adapters.table import ADAPTERS, EVERY_FILE
-from tasks.curation.generated import agents, safety, self_play
+from tasks.curation.generated import agents, ecommerce, safety, self_play
 from tasks.curation.rows import SUFFIXES, check_readable
 from tasks.errors import DataError, SettingsError, TamperError
 from tasks.interchange.benchmark_file import shipped_suites, suite_of
@@ -42,6 +42,7 @@ GENERATED = {
     "sample_world": sample_world.generate,
     "sample_shop": sample_shop.generate,
     **safety.GENERATORS,
+    **ecommerce.GENERATORS,
     "sample_agents": agents.generate,
     "sample_self_play": self_play.generate,
     "sample_house": sample_house.generate,

@@ -1,4 +1,4 @@
-"""Every adapter, mapping file and suite that comes with the project, with the columns each needs.
+"""Every adapter, mapping file, suite and group of suites of the project, with what each needs.
 
 python -m tasks.curation.listing
 """
@@ -13,7 +13,7 @@ from rich.table import Table
 
 from tasks.curation.adapters.table import ADAPTERS
 from tasks.interchange.benchmark_file import SHIPPED as BENCHMARKS
-from tasks.interchange.benchmark_file import shipped_suites
+from tasks.interchange.benchmark_file import shipped_groups, shipped_suites
 from tasks.interchange.mapping_file import SHIPPED, shipped_mappings
 from tasks.platform.command_line import run
 
@@ -22,7 +22,7 @@ NARROWEST = 110
 
 
 def table() -> Table:
-    """List adapters, then mappings, then suites."""
+    """List adapters, then mappings, then suites, then groups of suites with their members."""
     listed = Table(box=None)
     listed.add_column("name", no_wrap=True)
     for head in ("columns that a row needs", "reads"):
@@ -39,6 +39,10 @@ def table() -> Table:
         about = (BENCHMARKS / f"{name}.yaml").read_text().splitlines()[0].removeprefix("# ")
         rows = ", ".join(suite.mapping.columns) if suite.mapping else f"those of {suite.rows}"
         listed.add_row(f"suite {name}", escape(rows), escape(about))
+    listed.add_section()
+    for name, group in shipped_groups().items():
+        about = (BENCHMARKS / f"{name}.yaml").read_text().splitlines()[0].removeprefix("# Group: ")
+        listed.add_row(f"group {name}", escape(", ".join(group.members)), escape(about))
     return listed
 
 

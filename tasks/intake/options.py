@@ -12,6 +12,7 @@ from data_schemas.rl_settings import JudgeKind, RouterReplay
 from data_schemas.settings import PipelineSettings, RetrainSettings, Source
 from tasks.engines import select
 from tasks.errors import DataError, SettingsError
+from tasks.intake.groups import expand
 from tasks.interchange.model_folder import (
     REGISTERED,
     check_guard_folder,
@@ -50,10 +51,16 @@ def parse_sources(text: str, option: str = "--sources") -> tuple[Source, ...]:
 
 
 def with_sources(settings: PipelineSettings, sources: str) -> PipelineSettings:
-    """Replace the sources of curation, unless `sources` is empty."""
-    if not sources.strip():
+    """Replace the sources of curation, unless `sources` is empty, and groups of suites in them.
+
+    Raises:
+        SettingsError: an entry is not adapter=path, or a group cannot be read.
+    """
+    given = parse_sources(sources) if sources.strip() else settings.curation.sources
+    chosen = expand(given)
+    if chosen == settings.curation.sources:
         return settings
-    curation = settings.curation.model_copy(update={"sources": parse_sources(sources)})
+    curation = settings.curation.model_copy(update={"sources": chosen})
     return settings.model_copy(update={"curation": curation})
 
 
@@ -63,14 +70,14 @@ def with_suites(settings: PipelineSettings, suites: str) -> PipelineSettings:
     No prompt is too long for a benchmark unless the settings set another limit.
 
     Raises:
-        SettingsError: an entry is not name=path.
+        SettingsError: an entry is not name=path, or a group cannot be read.
     """
     if not suites.strip():
         return settings
     parsed = parse_sources(suites, "--suites")
     curation = settings.curation
     update: dict[str, object] = {
-        "sources": tuple(one.model_copy(update={"evaluation": True}) for one in parsed)
+        "sources": expand(one.model_copy(update={"evaluation": True}) for one in parsed)
     }
     if curation.max_prompt_tokens == type(curation)().max_prompt_tokens:
         update["max_prompt_tokens"] = LONGEST_PROMPT

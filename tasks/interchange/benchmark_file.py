@@ -1,4 +1,4 @@
-"""Suites as data: read from files, those that come with the project, and those of a curated set."""
+"""Suites and groups of them as data: read from files, and the suites of a curated set."""
 
 import json
 from collections.abc import Iterable
@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from data_schemas.mapping import SUFFIXES
 from data_schemas.prompts import Message, Problem, Role
-from data_schemas.suite import SUITES_FILE, Suite
+from data_schemas.suite import SUITES_FILE, Suite, SuiteGroup
 from tasks.errors import DataError, SettingsError
 from tasks.interchange.yaml_file import check, parse_yaml
 from tasks.store.files import canonical_json, write_bytes
@@ -21,7 +21,7 @@ _ONLY_SUITES = ("rows", "mapping")
 
 
 def parse_suite(text: bytes | str, where: str) -> Suite | None:
-    """Read a suite; None if the file is a mapping of columns.
+    """Read a suite; None if the file is a mapping of columns or a group of suites.
 
     Raises:
         SettingsError: names the key and what is allowed.
@@ -38,11 +38,17 @@ def suite_of(name: str) -> Suite | None:
     Raises:
         SettingsError: the file cannot be read or is malformed.
     """
+    given = _read(name)
+    return None if given is None else parse_suite(*given)
+
+
+def _read(name: str) -> tuple[bytes, str] | None:
+    """Return the text of a file and its path; None if the project has no file of that name."""
     path = Path(name).expanduser() if name.endswith(SUFFIXES) else SHIPPED / f"{name}.yaml"
     if path.parent == SHIPPED and not path.is_file():
         return None
     try:
-        return parse_suite(path.read_bytes(), str(path))
+        return path.read_bytes(), str(path)
     except OSError as error:
         raise SettingsError(f"suite {path} cannot be read: {error.strerror}") from error
 
@@ -51,6 +57,32 @@ def shipped_suites() -> dict[str, Suite]:
     """Read every suite of the project, by name."""
     found = {path.stem: suite_of(path.stem) for path in sorted(SHIPPED.glob("*.yaml"))}
     return {name: suite for name, suite in found.items() if suite is not None}
+
+
+def group_of(name: str) -> SuiteGroup | None:
+    """Return the group of suites of that name, by path or as one of the project; None if neither.
+
+    A file that is not there is no group: what reads the sources says so.
+
+    Raises:
+        SettingsError: the file cannot be read or is malformed.
+    """
+    if name.endswith(SUFFIXES) and not Path(name).expanduser().is_file():
+        return None
+    given = _read(name)
+    if given is None:
+        return None
+    text, where = given
+    content = parse_yaml(text, where)
+    if not isinstance(content, dict) or "members" not in content:
+        return None
+    return check(content, SuiteGroup, "group of suites", where)
+
+
+def shipped_groups() -> dict[str, SuiteGroup]:
+    """Read every group of the project, by name."""
+    found = {path.stem: group_of(path.stem) for path in sorted(SHIPPED.glob("*.yaml"))}
+    return {name: group for name, group in found.items() if group is not None}
 
 
 def as_asked(problem: Problem, suite: Suite) -> Problem:

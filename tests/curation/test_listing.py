@@ -4,6 +4,7 @@ import pytest
 
 from tasks.curation import listing
 from tasks.curation.adapters.table import ADAPTERS
+from tasks.interchange.benchmark_file import shipped_groups
 from tasks.interchange.mapping_file import shipped_mappings
 
 
@@ -11,7 +12,7 @@ def test_every_adapter_and_mapping_is_listed_with_its_columns(capsys):
     listing.main([])
 
     shown = capsys.readouterr().out
-    for name in [*ADAPTERS, *shipped_mappings()]:
+    for name in [*ADAPTERS, *shipped_mappings(), *shipped_groups()]:
         assert name in shown
     assert "Product Name" in shown
 

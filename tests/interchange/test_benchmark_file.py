@@ -8,8 +8,10 @@ from tasks.errors import DataError, SettingsError
 from tasks.interchange.benchmark_file import (
     SHIPPED,
     as_asked,
+    group_of,
     parse_suite,
     read_suites,
+    shipped_groups,
     shipped_suites,
     suite_of,
     write_suites,
@@ -51,10 +53,22 @@ def test_a_question_is_asked_in_the_form_of_the_suite():
 
 
 def test_every_shipped_suite_is_named_like_its_file_and_says_what_it_is():
-    assert {path.stem for path in SHIPPED.glob("*.yaml")} == shipped_suites().keys()
-    for name, suite in shipped_suites().items():
+    shipped = shipped_suites() | shipped_groups()
+    assert {path.stem for path in SHIPPED.glob("*.yaml")} == shipped.keys()
+    assert not shipped_suites().keys() & shipped_groups().keys()
+    for name, suite in shipped.items():
         assert name == suite.name
-        assert (SHIPPED / f"{name}.yaml").read_text().startswith("# ")
+        about = (SHIPPED / f"{name}.yaml").read_text()
+        assert about.startswith("# Group: " if name in shipped_groups() else "# ")
+
+
+def test_a_group_is_no_suite_and_its_keys_are_checked(tmp_path):
+    assert suite_of("ecommerce") is None
+    assert group_of("gsm8k") is None
+    path = tmp_path / "mine.yaml"
+    path.write_text("name: mine\nmembers: []")
+    with pytest.raises(SettingsError, match=r"group of suites .*members"):
+        group_of(str(path))
 
 
 @pytest.mark.parametrize(

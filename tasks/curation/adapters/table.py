@@ -34,7 +34,7 @@ from tasks.curation.adapters.mapped import language_in, read_mapped
 from tasks.curation.adapters.media import av_speakerbench_blind
 from tasks.curation.adapters.reasoning import gsm8k, math_train, mbpp, mgsm, olympiadbench
 from tasks.curation.adapters.tools import api_bank, bfcl, tau_bench_retail, toolrl_rlla
-from tasks.curation.generated import safety
+from tasks.curation.generated import ecommerce, safety
 from tasks.curation.items import Item, refuse_row
 from tasks.curation.rows import SUFFIXES, BadRow, RawRow, UnreadableRow, read_rows
 from tasks.errors import SettingsError
@@ -71,6 +71,7 @@ ADAPTERS: dict[str, Adapter] = {
     "sample_shop": Adapter(sample_shop, _EPISODE, ("problems.jsonl", "demonstrations.jsonl")),
     "sample_harmful": Adapter(safety.harmful, _REQUEST, (safety.FILE,)),
     "sample_harmless": Adapter(safety.harmless, _REQUEST, (safety.FILE,)),
+    **{name: Adapter(read, _PROMPT, (ecommerce.FILE,)) for name, read in ecommerce.READERS.items()},
     "sample_agents": Adapter(sample_agents, _EPISODE, ("problems.jsonl", "demonstrations.jsonl")),
     "sample_self_play": Adapter(
         sample_self_play, _EPISODE, ("problems.jsonl", "demonstrations.jsonl")

@@ -9,6 +9,7 @@ from data_schemas.demonstrations import Demonstration, Parent
 from data_schemas.prompts import Problem
 from data_schemas.quarantine import Quarantined
 from tasks.curation.adapters.table import ADAPTERS, read_file
+from tasks.curation.generated import ecommerce, safety
 from tasks.curation.items import Item
 from tasks.rewards.table import VERIFIERS
 from tests.curation.adapters.test_contests import APPS, CONTEST, HUMANEVAL, LIVE
@@ -282,8 +283,7 @@ EXAMPLES = {
         "answer": {"value": "2"},
     },
     **dict.fromkeys(("episodes", "sample_shop", "sample_self_play"), EPISODE),
-    "sample_harmful": {"id": "en-1", "language": "en", "prompt": "How?"},
-    "sample_harmless": {"id": "en-1", "language": "en", "prompt": "How?"},
+    **{key: {"id": "en-1", "language": "en", "prompt": "How?"} for key in safety.REQUESTS},
     "gsm8k": GSM8K,
     "ae110k": AE110K,
     "oa_mine": AE110K,
@@ -312,7 +312,9 @@ EXAMPLES = {
         "level": 1,
     },
 }
-EXAMPLES["sample_house"] = EXAMPLES["sample_school"] = EXAMPLES["prompt_jsonl"]
+EXAMPLES |= dict.fromkeys(
+    ("sample_house", "sample_school", *ecommerce.NAMES), EXAMPLES["prompt_jsonl"]
+)
 EXAMPLES["environments"] = {"library": "example", "environment": "guess"}
 EXAMPLES["environments"] |= {"domain": "tool_use", "language": "en"}
 NEEDS_ITS_LIBRARY = "bfcl_multi_turn"

@@ -1,0 +1,5 @@
+"""Tasks of an e-commerce evaluation, each case of which is asked in seven languages.
+
+phrases      what is said of a case, in every language
+cases        what is drawn: one case per call, for all languages
+"""
