@@ -35,6 +35,7 @@ from tasks.errors import (
     SettingsError,
     TamperError,
 )
+from tasks.platform.deck import deck_of_team
 from tasks.platform.resources import NODES, PROCESSES
 from tasks.platform.retries import recoverable
 
@@ -91,7 +92,8 @@ class TeamTask(PytorchElasticFunctionTask):
         # Read by torchrun's agent in this process.
         os.environ[TORCHRUN_GRACE] = str(self._grace_s)
         try:
-            return super().execute(**kwargs)
+            with deck_of_team():
+                return super().execute(**kwargs)
         except FlyteUserRuntimeException as error:
             named = cause(error.value) if isinstance(error.value, ChildFailedError) else None
             if named is None:

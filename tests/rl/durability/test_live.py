@@ -1,6 +1,9 @@
 """How soon a person sees the first step of a phase: page in the store, deck of the task."""
 
+import os
 import shutil
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -16,6 +19,7 @@ from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, StoreRe
 from data_schemas.graded import Band, GradedProblem
 from tasks.errors import DataError
 from tasks.platform.deck import LIVE
+from tasks.platform.resources import PROCESSES
 from tasks.rl.run import PROBLEMS_FILE
 from tasks.rl.task import rl
 from tasks.store.interface import store_at
@@ -68,6 +72,7 @@ def test_the_first_step_is_on_the_page_and_the_deck_within_ten_seconds_of_its_co
     uri, in_pod, tiny_moe, problems, settings, tmp_path, monkeypatch
 ):
     monkeypatch.setenv("EACHPROMPT_STATE", str(tmp_path / "state"))
+    assert (PROCESSES > 1) == (type(rl).__name__ == "TeamTask")
     store = store_at(uri)
     ref = StoreRef(uri=uri, id=store.open(), tracking_uri="http://127.0.0.1:9")
     local = tmp_path / "inputs"
@@ -92,7 +97,8 @@ def test_the_first_step_is_on_the_page_and_the_deck_within_ten_seconds_of_its_co
         }
     )
     watch.start()
-    rl.task_function(
+    # In a pod with several processes, as the test below has it, this starts them.
+    rl.execute(
         settings=settings.model_copy(update={"steps": 2}),
         name="rl/one",
         start=CheckpointRef(uri=model.uri, digest=model.digest),
@@ -105,3 +111,18 @@ def test_the_first_step_is_on_the_page_and_the_deck_within_ten_seconds_of_its_co
 
     assert {"commit", "page", "deck"} == watch.seen.keys()
     assert max(watch.seen.values()) - watch.seen["commit"] < WITHIN_S
+
+
+@pytest.mark.engines  # which have the plugin that starts several processes
+def test_a_team_shows_its_first_step_as_soon():
+    pytest.importorskip("flytekitplugins.kfpytorch")
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", __file__, "-k", "disk"],
+        env=os.environ | {"EACHPROMPT_PROCESSES": "2", "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert 0 == done.returncode, done.stdout[-3000:]
+    assert "1 passed" in done.stdout
