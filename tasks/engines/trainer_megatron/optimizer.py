@@ -8,6 +8,7 @@ In fp16 losses are multiplied by a scale, so that small gradients do not vanish.
 gradients overflow is skipped, and the scale is halved.
 """
 
+import logging
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -38,6 +39,8 @@ from megatron.core.transformer.moe.moe_layer import MoELayer
 from tasks.engines.embedded.trainer import ADAM_BETAS, GRAD_CLIP
 from tasks.engines.trainer_megatron.fp32_router import are_wide, param_groups
 from tasks.errors import EngineError
+
+LOGGER = logging.getLogger(__name__)
 
 ADAM_EPSILON = 1e-8
 FIRST_LOSS_SCALE = 2.0**16
@@ -205,6 +208,7 @@ def apply(optimizer: MegatronOptimizer, learning_rate: float) -> dict[str, float
                 "engines.layout.precision to 'bf16'."
             )
         if overflow:
+            LOGGER.warning("gradients overflow: the update is skipped, %s", scaling)
             return {"grad_norm": 0.0} | scaling
     norm = float(optimizer.get_grad_norm())
     if not math.isfinite(norm):
