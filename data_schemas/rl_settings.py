@@ -292,13 +292,21 @@ class EngineSettings(RolloutEngines, TrainingEngines):
         return self
 
 
+MEAN_GROUP_SIZE = 8
+"""Responses per prompt whose tokens a group size by prompt costs; CompassMax profile."""
+
+
 class RLSettings(Settings):
     """Stages 4 and 5: one phase of RL. Phase one and two differ in settings only."""
 
     domains: dict[Domain, float] = Field(description="share of prompts per domain in this phase")
     steps: int = Field(default=40, ge=0, description="of this phase; 0 = no training")
     prompts_per_step: int = Field(default=24, ge=1, description="CompassMax profile: 512")
-    group_size: int = Field(default=8, ge=2, le=1024, description="G; CompassMax profile: 8")
+    group_size: Annotated[int, Field(ge=2, le=1024)] | Literal["by_prompt"] = Field(
+        default=8,
+        description="G; CompassMax profile: 8; 'by_prompt' = 4 to 16 by its record, for as many "
+        "tokens as 8",
+    )
     max_new_tokens: int = Field(default=64, ge=1, description="CompassMax: 32768")
     temperature: float = Field(
         default=1.0, ge=LOWEST_TEMPERATURE, le=10.0, description="ESPO setup: 1.0"
@@ -325,18 +333,33 @@ class RLSettings(Settings):
                 )
         return cast("object", given)
 
+    @property
+    def sizes_by_prompt(self) -> bool:
+        """Whether each prompt has a group size of its own."""
+        return self.group_size == "by_prompt"
+
+    @property
+    def mean_group_size(self) -> int:
+        """G: what a group size by prompt stays near, at equal tokens."""
+        return MEAN_GROUP_SIZE if self.group_size == "by_prompt" else self.group_size
+
     @model_validator(mode="after")
     def _domains_have_weight(self) -> Self:
         if not self.domains or not are_shares(self.domains.values()):
             raise ValueError("domains needs at least one domain, each with a positive share")
-        if self.prompts_per_step * self.group_size < self.num_mini_batches:
+        if self.prompts_per_step * self.mean_group_size < self.num_mini_batches:
             raise ValueError("num_mini_batches exceeds the responses of a step; lower it")
         return self
 
     @model_validator(mode="after")
     def _a_first_part_leaves_a_second(self) -> Self:
         first = self.zero_variance.first_responses
-        if first >= self.group_size:
+        if first and self.sizes_by_prompt:
+            raise ValueError(
+                "zero_variance.first_responses stops groups of one size, but group_size is "
+                "'by_prompt'; set group_size to a number, or first_responses to 0"
+            )
+        if first >= self.mean_group_size:
             raise ValueError(
                 f"zero_variance.first_responses is {first}, group_size {self.group_size}: nothing "
                 "is left to generate after the first part; lower it, or set it to 0"
@@ -347,50 +370,3 @@ class RLSettings(Settings):
                 "engines.segment_tokens to 0"
             )
         return self
-
-
-_CLIPPED_BY_WIDTH = tuple(kind for kind in PolicyLoss if kind is not PolicyLoss.CISPO)
-_LOSSES_WITH = dict.fromkeys(
-    ("high_entropy_share", "entropy_edges", "clip_scale", "clip_floor", "ratio", "drop_low"),
-    (PolicyLoss.ESPO,),
-) | {"clip_low": _CLIPPED_BY_WIDTH}
-"""Fields of LossSettings that not every loss reads."""
-
-
-def without_effect(settings: RLSettings) -> list[str]:
-    """Name every value that differs from its default and changes nothing, and why.
-
-    They are no error: a variant of a recipe that changes the loss only keeps the rest.
-    """
-    loss, zero_variance, rewards = settings.loss, settings.zero_variance, settings.rewards
-    reasons = {
-        f"loss.{name}": f"loss.kind '{loss.kind.value}' does not read it"
-        for name, kinds in _LOSSES_WITH.items()
-        if loss.kind not in kinds
-    }
-    if loss.kind is PolicyLoss.ESPO and loss.clip_scale:
-        for name in ("clip_low", "clip_high"):
-            reasons[f"loss.{name}"] = "loss.clip_scale sets ESPO's widths; 0 reads it"
-    if loss.entropy_edges:
-        reasons.setdefault("loss.high_entropy_share", "loss.entropy_edges replaces it")
-    if not loss.budget_per_response:
-        reasons["loss.truncate_last"] = "loss.budget_per_response is 0"
-    if loss.kind is PolicyLoss.DR_GRPO:
-        reasons["zero_variance.std_floor"] = "loss.kind 'dr_grpo' divides by no deviation"
-    if zero_variance.first_responses:
-        reasons["zero_variance.std_floor"] = "with first_responses nothing is divided by it"
-    if not rewards.overlong_weight:
-        reasons["rewards.overlong_buffer"] = "rewards.overlong_weight is 0"
-    if Domain.MATHS not in settings.domains:
-        reasons["rewards.maths"] = "domains has no maths"
-    groups = {"loss": loss, "zero_variance": zero_variance, "rewards": rewards}
-    given = {
-        f"{group}.{name}": value
-        for group, model in groups.items()
-        for name, value in model.model_dump(mode="json", exclude_defaults=True).items()
-    }
-    return [
-        f"{name} {given[name]} has no effect: {reason}"
-        for name, reason in reasons.items()
-        if name in given
-    ]

@@ -5,9 +5,10 @@ from pydantic import ValidationError
 
 from data_schemas import house_presets, presets
 from data_schemas.faults import explain
+from data_schemas.ineffective import without_effect
 from data_schemas.lora_settings import LoRASettings, TrainingEngines
 from data_schemas.machine_settings import LayoutSettings, MachineSettings
-from data_schemas.rl_settings import EngineSettings, PolicyLoss, RLSettings, without_effect
+from data_schemas.rl_settings import EngineSettings, PolicyLoss, RLSettings
 from data_schemas.settings import EvaluationSettings, PipelineSettings, ReleaseSettings
 from tasks.engines import select
 
@@ -202,6 +203,11 @@ def settings_with(**changes) -> RLSettings:
             "with first_responses nothing is divided by it",
         ),
         (
+            {"zero_variance": {"std_floor": 0.1}, "group_size": "by_prompt"},
+            "zero_variance.std_floor 0.1 has no effect: "
+            "with group_size 'by_prompt' nothing is divided by it",
+        ),
+        (
             {"rewards": {"overlong_weight": 0, "overlong_buffer": 5}},
             "rewards.overlong_buffer 5 has no effect: rewards.overlong_weight is 0",
         ),
@@ -219,6 +225,11 @@ def test_a_value_without_effect_is_named_with_the_reason(changes, line):
     ("changes", "message"),
     [
         ({"zero_variance": {"first_responses": 1}}, "at least 2, or 0"),
+        (
+            {"group_size": "by_prompt", "zero_variance": {"first_responses": 4}},
+            "first_responses stops groups of one size",
+        ),
+        ({"group_size": 1}, "group_size"),
         ({"zero_variance": {"first_responses": 8}}, "first_responses is 8, group_size 8: nothing"),
         (
             {"zero_variance": {"first_responses": 4}, "engines": {"segment_tokens": 8}},

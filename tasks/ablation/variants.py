@@ -130,6 +130,12 @@ VARIANTS = (
     ),
     Variant("group_4", "48 prompts of 4", {"group_size": 4, "prompts_per_step": 48}),
     Variant("group_16", "12 prompts of 16", {"group_size": 16, "prompts_per_step": 12}),
+    Variant(
+        "group_by_prompt",
+        "zv_3a_off, and a group size by prompt, 4 to 16 for as many tokens as 8",
+        {"group_size": "by_prompt", "zero_variance": _NO_REFILLS},
+        against="zv_3a_off",
+    ),
     Variant("dapo", "DAPO's loss instead of ESPO", {"loss": _DAPO}),
     Variant("cispo", "CISPO instead of ESPO", {"loss": _CISPO}),
     Variant(

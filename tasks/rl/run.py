@@ -11,6 +11,7 @@ from pydantic import BaseModel
 from data_schemas.arrow import read_table, write_table
 from data_schemas.graded import GradedProblem
 from data_schemas.group import Settings
+from data_schemas.ineffective import without_effect
 from data_schemas.ledger import PromptCost, ShownRow
 from data_schemas.machine_settings import Reuse
 from data_schemas.mismatch import Decision
@@ -23,13 +24,7 @@ from data_schemas.reports import (
     STEPS_FILE,
     TIMING_FILE,
 )
-from data_schemas.rl_settings import (
-    EngineSettings,
-    JudgeKind,
-    RLSettings,
-    RouterReplay,
-    without_effect,
-)
+from data_schemas.rl_settings import EngineSettings, JudgeKind, RLSettings, RouterReplay
 from tasks.durability import states
 from tasks.durability.preemption import GRACE_S, Termination, listen_for_sigterm
 from tasks.engines.chat import load_tokenizer, render_prompt

@@ -29,6 +29,7 @@ STEPS = {
         ),
     },
     "groups in two parts": {"zero_variance": ZeroVarianceSettings(first_responses=2)},
+    "group sizes by prompt": {"group_size": "by_prompt"},
     "dapo with a token budget and a reference": {
         "loss": LossSettings(
             kind=PolicyLoss.DAPO, budget_per_response=20 / 8, auxiliary=AuxiliarySettings(kl=0.01)

@@ -19,9 +19,11 @@ from transformers import PreTrainedTokenizerBase
 
 from data_schemas.agent_turns import Agent, AgentTurn, Remembered
 from data_schemas.prompts import Problem
+from data_schemas.rl_settings import RLSettings
 from data_schemas.scoring import Scored
 from data_schemas.verdicts import abstain
 from tasks.engines.chat import render_prompt
+from tasks.errors import SettingsError
 from tasks.rl.rollouts.group_outcomes import PARENT_ABSTAINED, CollectedGroup, scores_vary
 from tasks.rl.rollouts.segments import OpenGroup
 
@@ -96,6 +98,22 @@ class Recipe(Protocol):
             memory: of the steps before.
         """
         ...
+
+
+def check_turns(settings: RLSettings) -> None:
+    """Refuse settings of a phase that turns of several agents do not have.
+
+    Raises:
+        SettingsError: names the setting.
+    """
+    if settings.engines.free_running:
+        raise SettingsError(
+            "turns of several agents are not free-running; set engines.segment_tokens to 0"
+        )
+    if settings.sizes_by_prompt:
+        raise SettingsError(
+            "turns of several agents have groups of one size; set group_size to a number"
+        )
 
 
 class AgentTurns:

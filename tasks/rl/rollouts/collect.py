@@ -20,10 +20,10 @@ from data_schemas.rollouts import Rollout, RolloutGroup, ScoredRollout
 from data_schemas.scoring import Finished, Scored
 from tasks.algorithms.scheduling import IN_FLIGHT
 from tasks.engines.protocols import Request, RolloutEngine, Sampling
-from tasks.errors import EngineError, SettingsError
+from tasks.errors import EngineError
 from tasks.rewards.environments import episodes
 from tasks.rewards.protocol import Scorer
-from tasks.rl.rollouts.agent_turns import AgentTurns, Recipe, excused
+from tasks.rl.rollouts.agent_turns import AgentTurns, Recipe, check_turns, excused
 from tasks.rl.rollouts.collected import (
     Collected,
     CollectorState,
@@ -76,10 +76,8 @@ class Collector:
         recipe: Recipe | None = None,
     ) -> None:
         check_scaffold(settings, problems)
-        if recipe is not None and settings.engines.free_running:
-            raise SettingsError(
-                "turns of several agents are not free-running; set engines.segment_tokens to 0"
-            )
+        if recipe is not None:
+            check_turns(settings)
         now = start or first_state(problems, {})
         self._settings = settings
         self._engine = engine
@@ -133,7 +131,7 @@ class Collector:
 
     def _roll_out(self, step: int) -> Collected:
         """Roll out the step's draws, what waits from earlier steps, and the turns that follow."""
-        settings, size = self._settings, self._settings.group_size
+        settings, size = self._settings, self._settings.mean_group_size
         whole = Collected(step, self._engine.policy_version, [])
         missing, free = settings.prompts_per_step, settings.engines.free_running
         begun = [InFlight(group, 0, 0) for group in self._open]
@@ -168,15 +166,16 @@ class Collector:
             skipped.append(Skipped(problem, number, GroupOutcome(reason), saved))
             if reason == GroupOutcome.SKIPPED_ZERO_VARIANCE:
                 self._history.skipped(problem.id)
+        sizes = neighbours.first_sizes(self._settings, drawn.problems)
         fresh = [
             OpenGroup(
                 f"{step}.{number}.{place}",
                 problem,
                 number,
-                first_size(self._settings, problem),
+                size,
                 stream=self._earlier.stream(step, problem),
             )
-            for place, problem in enumerate(drawn.problems)
+            for place, (problem, size) in enumerate(zip(drawn.problems, sizes, strict=True))
         ]
         return fresh, skipped
 
@@ -187,7 +186,7 @@ class Collector:
             return GroupOutcome.SKIPPED_BAND
         if chosen.skip_above == 1.0 or self._history.of(problem.id).skips >= MAX_SKIPS:
             return ""
-        flat = neighbours.zero_variance_probability(problem, self._settings.group_size)
+        flat = neighbours.zero_variance_probability(problem, self._settings.mean_group_size)
         return GroupOutcome.SKIPPED_ZERO_VARIANCE if flat > chosen.skip_above else ""
 
     def _round(
@@ -200,10 +199,13 @@ class Collector:
         before = {item.group.key: item for item in begun}
         groups = [*(item.group for item in begun), *fresh]
         rolled = self._sample(step, groups, enough)
+        whole = self._settings.mean_group_size
         growing = [
-            replace(group, size=self._settings.group_size)
+            replace(group, size=whole)
             for group in rolled.groups.values()
-            if group.size < self._settings.group_size and _has_contrast(group, rolled.scored)
+            if self._settings.zero_variance.first_responses
+            and group.size < whole
+            and _has_contrast(group, rolled.scored)
         ]
         if growing:
             rolled = rolled.followed_by(self._sample(step, growing, 0))

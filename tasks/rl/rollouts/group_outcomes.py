@@ -61,10 +61,12 @@ def decide_outcome(settings: RLSettings, group: RolloutGroup) -> GroupOutcome:
 def first_size(settings: RLSettings, problem: Problem) -> int:
     """Responses that a prompt's group begins with; all of them unless it may stop before.
 
+    By prompt: the mean size.
+
     A judge compares the responses of a group with each other, so it needs them all at once.
     """
     first = settings.zero_variance.first_responses
-    return first if first and problem.verifier not in JUDGED else settings.group_size
+    return first if first and problem.verifier not in JUDGED else settings.mean_group_size
 
 
 def scores_vary(scores: Sequence[float]) -> bool:

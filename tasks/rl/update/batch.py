@@ -38,8 +38,11 @@ class StepBatch:
     zero_variance_N: torch.Tensor
     """True: token-level RL-ZVP advantages are added after the old-log-prob pass."""
     correct_N: torch.Tensor
+    weights_N: torch.Tensor
+    """G / N of the prompt where N differs by prompt, else 1; the advantages contain it."""
     num_sequences: int
-    """All sequences of the batch, those without gradient included: the loss divides by it."""
+    """Sequences that the loss divides by, those without gradient included; G per prompt where N
+    differs by prompt."""
     num_tokens: int
     """Response tokens of all of them."""
 
@@ -48,13 +51,15 @@ def scalar_advantages(settings: RLSettings, groups: Sequence[CollectedGroup]) ->
     """Advantages [P, G]: a recipe's own, the others group-relative; [0, G] without groups.
 
     With `first_responses` G is the size of a whole group, for stopped ones too: the loss divides
-    by P x G, a number that does not depend on the rewards.
+    by P x G, a number that does not depend on the rewards. With a group size N by prompt, each
+    response is compared with the mean of the others and weighted by G / N, so that the expected
+    gradient of every prompt is G times that of the policy.
     """
     if not groups:
-        return torch.zeros(0, settings.group_size)
+        return torch.zeros(0, settings.mean_group_size)
     in_parts = settings.zero_variance.first_responses > 0
     rows = [entry.group.rollouts for entry in groups]
-    width = max(settings.group_size if in_parts else 0, *map(len, rows))
+    width = max(settings.mean_group_size if in_parts else 0, *map(len, rows))
     verdicts = [_padded([item.verdict.score for item in row], width, None) for row in rows]
     scores_PG = torch.tensor([[score or 0.0 for score in row] for row in verdicts])
     if settings.rewards.maths is MathsReward.RULE:
@@ -65,6 +70,10 @@ def scalar_advantages(settings: RLSettings, groups: Sequence[CollectedGroup]) ->
     if in_parts:
         first_P = torch.tensor([_first_size(settings, entry) for entry in groups])
         return two_part_advantages(scores_PG, penalties_PG, valid_PG, first_P=first_P)
+    if settings.sizes_by_prompt:
+        whole_P = torch.full((len(rows),), width)
+        own_PG = two_part_advantages(scores_PG, penalties_PG, valid_PG, first_P=whole_P)
+        return own_PG * torch.tensor([[_weight(settings, entry)] for entry in groups])
     given = [entry.advantages for entry in groups]
     if None not in given:
         return torch.tensor([_padded(row or (), width, 0.0) for row in given])
@@ -83,7 +92,13 @@ def scalar_advantages(settings: RLSettings, groups: Sequence[CollectedGroup]) ->
 
 def _first_size(settings: RLSettings, entry: CollectedGroup) -> int:
     """Responses of the first part; turns of other agents than the solver have one part."""
-    return settings.group_size if entry.turn else first_size(settings, entry.group.problem)
+    return settings.mean_group_size if entry.turn else first_size(settings, entry.group.problem)
+
+
+def _weight(settings: RLSettings, entry: CollectedGroup) -> float:
+    if not settings.sizes_by_prompt:
+        return 1.0
+    return settings.mean_group_size / len(entry.group.rollouts)
 
 
 def _padded(row: Sequence[Value], width: int, filler: Value) -> list[Value]:
@@ -111,7 +126,12 @@ def build(settings: RLSettings, groups: Sequence[CollectedGroup]) -> StepBatch:
             dtype=torch.bool,
         ),
         correct_N=torch.tensor([item.verdict.solved for item in items], dtype=torch.bool),
-        num_sequences=advantages_PG.numel(),
+        weights_N=torch.tensor([_weight(settings, groups[place]) for place, _ in chosen]),
+        num_sequences=(
+            len(groups) * settings.mean_group_size
+            if settings.sizes_by_prompt
+            else advantages_PG.numel()
+        ),
         num_tokens=sum(
             item.rollout.num_sampled for entry in groups for item in entry.group.rollouts
         ),
@@ -173,4 +193,4 @@ def token_advantages(settings: RLSettings, batch: StepBatch, old: TokenScores) -
     zvp_NT = rl_zvp_advantages(
         old.entropy_NT, response_NT, batch.correct_N, alpha=settings.zero_variance.rl_zvp_alpha
     )
-    return advantages_NT + zvp_NT * batch.zero_variance_N[:, None]
+    return advantages_NT + zvp_NT * (batch.zero_variance_N * batch.weights_N)[:, None]

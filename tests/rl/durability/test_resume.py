@@ -39,7 +39,10 @@ MODES = {
     },
     "in segments": {"engines": EngineSettings(segment_tokens=2)},
     "free-running": {"engines": EngineSettings(staleness=2, segment_tokens="free")},
-    "committed every other step": {"commit_every": 2},
+    "committed every other step, group sizes by prompt": {
+        "commit_every": 2,
+        "group_size": "by_prompt",
+    },
 }
 
 

@@ -7,13 +7,16 @@ from data_schemas.graded import Band, GradedProblem
 from data_schemas.ledger import GroupOutcome
 from data_schemas.rl_settings import EngineSettings, ZeroVarianceSettings
 from data_schemas.rollouts import RouterTrace, StopReason
+from data_schemas.scaffold_settings import ScaffoldSettings, with_scaffold
 from data_schemas.verdicts import abstain, scored
 from tasks.engines.chat import load_tokenizer
 from tasks.engines.embedded.rollout import HFRolloutEngine
-from tasks.errors import EngineError
+from tasks.errors import EngineError, SettingsError
 from tasks.interchange.model_folder import SHIPPED
+from tasks.rl.rollouts.agent_turns import check_turns
 from tasks.rl.rollouts.collect import Collector
 from tasks.rl.rollouts.group_outcomes import CollectedGroup
+from tasks.rl.rollouts.scaffold import check_scaffold
 
 FREE = EngineSettings(staleness=2, segment_tokens="free")
 CALM = ZeroVarianceSettings(refill_rounds=0)
@@ -89,6 +92,37 @@ def test_a_group_goes_on_only_if_its_first_rewards_differ(collector):
     assert mine._engine.counters.generated_tokens == sum(g.new_tokens for g in found.groups)
     assert len(found.groups) == len(found.costs)
     assert sum(sizes) == len(rollouts_of(found))
+
+
+def test_sizes_by_prompt_follow_records_and_depend_on_nothing_else(collector, problems):
+    rows = graded(problems, [(0.0, 0.5)[place % 2] for place in range(len(problems))])
+    calm = ZeroVarianceSettings(refill_rounds=0, skip_above=1.0)
+    chosen = {"group_size": "by_prompt", "prompts_per_step": 6, "zero_variance": calm}
+    found, again = (collector(rows=rows, **chosen).collect(1) for _ in range(2))
+
+    sizes = {entry.group.problem.id: len(entry.group.rollouts) for entry in found.groups}
+    uncertain = {row.id for row in rows[1::2]}
+    assert min(sizes[name] for name in sizes.keys() & uncertain) > max(
+        sizes[name] for name in sizes.keys() - uncertain
+    )
+    assert 6 * 8 == pytest.approx(sum(sizes.values()), abs=3)
+    assert list(sizes.values()) == [len(entry.group.rollouts) for entry in again.groups]
+
+
+def test_prompts_without_a_record_have_the_mean_size(collector):
+    found = collector(group_size="by_prompt", zero_variance=CALM).collect(1)
+
+    assert {8} == {len(entry.group.rollouts) for entry in found.groups}
+
+
+def test_recipes_of_groups_of_one_size_refuse_sizes_by_prompt(settings, problems):
+    by_prompt = settings.model_copy(update={"group_size": "by_prompt"})
+    with pytest.raises(SettingsError, match="turns of several agents have groups of one size"):
+        check_turns(by_prompt)
+    with pytest.raises(SettingsError, match="are not free-running"):
+        check_turns(settings.model_copy(update={"engines": FREE}))
+    with pytest.raises(SettingsError, match="samples of a group of one size"):
+        check_scaffold(with_scaffold(by_prompt, ScaffoldSettings()), problems)
 
 
 def test_a_judge_sees_the_whole_group_at_once(collector, problems):
