@@ -1,41 +1,50 @@
-"""General questions: a day or a month before or after another, with options."""
+"""General questions: the odd one out, and what is of the same kind; knowledge of categories."""
 
 import random
 
 from data_schemas.prompts import Domain
 from tasks.marketplace.items import Item
-
-_DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-_FIRST = ("January", "February", "March", "April", "May", "June")
-_SECOND = ("July", "August", "September", "October", "November", "December")
-_MONTHS = (*_FIRST, *_SECOND)
+from tasks.marketplace.words import CATEGORIES, ENGLISH
 
 
 def draw_general(rng: random.Random, level: int) -> Item:
-    """Draw a question on the calendar: months from level 3 on, more steps and options."""
-    names = _DAYS if level < 3 else _MONTHS
-    distance = rng.randint(1, 1 + level)
-    step = rng.choice((-1, 1))
-    start = rng.randrange(len(names))
-    path = [names[(start + step * count) % len(names)] for count in range(distance + 1)]
-    right, near = path[-1], names[(start - step * distance) % len(names)]
-    others = [name for name in names if name not in (right, path[0])]
-    wrong = near if near in others else rng.choice(others)
-    rest = rng.sample([name for name in others if name != wrong], min(level, 3) - 1)
-    options = [right, wrong, *rest]
-    rng.shuffle(options)
-    unit = "day" if level < 3 else "month"
-    count = f"{distance} {unit}{'s' if distance > 1 else ''}"
+    """Draw a question on goods: the odd one up to level 2, the same kind above; more options."""
+    kind, other = rng.sample(range(len(CATEGORIES)), 2)
+    goods = rng.sample(ENGLISH.goods[kind], 3)
+    odd = rng.choice(ENGLISH.goods[other])
+    if level < 3:
+        options = [*goods[: level + 1], odd]
+        right, wrong = odd, goods[0]
+        rng.shuffle(options)
+        ask, known = "Odd one?", [_known(good) for good in options]
+    else:
+        first, right, _ = goods
+        wrong = odd
+        unlike = [good for good in _CATEGORY if good not in (*goods, odd)]
+        options = [right, wrong, *rng.sample(unlike, level - 3)]
+        rng.shuffle(options)
+        ask, known = f"Same kind as {first}?", [_known(first), _known(right)]
     return Item(
         domain=Domain.GENERAL,
-        language="en",
+        language=ENGLISH.tag,
         level=level,
-        prompt=f"{count} {'after' if step == 1 else 'before'} {path[0]}? {', '.join(options)}",
+        prompt=f"{ask} {', '.join(options)}",
         verifier="choice",
-        answer={"correct": [right], "others": [[name] for name in options if name != right]},
-        steps=", ".join(path),
-        shortcut=count,
+        answer={"correct": [right], "others": [[good] for good in options if good != right]},
+        steps="; ".join(known),
+        shortcut=_known(right),
         solution=right,
-        blunder_steps=path[0],
+        blunder_steps=_known(wrong),
         blunder=wrong,
     )
+
+
+_CATEGORY = {
+    good: category
+    for category, goods in zip(CATEGORIES, ENGLISH.goods, strict=True)
+    for good in goods
+}
+
+
+def _known(good: str) -> str:
+    return f"{good}: {_CATEGORY[good]}"
