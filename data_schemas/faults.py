@@ -14,17 +14,20 @@ from pydantic_core import ErrorDetails
 from data_schemas.addresses import redacted
 
 MAX_VALUE_CHARS = 60
+_KIND = re.compile(r"constrained-\w+|literal\[.*\]")
+"""What pydantic adds to the place of a value that may be a number or a word: the kind it tried."""
 
 
 def explain(error: ValidationError, model: type[BaseModel]) -> str:
     """Describe the first fault of what was given for a model, and count the others."""
     faults = error.errors(include_url=False)
-    others = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
+    places = {tuple(_place(fault)) for fault in faults}
+    others = f" (and {len(places) - 1} more)" if len(places) > 1 else ""
     return _sentence(faults[0], model) + others
 
 
 def _sentence(fault: ErrorDetails, model: type[BaseModel]) -> str:
-    path = [part for part in fault["loc"] if part != "[key]"]
+    path = _place(fault)
     where, message = dotted(path), fault["msg"]
     match fault["type"]:
         case "extra_forbidden":
@@ -39,6 +42,10 @@ def _sentence(fault: ErrorDetails, model: type[BaseModel]) -> str:
             allowed = re.sub(r"^\w+ should", "must", message)
             value = shortened(fault["input"])
             return f"{where or 'the value'} is {value}; it {allowed}{_likely_choice(fault)}"
+
+
+def _place(fault: ErrorDetails) -> list[int | str]:
+    return [part for part in fault["loc"] if part != "[key]" and not _KIND.fullmatch(str(part))]
 
 
 def dotted(path: Iterable[int | str]) -> str:
