@@ -67,7 +67,7 @@ class CurationSettings(Settings):
     )
     encoder: JudgeSettings = Field(
         default=JudgeSettings(),
-        description="text encoder: what means the same as a benchmark's question is dropped",
+        description="text encoder: of rows that mean the same, one is kept; none of a benchmark's",
     )
 
 

@@ -22,7 +22,7 @@ from data_schemas.arrow import read_table, write_table
 from data_schemas.curated import CROISSANT, DECISIONS, HELD_OUT, QUARANTINE
 from data_schemas.prompts import Problem
 from data_schemas.raw_files import RawFile
-from data_schemas.rl_settings import JudgeKind, JudgeSettings
+from data_schemas.rl_settings import JudgeSettings
 from data_schemas.settings import CurationSettings
 from tasks.curation.cleaning import annotation
 from tasks.curation.cleaning.verification import WRONG, Score
@@ -41,10 +41,11 @@ from tasks.curation.shards import steps
 from tasks.curation.shards.mapping import Rules, counts_of, plan
 from tasks.curation.shards.opened import Shards
 from tasks.curation.shards.processes import map_shards, num_workers
+from tasks.curation.shards.repeats import drop_repeats
 from tasks.curation.shards.result import Account, Counts, write_result
 from tasks.curation.shards.steps import Refused
 from tasks.curation.split import separate_benchmarks
-from tasks.errors import DataError, SettingsError
+from tasks.errors import DataError
 from tasks.interchange import decisions as annotated
 from tasks.interchange.benchmark_file import write_suites
 from tasks.interchange.withdrawn import LIST_FILE
@@ -119,7 +120,7 @@ def curate(
                 steps.drop_overlap(shards, refused, exams, folder, any_numbers=any_numbers)
             steps.drop_reworded(shards, refused, exams)
             steps.drop_reused_ids(shards, refused, exams)
-        _drop_same_meaning(shards, refused, exams, settings.encoder)
+        _compare_meaning(shards, refused, exams, settings.encoder)
         if guard := open_guard(settings.guard):
             steps.screen_harm(shards, refused, guard)
         tests = check_code_tests(shards, refused)
@@ -208,23 +209,14 @@ def _separate_benchmarks(shards: Shards, refused: Refused) -> list[Item]:
     return exams
 
 
-def _drop_same_meaning(
+def _compare_meaning(
     shards: Shards, refused: Refused, exams: Sequence[Item], settings: JudgeSettings
 ) -> None:
-    """Compare with the benchmarks by meaning, if an encoder is set.
-
-    Raises:
-        SettingsError: there is no benchmark to compare with, or the encoder cannot be opened.
-    """
-    if settings.kind is JudgeKind.NONE:
-        return
-    if not exams:
-        raise SettingsError(
-            "curation.encoder compares with benchmarks, and there is none. Name one with "
-            "`evaluation:` in front of its source, or leave the encoder out."
-        )
+    """Compare with the benchmarks and among each other by meaning, if an encoder is set."""
     if encoder := open_encoder(settings):
-        steps.drop_same_meaning(shards, refused, Neighbours(exams, encoder))
+        if exams:
+            steps.drop_same_meaning(shards, refused, Neighbours(exams, encoder))
+        drop_repeats(shards, refused, encoder)
 
 
 def _check_enough(account: Account, is_held_out: bool) -> None:

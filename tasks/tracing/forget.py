@@ -5,6 +5,7 @@ duplicates, and would keep the next one. Near duplicates are listed for people t
 """
 
 import json
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,6 +36,7 @@ _GROUPS = {
     "general_sft": "sft/general",
 }
 """Group of the pipeline's settings -> the stage that ran with it."""
+_SIMILAR = re.compile(r", (?:Jaccard|cosine) [\d.]+$")
 _OPTIONAL = ("sft/general",)
 """Stages that the default settings leave out."""
 
@@ -205,33 +207,28 @@ def _twins(index: Index, rows: Iterable[str]) -> tuple[frozenset[str], frozenset
     """Find rows that were dropped as duplicates of these, or kept in their place.
 
     Returns:
-        Rows that say the same, and rows that say nearly the same.
+        Rows that say the same, and rows that say nearly the same, or in other words.
     """
     table = index.read("rows", ["artifact", "item", "source_row", "reason", "detail"])
     # Acero joins no dictionaries.
     table = table.set_column(0, "artifact", table["artifact"].cast(pa.string()))
-    dropped = table.filter(among("reason", ["duplicate", "near_duplicate"]))
-    # The detail is 'of <id>', or 'of <id>, Jaccard 0.93'.
+    dropped = table.filter(among("reason", ["duplicate", "near_duplicate", "same_meaning"]))
+    # The detail is 'of <id>', 'of <id>, Jaccard 0.93' or 'of <id>, cosine 0.931'.
     details = (detail.removeprefix("of ") for detail in dropped["detail"].to_pylist())
     named = pa.table(
         {
             "artifact": dropped["artifact"],
-            "item": pa.array([text.partition(", Jaccard")[0] for text in details], pa.string()),
+            "item": pa.array([_SIMILAR.sub("", text) for text in details], pa.string()),
             "other": dropped["source_row"],
             "why": dropped["reason"].cast(pa.string()),
         }
     )
     kept = table.filter(among("reason", [""])).select(["artifact", "item", "source_row"])
-    pairs: dict[str, list[tuple[str, str]]] = {"duplicate": [], "near_duplicate": []}
+    pairs: dict[bool, list[tuple[str, str]]] = {True: [], False: []}
     for row in named.join(kept, ["artifact", "item"], join_type="inner").to_pylist():
-        pairs[row["why"]].append((row["source_row"], row["other"]))
-    same = frozenset(_closure(set(rows), pairs["duplicate"]))
-    near = {
-        other
-        for pair in pairs["near_duplicate"]
-        for one, other in (pair, pair[::-1])
-        if one in same
-    }
+        pairs[row["why"] == "duplicate"].append((row["source_row"], row["other"]))
+    same = frozenset(_closure(set(rows), pairs[True]))
+    near = {other for pair in pairs[False] for one, other in (pair, pair[::-1]) if one in same}
     return same - frozenset(rows), frozenset(near) - same
 
 

@@ -37,7 +37,7 @@ class Neighbours:
     """
 
     def __init__(self, questions: Sequence[Item], encoder: Encoder) -> None:
-        asked = [item for item in questions if _has_text(item)]
+        asked = [item for item in questions if has_text(item)]
         if len(asked) < FEWEST:
             raise DataError(_TOO_FEW)
         texts = [item.content for item in asked]
@@ -52,19 +52,19 @@ class Neighbours:
 
     def sieve(self, items: Sequence[Item]) -> Sieved:
         """Keep the items that are near to no question; a problem's responses have its text."""
-        texts = sorted({item.content for item in items if _has_text(item)})
+        texts = sorted({item.content for item in items if has_text(item)})
         found = dict(zip(texts, self._nearness.leaks(texts), strict=True))
         kept: list[Item] = []
         refused: list[Quarantined] = []
         for item in items:
-            if detail := found.get(item.content, "") if _has_text(item) else "":
+            if detail := found.get(item.content, "") if has_text(item) else "":
                 refused.append(drop(item, detail))
             else:
                 kept.append(item)
         return kept, refused
 
 
-def _has_text(item: Item) -> bool:
+def has_text(item: Item) -> bool:
     """Return whether there is something to encode: of an outside task, the content is its name."""
     is_outside = isinstance(item.record, Problem) and item.record.is_outside
     return bool(item.content.strip()) and not is_outside

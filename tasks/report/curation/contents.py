@@ -26,9 +26,10 @@ MAX_MEMBERS = 5
 MAX_SUBJECTS = 20
 MAX_PROMPT = 600
 """Characters of a prompt that are shown."""
-_COPIES = ("duplicate", "near_duplicate", "conflicting_answers")
+_COPIES = ("duplicate", "near_duplicate", "same_meaning", "conflicting_answers")
 _TWIN = re.compile(
-    r"of (?P<of>.+?)(?:, Jaccard [\d.]+)?|(?P<first>.+?) and .+ have the same prompt and .+"
+    r"of (?P<of>.+?)(?:, (?:Jaccard|cosine) [\d.]+)?|"
+    r"(?P<first>.+?) and .+ have the same prompt and .+"
 )
 _HELD_OUT = re.compile(r"held-out (?P<id>.+?)(?:: '|$)")
 _BATCH = 4096

@@ -14,7 +14,7 @@ from data_schemas.rl_settings import JudgeKind, JudgeSettings
 from data_schemas.settings import CurationSettings, Source
 from tasks.curation.curate import curate
 from tasks.curation.ingest import ingest
-from tasks.errors import DataError, SettingsError
+from tasks.errors import DataError
 from tests.chat_endpoint import NOBODY, endpoint, send
 
 CIRCLE = 360
@@ -72,8 +72,10 @@ def test_an_encoder_that_does_not_answer_lets_nothing_pass(base_model, tmp_path)
         curated(base_model, tmp_path, nobody)
 
 
-def test_an_encoder_without_a_benchmark_has_no_effect_and_is_refused(base_model, tmp_path):
+def test_without_a_benchmark_rows_are_compared_with_each_other_only(base_model, tmp_path):
     nobody = JudgeSettings(kind=JudgeKind.HTTP, address=NOBODY, model="angles")
 
-    with pytest.raises(SettingsError, match="encoder compares with benchmarks, and there is none"):
-        curated(base_model, tmp_path, nobody, exam=False)
+    # The two rows have different numbers, so that nothing has to be encoded.
+    out = curated(base_model, tmp_path, nobody, exam=False)
+
+    assert 1 == len(read_table(out / PROBLEMS, Problem))
