@@ -272,6 +272,9 @@ class TokenScores:
 LossFn = Callable[[torch.Tensor, TokenBatch], tuple[torch.Tensor, dict[str, float]]]
 """(logprobs_NT with gradient, micro-batch) -> (loss, metrics), both scaled so that those of
 the micro-batches add up to those of the mini-batch."""
+PACKED_ROWS, PADDING_ROWS = "packed_rows", "padding_rows"
+"""Metrics of an update: rows of its forward passes, of which a shared token has one, and those of
+them that belong to no token."""
 
 NO_AUXILIARY = AuxiliarySettings()
 
@@ -293,6 +296,8 @@ class Trainer(Protocol):
         auxiliary: AuxiliarySettings = NO_AUXILIARY,
     ) -> dict[str, float]:
         """One optimizer step on the whole batch; returns summed metrics and 'grad_norm'.
+
+        PACKED_ROWS and PADDING_ROWS are among them.
 
         Args:
             auxiliary: terms that the trainer adds to the loss, because only it has the logits

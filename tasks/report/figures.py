@@ -190,15 +190,18 @@ def moved_apart(values: Sequence[float], gap: float) -> list[float]:
 
 
 def losses_figure(tuning: Tuning, name: str) -> str:
-    """Draw training and validation loss per epoch, the latter also by domain.
+    """Draw training and validation loss per epoch, both also by domain.
 
-    A ring marks the chosen checkpoint.
+    A ring marks the chosen checkpoint. Domains have thin lines, dashed ones in training.
     """
     epochs = [epoch.epoch for epoch in tuning.epochs]
     with rc_context(_STYLE):
         figure, axes = _curve_canvas()
         axes.plot(epochs, [epoch.train_loss for epoch in tuning.epochs], "o-", color=NEUTRAL, ms=4)
         for domain in domains_of(tuning):
+            if all(domain in epoch.train_losses for epoch in tuning.epochs):
+                losses = [epoch.train_losses[domain] for epoch in tuning.epochs]
+                axes.plot(epochs, losses, "--", color=NEUTRAL, lw=0.8, alpha=0.45)
             losses = [epoch.val_losses[domain] for epoch in tuning.epochs]
             axes.plot(epochs, losses, "-", color=TUNED, lw=0.8, alpha=0.45)
         axes.plot(epochs, [epoch.val_loss for epoch in tuning.epochs], "o-", color=TUNED, ms=4)

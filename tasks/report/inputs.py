@@ -67,6 +67,7 @@ class Epoch(BaseModel):
     train_loss: float
     val_loss: float
     entropy: float
+    train_losses: dict[str, float] = {}
     val_losses: dict[str, float] = {}
     """By domain; none in reports of earlier versions."""
     samples: tuple[EarlySample, ...] = ()

@@ -14,6 +14,9 @@ from tasks.engines.chat import render_demonstration
 from tasks.engines.protocols import TokenBatch
 
 VALIDATION_SHARE = 0.05
+DOMAIN = "domain"
+"""Column of a batch."""
+DOMAINS = tuple(Domain)
 
 
 def encode(
@@ -80,22 +83,24 @@ def plan(
     ]
 
 
-def padding_share(lengths: Sequence[int], batches: Sequence[Sequence[int]]) -> float:
-    """Share of the positions of batches that are padding; 0 without rows."""
-    cells = sum(len(batch) * max(lengths[row] for row in batch) for batch in batches)
-    tokens = sum(lengths[row] for batch in batches for row in batch)
-    return 1.0 - tokens / cells if cells else 0.0
-
-
 def token_batch(
-    encoded: Sequence[tuple[torch.Tensor, torch.Tensor]], rows: Sequence[int]
+    encoded: Sequence[tuple[torch.Tensor, torch.Tensor]],
+    rows: Sequence[int],
+    domains: Sequence[Domain] = (),
 ) -> TokenBatch:
-    """Pad some demonstrations to one batch."""
+    """Pad some demonstrations to one batch.
+
+    Args:
+        encoded: all demonstrations.
+        rows: numbers of those in the batch.
+        domains: of all demonstrations; their places in DOMAINS are the column DOMAIN.
+    """
     chosen = [encoded[row] for row in rows]
+    places = torch.tensor([DOMAINS.index(domains[row]) for row in rows]) if domains else None
     return TokenBatch(
         tokens_NT=pad_rows([tokens for tokens, _ in chosen], 0),
         lengths_N=torch.tensor([len(tokens) for tokens, _ in chosen]),
         response_NT=pad_rows([mask for _, mask in chosen], False),
         experts_NTLK=None,
-        columns={},
+        columns={} if places is None else {DOMAIN: places},
     )

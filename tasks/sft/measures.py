@@ -39,15 +39,25 @@ class EpochReport(BaseModel):
     train_loss: float
     val_loss: float
     entropy: float
-    padding_share: float = Field(description="of the positions of the training batches")
+    padding_share: float = Field(description="of the rows that the trainer computed")
+    train_losses: dict[Domain, float] = Field(
+        default_factory=dict, description="of the domains with training rows, during the epoch"
+    )
     val_losses: dict[Domain, float] = Field(description="of the domains with held-out rows")
     samples: tuple[Sample, ...] = Field(description="first of those the entropy is measured on")
     chosen: bool = False
 
     def metrics(self) -> dict[str, float]:
         """Return what is followed by epoch."""
-        plain = self.model_dump(exclude={"epoch", "chosen", "samples", "val_losses"})
-        return plain | {f"val_loss/{name}": loss for name, loss in self.val_losses.items()}
+        by_domain = {"val_loss": self.val_losses, "train_loss": self.train_losses}
+        plain = self.model_dump(
+            exclude={"epoch", "chosen", "samples", "val_losses", "train_losses"}
+        )
+        return plain | {
+            f"{name}/{domain}": loss
+            for name, losses in by_domain.items()
+            for domain, loss in losses.items()
+        }
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
+from data_schemas.prompts import Domain
 from tasks.durability import states
 from tasks.engines.protocols import Trainer
 from tasks.sft.measures import EpochReport
@@ -35,6 +36,14 @@ class Progress(BaseModel):
     """Over the response tokens of the current epoch so far, nats."""
     tokens: int = 0
     """Response tokens of the current epoch so far."""
+    loss_sums: dict[Domain, float] = {}
+    """Of `loss_sum`, by domain."""
+    domain_tokens: dict[Domain, int] = {}
+    """Of `tokens`, by domain."""
+    rows: int = 0
+    """Packed rows that the trainer computed in the current epoch so far."""
+    padding: int = 0
+    """Of these, rows that belong to no token."""
     epochs: tuple[EpochReport, ...] = ()
     """Of the epochs that are complete."""
     code: tuple[str, ...] = ()

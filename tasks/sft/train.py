@@ -26,6 +26,7 @@ from data_schemas.demonstrations import (
     DemonstrationUse,
     Parent,
 )
+from data_schemas.prompts import Domain
 from data_schemas.settings import SFTSettings
 from tasks.algorithms.schedules import warmup_cosine
 from tasks.algorithms.sft_loss import choose_checkpoint, response_cross_entropy, scaled_window
@@ -34,18 +35,26 @@ from tasks.durability.preemption import GRACE_S, Termination, listen_for_sigterm
 from tasks.engines.chat import load_tokenizer, render_prompt
 from tasks.engines.lora.canary import check_adapter
 from tasks.engines.lora.factors import describe
-from tasks.engines.protocols import RolloutEngine, TokenBatch, Trainer
+from tasks.engines.protocols import (
+    PACKED_ROWS,
+    PADDING_ROWS,
+    RolloutEngine,
+    TokenBatch,
+    Trainer,
+)
 from tasks.engines.select import open_rollout, open_trainer
 from tasks.errors import EngineError, Preempted
 from tasks.interchange.readiness import demonstrations_of, fit_mixture
 from tasks.sft import progress
-from tasks.sft.dataset import encode, mixed, padding_share, plan, split_validation, token_batch
+from tasks.sft.dataset import DOMAIN, DOMAINS, encode, mixed, plan, split_validation, token_batch
 from tasks.sft.measures import EpochReport, sample, sampled_entropy, shown, validation_losses
 from tasks.sft.progress import COMMIT_SHARE, Committer, Progress
 from tasks.store.files import canonical_json, write_bytes
 
 WEIGHT_DECAY = 0.1
 """Ring-lite."""
+_LOSS_OF = "loss/"
+"""Begins the name of a domain's part of the loss."""
 logger = logging.getLogger(__name__)
 
 
@@ -74,9 +83,9 @@ class Course:
         return sum(map(len, self.batches))
 
     @property
-    def lengths(self) -> list[int]:
-        """Tokens of every row."""
-        return [len(tokens) for tokens, _ in self.encoded]
+    def domains(self) -> list[Domain]:
+        """Domain of every row."""
+        return [row.domain for row in self.rows]
 
     @property
     def prompts(self) -> list[NDArray]:
@@ -180,7 +189,7 @@ def _updates(
                 progress.keep_checkpoint(course.state, epoch, trainer)
                 report = _measure(course, now, trainer, engine, epoch)
                 reports = (*now.epochs, report)
-                now = now.model_copy(update={"epochs": reports, "loss_sum": 0.0, "tokens": 0})
+                now = Progress(updates=now.updates, epochs=reports, code=now.code)
             if report or committer.is_due() or stop.requested.is_set():
                 committer.commit(now, trainer)
             yield Update(now.updates, report)
@@ -193,7 +202,7 @@ def _updates(
 def _learn(course: Course, now: Progress, trainer: Trainer, rows: list[int]) -> Progress:
     """Do one update."""
     settings = course.settings
-    batch = token_batch(course.encoded, rows)
+    batch = token_batch(course.encoded, rows, course.domains)
     count = int(batch.response_NT.sum())
     rate = warmup_cosine(
         now.updates,
@@ -202,10 +211,20 @@ def _learn(course: Course, now: Progress, trainer: Trainer, rows: list[int]) -> 
         total=course.num_updates,
     )
     result = trainer.update(batch, CrossEntropy(count), temperature=1.0, learning_rate=rate)
+    sums, tokens = dict(now.loss_sums), dict(now.domain_tokens)
+    for row, amount in zip(rows, batch.response_NT.sum(dim=1).tolist(), strict=True):
+        tokens[course.domains[row]] = tokens.get(course.domains[row], 0) + amount
+    for domain in DOMAINS:
+        if (share := result.get(_LOSS_OF + domain)) is not None:
+            sums[domain] = sums.get(domain, 0.0) + share * count
     changes = {
         "updates": now.updates + 1,
         "loss_sum": now.loss_sum + result["loss"] * count,
         "tokens": now.tokens + count,
+        "loss_sums": sums,
+        "domain_tokens": tokens,
+        "rows": now.rows + int(result[PACKED_ROWS]),
+        "padding": now.padding + int(result[PADDING_ROWS]),
     }
     return now.model_copy(update=changes)
 
@@ -224,7 +243,11 @@ def _measure(
         train_loss=now.loss_sum / now.tokens,
         val_loss=losses.total / losses.tokens,
         entropy=sampled_entropy(rollouts),
-        padding_share=padding_share(course.lengths, course.batches[epoch - 1]),
+        padding_share=now.padding / now.rows if now.rows else 0.0,
+        train_losses={
+            domain: now.loss_sums[domain] / now.domain_tokens[domain]
+            for domain in sorted(now.loss_sums)
+        },
         val_losses=losses.by_domain(),
         samples=shown(load_tokenizer(course.base), asked, rollouts),
     )
@@ -302,5 +325,14 @@ class CrossEntropy:
     def __call__(
         self, logprobs_NT: torch.Tensor, batch: TokenBatch
     ) -> tuple[torch.Tensor, dict[str, float]]:
-        """Return the loss of a micro-batch; the losses of a batch add up."""
-        return response_cross_entropy(logprobs_NT, batch.response_NT, self.num_tokens), {}
+        """Return the loss of a micro-batch and its parts by domain; those of a batch add up."""
+        loss = response_cross_entropy(logprobs_NT, batch.response_NT, self.num_tokens)
+        if DOMAIN not in batch.columns:
+            return loss, {}
+        nats_N = -(logprobs_NT.detach() * batch.response_NT).sum(dim=1).double().cpu()
+        places_N = batch.columns[DOMAIN].cpu()
+        parts = {
+            _LOSS_OF + DOMAINS[place]: float(nats_N[places_N == place].sum()) / self.num_tokens
+            for place in places_N.unique().tolist()
+        }
+        return loss, parts

@@ -81,8 +81,8 @@ def test_labels_are_moved_apart_upwards_and_keep_their_order():
     assert [] == moved_apart([], 1.0)
 
 
-def test_the_validation_loss_of_each_domain_is_a_line_if_there_are_several():
-    def drawn(*domains: str) -> str:
+def test_the_losses_of_each_domain_are_lines_if_there_are_several():
+    def drawn(*domains: str, trained: bool = False) -> str:
         epochs = tuple(
             Epoch(
                 epoch=epoch,
@@ -90,6 +90,7 @@ def test_the_validation_loss_of_each_domain_is_a_line_if_there_are_several():
                 val_loss=1.1 / epoch,
                 entropy=0.3,
                 val_losses=dict.fromkeys(domains, 1.1 / epoch),
+                train_losses=dict.fromkeys(domains if trained else (), 0.9 / epoch),
             )
             for epoch in (1, 2)
         )
@@ -98,3 +99,6 @@ def test_the_validation_loss_of_each_domain_is_a_line_if_there_are_several():
 
     assert {"maths", "code"} == set(re.findall(r">(maths|code)<", drawn("maths", "code")))
     assert drawn() == drawn("maths")
+    dashed = "stroke-dasharray"
+    lines = [drawn("maths", "code", trained=trained).count(dashed) for trained in (False, True)]
+    assert 2 == lines[1] - lines[0]

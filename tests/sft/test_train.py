@@ -20,9 +20,9 @@ from tasks.engines.embedded.trainer import TorchTrainer
 from tasks.engines.lora.factors import is_adapted
 from tasks.errors import DataError, EngineError
 from tasks.interchange.readiness import fit_mixture
-from tasks.sft.dataset import encode, padding_share, plan, split_validation, token_batch
+from tasks.sft.dataset import encode, plan, split_validation, token_batch
 from tasks.sft.measures import validation_losses
-from tasks.sft.train import finish, prepare, updates
+from tasks.sft.train import CrossEntropy, finish, prepare, updates
 
 SETTINGS = SFTSettings(epochs=3, learning_rate=3e-3, batch_tokens=256, entropy_prompts=8)
 
@@ -90,6 +90,9 @@ def test_the_report_shows_samples_and_losses_by_domain(curated, tiny_moe, tmp_pa
     ):
         assert {Domain.MATHS: pytest.approx(epoch.val_loss)} == epoch.val_losses
         assert epoch.metrics()["val_loss/maths"] == epoch.val_losses[Domain.MATHS]
+        assert {Domain.MATHS: pytest.approx(epoch.train_loss)} == epoch.train_losses
+        assert epoch.metrics()["train_loss/maths"] == epoch.train_losses[Domain.MATHS]
+        assert 0.0 == epoch.padding_share  # the trainer packs rows
         shown = [f"d/reasoning/{row}" for row in validation]
         assert shown == [sample["demonstration"] for sample in written["samples"]]
         assert all(sample["response"] for sample in written["samples"])
@@ -137,10 +140,24 @@ def test_every_row_is_trained_once_per_epoch():
     assert planned != plan(lengths, training, 32, seed=2)
 
 
-def test_padding_is_what_a_batch_has_beyond_its_rows():
-    # Two batches of 2 x 4 and 1 x 6 positions, of which one is empty.
-    assert 1 / 14 == pytest.approx(padding_share([4, 3, 6], [[0, 1], [2]]))
-    assert 0.0 == padding_share([], [])
+def test_the_training_loss_of_a_domain_is_that_of_its_rows(tiny_moe):
+    domains = [Domain.MATHS, Domain.CODE, Domain.MATHS]
+    rows = [
+        demonstration(number).model_copy(update={"domain": domain})
+        for number, domain in enumerate(domains)
+    ]
+    encoded = encode(load_tokenizer(tiny_moe), rows)
+    batch = token_batch(encoded, [2, 1, 0], domains)
+    count = int(batch.response_NT.sum())
+    logprobs_NT = -torch.arange(batch.tokens_NT.numel()).reshape(batch.tokens_NT.shape) / 7
+    nats_N = -(logprobs_NT * batch.response_NT).sum(1)
+
+    loss, parts = CrossEntropy(count)(logprobs_NT, batch)
+
+    assert parts["loss/code"] == pytest.approx(float(nats_N[1]) / count)
+    assert parts["loss/maths"] == pytest.approx(float(nats_N[0] + nats_N[2]) / count)
+    assert sum(parts.values()) == pytest.approx(float(loss))
+    assert CrossEntropy(count)(logprobs_NT, token_batch(encoded, [2, 1, 0])) == (loss, {})
 
 
 def test_the_validation_loss_of_a_domain_is_that_of_its_rows(tiny_moe):

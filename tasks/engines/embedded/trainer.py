@@ -33,7 +33,14 @@ from tasks.engines.embedded.packed_attention import Layout, layout, use_packed_a
 from tasks.engines.embedded.router_replay import recording, replaying
 from tasks.engines.embedded.router_terms import RouterTerms
 from tasks.engines.expert_names import named_tensors
-from tasks.engines.protocols import NO_AUXILIARY, LossFn, TokenBatch, TokenScores
+from tasks.engines.protocols import (
+    NO_AUXILIARY,
+    PACKED_ROWS,
+    PADDING_ROWS,
+    LossFn,
+    TokenBatch,
+    TokenScores,
+)
 from tasks.errors import DataError, EngineError
 
 ADAM_BETAS = (0.9, 0.95)
@@ -122,7 +129,9 @@ class TorchTrainer:
         micros = _micro_batches(batch, self._micro_batch_tokens)
         routing = self._router_terms(batch, micros, auxiliary)
         num_responses = max(1, int(batch.response_NT.sum()))
-        totals: dict[str, float] = {"loss": 0.0}
+        # Sequences are packed end to end, so that no row is padding.
+        packed = float(sum(len(micro.packing.cells_M) for micro in micros))
+        totals: dict[str, float] = {"loss": 0.0, PACKED_ROWS: packed, PADDING_ROWS: 0.0}
         for micro in micros:
             with routing.collect_logits(self._model) as logits_LME:
                 hidden_MH = self._hidden(micro)

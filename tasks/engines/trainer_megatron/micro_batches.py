@@ -56,6 +56,12 @@ class MicroBatch:
         return not len(self.rows_N)
 
     @property
+    def num_padding(self) -> int:
+        """Packed rows that are computed for no token: behind sequences, and behind all of them."""
+        filled = sum(self.lengths) - int(self.batch.lengths_N.sum())
+        return len(self.tokens_M) - len(self.packing.cells_M) + filled
+
+    @property
     def parts(self) -> tuple[int, ...]:
         """Lengths with the padding behind them as one more: all rows of the core of attention."""
         rest = len(self.tokens_M) - len(self.packing.cells_M)

@@ -22,7 +22,13 @@ from data_schemas.machine_settings import LayoutSettings
 from data_schemas.rl_settings import AuxiliarySettings
 from tasks.algorithms.packing import Prefixes
 from tasks.engines.partial_batch import AnyBatch, Share
-from tasks.engines.protocols import NO_AUXILIARY, LossFn, TokenScores
+from tasks.engines.protocols import (
+    NO_AUXILIARY,
+    PACKED_ROWS,
+    PADDING_ROWS,
+    LossFn,
+    TokenScores,
+)
 from tasks.engines.trainer_megatron import checkpoint, convert, model, optimizer, parallel
 from tasks.engines.trainer_megatron.auxiliary import RouterTerms
 from tasks.engines.trainer_megatron.forward_backward import ForwardBackward, Scores
@@ -151,6 +157,9 @@ class MegatronTrainer:
 
         def lose(micro: MicroBatch, scores: Scores) -> torch.Tensor:
             logprobs_R, entropy_R = scores
+            if self._speaks:
+                rows, padding = float(len(micro.tokens_M)), float(micro.num_padding)
+                add(totals, {PACKED_ROWS: rows, PADDING_ROWS: padding})
             if micro.is_filler:
                 return logprobs_R.sum()
             shape = micro.batch.tokens_NT.shape

@@ -146,6 +146,7 @@ def test_a_micro_batch_is_its_sequences_end_to_end():
     assert not micro.tokens_M[len(tokens) :].any()
     assert 0 == len(micro.tokens_M) % 4
     assert len(tokens) == int(micro.copies_M.sum())
+    assert len(micro.tokens_M) - len(tokens) == micro.num_padding
 
 
 def test_a_response_token_is_predicted_from_the_row_before_it():
@@ -174,7 +175,7 @@ def test_a_filler_is_a_row_of_padding_without_weight():
     micro = cut(random_batch(), [], tensor=2)
 
     assert micro.is_filler
-    assert 2 == len(micro.tokens_M)
+    assert 2 == len(micro.tokens_M) == micro.num_padding
     assert 0 == len(micro.tokens_R) == int(micro.copies_M.sum())
     assert (2, 2, 2) == tuple(micro.routes_MLK().shape)
 
@@ -185,6 +186,7 @@ def test_context_ranks_hold_every_row_once_and_a_share_of_every_sequence():
 
     assert all(0 == part % 4 for part in micro.parts)
     assert len(micro.tokens_M) == sum(micro.parts)
+    assert int((micro.copies_M == 0).sum()) == micro.num_padding
     assert torch.equal(torch.arange(len(micro.tokens_M)), torch.cat(held).sort().values)
     assert torch.equal(micro.tokens_R, micro.tokens_M[micro.before_R + 1])
     assert torch.equal(
@@ -206,6 +208,7 @@ def test_a_prompt_of_several_answers_is_one_set_of_rows():
     assert tokens == int(micro.copies_M.sum())
     assert beginnings(batch) < 0.75 * tokens
     assert not micro.copies_M[len(micro.packing.cells_M) :].any()
+    assert len(micro.tokens_M) - beginnings(batch) == micro.num_padding
 
 
 def test_every_answer_is_predicted_from_rows_of_its_own_beginning():
