@@ -2,7 +2,8 @@
 
 A response has to get full marks, as a solved problem of RL does. Without a problem, or if the
 verifier abstains, a response cannot be verified; it is kept and counted as unverified: dialogues
-and advice have no answer to check against.
+and advice have no answer to check against. That is a rule and no setting [I]: without them, nothing
+would teach these domains, and `sft.domains` leaves out whole domains.
 Source: the rejection sampling of Ring-lite and DeepSeek-R1, whose long-CoT responses are kept if
 their final answer is right.
 """
