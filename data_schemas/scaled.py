@@ -23,6 +23,8 @@ RESPONSE_TOKENS = 24
 C3PO's budget is a share of the longest response (12,800 of 24,576 tokens, spec B.3), which a
 long-CoT model uses. The tiny model does not: of its limit, that share would limit no update.
 """
+_GENERATED = {Domain.SCIENCE: "sample_science", Domain.GENERAL: "sample_general"}
+"""Domains that the sample world does not have, and what generates them."""
 RECIPES = {
     "compassmax": COMPASSMAX,
     "ring_lite": RING_LITE,
@@ -79,10 +81,8 @@ def scaled(recipe: PipelineSettings, judge: str = "") -> PipelineSettings:
 
 def _scaled_curation(recipe: PipelineSettings) -> CurationSettings:
     trained = {*recipe.rl_one.domains, *recipe.rl_two.domains}
-    if not trained & {Domain.SCIENCE, Domain.GENERAL}:
-        return CPU_SMOKE.curation
-    school = Source(adapter="sample_school")
-    return CPU_SMOKE.curation.model_copy(update={"sources": (*CPU_SMOKE.curation.sources, school)})
+    added = (Source(adapter=name) for domain, name in _GENERATED.items() if domain in trained)
+    return CPU_SMOKE.curation.model_copy(update={"sources": (*CPU_SMOKE.curation.sources, *added)})
 
 
 def _is_judged(phase: RLSettings) -> bool:

@@ -18,10 +18,10 @@ from data_schemas.mapping import ColumnMapping
 from data_schemas.raw_files import RAW_FILES, RawFile
 from data_schemas.settings import Source
 from data_schemas.suite import Suite
-from tasks.curation import sample_house, sample_school, sample_shop, sample_world
+from tasks.curation import sample_house, sample_shop, sample_world
 from tasks.curation.adapters.media import NEEDS_MEDIA
 from tasks.curation.adapters.table import ADAPTERS, EVERY_FILE
-from tasks.curation.generated import agents, ecommerce, safety, self_play
+from tasks.curation.generated import agents, ecommerce, safety, school, self_play
 from tasks.curation.rows import SUFFIXES, check_readable
 from tasks.errors import DataError, SettingsError, TamperError
 from tasks.interchange.benchmark_file import shipped_suites, suite_of
@@ -46,7 +46,7 @@ GENERATED = {
     "sample_agents": agents.generate,
     "sample_self_play": self_play.generate,
     "sample_house": sample_house.generate,
-    "sample_school": sample_school.generate,
+    **school.GENERATORS,
 }
 """Sources that need no path: what writes their files, from a seed into a folder."""
 LISTS: dict[str, Callable[[Path], object]] = {

@@ -97,8 +97,8 @@ def test_a_recipe_that_trains_science_or_general_questions_has_them_generated():
     }
 
     assert sources == {
-        "compassmax": ["sample_world", "sample_school"],
-        "ring_lite": ["sample_world", "sample_school"],
+        "compassmax": ["sample_world", "sample_general"],
+        "ring_lite": ["sample_world", "sample_science"],
         "compass_thinker": ["sample_world"],
     }
     generated = {*DRAWERS, *SCHOOL}

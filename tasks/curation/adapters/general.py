@@ -69,12 +69,14 @@ def sample_house(row: RawRow) -> list[Item]:
     return _asked_or_shown(row, "sample_house")
 
 
-def sample_school(row: RawRow) -> list[Item]:
-    """Read a row of the generated science and general questions, as `prompt_jsonl`.
+def sample_science(row: RawRow) -> list[Item]:
+    """Read a row of the generated science questions, as `sample_house`."""
+    return _asked_or_shown(row, "sample_science")
 
-    What a demonstration answers verifies it and is no problem.
-    """
-    return _asked_or_shown(row, "sample_school")
+
+def sample_general(row: RawRow) -> list[Item]:
+    """Read a row of the generated general questions, as `sample_house`."""
+    return _asked_or_shown(row, "sample_general")
 
 
 def _asked_or_shown(row: RawRow, source: str) -> list[Item]:

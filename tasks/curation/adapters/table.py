@@ -26,8 +26,9 @@ from tasks.curation.adapters.general import (
     m_ifeval,
     prompt_jsonl,
     sample,
+    sample_general,
     sample_house,
-    sample_school,
+    sample_science,
 )
 from tasks.curation.adapters.logic import bbh, gpqa, knights_knaves, zebra_logic
 from tasks.curation.adapters.mapped import language_in, read_mapped
@@ -77,7 +78,8 @@ ADAPTERS: dict[str, Adapter] = {
         sample_self_play, _EPISODE, ("problems.jsonl", "demonstrations.jsonl")
     ),
     "sample_house": Adapter(sample_house, _PROMPT, ("problems.jsonl", "demonstrations.jsonl")),
-    "sample_school": Adapter(sample_school, _PROMPT, ("problems.jsonl", "demonstrations.jsonl")),
+    "sample_science": Adapter(sample_science, _PROMPT, ("problems.jsonl", "demonstrations.jsonl")),
+    "sample_general": Adapter(sample_general, _PROMPT, ("problems.jsonl", "demonstrations.jsonl")),
     "episodes": Adapter(episodes, _EPISODE),
     "environments": Adapter(environments, ("library", "environment", "domain", "language")),
     "prompt_jsonl": Adapter(prompt_jsonl, _PROMPT),

@@ -313,7 +313,7 @@ EXAMPLES = {
     },
 }
 EXAMPLES |= dict.fromkeys(
-    ("sample_house", "sample_school", *ecommerce.NAMES), EXAMPLES["prompt_jsonl"]
+    ("sample_house", "sample_science", "sample_general", *ecommerce.NAMES), EXAMPLES["prompt_jsonl"]
 )
 EXAMPLES["environments"] = {"library": "example", "environment": "guess"}
 EXAMPLES["environments"] |= {"domain": "tool_use", "language": "en"}
