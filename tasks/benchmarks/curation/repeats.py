@@ -67,7 +67,7 @@ def found(rows: Sequence[Row], planted: Sequence[str], encoder: Encoder) -> Coun
     """
     with TemporaryDirectory() as folder:
         work = Path(folder)
-        more = [row | {"prompt": text} for row, text in zip(rows, planted, strict=False)]
+        more = [{**row, "prompt": text} for row, text in zip(rows, planted, strict=False)]
         sources: list[Source] = []
         for name, some in (("given", rows), (_MARK, more)):
             path = work / f"{name}.jsonl"

@@ -71,7 +71,8 @@ def promises(draws: Sequence[Draw]) -> list[Promise]:
     first, second = slope_moments([draw.row.solved for draw in usable], scored)
     spent = np.array([new_tokens(draw.row) / draw.row.rollouts for draw in usable])
     prompts = [draw.row.problem_id for draw in usable]
-    rates = np.array([(draw.solved, draw.failed) for draw in usable]).T
+    solved = [draw.solved for draw in usable]
+    failed = [draw.failed for draw in usable]
     lengths = np.array([draw.response_tokens for draw in usable])
     constant = np.full(len(usable), float(MEAN_GROUP_SIZE))
 
@@ -90,7 +91,7 @@ def promises(draws: Sequence[Draw]) -> list[Promise]:
 
     alike = np.full(len(usable), lengths.mean())
     by_prompt, by_rate = (
-        sizes_by_prompt(*rates, tokens, mean=MEAN_GROUP_SIZE).astype(np.float64)
+        sizes_by_prompt(solved, failed, tokens, mean=MEAN_GROUP_SIZE).astype(np.float64)
         for tokens in (lengths, alike)
     )
     return [
