@@ -23,7 +23,15 @@ def explain(error: ValidationError, model: type[BaseModel]) -> str:
     faults = error.errors(include_url=False)
     places = {tuple(_place(fault)) for fault in faults}
     others = f" (and {len(places) - 1} more)" if len(places) > 1 else ""
-    return _sentence(faults[0], model) + others
+    return _sentence(faults[0], model) + _word_instead(faults) + others
+
+
+def _word_instead(faults: Sequence[ErrorDetails]) -> str:
+    """Name the word that may stand in place of the number that is wrong."""
+    first, *rest = faults
+    words = (fault for fault in rest if fault["type"] == "literal_error")
+    same = (fault for fault in words if _place(fault) == _place(first))
+    return "".join(f", or be {fault.get('ctx', {}).get('expected')}" for fault in same)
 
 
 def _sentence(fault: ErrorDetails, model: type[BaseModel]) -> str:
