@@ -13,7 +13,7 @@ from tasks.engines.embedded.hf_model import load_model
 from tasks.engines.embedded.router_replay import recording, replaying, routers
 from tasks.engines.embedded.router_terms import RouterTerms
 from tasks.engines.embedded.trainer import GRAD_CLIP, TorchTrainer, _micro_batches
-from tasks.engines.protocols import TokenBatch
+from tasks.engines.protocols import PACKED_ROWS, PADDING_ROWS, TokenBatch
 from tasks.errors import SettingsError
 
 SETTINGS = LossSettings()
@@ -219,7 +219,7 @@ def test_auxiliary_losses_that_are_off_leave_no_trace(tiny_moe):
 
     found = trainer.update(batch, zero_loss, temperature=1.0, learning_rate=0.0)
 
-    assert {"loss", "grad_norm"} == found.keys()
+    assert {"loss", "grad_norm", PACKED_ROWS, PADDING_ROWS} == found.keys()
     assert [1] == watched  # one forward pass
 
 
