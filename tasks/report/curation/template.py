@@ -108,7 +108,8 @@ evaluation.</p>
 <section><h2>Copies</h2>
 <p class="lede">{{ clusters_note }}</p>
 {% for cluster in clusters %}
-<details class="card"><summary>{{ cluster.key }} <span>{{ cluster.count }} copies</span>\
+<details class="card"><summary>{{ cluster.key }} <span>{{ cluster.count }} \
+{{ "copy" if cluster.count == "1" else "copies" }}</span>\
 <i class="cut">{{ cluster.text }}</i></summary>
 {% if cluster.text %}<div class="sample"><p>the kept item</p><pre>{{ cluster.text }}</pre></div>\
 {% endif %}
