@@ -116,7 +116,8 @@ _WRITTEN = (
     (r"\\(?:Omega|ohm)(?![A-Za-z])|\u2126", "Ω"),
     (r"(?:°|\^\s*\{?\s*\\circ\s*\}?)\s*C(?![A-Za-z])", " celsius"),
     (r"(?:°|\^\s*\{?\s*\\circ\s*\}?)\s*F(?![A-Za-z])", " fahrenheit"),
-    (r"°|\^\s*\{?\s*\\circ\s*\}?", " degree"),
+    # Not the angle of a phasor, which other letters follow: 5\angle 30^\circ V.
+    (r"(?:°|\^\s*\{?\s*\\circ\s*\}?)(?=\s*(?:$|[*/.)}]))", " degree"),
     (r"\\?%", " percent"),
     (r"\brpm\b", "rev/min"),
     (r"\bmph\b", "mi/h"),
