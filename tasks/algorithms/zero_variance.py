@@ -9,6 +9,7 @@ import math
 from collections.abc import Sequence
 
 import torch
+from scipy.special import expit, logit
 
 
 def zero_variance_probability(pass_rate: float, group_size: int) -> float:
@@ -47,6 +48,26 @@ def shrunken_rate(counts: Sequence[tuple[float, float]], weight: float) -> float
     for solved, scored in counts:
         rate = (solved + weight * rate) / (scored + weight)
     return rate
+
+
+def moved_log_odds(counts: Sequence[tuple[float, float, int]], weight: float) -> float:
+    """Estimate how far pass rates have moved since they were predicted, in log-odds.
+
+    Of nested groups of prompts, the outermost one's movement is drawn towards none, every other
+    one's to that of the group around it, by the weight of `weight` predictions.
+
+    Args:
+        counts: sum of predicted pass rates, each between 0 and 1 exclusively, sum of the observed
+            ones, and their number, outermost first. Without any, nothing moves.
+        weight: above 0.
+    """
+    moved = 0.0
+    for predicted, observed, number in counts:
+        if number:
+            expected = expit(logit(predicted / number) + moved)
+            rate = (observed + weight * expected) / (number + weight)
+            moved += logit(rate) - logit(expected)
+    return float(moved)
 
 
 def rl_zvp_advantages(

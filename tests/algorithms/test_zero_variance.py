@@ -1,11 +1,16 @@
 import json
+import math
 from pathlib import Path
 
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.special import expit, logit
 from scipy.stats import betabinom
 
 from tasks.algorithms.zero_variance import (
+    moved_log_odds,
     rl_zvp_advantages,
     shrunken_rate,
     zero_variance_expectation,
@@ -79,3 +84,44 @@ def test_a_small_group_is_drawn_to_the_one_around_it():
     assert 0.5 == shrunken_rate([(0.0, 0.0), (0.0, 0.0)], 4.0)
     # (30 + 4 * 0.5) / (36 + 4) = 0.8; (0 + 4 * 0.8) / (4 + 4) = 0.4
     assert 0.4 == pytest.approx(shrunken_rate([(30.0, 36.0), (0.0, 4.0)], 4.0))
+
+
+RATES = st.lists(st.tuples(st.floats(0.01, 0.99), st.floats(0.0, 1.0)), min_size=1, max_size=20)
+
+
+def summed(pairs):
+    return sum(one for one, _ in pairs), sum(two for _, two in pairs), len(pairs)
+
+
+def test_a_movement_is_the_difference_in_log_odds_drawn_towards_none():
+    # Half of 2 groups was predicted and all was observed; with 2 more at 1/2 it is 3 of 4.
+    assert math.log(3.0) == pytest.approx(moved_log_odds([(1.0, 2.0, 2)], 2.0))
+    # A family of 2 groups with the same outcomes begins at 3/4: 3.5 of 4.
+    assert math.log(7.0) == pytest.approx(moved_log_odds([(1.0, 2.0, 2)] * 2, 2.0))
+    assert 0.0 == moved_log_odds([(0.0, 0.0, 0)] * 2, 2.0)
+    assert math.log(3.0) == pytest.approx(moved_log_odds([(1.0, 2.0, 2), (0.0, 0.0, 0)], 2.0))
+
+
+@given(RATES)
+def test_what_came_as_predicted_moves_nothing_and_more_than_that_moves_up(pairs):
+    predicted, observed, number = summed(pairs)
+
+    assert 0.0 == pytest.approx(moved_log_odds([(predicted, predicted, number)], 2.0), abs=1e-9)
+    if abs(observed - predicted) > 1e-6:  # below it the sign is one of rounding
+        up = moved_log_odds([(predicted, observed, number)], 2.0) > 0.0
+        assert up == (observed > predicted)
+
+
+@given(RATES)
+def test_a_solved_group_moves_as_far_up_as_a_failed_one_moves_down(pairs):
+    mirrored = [(1.0 - expected, 1.0 - observed) for expected, observed in pairs]
+
+    assert moved_log_odds([summed(pairs)], 2.0) == pytest.approx(
+        -moved_log_odds([summed(mirrored)], 2.0), abs=1e-9
+    )
+
+
+def test_many_groups_show_the_true_movement():
+    rate = expit(logit(0.3) + 1.5)
+
+    assert 1.5 == pytest.approx(moved_log_odds([(3e5, 1e6 * rate, 1_000_000)], 2.0), abs=1e-4)

@@ -43,32 +43,32 @@ MODES = {
 }
 RECORDED = {
     "synchronous": {
-        "state": "9752427b7c391b1b",
-        "snapshots": "c16d385533c03fdf",
-        "ledger": "19ec829cb0a8cb12",
-        "metrics": "94fb8ff0ab5e1776",
-        "record": "ef21b5606039e363",
+        "state": "f02de5054d5ea2b6",
+        "snapshots": "2794b1fc50414951",
+        "ledger": "49a821272f66d551",
+        "metrics": "60eccd6c9f7a4e0f",
+        "record": "3f8c78096628b0c6",
     },
     "in segments": {
-        "state": "369db01fad2cffb6",
+        "state": "0b0b718f56f19e7d",
         "snapshots": "1d96cc0d7ae0660f",
         "ledger": "d989ddd02f51cfdd",
         "metrics": "54aaae16498400f8",
         "record": "7a610b87213814ca",
     },
     "with a curriculum": {
-        "state": "41eed81da56808e7",
-        "snapshots": "962378a1c05ef120",
-        "ledger": "fbdd2e869af71377",
-        "metrics": "7a8e782c8171848c",
-        "record": "9dc914feef46999f",
+        "state": "3beff3f0331c9bce",
+        "snapshots": "3fa767b8c13be6ee",
+        "ledger": "69f0465eee326651",
+        "metrics": "132a9dc24bc4e86b",
+        "record": "289ad06ed11b12cc",
     },
     "with reuse": {
-        "state": "7d4efae7b0c3392e",
-        "snapshots": "c16d385533c03fdf",
-        "ledger": "19ec829cb0a8cb12",
-        "metrics": "94fb8ff0ab5e1776",
-        "record": "ef21b5606039e363",
+        "state": "8737d7cb4f912754",
+        "snapshots": "2794b1fc50414951",
+        "ledger": "49a821272f66d551",
+        "metrics": "60eccd6c9f7a4e0f",
+        "record": "3f8c78096628b0c6",
     },
 }
 

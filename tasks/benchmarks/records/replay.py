@@ -86,7 +86,8 @@ def replay(problems: Sequence[GradedProblem], rows: Sequence[LedgerRow]) -> list
             scored = row.rollouts - row.abstained
             # Only the mean of the lengths counts.
             lengths = [new_tokens(row), *[0] * (row.rollouts - 1)]
-            history.remember(row.problem_id, row.solved, scored, lengths)
+            before = neighbours.expected_pass_rate(by_id[row.problem_id])
+            history.remember(row.problem_id, row.solved, scored, lengths, before)
     return found
 
 

@@ -8,7 +8,6 @@ curriculum, the prompts' records, and unfinished responses. All of it is plain d
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 
 from transformers import PreTrainedTokenizerBase
 
@@ -86,6 +85,7 @@ class Collector:
         self._problems = problems
         self._stream = PromptStream(problems, settings.domains, settings.seed, now.position)
         self._history = History(now.records)
+        self._neighbours = Neighbours(problems, self._history)
         self._stage = now.stage
         self._open = now.open_groups
         self._turns = AgentTurns(recipe, problems, tokenizer, now.turns, now.memory)
@@ -157,8 +157,8 @@ class Collector:
         return whole
 
     def _draw(self, step: int, number: int, count: int) -> tuple[list[OpenGroup], list[Skipped]]:
-        neighbours = Neighbours(self._problems, self._history)
-        drawn = self._stream.take(count, partial(self._reason_to_pass, neighbours))
+        self._neighbours = Neighbours(self._problems, self._history)
+        drawn = self._stream.take(count, self._reason_to_pass)
         known = self._history.predicted_tokens([problem for problem, _ in drawn.passed_over])
         skipped = []
         for (problem, reason), tokens in zip(drawn.passed_over, known, strict=True):
@@ -166,7 +166,7 @@ class Collector:
             skipped.append(Skipped(problem, number, GroupOutcome(reason), saved))
             if reason == GroupOutcome.SKIPPED_ZERO_VARIANCE:
                 self._history.skipped(problem.id)
-        sizes = neighbours.first_sizes(self._settings, drawn.problems)
+        sizes = self._neighbours.first_sizes(self._settings, drawn.problems)
         fresh = [
             OpenGroup(
                 f"{step}.{number}.{place}",
@@ -179,14 +179,15 @@ class Collector:
         ]
         return fresh, skipped
 
-    def _reason_to_pass(self, neighbours: Neighbours, problem: Problem) -> str:
+    def _reason_to_pass(self, problem: Problem) -> str:
         """Elimination stage 1: skip a prompt before anything is generated."""
         chosen = self._settings.zero_variance
         if not in_band(problem, chosen.curriculum, self._stage):
             return GroupOutcome.SKIPPED_BAND
         if chosen.skip_above == 1.0 or self._history.of(problem.id).skips >= MAX_SKIPS:
             return ""
-        flat = neighbours.zero_variance_probability(problem, self._settings.mean_group_size)
+        size = self._settings.mean_group_size
+        flat = self._neighbours.zero_variance_probability(problem, size)
         return GroupOutcome.SKIPPED_ZERO_VARIANCE if flat > chosen.skip_above else ""
 
     def _round(
@@ -376,7 +377,8 @@ class Collector:
         num_scored = sum(not verdict.abstained for verdict in bare)
         before = self._history.of(group.problem.id).last_pass_rate
         lengths = [rollout.num_sampled for rollout in group.rollouts]
-        self._history.remember(group.problem.id, solved, num_scored, lengths)
+        expected = self._neighbours.expected_pass_rate(group.problem)
+        self._history.remember(group.problem.id, solved, num_scored, lengths, expected)
         return 0.0 if before is None or not num_scored else solved / num_scored - before
 
     def _next_position(self, groups: Sequence[CollectedGroup]) -> CurriculumPosition:

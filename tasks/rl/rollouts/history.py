@@ -17,7 +17,7 @@ FADING = 0.5
 """Decay of an older record when a new group arrives."""
 GRADED_WEIGHT = 4.0
 """Weight of a graded pass rate in responses: the default of GradingSettings.samples."""
-MAX_SKIPS = 4
+MAX_SKIPS = 8
 """A prompt is rolled out again after this many skips, because the policy has changed."""
 
 
@@ -34,6 +34,9 @@ class PromptRecord(BaseModel):
     """Times in a row it was drawn and skipped."""
     last_pass_rate: float | None = None
     """Of the newest group; None before the first one."""
+    expected_pass_rate: float | None = None
+    """What earlier records, of this prompt and of similar ones, predicted for the newest group;
+    None if there were none."""
 
 
 class History:
@@ -61,8 +64,23 @@ class History:
         """The record of a prompt; an empty one if it was never seen."""
         return self._records.get(problem_id, PromptRecord())
 
-    def remember(self, problem_id: str, solved: int, scored: int, lengths: Sequence[int]) -> None:
-        """Update the record with a group; a group without verdicts changes the lengths only."""
+    def remember(
+        self,
+        problem_id: str,
+        solved: int,
+        scored: int,
+        lengths: Sequence[int],
+        expected: float | None = None,
+    ) -> None:
+        """Update the record with a group; a group without verdicts changes the lengths only.
+
+        Args:
+            problem_id: of the prompt.
+            solved: responses that solved it.
+            scored: responses with a verdict.
+            lengths: tokens of its responses.
+            expected: pass rate that the records predicted before the group.
+        """
         old = self.of(problem_id)
         mean = sum(lengths) / len(lengths) if lengths else old.mean_tokens
         known = old.mean_tokens > 0.0
@@ -71,6 +89,7 @@ class History:
             scored=FADING * old.scored + scored,
             mean_tokens=FADING * old.mean_tokens + (1.0 - FADING) * mean if known else mean,
             last_pass_rate=solved / scored if scored else old.last_pass_rate,
+            expected_pass_rate=expected if scored else old.expected_pass_rate,
         )
 
     def skipped(self, problem_id: str) -> None:

@@ -56,9 +56,11 @@ def test_a_draw_knows_grading_and_earlier_draws_and_nothing_else():
     rows = [group("a", 1, 1, solved=0), group("a", 1, 0, solved=8), group("b", 1, 0)]
     first, other, again = replay(problems, rows)
     history = History.graded(problems)
-    before = Neighbours(problems, history).pass_rate(problems[0])
-    history.remember("a", 8, 8, [10] * 8)
-    history.remember("b", 4, 8, [10] * 8)
+    graded_only = Neighbours(problems, history)
+    before = graded_only.pass_rate(problems[0])
+    expected = [graded_only.expected_pass_rate(problem) for problem in problems]
+    history.remember("a", 8, 8, [10] * 8, expected[0])
+    history.remember("b", 4, 8, [10] * 8, expected[1])
     after = Neighbours(problems, history).pass_rate(problems[0])
 
     assert (before, after) == ((first.solved, first.failed), (again.solved, again.failed))

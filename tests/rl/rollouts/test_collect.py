@@ -16,6 +16,7 @@ from tasks.interchange.model_folder import SHIPPED
 from tasks.rl.rollouts.agent_turns import check_turns
 from tasks.rl.rollouts.collect import Collector
 from tasks.rl.rollouts.group_outcomes import CollectedGroup
+from tasks.rl.rollouts.history import MAX_SKIPS
 from tasks.rl.rollouts.scaffold import check_scaffold
 
 FREE = EngineSettings(staleness=2, segment_tokens="free")
@@ -193,6 +194,23 @@ def test_a_skipped_prompt_gets_another_chance(collector, problems):
     assert 12 == len(found.skipped)
 
 
+def test_a_prompt_is_rolled_out_after_its_last_skip(collector, problems):
+    picky = ZeroVarianceSettings(skip_above=0.6, refill_rounds=0)
+    hard = [problem.model_copy(update={"level": 1}) for problem in problems[6:]]
+    rows = graded([*problems[:6], *hard], [1.0] * 6 + [0.5] * 6)
+    mine = collector(rows=rows, zero_variance=picky)
+    for problem in problems[:6]:
+        for _ in range(MAX_SKIPS):
+            mine._history.skipped(problem.id)
+
+    found = mine.collect(1)
+
+    easy = {problem.id for problem in problems[:6]}
+    assert not found.skipped
+    assert {entry.group.problem.id for entry in found.groups} & easy
+    assert {mine.state().records[entry.group.problem.id].skips for entry in found.groups} == {0}
+
+
 def test_the_engine_is_told_how_long_the_responses_of_a_prompt_were(collector, problems):
     seen = []
 
@@ -354,4 +372,7 @@ def test_a_pass_rate_is_compared_with_the_prompts_group_before(collector, proble
 
     assert {0.0} == {entry.pass_rate_change for entry in first.groups}
     assert {0.5} == {entry.pass_rate_change for entry in second.groups}
+    # None before the first group; then the neighbours' and its own zeros.
+    first_time, later = mine.state().records, [problem.id for problem in problems[:3]]
+    assert all(0.0 < first_time[name].expected_pass_rate < 0.5 for name in later)
     assert all(isinstance(entry, CollectedGroup) for entry in second.groups)

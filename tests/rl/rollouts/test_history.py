@@ -36,10 +36,11 @@ def test_older_groups_fade():
 
 def test_a_group_without_verdicts_changes_only_the_lengths():
     history = History({})
-    history.remember("p", solved=0, scored=0, lengths=[4, 6])
+    history.remember("p", solved=0, scored=0, lengths=[4, 6], expected=0.5)
 
     assert 0.0 == history.of("p").scored
     assert history.of("p").last_pass_rate is None
+    assert history.of("p").expected_pass_rate is None
     assert 5.0 == history.of("p").mean_tokens
 
 

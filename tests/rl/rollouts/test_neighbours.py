@@ -56,8 +56,52 @@ def test_the_own_record_counts_next_to_that_of_the_family(problems):
     assert 0.154 == pytest.approx(chances[1], abs=1e-3)
 
 
+def test_prompts_are_predicted_with_what_the_policy_has_learned_since(problems):
+    as_expected, learned = History({}), History({})
+    for place in range(6):
+        as_expected.remember(problems[place].id, 6, 8, [10], expected=0.75)
+        learned.remember(problems[place].id, 6, 8, [10], expected=0.5)
+    before, now = Neighbours(problems, as_expected), Neighbours(problems, learned)
+
+    assert before.recorded_rate(problems[7]) == before.pass_rate(problems[7])
+    assert before.recorded_rate(problems[7]) == now.recorded_rate(problems[7])
+    solved, failed = before.pass_rate(problems[7])
+    solved_now, failed_now = now.pass_rate(problems[7])
+    assert solved + failed == pytest.approx(solved_now + failed_now)
+    # 6 groups at 6/8 beside 2 at 1/2 are 5.5 of 8, and these beside 2 in the family 5.875 of 8.
+    assert (5.875 / 2.125) * solved / failed == pytest.approx(solved_now / failed_now)
+    assert now.zero_variance_probability(problems[7], 8) > before.zero_variance_probability(
+        problems[7], 8
+    )
+    assert now.expected_pass_rate(problems[7]) == pytest.approx(solved / (solved + failed))
+
+
+def test_a_movement_reaches_other_families_of_its_domain_but_no_other_domain(problems):
+    hard = [problem.model_copy(update={"level": 2}) for problem in problems[:2]]
+    other = problems[0].model_copy(update={"id": "other", "domain": Domain.CODE})
+    rows = [*hard, *problems[2:], other]
+    history = History({})
+    history.remember(hard[0].id, 4, 8, [10], expected=0.5)
+    history.remember(other.id, 4, 8, [10], expected=0.5)
+    for problem in problems[2:8]:
+        history.remember(problem.id, 8, 8, [10], expected=0.5)
+    found = Neighbours(rows, history)
+
+    def moved(problem):
+        odds = [solved / failed for solved, failed in rates(problem)]
+        return odds[1] / odds[0]
+
+    def rates(problem):
+        return found.recorded_rate(problem), found.pass_rate(problem)
+
+    assert moved(problems[9]) > moved(hard[1]) > 1.0
+    assert 1.0 == pytest.approx(moved(other))
+
+
 def test_the_order_of_the_problems_changes_no_bit(problems):
     history = remembered(problems, {0: 3, 1: 5, 2: 1, 3: 7})
+    history.remember(problems[4].id, 7, 8, [10], expected=0.3)
+    history.remember(problems[5].id, 2, 8, [10], expected=0.6)
     forwards = Neighbours(problems, history)
     restored = History(dict(reversed(history.records().items())))
     backwards = Neighbours(problems[::-1], restored)
