@@ -6,7 +6,8 @@ exponential backoff and jitter until the request's deadline. A request that stil
 
 An endpoint counts as down if it gave no reply to as many requests in a row as run concurrently, or
 no sign of life (`life`). Then every call sends one request to see whether it is up again, unless
-another call does, and no other.
+another call does, and no other. After requests without a reply those that run are cut, and none is
+sent before another deadline has passed: nobody waits for a second one.
 """
 
 import http.client
@@ -154,7 +155,7 @@ class EndpointClient(Generic[ReplyT]):
         self._first_pause_s = first_pause_s
         self._pool = ThreadPoolExecutor(max_concurrent, thread_name_prefix="endpoint")
         self._calls = Calls()
-        self._health = _Health(max_concurrent)
+        self._health = _Health(max_concurrent, timeout_s)
         self._life = life.Life(self._look)
 
     @property
@@ -203,7 +204,8 @@ class EndpointClient(Generic[ReplyT]):
 
     def _answer(self, body: Body, losses: "_Losses") -> ReplyT | Failed:
         if not self._health.admits(losses):
-            return Failed(Loss.UNASKED, losses.cause or self._health.cause)
+            losses.cause = losses.cause or self._health.cause
+            return Failed(Loss.UNASKED, losses.cause)
         if not self._life.back():
             return self._lose(losses, self._life.cause(), Loss.UNASKED, down=True)
         start = time.monotonic()
@@ -211,7 +213,7 @@ class EndpointClient(Generic[ReplyT]):
         pause_s = self._first_pause_s
         while True:
             try:
-                reply = self._post(body, end - time.monotonic(), start)
+                reply = self._post(body, end - time.monotonic(), start, losses)
             except Refused as error:
                 losses.cause = str(error)
                 self._health.answered()
@@ -220,7 +222,7 @@ class EndpointClient(Generic[ReplyT]):
                 wait_s = pause_s * random.uniform(0.5, 1.5)
                 if self._life.gone(start):
                     return self._lose(losses, f"{self._life.cause()}; {error}", down=True)
-                if time.monotonic() + wait_s >= end:
+                if time.monotonic() + wait_s >= end or self._health.gave_up(losses):
                     return self._lose(losses, str(error))
                 time.sleep(wait_s)
                 pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
@@ -246,14 +248,17 @@ class EndpointClient(Generic[ReplyT]):
             return False
         return True
 
-    def _post(self, body: Body, timeout_s: float, start: float) -> ReplyT:
+    def _is_given_up(self, losses: "_Losses", start: float) -> bool:
+        return self._health.gave_up(losses) or self._life.gone(start)
+
+    def _post(self, body: Body, timeout_s: float, start: float, losses: "_Losses") -> ReplyT:
         most, sent = self._operation.most_bytes, json.dumps({"model": self._model, **body})
         headers = {"Content-Type": "application/json", "Connection": "close"}
         if self._key.value:
             headers["Authorization"] = f"Bearer {self._key.value}"
         try:
-            gone = partial(self._life.gone, start)
-            with _connection(self._endpoint, timeout_s, gone) as connection:
+            given_up = partial(self._is_given_up, losses, start)
+            with _connection(self._endpoint, timeout_s, given_up) as connection:
                 connection.request("POST", self._endpoint.path, sent, headers)
                 response = connection.getresponse()
                 self._life.shown()
@@ -288,10 +293,11 @@ class _Losses:
 class _Health:
     """Consecutive prompts, over all calls, that ended without a reply from the endpoint."""
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, pause_s: float) -> None:
         self._lock = threading.Lock()
-        self._limit = limit
+        self._limit, self._pause_s = limit, pause_s
         self._in_a_row, self._probing = 0, False
+        self._paused_until = float("-inf")
         self.cause = ""
 
     def admits(self, losses: _Losses) -> bool:
@@ -299,10 +305,15 @@ class _Health:
         with self._lock:
             if self._in_a_row < self._limit:
                 return True
-            if self._probing or losses.probed:
+            paused = time.monotonic() < self._paused_until
+            if self._probing or losses.probed or paused:
                 return False
             self._probing = losses.probed = True
             return True
+
+    def gave_up(self, losses: _Losses) -> bool:
+        """True if a prompt that this call has sent is not to be waited for."""
+        return self._in_a_row >= self._limit and not losses.probed
 
     def answered(self) -> None:
         """Note a reply; a refusal of one prompt is one."""
@@ -314,6 +325,7 @@ class _Health:
         with self._lock:
             self._in_a_row = self._limit if down else self._in_a_row + 1
             self._probing, self.cause = False, cause
+            self._paused_until = time.monotonic() + (0.0 if down else self._pause_s)
 
 
 @contextmanager

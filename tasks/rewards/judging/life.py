@@ -17,7 +17,7 @@ SILENCE_S = 30.0
 """Seconds without any response, while a request waits, before the endpoint is looked at."""
 LOOK_S = 10.0
 """Longest time of a look; vLLM answers within it while its model computes."""
-TICK_S = 5.0
+TICK_S = 1.0
 """Interval at which a waiting request asks whether the endpoint is gone."""
 
 

@@ -48,7 +48,7 @@ def test_reasoning_that_a_server_returns_apart_is_part_of_the_response(message, 
     with endpoint(reply_with(message)) as address, client_at(address) as client:
         (reply,) = client.ask([prompt("a")])
 
-    assert text == reply.text
+    assert text == reply.text  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def test_length_and_truncation_are_those_that_the_server_reports():
@@ -87,7 +87,7 @@ def test_a_prompt_that_the_endpoint_refuses_is_no_reply_and_the_others_are_answe
     assert isinstance(first, Failed)
     assert Loss.REFUSED is first.loss
     assert "context length" in first.cause
-    assert "7" == second.text
+    assert "7" == second.text  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def test_a_key_is_sent_to_its_own_host_only(monkeypatch):
@@ -124,7 +124,7 @@ def down(health):
 
 
 def test_an_endpoint_that_is_down_is_sent_one_prompt_at_a_time_over_all_calls():
-    health, first, second = _Health(2), _Losses(), _Losses()
+    health, first, second = _Health(2, pause_s=0.0), _Losses(), _Losses()
     down(health)
 
     assert [True, False, False] == [health.admits(one) for one in (first, first, second)]
@@ -132,7 +132,7 @@ def test_an_endpoint_that_is_down_is_sent_one_prompt_at_a_time_over_all_calls():
 
 
 def test_a_call_whose_prompt_is_lost_too_leaves_the_next_one_to_another_call():
-    health, first, second = _Health(2), _Losses(), _Losses()
+    health, first, second = _Health(2, pause_s=0.0), _Losses(), _Losses()
     down(health)
     assert health.admits(first)
     health.lost("status 503")
@@ -141,7 +141,7 @@ def test_a_call_whose_prompt_is_lost_too_leaves_the_next_one_to_another_call():
 
 
 def test_an_endpoint_that_replies_again_is_sent_everything():
-    health, first = _Health(2), _Losses()
+    health, first = _Health(2, pause_s=0.0), _Losses()
     down(health)
     assert health.admits(first)
     health.answered()
@@ -150,7 +150,7 @@ def test_an_endpoint_that_replies_again_is_sent_everything():
 
 
 def test_lost_prompts_that_are_not_in_a_row_do_not_count_as_down():
-    health = _Health(2)
+    health = _Health(2, pause_s=0.0)
     health.lost("status 503")
     health.answered()
     health.lost("status 503")

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 import pytest
 
 from tasks.errors import SettingsError
+from tasks.rewards.judging import life
 from tasks.rewards.judging.chat_client import PATH
 from tasks.rewards.judging.endpoint import read_address
 from tasks.rewards.judging.http_judge import HttpJudge
@@ -191,6 +192,27 @@ def test_a_judge_that_is_down_is_not_asked_for_every_prompt():
 
     # Two in a row without a reply, and at most two more that were running by then.
     assert len(reached) <= 4
+
+
+def test_after_a_timeout_without_a_reply_nobody_waits_for_a_second_one(monkeypatch):
+    monkeypatch.setattr(life, "TICK_S", 0.1)
+    hangs, over = [True], threading.Event()
+
+    def behave(handler, asked, number):
+        if hangs[0]:
+            over.wait(10.0)
+        echo(handler, asked, number)
+
+    with endpoint(behave) as address, judge_at(address, timeout_s=1.0, max_concurrent=2) as judge:
+        begun = time.monotonic()
+        assert [None] * 20 == judge.ask([prompt("a")] * 20)
+        assert [None] == judge.ask([prompt("a")])
+        assert time.monotonic() - begun < 1.8
+
+        hangs[0] = False
+        time.sleep(1.1)
+        assert ["A"] == judge.ask([prompt("a")])
+        over.set()
 
 
 def test_a_judge_that_was_down_is_asked_again_at_the_next_call():
