@@ -268,8 +268,11 @@ class EngineSettings(RolloutEngines, TrainingEngines):
             raise ValueError(
                 "engines.segment_tokens 'free': set engines.staleness to the most versions it spans"
             )
-        if self.free_running and self.rollout is RolloutKind.VLLM:
-            raise ValueError("segment_tokens 'free', which rollout 'vllm' does not have: use 'hf'")
+        if self.free_running and self.layout.dedicated_rollout_gpus:
+            raise ValueError(
+                "engines.segment_tokens 'free': where responses are cut would depend on how fast "
+                "engines in processes of their own are; set layout.dedicated_rollout_gpus to 0"
+            )
         return self
 
     @model_validator(mode="after")
@@ -284,7 +287,7 @@ class EngineSettings(RolloutEngines, TrainingEngines):
     @model_validator(mode="after")
     def _asynchrony_needs_engines_of_their_own(self) -> Self:
         both = self.trainer is TrainerKind.MEGATRON and self.rollout is RolloutKind.VLLM
-        if both and self.staleness > 0 and self.layout.dedicated_rollout_gpus == 0:
+        if both and self.steps_ahead > 0 and self.layout.dedicated_rollout_gpus == 0:
             raise ValueError(
                 "engines.staleness lets rollouts and updates run at once, but they share their "
                 "GPUs; set layout.dedicated_rollout_gpus"

@@ -129,7 +129,7 @@ def test_the_group_is_named_where_the_settings_are_nested():
 def test_micro_batches_of_the_embedded_trainer_have_the_size_that_was_set(tiny_moe):
     small = MachineSettings(layout=LayoutSettings(micro_batch_tokens=64))
 
-    assert 64 == select.open_trainer(small, tiny_moe)._micro_batch_tokens
+    assert 64 == select.open_trainer(small, tiny_moe)._micro_batch_tokens  # pyright: ignore[reportAttributeAccessIssue]
 
 
 @pytest.mark.parametrize("reuse", ["shared_noise", "prefix"])
@@ -148,7 +148,7 @@ def test_reuse_that_would_not_be_exact_is_refused_by_name(reuse):
     ("changes", "reason"),
     [
         ({"staleness": 0}, "set engines.staleness to the most versions"),
-        ({"rollout": "vllm"}, "which rollout 'vllm' does not have"),
+        ({"rollout": "vllm", "layout": {"dedicated_rollout_gpus": 1}}, "gpus to 0"),
         ({"reuse": "prefix"}, "set engines.segment_tokens to 0, or reuse to 'off'"),
     ],
 )

@@ -37,8 +37,8 @@ class Sampling:
     """Stop after this many new tokens with StopReason.SEGMENT; 0 = no limit."""
     enough: int = 0
     """Stop when all responses to so many prompts, and to those that are due, have ended: live ones
-    are cut with StopReason.SEGMENT, waiting ones yield nothing; 0 = never. The embedded engine
-    only."""
+    are cut with StopReason.SEGMENT, waiting ones yield nothing; 0 = never. Not in engines that are
+    processes of their own, whose steps are not counted."""
     top_p: float = 1.0
     """Probability mass of the likeliest tokens that are kept; 1 = all. Log-probabilities are those
     of the truncated distribution, which a trainer does not recompute: not for rollouts of RL."""

@@ -3,11 +3,13 @@
 An engine asks after every round of decoding passes, and requests are dealt when all engines have
 asked for that round. So which engine gets a request depends on the numbers of tokens, never on
 time: a phase that is resumed has the batches of one that was not killed, and their bytes. An engine
-without room asks for nothing and decodes on; one with room waits for the others.
+without room asks for nothing and decodes on; one with room waits for the others. If the call ends
+with `Sampling.enough` prompts, all wait: the end is that of a round.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -28,6 +30,8 @@ class Room:
     """Tokens that its sequences are expected to hold in the cache, on average over their time."""
     cache: float
     """Tokens that its cache holds; infinity if it grows."""
+    ended: tuple[str, ...] = ()
+    """Problems of the responses that ended since the last round, with `Sampling.enough`."""
 
 
 class RequestQueue(Protocol):
@@ -41,6 +45,11 @@ class RequestQueue(Protocol):
     @property
     def empty(self) -> bool:
         """True once this engine knows that nothing is left."""
+        ...
+
+    @property
+    def over(self) -> bool:
+        """True once this engine knows that the call has `Sampling.enough` prompts."""
         ...
 
     def take(self, room: Room) -> Sequence[Request]:
@@ -60,6 +69,26 @@ class QueueingEngine(RolloutEngine, Protocol):
     def generate(self, requests: Requests, sampling: Sampling) -> Iterator[Rollout]:
         """Start requests in the order in which they come; yield each rollout as it ends."""
         ...
+
+
+class Ending:
+    """Whether a call may end: enough prompts are complete, and all that are due."""
+
+    def __init__(self, requests: Sequence[Request], enough: int) -> None:
+        self._left: Counter[str] = Counter()
+        for request in requests:
+            self._left[request.problem_id] += request.num_samples
+        self._due = {request.problem_id for request in requests if request.due}
+        self._enough, self._complete = enough, 0
+
+    def reached(self, ended: Iterable[str]) -> bool:
+        """Count responses that ended, by problem."""
+        for problem_id in ended:
+            self._left[problem_id] -= 1
+            if self._left[problem_id] == 0:
+                self._complete += 1
+                self._due.discard(problem_id)
+        return 0 < self._enough <= self._complete and not self._due
 
 
 def held_tokens(request: Request) -> float:
@@ -84,8 +113,10 @@ class Intake:
         self._every = passes_per_round(sampling.max_new_tokens, sampling.segment_tokens)
         self._slots, self._cache = slots, cache
         self._held: dict[tuple[str, int], float] = {}
+        self._ending = Ending(requests if isinstance(requests, Sequence) else (), sampling.enough)
+        self._enough, self._ended = sampling.enough, list[str]()
         self._passes = 0
-        self._taken = False
+        self._taken = self._over = False
 
     @property
     def samples(self) -> int:
@@ -101,6 +132,11 @@ class Intake:
             return not self._taken
         return not self._requests.empty
 
+    @property
+    def over(self) -> bool:
+        """True once enough prompts are complete: live responses are cut, waiting ones dropped."""
+        return self._over if isinstance(self._requests, Sequence) else self._requests.over
+
     def take(self, *, full: bool = False) -> Sequence[Request]:
         """Return what may be started now; call it once before every decoding pass.
 
@@ -115,7 +151,9 @@ class Intake:
             return ()
         self._passes = 1
         live = len(self._held)
-        room = Room(live, 0 if full else self._slots - live, sum(self._held.values()), self._cache)
+        held = sum(self._held.values())
+        room = Room(live, 0 if full else self._slots - live, held, self._cache, (*self._ended,))
+        self._ended.clear()
         new = self._requests.take(room)
         for request in new:
             for sample in range(request.first_sample, request.first_sample + request.num_samples):
@@ -125,6 +163,10 @@ class Intake:
     def end(self, problem_id: str, sample: int) -> None:
         """Note that a response has ended."""
         self._held.pop((problem_id, sample), None)
+        if isinstance(self._requests, Sequence):
+            self._over = self._ending.reached([problem_id])
+        elif self._enough:
+            self._ended.append(problem_id)
 
 
 def deal(waiting: list[Request], rooms: Sequence[Room]) -> list[list[Request]]:

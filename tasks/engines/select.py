@@ -130,15 +130,10 @@ def require_fit(engines: MachineSettings, *, nodes: int, processes: int) -> None
                 "(EACHPROMPT_PROCESSES, EACHPROMPT_NODES) or make the layout smaller"
             )
     in_turn = engines.trainer is TrainerKind.MEGATRON and not layout.dedicated_rollout_gpus
-    if ranks > 1 and in_turn and isinstance(engines, EngineSettings) and engines.staleness:
+    if ranks > 1 and in_turn and isinstance(engines, EngineSettings) and engines.steps_ahead:
         raise SettingsError(
             f"engines.staleness is {engines.staleness}: rollouts and updates would run at once in "
             "the same processes; set layout.dedicated_rollout_gpus, or staleness 0"
-        )
-    if ranks > 1 and isinstance(engines, EngineSettings) and engines.free_running:
-        raise SettingsError(
-            "engines.segment_tokens is 'free': where responses are cut would depend on which of "
-            f"the {ranks} processes is faster; start one, or set a number of tokens"
         )
     if not layout.dedicated_rollout_gpus and processes % layout.rollout_tensor:
         raise SettingsError(

@@ -6,8 +6,8 @@ processes are real as well. Rank 0 runs the stage, the others serve its engines 
 what rank 0 returns is the task's result.
 
 Differs from the plugin: an error keeps its class and message; a process that was ended by a signal,
-and SIGTERM to all of them, are retried; and the time between SIGTERM and SIGKILL is that of the
-stage, where torchrun has 30 s.
+and SIGTERM to all of them, are retried; the time between SIGTERM and SIGKILL is that of the
+stage, where torchrun has 30 s; and an agent notices that the machine of the rendezvous is gone.
 """
 # pyright: reportMissingImports=false
 
@@ -15,7 +15,9 @@ import functools
 import logging
 import os
 import re
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, ParamSpec, TypeVar
 
@@ -25,7 +27,9 @@ from flytekitplugins.kfpytorch import Elastic
 from flytekitplugins.kfpytorch.task import PytorchElasticFunctionTask
 from torch.distributed.elastic.multiprocessing.api import SignalException
 from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
+from torch.distributed.elastic.rendezvous import RendezvousConnectionError
 
+from tasks.engines.team.silence import limit_silence
 from tasks.errors import (
     DataError,
     EngineError,
@@ -45,6 +49,7 @@ Result = TypeVar("Result")
 TORCHRUN_GRACE = "TORCH_ELASTIC_SHUTDOWN_TIMEOUT"
 """Seconds between SIGTERM and SIGKILL; the plugin has no parameter for it."""
 DEFAULT_GRACE_S = 30
+_LOOK_EVERY_S = 5
 _KINDS: dict[str, type[PipelineError]] = {
     kind.__name__: kind
     for kind in (SettingsError, DataError, TamperError, EngineError, Preempted, JudgeError)
@@ -92,18 +97,43 @@ class TeamTask(PytorchElasticFunctionTask):
         # Read by torchrun's agent in this process.
         os.environ[TORCHRUN_GRACE] = str(self._grace_s)
         try:
-            with deck_of_team():
+            with deck_of_team(), limited_silence():
                 return super().execute(**kwargs)
         except FlyteUserRuntimeException as error:
             named = cause(error.value) if isinstance(error.value, ChildFailedError) else None
             if named is None:
                 raise
             raise named from error
+        except RendezvousConnectionError as error:
+            raise EngineError(
+                "torchrun's rendezvous does not answer: its machine is gone, or the network to it"
+            ) from error
         except IgnoreOutputs as error:
             # A signal; otherwise it only says that rank 0 is on another node.
             if isinstance(error.__context__, SignalException):
                 raise Preempted(f"{error.__context__}; committed steps are kept") from error
             raise
+
+
+@contextmanager
+def limited_silence() -> Iterator[None]:
+    """While the block runs, break connections of this process to machines that fall silent.
+
+    torchrun's agent opens its connections inside, and asks the rendezvous every second.
+    """
+    left = threading.Event()
+
+    def look() -> None:
+        while not left.wait(_LOOK_EVERY_S):
+            limit_silence()
+
+    looker = threading.Thread(target=look, name="silence", daemon=True)
+    looker.start()
+    try:
+        yield
+    finally:
+        left.set()
+        looker.join()
 
 
 def cause(failed: ChildFailedError) -> PipelineError | None:

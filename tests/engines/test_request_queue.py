@@ -4,6 +4,7 @@ import itertools
 import math
 import queue
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -116,6 +117,47 @@ def test_whoever_has_no_room_waits_for_nobody_and_all_learn_that_nothing_is_left
     assert [(1, True), (0, True)] == answers
 
 
+@given(st.permutations([0, 0, 0, 1, 1, 1]))
+def test_a_call_with_enough_prompts_ends_with_a_round_whoever_asks_first(order):
+    rooms = [
+        [room(1), replace(room(0, live=1), ended=("a",)), replace(room(1), ended=("a",))],
+        [room(1), room(0, live=1), replace(room(1), ended=("b",))],
+    ]
+    answers: list[list] = [[], []]
+    requests = [replace(request("a", 2), due=True), request("b", 1), request("c", 9)]
+    dealer = Dealer(requests, 2, lambda place, share: answers[place].append(share), enough=1)
+    for place in order:
+        dealer.ask(place, rooms[place].pop(0))
+
+    # Every round is answered, also without room; "a" is due, and complete after the third.
+    for own in answers:
+        assert [False, False, True] == [share.over for share in own]
+        assert [False, False, True] == [share.last for share in own]
+        assert [] == own[-1].requests
+
+
+def test_an_intake_of_a_list_is_over_with_enough_prompts():
+    requests = [request("a", 2), request("b", 1), replace(request("c", 1), due=True)]
+    intake = Intake(requests, replace(SAMPLING, enough=2), slots=9)
+    over = []
+    for name, sample in (("a", 0), ("b", 0), ("c", 0)):
+        intake.end(name, sample)
+        over.append(intake.over)
+
+    assert [False, False, True] == over
+
+
+def test_an_intake_says_what_ended_if_the_call_ends_with_enough_prompts():
+    asking = Asked()
+    intake = Intake(asking, replace(SAMPLING, enough=2, max_new_tokens=5), slots=2)
+    intake.take()
+    intake.end("p1", 0)
+    intake.take()
+    intake.take()
+
+    assert [(), ("p1",), ()] == [one.ended for one in asking.rooms]
+
+
 def test_an_intake_of_a_list_gives_all_at_once():
     intake = Intake([request("a", 2), request("b", 3)], SAMPLING, slots=1)
 
@@ -129,7 +171,7 @@ def test_an_intake_of_a_list_gives_all_at_once():
 class Asked:
     """A queue that notes who asks, and gives one response each time."""
 
-    samples, empty = 9, False
+    samples, empty, over = 9, False, False
 
     def __init__(self) -> None:
         self.rooms: list[Room] = []

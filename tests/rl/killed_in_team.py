@@ -46,6 +46,7 @@ SLOTS = 3
 MODES: dict[str, dict[str, object]] = {
     "whole responses": {},
     "segments": {"engines": EngineSettings(segment_tokens=3)},
+    "free-running": {"engines": EngineSettings(staleness=2, segment_tokens="free")},
     "one step off, groups in two parts": {
         "engines": EngineSettings(staleness=1),
         "zero_variance": ZeroVarianceSettings(first_responses=2),
@@ -90,8 +91,8 @@ class Struck:
     fault = NO_FAULT
 
     def generate(self, requests: Requests, sampling: Sampling) -> Iterator[Rollout]:
-        for number, rollout in enumerate(super().generate(requests, sampling)):
-            self.fault.strike("rollout", self.policy_version, number)
+        for number, rollout in enumerate(super().generate(requests, sampling)):  # pyright: ignore[reportAttributeAccessIssue]
+            self.fault.strike("rollout", self.policy_version, number)  # pyright: ignore[reportAttributeAccessIssue]
             yield rollout
 
     def load_weights(self, weights: Iterator[tuple[str, torch.Tensor]], version: int) -> str:
@@ -100,7 +101,7 @@ class Struck:
                 self.fault.strike("weights", version, number)
                 yield item
 
-        return super().load_weights(struck(), version)
+        return super().load_weights(struck(), version)  # pyright: ignore[reportAttributeAccessIssue]
 
 
 class Engine(Struck, HFRolloutEngine):
@@ -139,7 +140,7 @@ def trained(slow: int, fault: Fault, phase: Phase) -> None:
     def opened(_: EngineSettings, model: Path) -> TeamRollout:
         make = partial(Engine, model, notes, slow, fault)
         alone = {"replicas": ALONE, "dedicated": False, "precision": Precision.FP32}
-        return TeamRollout(current(), make, **alone)
+        return TeamRollout(current(), make, **alone)  # pyright: ignore[reportArgumentType]
 
     scorer = conftest().RuleScorer(load_tokenizer(phase.start))
     list(train(phase, scorer, open_engine=opened))
@@ -157,7 +158,7 @@ def pod(stage: Callable[[Phase], None], phase: Phase, seconds: float | None = No
     process.start()
     process.join(seconds)
     with suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
+        os.killpg(process.pid, signal.SIGKILL)  # pyright: ignore[reportArgumentType]
     process.join()
     return states.newest(phase.state)
 

@@ -1,4 +1,6 @@
-"""A phase of vLLM and Megatron-core in two processes, killed: python killed_real_team.py MODEL OUT.
+"""A phase of vLLM and Megatron-core in two processes, killed.
+
+    python killed_real_team.py MODEL OUT MODE
 
 See test_killed_real_team.py.
 """
@@ -19,6 +21,10 @@ engine.SLOTS = 2  # so that most responses wait in the shared queue
 ENGINES = EngineSettings(
     rollout=RolloutKind.VLLM, trainer=TrainerKind.MEGATRON, layout=LayoutSettings(expert=2)
 )
+MODES = {
+    "whole responses": ENGINES,
+    "free-running": ENGINES.model_copy(update={"segment_tokens": "free", "staleness": 2}),
+}
 
 
 class Engine(Struck, engine.VllmRolloutEngine):
@@ -39,9 +45,10 @@ def struck(fault: Fault, phase: Phase) -> int:
     return pod(trained, phase)
 
 
-def main(model: Path, folder: Path) -> None:
+def main(model: Path, folder: Path, mode: str) -> None:
+    engines = MODES[mode]
     whole, killed = (
-        phase_of(model, folder / name, {"engines": ENGINES}) for name in ("whole", "killed")
+        phase_of(model, folder / name, {"engines": engines}) for name in ("whole", "killed")
     )
     struck(NO_FAULT, whole)
     newest = [
@@ -54,4 +61,4 @@ def main(model: Path, folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2]))
+    main(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3])

@@ -27,7 +27,9 @@ def found(tiny_moe, tmp_path_factory):
     return json.loads((folder / "found.json").read_text())
 
 
-@pytest.fixture(params=["whole responses", "segments", "one step off, groups in two parts"])
+@pytest.fixture(
+    params=["whole responses", "segments", "free-running", "one step off, groups in two parts"]
+)
 def one(found, request):
     return found[request.param]
 

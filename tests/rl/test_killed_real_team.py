@@ -17,13 +17,14 @@ pytestmark = [pytest.mark.engines, pytest.mark.timeout(900)]
 SCRIPT = Path(__file__).with_name("killed_real_team.py")
 
 
+@pytest.mark.parametrize("mode", ["whole responses", "free-running"])
 def test_vllm_and_megatron_killed_in_rollouts_and_a_weight_sync_end_in_the_same_bytes(
-    tiny_moe, tmp_path
+    tiny_moe, tmp_path, mode
 ):
     changes = {"moe_intermediate_size": 64, "num_key_value_heads": 2}
     model = build_served_moe(tiny_moe, tmp_path / "model", **changes)
     done = subprocess.run(
-        [sys.executable, SCRIPT, model, tmp_path],
+        [sys.executable, SCRIPT, model, tmp_path, mode],
         env=os.environ | {"PYTHONPATH": str(SCRIPT.parents[2]), "OMP_NUM_THREADS": "1"},
         capture_output=True,
         text=True,

@@ -13,7 +13,7 @@ Letters: B live sequences, P prompts, T tokens, V vocabulary.
 """
 
 import time
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -167,7 +167,6 @@ class HFRolloutEngine:
         waiting: deque[Seat] = deque()
         known: dict[int, _Prefix] = {}
         stop = StopStrings(self._tokenizer, sampling.stop)
-        ending = _Ending(requests if isinstance(requests, Sequence) else (), sampling.enough)
         slots = Slots(sampling, min(self._slots, intake.samples), self._end_token, stop)
         logits_BV = torch.empty(0, self._model.config.vocab_size, device=self._forward.device)
         taken = 0
@@ -176,6 +175,8 @@ class HFRolloutEngine:
             new = intake.take(full=full)
             waiting += self._seats(new, sampling, first=taken)
             taken += len(new)
+            if intake.over:
+                waiting.clear()
             if not (waiting or slots.live):
                 continue
             if waiting and not full:
@@ -199,7 +200,7 @@ class HFRolloutEngine:
                 intake.end(rollout.problem_id, rollout.sample)
             self._count_decoding(time.perf_counter() - started)
             yield from done
-            if ending.reached(done):
+            if intake.over:
                 yield from [slots.rollout(slot, self._version) for slot in range(slots.live)]
                 return
             started = time.perf_counter()
@@ -281,26 +282,6 @@ class _Prefix:
     prefilled: Prefilled
     logits_PV: torch.Tensor
     row: int
-
-
-class _Ending:
-    """Whether a call may end: enough prompts are complete, and all that are due."""
-
-    def __init__(self, requests: Sequence[Request], enough: int) -> None:
-        self._left: Counter[str] = Counter()
-        for request in requests:
-            self._left[request.problem_id] += request.num_samples
-        self._due = {request.problem_id for request in requests if request.due}
-        self._enough, self._complete = enough, 0
-
-    def reached(self, ended: Sequence[Rollout]) -> bool:
-        """Count responses that ended; the answer depends on tokens only, not on time."""
-        for rollout in ended:
-            self._left[rollout.problem_id] -= 1
-            if self._left[rollout.problem_id] == 0:
-                self._complete += 1
-                self._due.discard(rollout.problem_id)
-        return 0 < self._enough <= self._complete and not self._due
 
 
 def _fed(request: Request) -> NDArray[np.int32]:

@@ -153,11 +153,12 @@ class VllmRolloutEngine:
                 calls.append(call_of(number, seat, sampling, self._end_token))
             return calls[first:]
 
-        if isinstance(requests, Sequence):
+        if isinstance(requests, Sequence) and not sampling.enough:
             running = self._backend.run(more() or ())
         else:
             assert isinstance(self._backend, InProcess), "a process of its own has other steps"
-            running = self._backend.run((), more)
+            over = (lambda: intake.over) if sampling.enough else None
+            running = self._backend.run((), more, over)
         begun: set[int] = set()
         with closing(running) as answers:
             for number, output in self._tally.timed(answers):

@@ -11,12 +11,14 @@ others may use, is never destroyed.
 
 import gc
 import os
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
 from vllm import EngineArgs, RequestOutput
 from vllm.distributed import parallel_state
+from vllm.v1.core.sched.scheduler import Scheduler
+from vllm.v1.engine.core import EngineCore
 from vllm.v1.engine.core_client import InprocClient
 from vllm.v1.engine.llm_engine import LLMEngine
 
@@ -64,13 +66,19 @@ class InProcess:
         return int(self._engine.vllm_config.cache_config.kv_cache_size_tokens or 0)
 
     def run(
-        self, calls: Sequence[Call], more: More | None = None
+        self,
+        calls: Sequence[Call],
+        more: More | None = None,
+        over: Callable[[], bool] | None = None,
     ) -> Generator[tuple[int, RequestOutput]]:
         """Step until every call has ended.
 
         Args:
             calls: at the beginning.
             more: asked before every step.
+            over: asked before every step; once it is true, calls that have tokens end with the next
+                one, and the others yield nothing. When that is depends on the steps, so the cache
+                begins without prefixes, as it does in a process that is started for this call.
 
         Raises:
             EngineError: the last weight sync was interrupted, or the engine slept after it.
@@ -82,33 +90,64 @@ class InProcess:
         self._wake(WEIGHTS, CACHE)
         engine = self._engine
         pending: dict[str, int] = {}
+        if over is not None:
+            engine.reset_prefix_cache()
         try:
             self._add(calls, pending)
             while pending or more is not None:
-                if more is not None:
-                    new = more()
-                    if new is None:
-                        more = None
-                    else:
-                        self._add(new, pending)
-                if not pending:
-                    continue
-                for output in engine.step():
-                    if not (isinstance(output, RequestOutput) and output.finished):
-                        continue
-                    number = pending.pop(output.request_id, None)
-                    if number is not None:
-                        yield number, output
+                if more is not None and not self._add(more(), pending):
+                    more = None
+                if over is not None and over():
+                    self._cut(pending)
+                    over = None
+                if pending:
+                    yield from self._step(pending)
         finally:
             if pending:
                 engine.abort_request(list(pending))
 
-    def _add(self, calls: Sequence[Call], pending: dict[str, int]) -> None:
-        for call in calls:
+    def _add(self, calls: Sequence[Call] | None, pending: dict[str, int]) -> bool:
+        """Start calls; False if there are no more of them."""
+        for call in calls or ():
             self._made += 1
             name = str(self._made)
             self._engine.add_request(name, {"prompt_token_ids": call.tokens}, call.params)
             pending[name] = call.number
+        return calls is not None
+
+    def _step(self, pending: dict[str, int]) -> Iterator[tuple[int, RequestOutput]]:
+        """Take one step; yield what has ended."""
+        for output in self._engine.step():
+            if isinstance(output, RequestOutput) and output.finished:
+                number = pending.pop(output.request_id, None)
+                if number is not None:
+                    yield number, output
+
+    def _cut(self, pending: dict[str, int]) -> None:
+        """End every call that has tokens with its next one, and abort the others.
+
+        A call that is aborted returns nothing, no routes either, but one whose limit is reached
+        does; vLLM reads the limit after every token.
+        """
+        known = self._engine.output_processor.external_req_ids
+        scheduler = self._core().scheduler
+        assert isinstance(scheduler, Scheduler)
+        unbegun = []
+        for name in pending:
+            (internal,) = known[name]
+            request = scheduler.requests[internal]
+            if request.num_output_tokens:
+                request.max_tokens = min(request.max_tokens, request.num_output_tokens + 1)
+            else:
+                unbegun.append(name)
+        self._engine.abort_request(unbegun)
+        for name in unbegun:
+            del pending[name]
+
+    def _core(self) -> EngineCore:
+        client = self._engine.engine_core
+        assert isinstance(client, InprocClient)
+        return client.engine_core
 
     def install(self, weights: Iterator[tuple[str, torch.Tensor]]) -> str:
         """Install tensors in the worker as they arrive, then drop the prefix cache.
@@ -154,14 +193,12 @@ class InProcess:
         vLLM's own shutdown would also destroy every process group of this process: its own, which
         another engine may use, and the default one, which the trainer uses.
         """
-        client = self._engine.engine_core
-        assert isinstance(client, InprocClient)
-        core = client.engine_core
+        core = self._core()
         self._engine.renderer.shutdown()
         core.structured_output_manager.clear_backend()
         core.model_executor.shutdown()
         core.scheduler.shutdown()
-        del self._engine, client, core
+        del self._engine, core
         gc.unfreeze()
         gc.collect()
         if torch.cuda.is_available():

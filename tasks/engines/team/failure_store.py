@@ -6,8 +6,9 @@ does not exit after the end of the team.
 
 The same thread counts up a number every second. A rank whose number stands still is stopped, or its
 machine is gone; its connections may stay open for hours. Rank 0 watches all others, and they watch
-rank 0. A second number counts the looks at which a rank had worked: if no rank works while a
-command runs, one of them hangs (standstill.py); and so if none takes a step for much longer.
+rank 0, whose machine also has the store: silence.py breaks its connections. A second number counts
+the looks at which a rank had worked: if no rank works while a command runs, one of them hangs
+(standstill.py); and so if none takes a step for much longer.
 """
 
 import json
@@ -29,6 +30,7 @@ from torch.distributed.elastic.multiprocessing.errors import get_error_handler
 
 from tasks.engines.activity import Activity
 from tasks.engines.team import standstill
+from tasks.engines.team.silence import SILENT_S, limit_silence
 from tasks.engines.team.standstill import Standstill, calls, place
 from tasks.errors import DataError, EngineError, PipelineError, SettingsError, TamperError
 
@@ -44,7 +46,7 @@ _STILL = "team/still"
 _ERROR_FILE = "TORCHELASTIC_ERROR_FILE"
 """Where torchrun expects the error of a process."""
 _LOOK_EVERY_S = 1.0
-SILENT_LOOKS = 45
+SILENT_LOOKS = SILENT_S
 """A rank without a pulse for so many looks has failed. Looks are not seconds of the clock: a
 process that was stopped together with the others has not looked meanwhile."""
 _FAILURE_WITHIN_S = 2.0
@@ -52,7 +54,12 @@ _FAILURE_WITHIN_S = 2.0
 GRACE_S = 30.0
 """Grace period for a process to exit after the end of its team."""
 _STILL_GRACE_S = 5.0
-"""For the controller to raise the error of a team that stood still, before its process ends."""
+"""For the main thread to raise the error of a team that stood still, or lost a machine, before its
+process ends: no connection has to break, and collectives have no shorter timeout."""
+_GONE = (
+    "the team's store has not answered, and nobody had ended the team: the machine of rank 0 is "
+    "gone, or its agent"
+)
 _HEAD_START_S = 3
 """torchrun looks every second which process has ended. It sends SIGTERM to the others, which a
 stopped process does not take, and SIGKILL only after the grace period of the stage."""
@@ -74,6 +81,7 @@ class FailureStore:
             is_master=False,
             timeout=timedelta(seconds=60),
         )
+        limit_silence(int(os.environ["MASTER_PORT"]))
 
     def report(self, error: PipelineError) -> None:
         """Write why this rank failed and end the team."""
@@ -149,10 +157,7 @@ class FailureStore:
                     passed_on = True
                     os.kill(os.getpid(), signal.SIGTERM)
                 if self.is_over():
-                    if self._rank > 0 and self._is_marked(_STILL, if_gone=False):
-                        self._end_with(self.failure() or EngineError("the team stood still"))
-                    if not left.wait(grace_s):
-                        os._exit(code)
+                    self._end_late(left, code, grace_s)
                     return
 
         watcher = threading.Thread(target=watch, name="team-over", daemon=True)
@@ -162,6 +167,17 @@ class FailureStore:
         finally:
             left.set()
             watcher.join()  # a thread in a call of the store would abort the interpreter's exit
+
+    def _end_late(self, left: threading.Event, code: int, grace_s: float) -> None:
+        """End this process if it is late after the end of its team."""
+        if not self._is_there():
+            if not left.wait(_STILL_GRACE_S):
+                self._end_with(EngineError(_GONE))
+            return
+        if self._rank > 0 and self._is_marked(_STILL, if_gone=False):
+            self._end_with(self.failure() or EngineError("the team stood still"))
+        if not left.wait(grace_s):
+            os._exit(code)
 
     def _first_silent(self, pulses: "_Pulses") -> int | None:
         """Give a pulse; return a watched rank that has given none for too long."""
@@ -206,7 +222,7 @@ class FailureStore:
                     _record_for_another(error, Path(error_file))
                 with suppress(ProcessLookupError):
                     os.kill(number, signal.SIGKILL)
-            if left.wait(grace_s):
+            if left.wait(grace_s if number is not None else _STILL_GRACE_S):
                 return
         elif number is not None:
             late = f"sleep {_HEAD_START_S}; kill -KILL {number}"
@@ -241,6 +257,13 @@ class FailureStore:
             self._store.set(key, value)
         except RuntimeError:
             logger.warning("the team's store is gone already")
+
+    def _is_there(self) -> bool:
+        try:
+            self._store.check([_OVER])
+        except RuntimeError:
+            return False
+        return True
 
     def _is_marked(self, key: str, *, if_gone: bool) -> bool:
         try:

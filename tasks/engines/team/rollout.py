@@ -70,7 +70,7 @@ class Generate:
                 if self.parts:
                     part = self.parts[place]
                 else:
-                    part = queue_of_worker(member, ranks[0], self.samples)
+                    part = queue_of_worker(member, ranks[0], self.samples, self.sampling.enough)
                 for rollout in engine.generate(part, self.sampling) if part else ():
                     if rank == ranks[0]:
                         wire.send(rollout, 0, member.rollouts)
@@ -211,7 +211,7 @@ class TeamRollout:
         command = Generate(self._number, self._replicas, parts, samples, sampling)
         member = self._controller.member
         with self._channel.together(command) as replies:
-            shared, dealer = queue_of_controller(member, self._replicas, requests)
+            shared, dealer = queue_of_controller(member, self._replicas, requests, sampling.enough)
             senders = [ranks[0] for ranks in self._replicas[1:]]
             inbox = Inbox(member, senders, lambda place, room: dealer.ask(place + 1, room))
             part = parts[0] if parts else shared

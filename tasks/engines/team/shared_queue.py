@@ -5,9 +5,10 @@ import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from tasks.engines.protocols import Request
-from tasks.engines.request_queue import Room, deal
+from tasks.engines.request_queue import Ending, Room, deal
 from tasks.engines.team import wire
 from tasks.engines.team.member import Member
 from tasks.errors import EngineError
@@ -23,7 +24,9 @@ class Share:
 
     requests: Sequence[Request]
     last: bool
-    """Nothing is left in the queue."""
+    """Nothing is left in the queue, or nothing more is needed."""
+    over: bool = False
+    """The call has as many complete prompts as it needs."""
 
 
 class Dealer:
@@ -32,12 +35,18 @@ class Dealer:
     Args:
         requests: in the order in which they start.
         replicas: number of replicas.
-        answer: gives a replica its share; only replicas with room get one.
+        answer: gives a replica its share; only replicas with room get one, or all with `enough`.
+        enough: complete prompts with which the call ends, at the end of a round; 0 = it does not.
     """
 
     def __init__(
-        self, requests: Sequence[Request], replicas: int, answer: Callable[[int, Share], None]
+        self,
+        requests: Sequence[Request],
+        replicas: int,
+        answer: Callable[[int, Share], None],
+        enough: int = 0,
     ) -> None:
+        self._enough, self._ending = enough, Ending(requests, enough)
         self._waiting = list(requests)
         self._rooms: list[deque[Room]] = [deque() for _ in range(replicas)]
         self._answer = answer
@@ -47,6 +56,9 @@ class Dealer:
         """Note the room of a replica; deal if all have asked for its round."""
         with self._lock:
             self._rooms[replica].append(room)
+            if self._enough:
+                self._answer_all()
+                return
             while self._waiting and all(self._rooms):
                 rooms = [rooms.popleft() for rooms in self._rooms]
                 dealt = deal(self._waiting, rooms)
@@ -59,6 +71,14 @@ class Dealer:
                         self._answer(place, Share((), last=True))
                     asked.clear()
 
+    def _answer_all(self) -> None:
+        while all(self._rooms):
+            rooms = [rooms.popleft() for rooms in self._rooms]
+            over = self._ending.reached(name for room in rooms for name in room.ended)
+            dealt = [[] for _ in rooms] if over else deal(self._waiting, rooms)
+            for place, requests in enumerate(dealt):
+                self._answer(place, Share(requests, last=over, over=over))
+
 
 class SharedQueue:
     """A RequestQueue of one rank.
@@ -67,14 +87,20 @@ class SharedQueue:
         samples: of all requests.
         ask: tells the dealer this replica's room.
         share: waits for the answer.
+        always: every round is answered, also without room.
     """
 
     def __init__(
-        self, samples: int, ask: Callable[[Room], None], share: Callable[[], Share]
+        self,
+        samples: int,
+        ask: Callable[[Room], None],
+        share: Callable[[], Share],
+        *,
+        always: bool = False,
     ) -> None:
         self._samples = samples
-        self._ask, self._share = ask, share
-        self._empty = False
+        self._ask, self._share, self._always = ask, share, always
+        self._empty = self._over = False
 
     @property
     def samples(self) -> int:
@@ -86,17 +112,22 @@ class SharedQueue:
         """True once this replica knows that nothing is left."""
         return self._empty
 
+    @property
+    def over(self) -> bool:
+        """True once this replica knows that the call has enough prompts."""
+        return self._over
+
     def take(self, room: Room) -> Sequence[Request]:
-        """Take part in a round; waits for the other replicas if there is room."""
+        """Take part in a round; waits for the other replicas if there is an answer."""
         self._ask(room)
-        if not room.slots:
+        if not (room.slots or self._always):
             return ()
         share = self._share()
-        self._empty = share.last
+        self._empty, self._over = share.last, share.over
         return share.requests
 
 
-def queue_of_worker(member: Member, representative: int, samples: int) -> SharedQueue:
+def queue_of_worker(member: Member, representative: int, samples: int, enough: int) -> SharedQueue:
     """Return the queue of a rank other than 0; all ranks of a replica get the same."""
 
     def ask(room: Room) -> None:
@@ -108,11 +139,11 @@ def queue_of_worker(member: Member, representative: int, samples: int) -> Shared
         assert isinstance(found, Share)
         return found
 
-    return SharedQueue(samples, ask, share)
+    return SharedQueue(samples, ask, share, always=enough > 0)
 
 
 def queue_of_controller(
-    member: Member, replicas: Replicas, requests: Sequence[Request]
+    member: Member, replicas: Replicas, requests: Sequence[Request], enough: int
 ) -> tuple[SharedQueue, Dealer]:
     """Return the queue of rank 0, and the dealer, which the rooms of other replicas go to."""
     mine: queue.SimpleQueue[Share] = queue.SimpleQueue()
@@ -132,6 +163,6 @@ def queue_of_controller(
                 if member.failures.is_over():
                     raise member.failures.failure() or EngineError("the team is over") from None
 
-    dealer = Dealer(requests, len(replicas), answer)
+    dealer = Dealer(requests, len(replicas), answer, enough)
     samples = sum(request.num_samples for request in requests)
-    return SharedQueue(samples, lambda room: dealer.ask(0, room), wait), dealer
+    return SharedQueue(samples, partial(dealer.ask, 0), wait, always=enough > 0), dealer
