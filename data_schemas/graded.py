@@ -8,7 +8,7 @@ from data_schemas.prompts import Problem
 
 
 class Band(StrEnum):
-    """Difficulty by the start model's pass rate p."""
+    """Difficulty by a model's pass rate p; of a graded set, the start model's."""
 
     UNSOLVED = "unsolved"
     """p = 0"""
@@ -22,6 +22,17 @@ class Band(StrEnum):
     """p = 1"""
     UNGRADED = "ungraded"
     """Every verdict was an abstention: the pass rate is unknown."""
+
+
+def band_of(pass_rate: float | None) -> Band:
+    """Name the difficulty of a pass rate."""
+    if pass_rate is None:
+        return Band.UNGRADED
+    if pass_rate in (0.0, 1.0):
+        return Band.SOLVED if pass_rate else Band.UNSOLVED
+    if pass_rate < 1 / 3:
+        return Band.HARD
+    return Band.EASY if pass_rate > 2 / 3 else Band.MEDIUM
 
 
 class GradedProblem(Problem):

@@ -19,6 +19,8 @@ SUFFIXES = (".yaml", ".yml", ".json")
 """Of a mapping file; JSON is read as YAML, which contains it."""
 FILE = "file"
 """As a language: the one that the name of the file or its folder states."""
+TEXT = "text"
+"""As a language: th, ja, ko or zh if a prompt is written in its script, else en."""
 
 
 class ColumnMapping(BaseModel):
@@ -28,7 +30,9 @@ class ColumnMapping(BaseModel):
 
     name: str = Field(pattern=r"^[a-z][a-z0-9_]{0,63}$", description="source of the rows")
     domain: Domain
-    language: str = Field(min_length=2, description="BCP 47 tag, the column that has it, or `file`")
+    language: str = Field(
+        min_length=2, description="BCP 47 tag, the column that has it, `file` or `text`"
+    )
     prompt: str = Field(min_length=1, description="template of what the user asks")
     system: str = Field(default="", description="template of the system message")
     verifier: str = Field(
@@ -49,7 +53,8 @@ class ColumnMapping(BaseModel):
         default_factory=dict, description="column -> value in the file -> value to use"
     )
     facets: dict[str, str] = Field(
-        default_factory=dict, description="name -> template of what only drift is measured on"
+        default_factory=dict,
+        description="name -> template, on which drift is measured; `pass_rate:MODEL` is 0 to 1",
     )
 
     @model_validator(mode="after")

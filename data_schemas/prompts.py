@@ -85,10 +85,6 @@ SLICE = "slice="
 """Begins the id of a problem that was held out later: `slice=2026-11/<id>`."""
 
 
-SUBJECT = "subject"
-"""Name of the facet that says what a problem is about."""
-
-
 class Facet(BaseModel):
     """A property of a problem that is not part of its prompt; drift is measured on it."""
 

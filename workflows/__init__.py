@@ -5,7 +5,7 @@ curate          read, clean and decontaminate sources; one page of what became o
 judge           train a ternary judge on human comparisons, with a Bradley-Terry reward as baseline
 judge_sweep     judge and baseline under other shares of ties and label noise
 distil          a teacher answers the problems; its right answers become demonstrations
-verify_answers  several models solve the training problems; people decide where they disagree
+verify_answers  several models solve the training problems: solve rates, and answers to look at
 compare         two evaluations, or sample logs of lm-eval, item by item
 evaluate        score checkpoints and endpoints on the same problems
 retrain         learn from new rows, promote only through the gate

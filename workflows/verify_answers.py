@@ -1,9 +1,10 @@
-"""Let several models solve the training problems, and list the gold answers that they doubt.
+"""Let several models solve the training problems: solve rates, and gold answers that they doubt.
 
     pyflyte run workflows/verify_answers.py verify_answers --sources gsm8k=train.jsonl \\
         --model path/to/small,path/to/large,http://host:8000/v1#served-name
 
 People fill in annotate.jsonl, which is then a source: --sources gsm8k=train.jsonl,decisions=FILE
+So is solve_rates.jsonl, by which problems are selected: solve_rates=FILE,bands=FILE
 """
 
 from typing import NamedTuple
@@ -45,7 +46,7 @@ def verify_answers(
         sources: real files instead of the sample world, as adapter=path,adapter=path.
 
     Returns:
-        doubts: annotate.jsonl for people, beside the results of every model.
+        doubts: annotate.jsonl for people and solve_rates.jsonl, beside the results of every model.
         answers: the HTML page of every answer.
     """
     checked = check_settings(settings=settings, sources=sources)

@@ -3,9 +3,12 @@
 An item is dropped if its text equals that of a held-out problem, or if it shares a run of
 13 words with one, punctuation excluded (GPT-3, appendix C). As in GPT-3, a run that occurs
 in more than ten different training texts is a common phrase and is not counted as a leak.
-Differs: in scripts without spaces a word counts as three characters. Of benchmarks, the same is
-done once more with all numbers masked: it finds the question with other numbers. Problems that are
-drawn from a source share its templates, so that their numbers are not masked.
+Differs: in scripts without spaces a word counts as three characters. A run more than half of which
+lies in common phrases is not counted either, because a template or an idiom meets it with one word
+more on either side. Of benchmarks, the same is done once more with all numbers masked: it finds the
+question with other numbers, by the runs more than half of which are no numbers (a polynomial and a
+list of numbers are everybody's). Problems that are drawn from a source share its templates, so that
+their numbers are not masked.
 
 Suites are held in memory, as the hashes of their runs; training items pass by in batches, twice.
 """
@@ -22,7 +25,16 @@ from data_schemas.quarantine import Outcome, Quarantined
 from tasks.curation.cleaning.scripts import SPACELESS, primary
 from tasks.curation.cleaning.wording import is_sign, normalise, words
 from tasks.curation.items import Item, Sieved, refuse, task_name
-from tasks.curation.overlap.fingerprints import SIGN, Fingerprinter, Hashes, Key, join, masked, runs
+from tasks.curation.overlap.fingerprints import (
+    NUMBER,
+    SIGN,
+    Fingerprinter,
+    Hashes,
+    Key,
+    join,
+    masked,
+    runs,
+)
 
 STAGE = "contamination"
 REASON = "contaminated"
@@ -79,14 +91,16 @@ class Suites:
                 self._texts.setdefault(keys[key].tobytes(), place)
         self._plain = [_plain_words(item) for item in held_out]
         self._sizes = [ngram * _unit(item.record.language) for item in held_out]
-        parts = [
-            runs(self._read(hashes[hashes & SIGN == 0]), size)
-            for hashes, size in zip(found.words, self._sizes, strict=True)
-        ]
-        hashes, ends = join(parts)
-        self._runs, first = np.unique(hashes, return_index=True)
-        self._owners = np.searchsorted(ends, first, "right") - 1
-        self._starts = first - ends[self._owners]
+        texts = [self._read(hashes[hashes & SIGN == 0]) for hashes in found.words]
+        hashes, ends = join(map(runs, texts, self._sizes))
+        wordy = np.concatenate([[], *map(_is_wordy, texts, self._sizes)]).astype(np.bool_)
+        self._places = np.flatnonzero(wordy) if any_numbers else np.arange(len(hashes))
+        self._runs, first, self._inverse = np.unique(
+            hashes[self._places], return_index=True, return_inverse=True
+        )
+        self._owner_of = np.searchsorted(ends, self._places, "right") - 1
+        self._owners = self._owner_of[first]
+        self._starts = self._places[first] - ends[self._owners]
         self._filter = np.zeros(1 << _FILTER_BITS, np.bool_)
         self._filter[_slot(self._runs)] = True
 
@@ -122,6 +136,24 @@ class Suites:
         pairs = np.unique(np.concatenate(items) * count + np.concatenate(found))
         return Hits(pairs // count, pairs % count)
 
+    def phrases(self, common: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the runs that are common phrases, or lie in them by more than half of their words.
+
+        A run that several problems have is a phrase if it is one wherever it stands.
+        """
+        is_common = np.isin(self._inverse, common)
+        sizes = np.array(self._sizes, np.int64)[self._owner_of]
+        inside = np.zeros(len(sizes), np.int64)
+        for order in (slice(None), slice(None, None, -1)):
+            places, owners = self._places[order], self._owner_of[order]
+            nearest = np.maximum.accumulate(np.where(is_common[order], np.arange(len(places)), -1))
+            found = (nearest >= 0) & (owners[nearest] == owners)
+            shared = sizes[order] - abs(places - places[nearest])
+            inside[order] += np.where(found, np.maximum(0, shared), 0)
+        is_new = np.zeros(len(self._runs), np.bool_)
+        is_new[self._inverse[2 * inside <= sizes]] = True
+        return np.flatnonzero(~is_new)
+
     def describe(self, shared: Iterable[int]) -> str:
         """Name the problem and the words of the first shared run in alphabetical order."""
         texts = []
@@ -148,16 +180,16 @@ class CommonRuns:
                 seen.add(texts[item].tobytes())
 
     def found(self) -> NDArray[np.int64]:
-        """Return the runs that are common phrases."""
+        """Return the runs that occur in too many."""
         return np.array([run for run, texts in self._texts.items() if len(texts) > COMMON], int)
 
 
 def find_overlap(
-    suites: Suites, batch: Compared, hits: Hits, common: NDArray[np.int64]
+    suites: Suites, batch: Compared, hits: Hits, phrases: NDArray[np.int64]
 ) -> Iterator[tuple[int, str]]:
     """Yield the items of a batch that overlap with a suite, in order, each with the detail."""
     leaks: dict[int, list[int]] = defaultdict(list)
-    rare = ~np.isin(hits.runs, common)
+    rare = ~np.isin(hits.runs, phrases)
     for item, run in zip(hits.items[rare].tolist(), hits.runs[rare].tolist(), strict=True):
         leaks[item].append(run)
     for item in range(len(batch.keys)):
@@ -188,7 +220,8 @@ def decontaminate(
     batch = Compared(found.keys, found.words, is_spaceless([i.record.language for i in training]))
     hits, common = suites.hits(batch), CommonRuns()
     common.add(batch, hits)
-    details = dict(find_overlap(suites, batch, hits, common.found()))
+    phrases = suites.phrases(common.found())
+    details = dict(find_overlap(suites, batch, hits, phrases))
     kept = [item for place, item in enumerate(training) if place not in details]
     return kept, [drop(training[place], detail) for place, detail in details.items()]
 
@@ -221,6 +254,12 @@ def _unit(language: str) -> int:
 
 def _plain_words(item: Item) -> tuple[str, ...]:
     return tuple(word for word in words(normalise(item.content)) if not is_sign(word))
+
+
+def _is_wordy(hashes: Hashes, size: int) -> NDArray[np.bool_]:
+    """Return for each run of words whether more than half of them are no numbers."""
+    counts = np.cumsum([0, *(hashes & NUMBER == 0)])
+    return 2 * (counts[size:] - counts[:-size]) > size
 
 
 def _slot(hashes: Hashes) -> NDArray[np.int64]:

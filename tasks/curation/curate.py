@@ -2,16 +2,16 @@
 
 The steps are: read, carry out the decisions of people, cleanse, set benchmarks aside, verify
 demonstrations, remove duplicates and what a guard calls harmful, check the tests of code problems,
-draw the held-out suites, and remove overlapping items from training. No item is lost: for every
-source, the number of items read equals the number kept plus the number dropped plus the number
-quarantined.
+draw the held-out suites, remove overlapping items from training, and select problems by the pass
+rates of models. No item is lost: for every source, the number of items read equals the number kept
+plus the number dropped plus the number quarantined.
 """
 
 import json
 import logging
 import shutil
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -24,7 +24,7 @@ from data_schemas.prompts import Problem
 from data_schemas.raw_files import RawFile
 from data_schemas.rl_settings import JudgeSettings
 from data_schemas.settings import CurationSettings
-from tasks.curation.cleaning import annotation
+from tasks.curation.cleaning import annotation, pass_rates
 from tasks.curation.cleaning.verification import WRONG, Score
 from tasks.curation.cleaning.withdrawal import REASON, withdraw, withdrawn_rows
 from tasks.curation.code_tests.soundness import UNSOUND
@@ -43,10 +43,12 @@ from tasks.curation.shards.opened import Shards
 from tasks.curation.shards.processes import map_shards, num_workers
 from tasks.curation.shards.repeats import drop_repeats
 from tasks.curation.shards.result import Account, Counts, write_result
+from tasks.curation.shards.selection import select
 from tasks.curation.shards.steps import Refused
 from tasks.curation.split import separate_benchmarks
 from tasks.errors import DataError
 from tasks.interchange import decisions as annotated
+from tasks.interchange import solve_rates
 from tasks.interchange.benchmark_file import write_suites
 from tasks.interchange.withdrawn import LIST_FILE
 from tasks.platform.progress import progress
@@ -67,6 +69,8 @@ _ADVICE = {
     REASON: "The exclusion list leaves nothing; add other rows.",
     WRONG: "Do the responses end with the answer in the form that the verifier reads?",
     UNSOUND: "Do the reference solutions pass the tests in the sandbox?",
+    pass_rates.NO_RATE: "Does solve_rates have this source's problems as they are now?",
+    pass_rates.OUTSIDE: "Widen the band.",
     UNRATED: "Does the guard of curation.guard answer, and with safe or unsafe?",
     "missing_field": "Name your columns as `make data` lists them, or write a mapping file.",
     "missing_column": "Correct the columns of the mapping file.",
@@ -85,7 +89,8 @@ def curate(
 ) -> dict[str, float | int | str]:
     """Write problems, demonstrations, held-out suites, refusals and the report to `out`.
 
-    What sources say of their problems besides (`Item.facets`) is in facets.parquet, if anything is.
+    What sources say of their problems besides (`Item.facets`), and how often models solve them, is
+    in facets.parquet, if anything is.
 
     Args:
         settings: limits and seeds. Sources are those listed in `raw`.
@@ -100,13 +105,16 @@ def curate(
 
     Raises:
         TamperError: a raw file changed since it was ingested.
-        DataError: a decision of people fits no problem; no problem is left, or none could be held
-            out; not with `held_out_from`, and not if all sources are benchmarks.
+        DataError: a decision of people fits no problem, or no solve rate does; no problem is left,
+            or none could be held out; not with `held_out_from`, and not if all sources are
+            benchmarks.
     """
     files = check_raw_files(raw)
     listed = [file for file in files if file.adapter not in LISTS]
     gone = withdrawn_rows(raw, files, held_out_from, out)
-    of_people = tuple(locate(raw, file) for file in files if file.adapter == annotated.ADAPTER)
+    lists = (annotated.ADAPTER, solve_rates.ADAPTER, solve_rates.BANDS)
+    of_people, of_models, asked = (_files_of(name, raw, files) for name in lists)
+    rates, bands = solve_rates.read_rates(of_models), solve_rates.read_bands(asked)
     rules = Rules(settings, base_model, out / LIST_FILE if gone else None, of_people)
     with work_folder(work, out) as folder:
         shards = _map(raw, listed, rules, folder)
@@ -124,21 +132,19 @@ def curate(
         if guard := open_guard(settings.guard):
             steps.screen_harm(shards, refused, guard)
         tests = check_code_tests(shards, refused)
+        drawn, earlier = [], []
         if held_out_from is None:
             drawn = shards.items(steps.draw(shards, settings.held_out_per_suite, settings.seed))
-            suites = [*drawn, *exams]
         else:
-            suites, _ = withdraw(as_items(read_table(held_out_from / HELD_OUT, Problem)), gone)
-            drawn, suites = [], [*suites, *exams]
+            earlier, _ = withdraw(as_items(read_table(held_out_from / HELD_OUT, Problem)), gone)
+        suites = [*drawn, *earlier, *exams]
         steps.drop_overlap(shards, refused, suites, folder)
-        account = write_result(shards, refused, [*drawn, *exams], suites, out)
+        steps.drop_same_rows(shards, refused, suites)
+        answered = select(shards, refused, suites, rates, bands)
+        account = write_result(shards, refused, [*drawn, *exams], suites, rates, out)
 
-    report = {source: account.of(source) for source in sorted({file.adapter for file in listed})}
-    for source, decisions in decided.items():
-        report[source]["decisions"] = dict(decisions)
-    for source, counted in tests.items():
-        report[source]["tests"] = dict(counted)
-    totals = account.totals()
+    counts = {"decisions": decided, "tests": tests, "solve_rates": answered}
+    report, totals = _by_source(listed, account, counts), account.totals()
     examined = bool(suites) and all(file.evaluation for file in listed)
     if held_out_from is None and not examined:  # new rows of a model may all be known or broken
         _check_enough(account, bool(suites))
@@ -169,6 +175,10 @@ def work_folder(work: Path | None, out: Path) -> Iterator[Path]:
     work.mkdir(parents=True, exist_ok=True)
     yield work
     shutil.rmtree(work)
+
+
+def _files_of(adapter: str, raw: Path, files: Sequence[RawFile]) -> tuple[Path, ...]:
+    return tuple(locate(raw, file) for file in files if file.adapter == adapter)
 
 
 def _map(raw: Path, listed: Sequence[RawFile], rules: Rules, folder: Path) -> Shards:
@@ -241,6 +251,20 @@ def _check_enough(account: Account, is_held_out: bool) -> None:
         f"curation kept none of {num_read} items as a training problem. "
         f"Most frequent reasons: {causes}. {advice}"
     )
+
+
+def _by_source(
+    listed: Sequence[RawFile],
+    account: Account,
+    counts: Mapping[str, Mapping[str, Mapping[str, int]]],
+) -> dict[str, dict[str, int | Counts]]:
+    """Return the report of every source, with further counts by name and source."""
+    report = {source: account.of(source) for source in sorted({file.adapter for file in listed})}
+    for name, found in counts.items():
+        for source, counted in found.items():
+            if source in report:  # models may have solved problems of sources that are not read
+                report[source][name] = dict(counted)
+    return report
 
 
 def _families(account: Account, suites: Sequence[Item]) -> dict[str, dict[str, Counts]]:

@@ -19,7 +19,7 @@ from transformers import PreTrainedTokenizerBase
 
 from data_schemas.arrow import write_table
 from data_schemas.curated import GRADED, QUARANTINE
-from data_schemas.graded import Band, GradedProblem
+from data_schemas.graded import Band, GradedProblem, band_of
 from data_schemas.machine_settings import RolloutKind
 from data_schemas.prompts import Problem
 from data_schemas.quarantine import Outcome, Quarantined
@@ -101,17 +101,6 @@ def grade(
         "ungraded": sum(problem.band is Band.UNGRADED for problem in graded),
         "mean_pass_rate": sum(rates) / len(rates) if rates else 0.0,
     }
-
-
-def band_of(pass_rate: float | None) -> Band:
-    """Name the difficulty of a pass rate."""
-    if pass_rate is None:
-        return Band.UNGRADED
-    if pass_rate in (0.0, 1.0):
-        return Band.SOLVED if pass_rate else Band.UNSOLVED
-    if pass_rate < 1 / 3:
-        return Band.HARD
-    return Band.EASY if pass_rate > 2 / 3 else Band.MEDIUM
 
 
 def _measure(

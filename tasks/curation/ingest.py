@@ -17,6 +17,7 @@ from data_schemas.faults import did_you_mean
 from data_schemas.mapping import ColumnMapping
 from data_schemas.raw_files import RAW_FILES, RawFile
 from data_schemas.settings import Source
+from data_schemas.solve_rates import PASS_RATE
 from data_schemas.suite import Suite
 from tasks.curation import sample_house, sample_shop, sample_world
 from tasks.curation.adapters.media import NEEDS_MEDIA
@@ -28,6 +29,8 @@ from tasks.interchange.benchmark_file import shipped_suites, suite_of
 from tasks.interchange.decisions import ADAPTER as DECISIONS
 from tasks.interchange.decisions import read_decisions
 from tasks.interchange.mapping_file import mapping_of, shipped_mappings
+from tasks.interchange.solve_rates import ADAPTER as SOLVE_RATES
+from tasks.interchange.solve_rates import BANDS, check_bands, read_bands, read_rates
 from tasks.interchange.withdrawn import ADAPTER as WITHDRAWN
 from tasks.interchange.withdrawn import read_list
 from tasks.platform.progress import progress
@@ -52,11 +55,15 @@ GENERATED = {
 LISTS: dict[str, Callable[[Path], object]] = {
     WITHDRAWN: read_list,
     DECISIONS: lambda path: read_decisions([path]),
+    SOLVE_RATES: lambda path: read_rates([path]),
+    BANDS: lambda path: read_bands([path]),
 }
 """Sources that say what becomes of the rows of others: what reads and checks their file."""
 _WRITTEN_BY = {
     WITHDRAWN: "an exclusion list is what 'pyflyte run workflows/lineage.py forget' writes",
     DECISIONS: "decisions are what people filled into an annotate.jsonl",
+    SOLVE_RATES: "solve rates are what evaluate and verify_answers write",
+    BANDS: 'bands are lines of {"source": ..., "model": ..., "lowest": ..., "highest": ...}',
 }
 
 
@@ -79,12 +86,14 @@ def ingest(sources: Sequence[Source], seed: int, out: Path) -> dict[str, float |
     Args:
         sources: in order of precedence: of two duplicate rows, that of the earlier source is kept.
         seed: of generated files.
-        out: empty folder; receives raw_files.json, generated files, exclusion lists and decisions.
+        out: empty folder; receives raw_files.json, generated files, and the sources that are LISTS.
 
     Raises:
-        SettingsError: a source has an unknown adapter or no readable file; raised before hashing.
+        SettingsError: a source has an unknown adapter or no readable file, or a band is of an
+            unknown source or model; raised before hashing.
     """
     outside = [_find(position, source, out) for position, source in enumerate(sources)]
+    _check_bands(sources, outside)
     for source, files in zip(sources, outside, strict=True):
         if files is None:
             GENERATED[source.adapter](seed, out / source.adapter)
@@ -281,6 +290,33 @@ def _find_list(position: int, source: Source, field: str, out: Path) -> _FoundFi
     except DataError as error:
         raise SettingsError(f"{field}.path: {error}") from error
     return _FoundFile(position, source.adapter, 0, path, f"{source.adapter}/{position}.jsonl")
+
+
+def _check_bands(sources: Sequence[Source], outside: Sequence[list[_FoundFile] | None]) -> None:
+    """Check that bands are of sources that are trained on, and of models with rates of them.
+
+    Raises:
+        SettingsError: one is not, or two files contradict each other.
+    """
+    found = [file for files in outside for file in files or ()]
+    paths = {name: [one.path for one in found if one.adapter == name] for name in LISTS}
+    models: dict[str, set[str]] = {
+        source.adapter: set()
+        for source, files in zip(sources, outside, strict=True)
+        if files is None and not source.evaluation
+    }
+    for file in found:
+        if file.adapter not in LISTS and not sources[file.source].evaluation:
+            facets = file.mapping.facets if file.mapping else {}
+            models.setdefault(file.adapter, set()).update(
+                name.removeprefix(PASS_RATE) for name in facets if name.startswith(PASS_RATE)
+            )
+    try:
+        for measured in read_rates(paths[SOLVE_RATES]).values():
+            models.get(measured.source, set[str]()).update(measured.rates)
+        check_bands(read_bands(paths[BANDS]), models)
+    except DataError as error:
+        raise SettingsError(f"curation.sources: {error}") from error
 
 
 def _keep(file: _FoundFile, out: Path) -> _FoundFile:

@@ -25,7 +25,7 @@ class Item:
     source: int = 0
     """Position of its source in the settings: of two duplicates, the earlier source is kept."""
     facets: Mapping[str, str] = field(default_factory=dict, hash=False)
-    """What a mapping file names besides, such as brand and price; only drift is measured on it."""
+    """What a source names besides, such as brand, price, subject, or a model's pass rate."""
     evaluation: bool = False
     """Part of a benchmark, which is held out as a whole."""
     answers: Problem | None = None

@@ -25,7 +25,15 @@ from data_schemas.samples import SampleResult
 from data_schemas.settings import EvaluationSettings
 from tasks.engines.chat import load_tokenizer
 from tasks.engines.select import open_rollout
-from tasks.evaluation import against, agents, doubtful, pooling, respondents, runner
+from tasks.evaluation import (
+    against,
+    agents,
+    doubtful,
+    pooling,
+    respondents,
+    runner,
+    solve_rates,
+)
 from tasks.evaluation.agreement import (
     compare_all,
     counts_table,
@@ -44,6 +52,8 @@ from tasks.interchange.comparison import SAMPLES_FILE
 from tasks.interchange.decisions import FILE as ANNOTATIONS
 from tasks.interchange.decisions import write_annotations
 from tasks.interchange.progression import read_evaluation
+from tasks.interchange.solve_rates import FILE as SOLVE_RATES
+from tasks.interchange.solve_rates import write_rates
 from tasks.lineage.base_model import read_judge
 from tasks.lineage.stage import StageRecord, stage
 from tasks.platform.cache_version import code_digest
@@ -313,7 +323,8 @@ def export(
 ) -> ReportRef:
     """Write evaluations as lm-evaluation-harness, Every Eval Ever and the model hub read them.
 
-    Beside them are the problems whose gold answer all models doubt, for people.
+    Beside them are the problems whose gold answer all models doubt, for people, and how often each
+    model solved each problem, for curation.
     """
     code = code_digest("export")
     with stage("export", exporting.Formats(), store, execution, code) as record:
@@ -329,6 +340,7 @@ def export(
                 samples[name] = read_table(folder / SAMPLES_FILE, SampleResult)
             doubts = doubtful.find(by_id, samples, _decided(rows))
             write_annotations(out / ANNOTATIONS, doubts)
+            write_rates(out / SOLVE_RATES, solve_rates.measure(by_id, samples))
         facts = dict(Counter(one.reason for one in doubts))
         record.facts(facts)
         deck_of_facts("export", {"doubtful gold answers": len(doubts), **facts})

@@ -8,10 +8,9 @@ source of curation with the adapter `decisions`, so its content is part of the c
 from collections.abc import Iterable
 from pathlib import Path
 
-from pydantic import ValidationError
-
 from data_schemas.annotations import Annotation, GoldDecision
 from tasks.errors import DataError
+from tasks.interchange.json_lines import read_lines
 from tasks.store.files import canonical_json, write_bytes
 
 ADAPTER = "decisions"
@@ -35,17 +34,7 @@ def read_decisions(paths: Iterable[Path]) -> dict[str, Annotation]:
     """
     found: dict[str, Annotation] = {}
     for path in paths:
-        for number, line in enumerate(path.read_bytes().splitlines(), start=1):
-            if not line.strip():
-                continue
-            where = f"{path}, line {number}"
-            try:
-                one = Annotation.model_validate_json(line)
-            except ValidationError as error:
-                first = error.errors(include_url=False)[0]
-                field = ".".join(map(str, first["loc"]))
-                said = f"{field}: {first['msg']}" if field else first["msg"]
-                raise DataError(f"{where}: {said}. Correct it.") from error
+        for where, one in read_lines(path, Annotation):
             if one.decision is GoldDecision.NONE:
                 continue
             if one.problem in found:

@@ -31,6 +31,8 @@ class SourceCounts(BaseModel):
     quarantined: dict[str, int]
     decisions: dict[str, int] = {}
     """Of people, about gold answers; what they dropped is among `dropped` as well."""
+    solve_rates: dict[str, int] = {}
+    """Problems that models solved: `matched` by one in the set before selection, or `unmatched`."""
 
 
 class Curation(BaseModel):
@@ -99,3 +101,5 @@ def _source_lines(name: str, counts: SourceCounts) -> Iterator[FunnelLine]:
             yield line(f"{outcome}: {reason.replace('_', ' ')}", number, kind)
     for decision, number in sorted(counts.decisions.items()):
         yield line(f"people decided: {decision}", number, "")
+    for outcome, number in sorted(counts.solve_rates.items()):
+        yield line(f"solve rates: {outcome}", number, "")

@@ -1,16 +1,20 @@
 """Training items that repeat held-out problems."""
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from data_schemas.arrow import read_table
-from data_schemas.curated import QUARANTINE
+from data_schemas.curated import HELD_OUT, PROBLEMS, QUARANTINE
+from data_schemas.prompts import Problem
 from data_schemas.quarantine import ItemKind, Quarantined
 from data_schemas.settings import CurationSettings, Source
+from tasks.curation.adapters.table import read_file
 from tasks.curation.contamination import as_items, decontaminate
 from tasks.curation.curate import curate
 from tasks.curation.ingest import ingest
@@ -68,6 +72,16 @@ def test_a_phrase_that_more_than_ten_training_texts_share_is_no_leak(make_proble
     assert {} == leaks([*ten, make_problem("10", f"{FOURTEEN} 10")], held_out)
 
 
+def test_a_run_that_mostly_lies_in_a_common_phrase_is_no_leak(make_problem: Make):
+    held_out = [make_problem("question", f"{FOURTEEN} 1 2 3 4 5 6 7")]
+    common = [make_problem(f"{number}", f"{FOURTEEN} {number + 10}") for number in range(11)]
+    seven_inside = make_problem("seven", "h i j k l m n 1 2 3 4 5 6 and more")
+    six_inside = make_problem("six", "i j k l m n 1 2 3 4 5 6 7")
+
+    assert {"test/seven", "test/six"} == leaks([seven_inside, six_inside], held_out).keys()
+    assert {"test/six"} == leaks([*common, seven_inside, six_inside], held_out).keys()
+
+
 def test_with_masked_numbers_a_question_is_found_with_others_but_not_a_short_one(
     make_problem: Make,
 ):
@@ -89,6 +103,44 @@ def test_with_masked_numbers_a_question_is_found_with_others_but_not_a_short_one
     assert [("test/other", f"held-out test/long: '{shared}', with any numbers")] == [
         (one.key, one.detail) for one in found
     ]
+
+
+def test_a_run_of_masked_numbers_is_everybodys(make_problem: Make):
+    polynomial = " + ".join(f"{{0}}x^{power}" for power in range(9))
+    lists = ", ".join(["{0}"] * 20)
+    asked = [f"What is {polynomial}?", f"Add up the list of {lists}."]
+    held_out = [make_problem(f"h{place}", text.format(7)) for place, text in enumerate(asked)]
+    training = [make_problem(f"t{place}", text.format(8)) for place, text in enumerate(asked)]
+
+    assert [] == decontaminate(training, held_out, any_numbers=True)[1]
+
+
+@pytest.mark.parametrize(
+    ("adapter", "training", "benchmark", "problems", "leaked"),
+    [
+        ("knights_knaves", "3ppl_train.parquet", "3ppl_test.parquet", 250, (17, 0)),
+        ("math_train", "train.jsonl", "../olympiadbench/test.jsonl", 7470, (8, 7)),
+    ],
+)
+def test_templates_and_idioms_of_public_sets_are_no_leak(
+    adapter: str, training: str, benchmark: str, problems: int, leaked: tuple[int, int]
+):
+    folder = Path(os.environ.get("EACHPROMPT_DATA", "/nowhere")) / adapter
+    if not (folder / benchmark).exists():
+        pytest.skip(f"EACHPROMPT_DATA names no folder with {adapter} and {benchmark}")
+    of_benchmark = (folder / benchmark).resolve()
+    reader = of_benchmark.parent.name
+    rows = list(problems_of(adapter, folder / training))
+    held_out = list(problems_of(reader, of_benchmark))
+    left, found = decontaminate(rows, held_out)
+    _, renumbered = decontaminate(left, held_out, any_numbers=True)
+
+    assert (problems, *leaked) == (len(rows), len(found), len(renumbered))
+
+
+def problems_of(adapter: str, file: Path) -> list[Item]:
+    read = [row for row in read_file(adapter, 0, file) if not isinstance(row, Quarantined)]
+    return [item for row in read for item in row if item.kind is ItemKind.PROBLEM]
 
 
 def test_in_thai_too_numbers_are_masked_in_any_digits(make_problem: Make):
@@ -128,6 +180,37 @@ def test_numbers_are_masked_for_a_benchmark_and_not_for_what_is_drawn_from_a_sou
         reasons.append(problems.count("contaminated"))
 
     assert [0, 6] == reasons
+
+
+def test_a_raw_row_is_not_held_out_as_one_task_and_taught_as_another(
+    base_model: Path, tmp_path: Path
+):
+    rows = [
+        {
+            "id": f"prdect-{number}",
+            "Product Name": f"{one} bag number {number}",
+            "Category": "Camera",
+            "Customer Review": f"{one} and good, {number} of them",
+            "Emotion": "Happy",
+        }
+        for number, one in enumerate("abcdefghij")
+    ]
+    (tmp_path / "set.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    sources = [
+        Source(adapter=name, path=str(tmp_path / "set.jsonl"))
+        for name in ("prdect_id", "prdect_id_emotion")
+    ]
+    raw, out = tmp_path / "raw", tmp_path / "out"
+    raw.mkdir()
+    out.mkdir()
+    ingest(sources, 0, raw)
+    curate(CurationSettings(max_prompt_tokens=2000, held_out_per_suite=4), raw, base_model, out)
+
+    held_out = {one.source_row for one in read_table(out / HELD_OUT, Problem)}
+    taught = {one.source_row for one in read_table(out / PROBLEMS, Problem)}
+    dropped = [one for one in read_table(out / QUARANTINE, Quarantined) if "raw row" in one.detail]
+    assert (4, 6, set()) == (len(held_out), len(taught), held_out & taught)
+    assert {"contaminated"} == {one.reason for one in dropped}
 
 
 def test_a_problem_and_its_demonstration_count_as_one_text(

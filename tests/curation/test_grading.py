@@ -9,14 +9,14 @@ from transformers import PreTrainedTokenizerBase
 
 from data_schemas.arrow import read_table
 from data_schemas.curated import GRADED, QUARANTINE
-from data_schemas.graded import Band, GradedProblem
+from data_schemas.graded import Band, GradedProblem, band_of
 from data_schemas.prompts import Domain, Problem
 from data_schemas.quarantine import Quarantined
 from data_schemas.rollouts import Rollout
 from data_schemas.samples import RESPONSES, ResponseTokens
 from data_schemas.settings import GradingSettings
 from data_schemas.verdicts import Verdict, abstain, scored
-from tasks.curation.grading import REPORT, band_of, grade, screen_out
+from tasks.curation.grading import REPORT, grade, screen_out
 from tasks.curation.items import Item
 from tasks.engines.protocols import Request, Sampling
 from tasks.engines.scripted import ScriptedRolloutEngine
@@ -54,7 +54,7 @@ def test_the_responses_of_the_problems_that_are_kept_are_written_for_their_reuse
     graded = {problem.id for problem in read_table(tmp_path / GRADED, GradedProblem)}
     rows = read_table(tmp_path / RESPONSES, ResponseTokens)
     texts = {
-        (row.stream, row.sample): tokenizer.decode(row.tokens, skip_special_tokens=True)
+        (row.stream, row.sample): tokenizer.decode(list(row.tokens), skip_special_tokens=True)
         for row in rows
     }
     assert {(name, sample) for name in graded for sample in range(4)} == texts.keys()

@@ -27,7 +27,7 @@ def listed(out: Path) -> list[dict[str, object]]:
 
 def new(tmp_path: Path) -> Path:
     out = tmp_path / "out"
-    out.mkdir()
+    out.mkdir(parents=True)
     return out
 
 
@@ -169,3 +169,49 @@ def test_a_folder_says_which_of_its_files_and_folders_are_not_read(
     assert [
         "curation.sources[0].path: adapter gsm8k does not read 1 files of the folder: a.json"
     ] == [record.getMessage() for record in caplog.records]
+
+
+def banded(tmp_path: Path, *sources: Source, **change: object) -> list[Source]:
+    """Sources with a solve rate of `small` and a band."""
+    rate = {"problem": "gsm8k/1", "source": "gsm8k", "source_row": "0" * 64, "gold": "{}"}
+    counts = {"model": "small", "samples": 2, "scored": 2, "solved": 1}
+    band = {"source": "gsm8k", "model": "small", "highest": 0.9}
+    (tmp_path / "rates").write_text(json.dumps(rate | counts))
+    (tmp_path / "bands").write_text(json.dumps(band | change))
+    lists = [("solve_rates", "rates"), ("bands", "bands")]
+    return [*sources, *(Source(adapter=name, path=str(tmp_path / path)) for name, path in lists)]
+
+
+def test_a_band_of_a_measured_or_a_published_rate_is_listed(tmp_path: Path, folder: Path):
+    gsm8k = Source(adapter="gsm8k", path=str(folder))
+    big_math = Source(adapter="big_math", path=str(folder))
+    published = {"source": "big_math", "model": "llama8b"}
+
+    ingest(banded(tmp_path, gsm8k), 0, new(tmp_path / "one"))
+    ingest(banded(tmp_path, gsm8k, big_math, **published), 0, new(tmp_path / "two"))
+
+    names = [file["uri"] for file in listed(tmp_path / "two" / "out")]
+    assert ["solve_rates/2.jsonl", "bands/3.jsonl"] == names[-2:]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"model": "smal"}, r"names the model 'smal'. Did you mean `small`\?"),
+        ({"source": "gsm8"}, r"names the source 'gsm8'. Did you mean `gsm8k`\?"),
+        ({"source": "mgsm"}, "names the source 'mgsm'. .*trained on: gsm8k, sample_world."),
+        ({"source": "sample_world"}, "with pass rates of sample_world: none. Add a source"),
+        ({"highest": 2}, r"path: .*bands, line 1: highest: Input should be less than"),
+    ],
+)
+def test_a_band_that_no_problem_could_meet_is_refused_before_anything_is_hashed(
+    tmp_path: Path, folder: Path, change: dict[str, object], message: str
+):
+    sources = [
+        Source(adapter="gsm8k", path=str(folder)),
+        Source(adapter="mgsm", path=str(folder), evaluation=True),
+        Source(adapter="sample_world"),
+    ]
+
+    with pytest.raises(SettingsError, match=message):
+        ingest(banded(tmp_path, *sources, **change), 0, new(tmp_path))

@@ -36,16 +36,20 @@ def test_lines_go_from_read_to_quarantined_largest_reason_first(curated):
     ] == [(line.source, line.label, line.count, line.width) for line in lines]
 
 
-def test_what_people_decided_is_part_of_the_funnel(curated):
+def test_what_people_decided_and_models_solved_is_part_of_the_funnel(curated):
     report = json.loads((curated / "report.json").read_text())
     report["sources"]["mbpp"]["decisions"] = {"keep": 2, "correct": 4}
+    report["sources"]["mbpp"]["solve_rates"] = {"matched": 5, "unmatched": 1}
     (curated / "report.json").write_text(json.dumps(report))
 
-    *_, correct, keep = funnel_lines(read_curation(curated))
+    *_, correct, keep, matched, unmatched = funnel_lines(read_curation(curated))
 
-    assert [("people decided: correct", "4"), ("people decided: keep", "2")] == [
-        (line.label, line.count) for line in (correct, keep)
-    ]
+    assert [
+        ("people decided: correct", "4"),
+        ("people decided: keep", "2"),
+        ("solve rates: matched", "5"),
+        ("solve rates: unmatched", "1"),
+    ] == [(line.label, line.count) for line in (correct, keep, matched, unmatched)]
 
 
 def test_the_note_adds_up(curated):

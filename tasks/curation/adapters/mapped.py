@@ -10,8 +10,12 @@ from typing import cast
 from pydantic import JsonValue
 
 from data_schemas.demonstrations import Demonstration
-from data_schemas.mapping import FILE, ColumnMapping, placeholders
-from data_schemas.prompts import Message, Problem, Role
+from data_schemas.mapping import FILE, TEXT, ColumnMapping, placeholders
+from data_schemas.prompts import Domain, Message, Problem, Role
+from data_schemas.solve_rates import PASS_RATE
+from tasks.curation.cleaning.pass_rates import is_rate
+from tasks.curation.cleaning.scripts import language_of
+from tasks.curation.cleaning.subjects import with_class
 from tasks.curation.cleaning.thoughts import as_response
 from tasks.curation.items import Item
 from tasks.curation.rows import BadRow, RawRow, tidy
@@ -49,18 +53,18 @@ def read_mapped(mapping: ColumnMapping, row: RawRow, language: str = UNDETERMINE
     """
     cells = {column: _cell(mapping, row, column) for column in mapping.columns}
     _check_not_blank(mapping, cells)
+    content = "\n".join(_text(cells[column]) for column in placeholders(mapping.prompt))
     system = [Message(role=Role.SYSTEM, content=_fill(mapping.system, cells))]
     asked = Message(role=Role.USER, content=_fill(mapping.prompt, cells))
     shared = {
         "id": f"{mapping.name}/{_fill(mapping.id, cells) or row.key}",
         "domain": mapping.domain,
-        "language": language if mapping.language == FILE else _fill(mapping.language, cells),
+        "language": _language(mapping, cells, content, language),
         "messages": (*(system if mapping.system else []), asked),
         "source": mapping.name,
         "source_row": row.source_row,
     }
-    content = "\n".join(_text(cells[column]) for column in placeholders(mapping.prompt))
-    facets = {name: _fill(text, cells) for name, text in mapping.facets.items()}
+    facets = _facets(mapping, cells)
     items: list[Item] = []
     problem: Problem | None = None
     if mapping.verifier:
@@ -73,6 +77,27 @@ def read_mapped(mapping: ColumnMapping, row: RawRow, language: str = UNDETERMINE
         demonstration = Demonstration.model_validate(shared | shown)
         items.append(Item(demonstration, content, facets=facets, answers=problem))
     return items
+
+
+def _language(
+    mapping: ColumnMapping, cells: Mapping[str, JsonValue], content: str, of_file: str
+) -> str:
+    if mapping.language == FILE:
+        return of_file
+    return language_of(content) if mapping.language == TEXT else _fill(mapping.language, cells)
+
+
+def _facets(mapping: ColumnMapping, cells: Mapping[str, JsonValue]) -> dict[str, str]:
+    """Fill the facets; add the class of a subject of maths.
+
+    Raises:
+        BadRow: a pass rate is none.
+    """
+    facets = {name: _fill(text, cells) for name, text in mapping.facets.items()}
+    for name, value in facets.items():
+        if name.startswith(PASS_RATE) and value and not is_rate(value):
+            raise BadRow("bad_pass_rate", f"{name} is {value!r}, which is not from 0 to 1")
+    return with_class(facets) if mapping.domain is Domain.MATHS else facets
 
 
 def _cell(mapping: ColumnMapping, row: RawRow, column: str) -> JsonValue:

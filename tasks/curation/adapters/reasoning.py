@@ -3,8 +3,10 @@
 import re
 
 from data_schemas.demonstrations import Demonstration, Parent
-from data_schemas.prompts import SUBJECT, Domain, Message, Problem, Role
+from data_schemas.prompts import Domain, Message, Problem, Role
+from data_schemas.subjects import SUBJECT
 from tasks.curation.cleaning.scripts import language_of
+from tasks.curation.cleaning.subjects import with_class
 from tasks.curation.items import Item
 from tasks.curation.rows import BadRow, RawRow, tidy
 from tasks.store.files import canonical_json
@@ -137,6 +139,8 @@ def olympiadbench(row: RawRow) -> list[Item]:
 
 
 def _subject(row: RawRow, column: str) -> dict[str, str]:
-    """Return what a source says a problem is about."""
+    """Return what a source says a problem of maths is about, and its MSC class."""
     subject = row.fields.get(column)
-    return {SUBJECT: tidy(subject)} if isinstance(subject, str) and subject.strip() else {}
+    if not isinstance(subject, str) or not subject.strip():
+        return {}
+    return with_class({SUBJECT: tidy(subject)})

@@ -9,6 +9,7 @@ from data_schemas.prompts import Domain, Message, Problem, Role
 from tasks.curation.cleaning.scripts import language_of
 from tasks.curation.items import Item
 from tasks.curation.rows import BadRow, RawRow, tidy
+from tasks.rewards.protocol import THINK_CLOSE
 from tasks.store.files import canonical_json
 
 CALL_FORMAT = (
@@ -51,7 +52,8 @@ def bfcl(row: RawRow) -> list[Item]:
 def toolrl_rlla(row: RawRow) -> list[Item]:
     """Read a ToolRL row: a demonstration with real thoughts, and its calls as a problem.
 
-    A row whose output contains no call becomes a demonstration only.
+    A row that calls nothing after its thought becomes a demonstration only: thoughts mention the
+    tags of calls, and calls that they decide against.
     """
     content = row.text("input")
     response = row.text("output")
@@ -70,7 +72,7 @@ def toolrl_rlla(row: RawRow) -> list[Item]:
     )
     calls = [
         _plain_call(line)
-        for block in _TOOL_CALLS.findall(response)
+        for block in _TOOL_CALLS.findall(response.rpartition(THINK_CLOSE)[2])
         for line in block.splitlines()
         if line.strip()
     ]

@@ -3,6 +3,7 @@
 A demonstration goes with its problem: it is dropped too, or verified against the corrected answer.
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -14,6 +15,8 @@ from tasks.errors import DataError
 
 STAGE = "annotation"
 REASON = "dropped_by_annotator"
+CODE_TESTS = "code_tests"
+"""Verifier whose gold answers curation completes after decisions were matched."""
 STALE = "its raw row or gold answer is another one than people saw"
 
 Decisions = Mapping[str, Annotation]
@@ -31,10 +34,23 @@ def match(items: Sequence[Item], decisions: Decisions) -> dict[str, str]:
     for item in items:
         one = decisions.get(item.record.id) if isinstance(item.record, Problem) else None
         if one is not None and isinstance(item.record, Problem):
-            shown = (one.source_row, one.gold)
-            same = shown == (item.record.source_row, item.record.answer)
+            same = one.source_row == item.record.source_row and _same_gold(one.gold, item.record)
             found[one.problem] = "" if same else STALE
     return found
+
+
+def _same_gold(shown: str, problem: Problem) -> bool:
+    """Compare a gold answer that people saw with the one read; tests were changed in between."""
+    if problem.verifier != CODE_TESTS:
+        return shown == problem.answer
+    try:
+        return _without_tests(shown) == _without_tests(problem.answer)
+    except (TypeError, ValueError):  # no JSON, or no object
+        return False
+
+
+def _without_tests(gold: str) -> dict[str, object]:
+    return {**json.loads(gold), "tests": None, "cases": None}
 
 
 def check(decisions: Decisions, matched: Mapping[str, str]) -> None:

@@ -110,6 +110,7 @@ def plan(raw: Path, listed: Iterable[RawFile], out: Path) -> Iterator[Job]:
 
 def prepare(rules: Rules) -> None:
     """Load what every shard needs, before processes are forked that share it."""
+    pa.array([0])  # the first array of a process imports pandas, 40 MB
     _tokenizer(rules.base_model)
     _excluded(rules.withdrawn)
     _decisions(rules.decisions)

@@ -12,7 +12,7 @@ import signal
 import subprocess
 import sys
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from itertools import count, islice
 from multiprocessing import Pipe
@@ -20,6 +20,7 @@ from multiprocessing.connection import Connection, wait
 from typing import cast
 
 from tasks.curation.shards.mapping import Job, Rules, map_shard, prepare
+from tasks.interchange.architectures import GROVE_MOE, architecture
 from tasks.rewards.workers.pool import MEMORY_BYTES, start_interpreter
 
 _LOG = logging.getLogger(__name__)
@@ -31,7 +32,12 @@ WORTH_BYTES = 32 * 2**20
 _GRACE_S = 5.0
 """Until the process that forks others has ended them, and itself."""
 _BOOT = "from tasks.curation.shards.processes import main; main()"
-_ONE_THREAD: tuple[str, ...] = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+_WITHOUT_TORCH = "import sys; sys.modules['torch'] = None; "
+"""For transformers, torch is then not installed: tokenizers do without it, and it takes 130 MB."""
+_VARIABLES: Mapping[str, str] = {
+    **dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"),
+    "ARROW_DEFAULT_MEMORY_POOL": "system",  # mimalloc keeps some 35 MB per process to itself
+}
 
 
 def num_workers(raw_bytes: int) -> int:
@@ -80,9 +86,10 @@ class _Server:
     def __init__(self, rules: Rules, workers: int) -> None:
         self._pipe, theirs = Pipe()
         self._ended: dict[int, str] = {}
-        one_thread = dict.fromkeys(_ONE_THREAD, "1")
+        is_ours = architecture(rules.base_model) == GROVE_MOE  # whose code imports torch
+        boot = _BOOT if is_ours else _WITHOUT_TORCH + _BOOT
         with theirs:
-            self._process = start_interpreter(_BOOT, theirs.fileno(), one_thread)
+            self._process = start_interpreter(boot, theirs.fileno(), _VARIABLES)
         with suppress(OSError):  # `result` says so of every shard
             self._pipe.send((rules, workers))
 

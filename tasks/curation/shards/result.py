@@ -3,7 +3,6 @@
 # pyright: basic
 # pyarrow ships no types.
 
-import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -24,10 +23,13 @@ from data_schemas.demonstrations import Demonstration
 from data_schemas.prompts import Facet, Problem
 from data_schemas.quarantine import Outcome, Quarantined
 from data_schemas.raw_files import RowPlace
+from tasks.curation.cleaning.pass_rates import with_rates
 from tasks.curation.items import Item
 from tasks.curation.shards.mapping import PLACES, counts_of
 from tasks.curation.shards.opened import Shards
+from tasks.curation.shards.selection import answered_of, named
 from tasks.curation.shards.steps import Refused
+from tasks.interchange.solve_rates import Rates
 
 Counts = dict[str, int]
 
@@ -92,6 +94,7 @@ def write_result(
     refused: Refused,
     held_out: Sequence[Item],
     suites: Sequence[Item],
+    rates: Rates,
     out: Path,
 ) -> Account:
     """Write all tables, and count what they hold.
@@ -101,6 +104,7 @@ def write_result(
         refused: everything else.
         held_out: the items of this run that are held out.
         suites: everything to evaluate with.
+        rates: of models, which become facets.
         out: folder of the curated set.
     """
     account = Account()
@@ -116,7 +120,7 @@ def write_result(
     write_table(out / HELD_OUT, Problem, [item.record for item in suites])
     write_stream(out / QUARANTINE, arrow_schema(Quarantined), _refused(refused, account))
     facets = arrow_schema(Facet)
-    if not write_stream(out / FACETS, facets, _facets(shards, suites)):
+    if not write_stream(out / FACETS, facets, _facets(shards, suites, rates)):
         (out / FACETS).unlink()
     for item in held_out:
         account.kept[item.record.source]["held_out"] += 1
@@ -161,21 +165,28 @@ def _refused(refused: Refused, account: Account) -> Iterator[pa.Table]:
         yield table
 
 
-def _facets(shards: Shards, suites: Iterable[Item]) -> Iterator[pa.Table]:
-    """Yield what sources say of the problems besides, if anything."""
+def _facets(shards: Shards, suites: Iterable[Item], rates: Rates) -> Iterator[pa.Table]:
+    """Yield what sources and models say of the problems besides, if anything."""
     schema = arrow_schema(Facet)
     for table in _living(shards, problems=True):
-        named = table.filter(table["facets"].is_valid())
-        pairs = zip(named["id"].to_pylist(), named["facets"].to_pylist(), strict=True)
-        yield _facet_rows([(key, json.loads(facets)) for key, facets in pairs], schema)
-    yield _facet_rows([(item.record.id, item.facets) for item in suites], schema)
+        told = table if rates else table.filter(table["facets"].is_valid())
+        yield _facet_rows([(key, facets) for (key, *_), facets in named(told, rates)], schema)
+    records = [(item.record, item.facets) for item in suites]
+    yield _facet_rows(
+        [
+            (record.id, with_rates(facets, answered_of(record), rates))
+            for record, facets in records
+            if isinstance(record, Problem)
+        ],
+        schema,
+    )
 
 
 def _facet_rows(facets: Iterable[tuple[str, Mapping[str, str]]], schema: pa.Schema) -> pa.Table:
     rows = [
         {"problem": key, "name": name, "value": value}
-        for key, named in facets
-        for name, value in named.items()
+        for key, told in facets
+        for name, value in told.items()
         if value
     ]
     return pa.Table.from_pylist(rows, schema=schema)

@@ -179,7 +179,7 @@ def drop_overlap(
         hits = suites.hits(batch)
         common.add(batch, hits)
         np.save(work / f"hits-{shard:06d}.npy", np.stack([hits.items, hits.runs]))
-    phrases = common.found()
+    phrases = suites.phrases(common.found())
     for shard in range(len(shards)):
         living = shards.living(shard)
         hits = Hits(*np.load(work / f"hits-{shard:06d}.npy"))
@@ -187,10 +187,7 @@ def drop_overlap(
             (int(shards.starts[shard] + living[place]), detail)
             for place, detail in find_overlap(suites, shards.compared(shard, living), hits, phrases)
         ]
-        refused.add(
-            [shards.refuse(row, STAGE, Outcome.DROPPED, REASON, detail) for row, detail in rows]
-        )
-        shards.alive[[row for row, _ in rows]] = False
+        _drop(shards, refused, rows)
 
 
 def drop_reworded(shards: Shards, refused: Refused, exams: Sequence[Item]) -> None:
@@ -204,10 +201,29 @@ def drop_reworded(shards: Shards, refused: Refused, exams: Sequence[Item]) -> No
             for row, detail in zip(living, details, strict=True)
             if detail
         ]
-        refused.add(
-            [shards.refuse(row, STAGE, Outcome.DROPPED, REASON, detail) for row, detail in rows]
-        )
-        shards.alive[[row for row, _ in rows]] = False
+        _drop(shards, refused, rows)
+
+
+def drop_same_rows(shards: Shards, refused: Refused, held_out: Sequence[Item]) -> None:
+    """Drop what was read from the raw row of a held-out problem, as by another adapter."""
+    known = {item.record.source_row: item.record.id for item in reversed(held_out)}
+    for shard in range(len(shards)):
+        living = shards.living(shard)
+        raw = shards.batch(shard).column("source_row").take(pa.array(living)).to_pylist()
+        rows = [
+            (int(shards.starts[shard] + row), f"its raw row is that of held-out {known[key]}")
+            for row, key in zip(living, raw, strict=True)
+            if key in known
+        ]
+        _drop(shards, refused, rows)
+
+
+def _drop(shards: Shards, refused: Refused, rows: Sequence[tuple[int, str]]) -> None:
+    """Drop rows that overlap with what is held out, each with its detail."""
+    refused.add(
+        [shards.refuse(row, STAGE, Outcome.DROPPED, REASON, detail) for row, detail in rows]
+    )
+    shards.alive[[row for row, _ in rows]] = False
 
 
 def drop_reused_ids(shards: Shards, refused: Refused, held_out: Sequence[Item]) -> None:

@@ -17,7 +17,8 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from data_schemas.curated import DEMONSTRATIONS, FACETS, HELD_OUT, PROBLEMS, QUARANTINE
-from data_schemas.prompts import SUBJECT
+from data_schemas.solve_rates import PASS_RATE
+from data_schemas.subjects import MSC, SUBJECT
 
 MAX_EXAMPLES = 3
 """Of one source and reason, and of one domain and language."""
@@ -80,6 +81,10 @@ class Contents:
     responses: Counter[int] = field(default_factory=Counter)
     subjects: Counter[str] = field(default_factory=Counter)
     """What sources say that problems are about, held out ones included."""
+    classes: Counter[str] = field(default_factory=Counter)
+    """MSC 2020 classes of the same problems, where they have one."""
+    pass_rates: dict[str, Counter[float]] = field(default_factory=lambda: defaultdict(Counter))
+    """Model -> pass rate -> problems, held out ones included."""
     levels: Counter[int] = field(default_factory=Counter)
     """The source's own difficulty of the problems that have one."""
     texts: dict[str, str] = field(default_factory=dict)
@@ -98,9 +103,18 @@ def read_contents(curated: Path) -> Contents:
         for row in _rows(curated / path):
             _count_kept(contents, name, row, largest)
     if (curated / FACETS).exists():
-        named = (row["value"] for row in _rows(curated / FACETS) if row["name"] == SUBJECT)
-        contents.subjects.update(subject for subject in named if subject)
+        for row in _rows(curated / FACETS):
+            _count_facet(contents, row["name"], row["value"])
     return contents
+
+
+def _count_facet(contents: Contents, name: str, value: str) -> None:
+    if name == SUBJECT:
+        contents.subjects[value] += 1
+    elif name == MSC:
+        contents.classes[value] += 1
+    elif name.startswith(PASS_RATE):
+        contents.pass_rates[name.removeprefix(PASS_RATE)][float(value)] += 1
 
 
 def _rows(path: Path) -> Iterator[dict[str, Any]]:

@@ -8,6 +8,8 @@ from pathlib import Path
 import numpy as np
 from jinja2 import Environment, StrictUndefined
 
+from data_schemas.graded import Band, band_of
+from data_schemas.subjects import CLASSES
 from tasks.platform.page_style import STYLE
 from tasks.report import figures, wording
 from tasks.report.curation.contents import (
@@ -22,6 +24,14 @@ from tasks.report.curation.template import PAGE
 from tasks.report.funnel import Curation, Kept, SourceCounts, read_curation
 from tasks.report.sections import Chart
 
+BANDS = {
+    Band.UNSOLVED: "never",
+    Band.HARD: "below 1/3",
+    Band.MEDIUM: "1/3 to 2/3",
+    Band.EASY: "above 2/3",
+    Band.SOLVED: "always",
+}
+"""Headings of the shares of problems that a model solves so often."""
 CURATION_PAGE = ".curation.html"
 """End of the name of a run's page of curation."""
 
@@ -48,6 +58,7 @@ class SourceLine:
     left_out: str
     bars: Sequence[tuple[str, float]]
     decisions: str
+    solve_rates: str
     reasons: Sequence[ReasonLine]
 
 
@@ -111,7 +122,12 @@ def render_curation(curated: Path, title: str, note: str = "") -> bytes:
         charts=list(_charts(contents)),
         domains=_families(contents, 0),
         languages=_families(contents, 1),
-        subjects=list(_subjects(contents.subjects)),
+        subjects=[
+            ("subject, as sources name it", list(_subjects(contents.subjects))),
+            ("class of the MSC 2020", list(_subjects(_classes(contents.classes)))),
+        ],
+        bands=BANDS.values(),
+        models=list(_models(contents.pass_rates)),
         groups=[
             SampleGroup(
                 f"{domain.replace('_', ' ')}, {language}", f"{len(samples)} of "
@@ -161,9 +177,14 @@ def _source_line(name: str, counts: SourceCounts, contents: Contents) -> SourceL
         kept=wording.count(kept),
         left_out=wording.count(dropped + broken),
         bars=[(kind, round(100 * number / whole, 2)) for kind, number in bars if number],
-        decisions=", ".join(f"{name} {wording.count(n)}" for name, n in counts.decisions.items()),
+        decisions=_listed(counts.decisions),
+        solve_rates=_listed(counts.solve_rates),
         reasons=list(_reason_lines(name, contents)),
     )
+
+
+def _listed(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} {wording.count(number)}" for name, number in counts.items())
 
 
 def _reason_lines(source: str, contents: Contents) -> Iterator[ReasonLine]:
@@ -256,6 +277,28 @@ def _subjects(counted: Counter[str]) -> Iterator[tuple[str, str, str]]:
         most.append((f"{wording.count(len(counted) - MAX_SUBJECTS)} others", rest))
     for name, count in most:
         yield name, wording.count(count), wording.percent(count / counted.total())
+
+
+def _classes(counted: Counter[str]) -> Counter[str]:
+    """Write the names of classes behind their numbers."""
+    names = {
+        codes: "; ".join(CLASSES.get(code, "") for code in codes.split(", ")) for codes in counted
+    }
+    return Counter({f"{codes} {names[codes]}".rstrip(): count for codes, count in counted.items()})
+
+
+def _models(pass_rates: Mapping[str, Counter[float]]) -> Iterator[tuple[str, list[str]]]:
+    """Yield (model, [problems, mean pass rate, share of each band]), the best model first."""
+    means = {
+        model: sum(rate * count for rate, count in rates.items()) / rates.total()
+        for model, rates in pass_rates.items()
+    }
+    for model in sorted(means, key=lambda name: (-means[name], name)):
+        total, bands = pass_rates[model].total(), Counter[Band]()
+        for rate, count in pass_rates[model].items():
+            bands[band_of(rate)] += count
+        shares = [wording.percent(bands[band] / total) for band in BANDS]
+        yield model, [wording.count(total), wording.percent(means[model]), *shares]
 
 
 def _trained(contents: Contents, family: tuple[str, str]) -> int:

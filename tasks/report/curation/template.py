@@ -72,6 +72,8 @@ quarantined (broken). Open a source for its reasons, and a reason for examples; 
 <i class="{{ kind }}" style="width:{{ width }}%"></i>{% endfor %}</div></summary>
 {% if source.decisions %}<div class="sample"><p>people decided about gold answers: \
 {{ source.decisions }}</p></div>{% endif %}
+{% if source.solve_rates %}<div class="sample"><p>solve rates of models: \
+{{ source.solve_rates }} problems of the set before selection</p></div>{% endif %}
 {% for reason in source.reasons %}
 <details class="card"><summary>{{ reason.label }} <span>{{ reason.count }}</span>\
 <span class="pill {{ reason.kind }}">{{ reason.stage }}</span></summary>
@@ -85,13 +87,13 @@ quarantined (broken). Open a source for its reasons, and a reason for examples; 
 evaluation.</p>
 {{ families("domain", domains) }}
 {{ families("language", languages) }}
-{% if subjects %}
-<div class="card scroll"><table><thead><tr><th>subject, as sources name it</th>\
+{% for title, lines in subjects if lines %}
+<div class="card scroll"><table><thead><tr><th>{{ title }}</th>\
 <th class="n">problems</th><th class="n">share</th></tr></thead><tbody>
-{% for name, count, share in subjects %}<tr><th>{{ name }}</th><td class="n">{{ count }}</td>\
+{% for name, count, share in lines %}<tr><th>{{ name }}</th><td class="n">{{ count }}</td>\
 <td class="n">{{ share }}</td></tr>{% endfor %}
 </tbody></table></div>
-{% endif %}
+{% endfor %}
 </section>
 {% if charts %}
 <section><h2>Lengths and difficulty</h2>
@@ -102,7 +104,17 @@ evaluation.</p>
 <p>{{ chart.note }}</p></figcaption>
 {{ chart.svg|safe }}</figure>
 {% endfor %}
-</div></section>
+</div>
+{% if models %}
+<p class="lede">Problems by how often a model solves them.</p>
+<div class="card scroll"><table><thead><tr><th>model</th><th class="n">problems</th>\
+<th class="n">mean pass rate</th>{% for band in bands %}<th class="n">{{ band }}</th>{% endfor %}\
+</tr></thead><tbody>
+{% for model, cells in models %}<tr><th>{{ model }}</th>\
+{% for cell in cells %}<td class="n">{{ cell }}</td>{% endfor %}</tr>{% endfor %}
+</tbody></table></div>
+{% endif %}
+</section>
 {% endif %}
 {% if clusters %}
 <section><h2>Copies</h2>

@@ -3,8 +3,6 @@
 import csv
 import gzip
 import json
-import os
-from collections import Counter
 from pathlib import Path
 
 import pyarrow as pa
@@ -14,12 +12,12 @@ import pytest
 from data_schemas.demonstrations import Demonstration, Parent
 from data_schemas.mapping import ColumnMapping
 from data_schemas.prompts import Domain, Problem
-from data_schemas.quarantine import Quarantined
 from data_schemas.settings import Source
 from tasks.curation.adapters.mapped import language_in, read_mapped
 from tasks.curation.adapters.table import read_file
 from tasks.curation.cleaning.verification import verify
 from tasks.curation.ingest import ingest, raw_files
+from tasks.curation.items import Item
 from tasks.curation.rows import BadRow, RawRow
 from tasks.errors import SettingsError
 from tasks.interchange.mapping_file import parse_mapping, shipped_mappings
@@ -37,7 +35,13 @@ options: [shoes, toys, books]
 values: {cat: {"1": shoes, "2": toys, "3": books}}
 facets: {brand: "{brand}"}
 """
-ROW = {"lang": "id", "Product Name": "Sepatu lari", "cat": 1, "brand": "Ardiles", "seen": 7}
+ROW: dict[str, object] = {
+    "lang": "id",
+    "Product Name": "Sepatu lari",
+    "cat": 1,
+    "brand": "Ardiles",
+    "seen": 7,
+}
 
 
 def row(fields: dict[str, object]) -> RawRow:
@@ -72,6 +76,7 @@ def test_a_template_of_one_column_keeps_a_list_and_a_system_message_comes_first(
     calls = [{"name": "refund", "parameters": {"order": "W1"}}]
     (item,) = mapped(text, {"ask": "Refund W1", "tools": ["refund"], "gold": calls, "no": 3})
 
+    assert isinstance(item.record, Problem)
     assert canonical_json({"calls": calls}).decode() == item.record.answer
     assert ['Tools: ["refund"]', "Refund W1"] == [m.content for m in item.record.messages]
     assert "tools/t3" == item.record.id
@@ -84,6 +89,7 @@ def test_a_response_makes_a_demonstration_beside_its_problem():
     """
     problem, shown = mapped(text, {"q": "3 + 4?", "a": 7, "why": "3 and 4 make 7."})
 
+    assert isinstance(problem.record, Problem)
     assert '{"value":"7"}' == problem.record.answer
     assert isinstance(shown.record, Demonstration)
     assert Parent.REASONING is shown.record.parent
@@ -131,6 +137,29 @@ def test_a_blank_facet_and_a_blank_part_of_the_prompt_are_no_faults():
     assert "Category of: Sepatu lari of ?" == item.record.prompt_text
 
 
+def test_a_published_pass_rate_is_a_facet_and_one_that_is_none_is_quarantined():
+    mapping = shipped_mappings()["big_math"]
+
+    (item,) = read_mapped(mapping, row(BIG_MATH))
+    (unrated,) = read_mapped(mapping, row(BIG_MATH | {"llama8b_solve_rate": None}))
+
+    assert {"source": "gsm8k", "pass_rate:llama8b": "0.5"} == item.facets
+    assert "" == unrated.facets["pass_rate:llama8b"]
+    for rate in (1.5, -0.1, "half"):
+        with pytest.raises(BadRow, match=f"bad_pass_rate.*llama8b is '{rate}'"):
+            read_mapped(mapping, row(BIG_MATH | {"llama8b_solve_rate": rate}))
+
+
+def test_a_subject_of_maths_has_its_class_and_one_of_another_domain_has_none():
+    text = TEN_LINES.replace("facets: {brand:", "facets: {subject:")
+    (trade,) = mapped(text, ROW | {"brand": "Geometry"})
+    nested = DEEPMATH | {"topic": "Mathematics -> Discrete Mathematics -> Graph Theory"}
+    first, *_ = read_mapped(shipped_mappings()["deepmath"], row(nested))
+
+    assert {"subject": "Geometry"} == trade.facets
+    assert "05" == first.facets["msc"]
+
+
 def written(folder: Path) -> dict[str, Path]:
     """The same two rows as JSON lines, packed CSV and parquet."""
     rows = [ROW, ROW | {"Product Name": "Boneka", "cat": 2}]
@@ -146,7 +175,12 @@ def written(folder: Path) -> dict[str, Path]:
 def test_the_format_of_a_table_makes_no_difference(tmp_path):
     mapping = parse_mapping(TEN_LINES, "m.yaml")
     asked = [
-        [(item.record.prompt_text, item.record.answer) for items in read for item in items]
+        [
+            (item.record.prompt_text, item.record.answer)
+            for items in read
+            for item in items
+            if isinstance(item, Item) and isinstance(item.record, Problem)
+        ]
         for read in (list(read_file("m", 0, path, mapping)) for path in written(tmp_path).values())
     ]
 
@@ -189,52 +223,6 @@ def test_a_mapping_that_cannot_be_verified_is_refused_before_a_row_is_read(tmp_p
         ingest([source], 0, tmp_path)
 
 
-PUBLIC = {
-    "product_matching/walmart_amazon_train.parquet": ("product_matching", {"problem": 3000}),
-    "product_matching/amazon_google_valid.parquet": ("amazon_google", {"problem": 2293}),
-    "amc23/test.jsonl": ("amc23", {"problem": 40}),
-    "cruxeval/cruxeval.jsonl": ("cruxeval", {"problem": 800}),
-    "indonlu/casa_train.jsonl": ("casa", {"problem": 810}),
-    "indonlu/hoasa_train.jsonl": ("hoasa", {"problem": 2283}),
-    "nusax/mt_train.jsonl": ("nusax_translation", {"problem": 250}),
-    "wisesight_th/test_0-1299.jsonl": ("wisesight", {"problem": 1300}),
-    "shoppingbench/web_simpleqa.jsonl": ("shoppingbench_knowledge", {"problem": 150}),
-    "esci_us_judgments/judgments.jsonl": ("esci", {"missing_column": 6678}),
-    "nusax/sentiment_indonesian_test.jsonl": ("sentiment_id", {"problem": 400}),
-    "indonlu/smsa_valid.jsonl": ("sentiment_id", {"problem": 1260}),
-    "cmath_zh/test.jsonl": ("cmath", {"problem": 600}),
-    "xcopa/id_test.jsonl": ("xcopa", {"problem": 500}),
-    "xcopa/vi_test.jsonl": ("xcopa", {"problem": 500}),
-    "s1k_sample/s1k_5.jsonl": ("s1k", {"demonstration": 5}),
-    "marco_o1_cot/sft.jsonl": ("marco_o1", {"demonstration": 125}),
-}
-
-
-@pytest.mark.parametrize("path", PUBLIC)
-def test_a_mapping_of_the_project_reads_every_row_of_the_public_set(path):
-    file = Path(os.environ.get("EACHPROMPT_DATA", "/nowhere")) / path
-    if not file.exists():
-        pytest.skip(f"EACHPROMPT_DATA names no folder with {path}")
-    name, expected = PUBLIC[path]
-    found: Counter[str] = Counter()
-    items = []
-    for read in read_file(name, 0, file, shipped_mappings()[name]):
-        if isinstance(read, Quarantined):
-            found[read.reason] += 1
-        else:
-            found.update(item.kind.value for item in read)
-            items += read
-
-    assert expected == found
-    records = [item.record for item in items]
-    problems = [record for record in records if isinstance(record, Problem)]
-    assert not any(
-        verdict.abstained for verdict in table.score_batch(problems, ["?"] * len(problems))
-    )
-    shown = [record.response for record in records if isinstance(record, Demonstration)]
-    assert all(text.startswith("<think>") and not text.endswith("</think>") for text in shown)
-
-
 @pytest.mark.parametrize("name", shipped_mappings())
 def test_a_mapping_of_the_project_names_a_verifier_of_the_project(name):
     mapping: ColumnMapping = shipped_mappings()[name]
@@ -253,7 +241,12 @@ OPEN_THOUGHTS = {
         },
     ],
 }
-OPENR1 = {"uuid": "a", "problem": "3+4?", "answer": "7", "generations": ["<think>3+4</think>7"]}
+OPENR1: dict[str, object] = {
+    "uuid": "a",
+    "problem": "3+4?",
+    "answer": "7",
+    "generations": ["<think>3+4</think>7"],
+}
 
 
 VERL = {
@@ -263,8 +256,13 @@ VERL = {
     "reward_model": {"ground_truth": "7", "style": "rule-lighteval/MATH_v2"},
     "extra_info": {"index": "9a9b6eb4"},
 }
-BIG_MATH = {"problem": "3+4?", "answer": "7", "source": "gsm8k", "llama8b_solve_rate": 0.5}
-DEEPMATH = {
+BIG_MATH: dict[str, object] = {
+    "problem": "3+4?",
+    "answer": "7",
+    "source": "gsm8k",
+    "llama8b_solve_rate": 0.5,
+}
+DEEPMATH: dict[str, object] = {
     "question": "3+4?",
     "final_answer": "7",
     "difficulty": 4.5,
@@ -308,11 +306,24 @@ def test_a_published_layout_is_read_and_its_gold_is_right(name, fields, id_, pro
     assert id_ == first.record.id
     assert first.record.prompt_text.startswith(prompt)
     if right:
+        assert isinstance(first.record, Problem)
         (verdict, other) = table.score_batch([first.record] * 2, [right, "\\boxed{8} exact"])
         assert (1.0, 0.0) == (verdict.score, other.score)
     shown = [one.record for one in (first, *others) if isinstance(one.record, Demonstration)]
     assert all(one.response.startswith("<think>3+4</think>") for one in shown)
     assert [] == verify(others, table.score_batch)[1]
+
+
+def test_a_language_may_be_that_of_the_text():
+    mapping = ColumnMapping.model_validate(
+        {"name": "t", "domain": "maths", "language": "text", "prompt": "Ask: {q}"}
+        | {"response": "{a}", "parent": "reasoning"}
+    )
+    asked = {"en": "What is 3+4?", "zh": "三加四等于几?", "th": "สามบวกสี่ได้เท่าไร"}
+
+    for language, question in asked.items():
+        row = RawRow("rows-1", "0" * 64, {"q": question, "a": "<think>3+4</think>7"})
+        assert language == read_mapped(mapping, row)[0].record.language
 
 
 @pytest.mark.parametrize(

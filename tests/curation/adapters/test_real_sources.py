@@ -18,7 +18,8 @@ from tasks.curation.adapters.table import read_file
 from tasks.curation.curate import REPORT, curate
 from tasks.curation.ingest import ingest, locate, raw_files
 from tasks.curation.items import Item
-from tasks.rewards.table import VERIFIERS
+from tasks.interchange.mapping_file import shipped_mappings
+from tasks.rewards.table import VERIFIERS, score_batch
 
 FOLDERS = {
     "ae110k": "attribute_extraction",
@@ -133,3 +134,55 @@ def test_the_first_300_rows_of_each_set_are_accounted_for(
         name: {**account["kept"], **account["dropped"], **account["quarantined"]}
         for name, account in report.items()
     }
+
+
+PUBLIC = {
+    "product_matching/walmart_amazon_train.parquet": ("product_matching", {"problem": 3000}),
+    "product_matching/amazon_google_valid.parquet": ("amazon_google", {"problem": 2293}),
+    "amc23/test.jsonl": ("amc23", {"problem": 40}),
+    "cruxeval/cruxeval.jsonl": ("cruxeval", {"problem": 800}),
+    "indonlu/casa_train.jsonl": ("casa", {"problem": 810}),
+    "indonlu/hoasa_train.jsonl": ("hoasa", {"problem": 2283}),
+    "nusax/mt_train.jsonl": ("nusax_translation", {"problem": 250}),
+    "wisesight_th/test_0-1299.jsonl": ("wisesight", {"problem": 1300}),
+    "shoppingbench/web_simpleqa.jsonl": ("shoppingbench_knowledge", {"problem": 150}),
+    "esci_us_judgments/judgments.jsonl": ("esci", {"missing_column": 6678}),
+    "nusax/sentiment_indonesian_test.jsonl": ("sentiment_id", {"problem": 400}),
+    "indonlu/smsa_valid.jsonl": ("sentiment_id", {"problem": 1260}),
+    "cmath_zh/test.jsonl": ("cmath", {"problem": 600}),
+    "xcopa/id_test.jsonl": ("xcopa", {"problem": 500}),
+    "xcopa/vi_test.jsonl": ("xcopa", {"problem": 500}),
+    "s1k_sample/s1k_5.jsonl": ("s1k", {"demonstration": 5}),
+    "marco_o1_cot/sft.jsonl": ("marco_o1", {"demonstration": 125}),
+    "qwen_math_graded/graded.jsonl": ("qwen_math_graded", {"problem": 800, "demonstration": 800}),
+    "gsm8k_model_solutions/solutions.parquet": (
+        "gsm8k_model_solutions",
+        {"problem": 2638, "demonstration": 2638},
+    ),
+    "prdect_id/reviews_dev.jsonl": ("prdect_id_emotion", {"problem": 4320}),
+    "tau_bench_retail/db_users.jsonl": ("tau_bench_address", {"problem": 500}),
+    "product_matching/amazon_google_test.parquet": ("amazon_google", {"problem": 2293}),
+}
+
+
+@pytest.mark.parametrize("path", PUBLIC)
+def test_a_mapping_of_the_project_reads_every_row_of_the_public_set(path):
+    file = Path(os.environ.get("EACHPROMPT_DATA", "/nowhere")) / path
+    if not file.exists():
+        pytest.skip(f"EACHPROMPT_DATA names no folder with {path}")
+    name, expected = PUBLIC[path]
+    found: Counter[str] = Counter()
+    items = []
+    for read in read_file(name, 0, file, shipped_mappings()[name]):
+        if isinstance(read, Quarantined):
+            found[read.reason] += 1
+        else:
+            found.update(item.kind.value for item in read)
+            items += read
+
+    assert expected == found
+    records = [item.record for item in items]
+    problems = [record for record in records if isinstance(record, Problem)]
+    assert not any(verdict.abstained for verdict in score_batch(problems, ["?"] * len(problems)))
+    shown = [record.response for record in records if isinstance(record, Demonstration)]
+    assert all(text.startswith("<think>") and not text.endswith("</think>") for text in shown)

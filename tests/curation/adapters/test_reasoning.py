@@ -18,4 +18,5 @@ def test_the_subject_that_maths_sets_name_is_a_facet(tmp_path: Path):
         )
     ]
 
-    assert [{"subject": "Algebra"}, {}, {"subject": "Number Theory"}] == found
+    number_theory = {"subject": "Number Theory", "msc": "11"}
+    assert [{"subject": "Algebra"}, {}, number_theory] == found

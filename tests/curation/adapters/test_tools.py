@@ -1,7 +1,15 @@
 """Rows of tool use."""
 
+import os
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
 from data_schemas.demonstrations import Demonstration
 from data_schemas.prompts import Problem
+from data_schemas.quarantine import Quarantined
+from tasks.curation.adapters.table import read_file
 from tasks.curation.adapters.tools import toolrl_rlla
 from tasks.curation.rows import RawRow
 
@@ -18,3 +26,26 @@ def test_toolrl_rows_without_calls_are_demonstrations_only():
     assert [Demonstration] == list(map(type, records(row)))
     (problem,) = [one for one in records(called) if isinstance(one, Problem)]
     assert '{"calls":[{"name":"f","parameters":{"a":1}}]}' == problem.answer
+
+
+def test_calls_that_a_toolrl_thought_mentions_are_not_called():
+    called = '<tool_call>\n{"name": "f", "parameters": {"a": %d}}\n</tool_call>'
+    mentioned = f"I must answer in <tool_call> tags. At first {called % 1}, better {called % 2}."
+    row = {"instruction": "You have tools.", "input": "Hello"}
+    answered = row | {"output": f"<think>{mentioned}</think>\n{called % 2}"}
+    declined = row | {"output": f"<think>{mentioned}</think>\nNo."}
+
+    (problem,) = [one for one in records(answered) if isinstance(one, Problem)]
+    assert '{"calls":[{"name":"f","parameters":{"a":2}}]}' == problem.answer
+    assert [Demonstration] == list(map(type, records(declined)))
+
+
+def test_every_row_of_toolrl_is_read():
+    file = Path(os.environ.get("EACHPROMPT_DATA", "/nowhere")) / "toolrl_rlla/sft.jsonl"
+    if not file.exists():
+        pytest.skip("EACHPROMPT_DATA names no folder with toolrl_rlla")
+    found: Counter[str] = Counter()
+    for row in read_file("toolrl_rlla", 0, file):
+        found.update([row.reason] if isinstance(row, Quarantined) else [i.kind for i in row])
+
+    assert {"demonstration": 400, "problem": 346} == found

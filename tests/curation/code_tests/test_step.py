@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from data_schemas.annotations import Annotation
 from data_schemas.arrow import read_table
 from data_schemas.curated import HELD_OUT, PROBLEMS, QUARANTINE
 from data_schemas.prompts import Problem
@@ -17,6 +18,8 @@ from tasks.curation.ingest import ingest, raw_files
 from tasks.curation.shards.mapping import Rules, map_shard, plan
 from tasks.curation.shards.opened import Shards
 from tasks.curation.shards.steps import Refused
+from tasks.errors import DataError
+from tasks.interchange.decisions import write_annotations
 
 SETTINGS = CurationSettings(max_prompt_tokens=600, max_response_tokens=600, held_out_per_suite=1)
 
@@ -87,6 +90,45 @@ def test_the_funnel_says_what_became_of_tests(base_model, sources, tmp_path, mon
     assert {"mbpp/1": 3, "mbpp/3": 1} == {
         one.id: len(json.loads(one.answer)["tests"]) for one in left
     }
+
+
+def test_people_decide_about_a_code_problem_as_its_set_shows_it(base_model, sources, tmp_path):
+    """The set shows other tests than the source has; another program is another problem."""
+
+    def curated(name, *decisions):
+        (tmp_path / name / "raw").mkdir(parents=True)
+        (tmp_path / name / "out").mkdir()
+        write_annotations(tmp_path / name / "annotate.jsonl", decisions)
+        listed = Source(adapter="decisions", path=str(tmp_path / name / "annotate.jsonl"))
+        ingest((*sources, listed), 0, tmp_path / name / "raw")
+        curate(SETTINGS, tmp_path / name / "raw", base_model, tmp_path / name / "out")
+        out = tmp_path / name / "out"
+        tables = (read_table(out / one, Problem) for one in (PROBLEMS, HELD_OUT))
+        return {problem.id: problem for table in tables for problem in table}
+
+    def decision(problem, **changes):
+        shown = {
+            "problem": problem.id,
+            "source": problem.source,
+            "source_row": problem.source_row,
+            "reason": "no model solved it",
+            "question": "",
+            "gold": problem.answer,
+            "answers": {},
+            "decision": "keep",
+            "by": "Ana",
+            "at": "2026-01-02T03:04:05Z",
+        }
+        return Annotation.model_validate(shown | changes)
+
+    before = curated("before")["mbpp/1"]
+    assert 1 < len(json.loads(before.answer)["tests"])
+
+    assert before == curated("after", decision(before))["mbpp/1"]
+    other = before.answer.replace("return a + b", "return a - b")
+    for number, gold in enumerate((other, "add", "3")):
+        with pytest.raises(DataError, match="mbpp/1: its raw row or gold answer is another one"):
+            curated(f"other-{number}", decision(before, gold=gold))
 
 
 def test_an_attempt_after_another_one_runs_no_test_again(

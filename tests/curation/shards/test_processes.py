@@ -82,11 +82,17 @@ def test_the_size_of_shards_does_not_change_a_byte(
     assert outs[0] == outs[1] == outs[2]
 
 
+@pytest.mark.parametrize("architecture", ["base_model", "tiny_grove"])
 def test_a_process_writes_the_shards_that_this_one_writes(
-    base_model: Path, raw: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    architecture: str,
+    request: pytest.FixtureRequest,
+    raw: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ):
     monkeypatch.setattr(mapping, "ROWS", 15)
-    rules = Rules(SETTINGS, base_model, None)
+    rules = Rules(SETTINGS, request.getfixturevalue(architecture), None)
 
     for workers in (0, 1):
         jobs = plan(raw, raw_files(raw), tmp_path / str(workers))
@@ -94,6 +100,7 @@ def test_a_process_writes_the_shards_that_this_one_writes(
         assert [f"{number:06d}" for number in range(4)] == done
 
     assert written(tmp_path / "0") == written(tmp_path / "1")
+    assert [] == caplog.messages  # none of them had to be mapped here
 
 
 def test_an_attempt_goes_on_where_the_last_one_failed(

@@ -158,3 +158,32 @@ def test_subjects_are_those_that_sources_name(curated):
     assert '<th>Algebra</th><td class="n">3</td>' in page
     assert '<th>2 others</th><td class="n">2</td>' in page
     assert "Lego" not in page
+    assert "MSC 2020" not in page
+    assert "how often a model solves" not in page
+
+
+def test_classes_have_their_names_and_models_the_shares_of_their_pass_rates(curated):
+    facets = [
+        Facet(problem=f"a/{place}", name=name, value=value)
+        for name, values in {
+            "msc": ["11", "11", "05, 60", "99"],
+            "pass_rate:small": ["0.0", "0.25", "0.5", "0.5"],
+            "pass_rate:<large>": ["1.0", "0.75"],
+        }.items()
+        for place, value in enumerate(values)
+    ]
+    write_table(curated / FACETS, Facet, facets)
+
+    page = render_curation(curated, "Curation").decode().replace("\xa0", " ")
+
+    for name, count in (
+        ("11 Number theory", 2),
+        ("05, 60 Combinatorics; Probability theory and stochastic processes", 1),
+        ("99", 1),
+    ):
+        assert f'<th>{name}</th><td class="n">{count}</td>' in page
+    rows = re.findall(r"<tr><th>(\S+)</th>((?:<td class=\"n\">[^<]*</td>){7})</tr>", page)
+    assert {
+        "&lt;large&gt;": ["2", "87.5 %", "0.0 %", "0.0 %", "0.0 %", "50.0 %", "50.0 %"],
+        "small": ["4", "31.2 %", "25.0 %", "25.0 %", "50.0 %", "0.0 %", "0.0 %"],
+    } == {model: re.findall(r">([^<]+)</td>", cells) for model, cells in rows}
