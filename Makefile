@@ -56,18 +56,44 @@ export DO_NOT_TRACK := 1
 export MLFLOW_DISABLE_TELEMETRY := true
 export FLYTE_SDK_LOGGING_LEVEL ?= 40
 
-# The pipeline on public files: a folder that holds the six data sets under these names.
+# A folder that holds the public data sets under the names in SETS.
 DATA ?= data
-source = {"adapter": "$(1)", "path": "$(DATA)/$(2)", "limit": $(3)}
-REAL := {"curation": {"max_prompt_tokens": 448, "max_response_tokens": 192, "sources": [ \
-	$(call source,ae110k,attribute_extraction/ae-110k_train.jsonl,400), \
-	$(call source,prdect_id,prdect_id/reviews_dev.jsonl,0), \
-	$(call source,gsm8k,gsm8k/train.jsonl,400), \
-	$(call source,mbpp,mbpp/train_1-10_511-974.jsonl,0), \
-	$(call source,bfcl,bfcl_v4/simple_python.jsonl,0), \
-	$(call source,ifeval,ifeval/input_data.jsonl,0)]}, \
+# One entry per set: adapter=path below it, with evaluation: in front of benchmarks, which are
+# the test and dev files and the sets that are published to evaluate with.
+SETS := evaluation:mgsm=mgsm evaluation:gsm8k=gsm8k/test.jsonl evaluation:amc23=amc23 \
+	evaluation:olympiadbench=olympiadbench evaluation:cmath=cmath_zh evaluation:humaneval=humaneval \
+	evaluation:cruxeval=cruxeval evaluation:bbh=bbh evaluation:xcopa=xcopa \
+	$(foreach people,3 4 5,evaluation:knights_knaves=knights_knaves/$(people)ppl_test.parquet) \
+	evaluation:ifeval=ifeval evaluation:m_ifeval=m_ifeval evaluation:bfcl=bfcl_v4 \
+	evaluation:api_bank=api_bank evaluation:tau_bench_retail=tau_bench_retail/tasks_dev.jsonl \
+	evaluation:ae110k=attribute_extraction/ae-110k_test.jsonl \
+	evaluation:amazon_google=product_matching/amazon_google_test.parquet \
+	evaluation:amazon_google=product_matching/amazon_google_valid.parquet \
+	evaluation:shoppingbench_knowledge=shoppingbench/web_simpleqa.jsonl \
+	evaluation:sentiment_id=nusax/sentiment_indonesian_test.jsonl evaluation:wisesight=wisesight_th \
+	gsm8k=gsm8k/train.jsonl gsm8k_model_solutions=gsm8k_model_solutions math_train=math_train \
+	qwen_math_graded=qwen_math_graded mbpp=mbpp marco_o1=marco_o1_cot s1k=s1k_sample \
+	$(foreach people,3 5,knights_knaves=knights_knaves/$(people)ppl_train.parquet) \
+	toolrl_rlla=toolrl_rlla tau_bench_retail=tau_bench_retail/tasks_train.jsonl \
+	tau_bench_address=tau_bench_retail/db_users.jsonl \
+	ae110k=attribute_extraction/ae-110k_train.jsonl oa_mine=attribute_extraction \
+	amazon_google=product_matching/amazon_google_train.parquet \
+	product_matching=product_matching/walmart_amazon_train.parquet \
+	prdect_id=prdect_id prdect_id_emotion=prdect_id casa=indonlu/casa_train.jsonl \
+	hoasa=indonlu/hoasa_train.jsonl sentiment_id=indonlu/smsa_valid.jsonl \
+	nusax_translation=nusax/mt_train.jsonl
+
+# The pipeline on the first ROWS rows of each.
+ROWS ?= 60
+comma := ,
+entry = {"adapter": "$(subst evaluation:,,$(firstword $(subst =, ,$(1))))", \
+	"path": "$(DATA)/$(lastword $(subst =, ,$(1)))", "limit": $(ROWS), \
+	"evaluation": $(if $(filter evaluation:%,$(1)),true,false)}
+REAL = {"curation": {"max_prompt_tokens": 448, "max_response_tokens": 192, "sources": [ \
+	$(subst }$(comma)],}],$(foreach set,$(SETS),$(call entry,$(set))$(comma))])}, \
 	"grading": {"samples": 2, "max_problems": 240}, "release": {"name": "eachprompt-real"}, \
-	"rl_one": {"steps": 6, "prompts_per_step": 12, "domains": {"maths": 1, "code": 1, "instruction": 1}}, \
+	"evaluation": {"samples": 2}, \
+	"rl_one": {"steps": 6, "prompts_per_step": 12, "domains": {"maths": 1, "code": 1, "general": 1}}, \
 	"rl_two": {"steps": 6, "prompts_per_step": 12, "domains": {"choice": 1, "extraction": 1, "tool_use": 1}}}
 
 # The same pipeline on real engines: each stage in two processes that share every layer's experts.
@@ -97,6 +123,9 @@ WORKERS ?= 2
 
 test: lint ## style, types, import contracts and the test suite, in WORKERS=2 processes
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(ARGS)
+
+laws: $(STAMP) ## the property tests on new random examples, five times as many
+	$(BIN)/python -m pytest -n $(WORKERS) -m hypothesis --hypothesis-profile laws $(ARGS)
 
 test-engines: $(ENGINES_STAMP) ## what needs vLLM and Megatron-core, in a separate environment
 	$(ENGINES_VENV)/bin/python -m pytest -m engines $(ARGS)
@@ -164,24 +193,10 @@ recipe: $(STAMP) ## the pipeline with a paper's recipe at the size of the tiny m
 retrain-demo: $(STAMP) ## five nights of retraining: good rows, drift, a poisoned file, a bad file, nothing new
 	$(BIN)/pyflyte run workflows/retrain_demo.py retrain_demo $(ARGS)
 
-real: $(STAMP) ## the pipeline on six public data sets: make real DATA=folder
+real: $(STAMP) ## the pipeline on every public data set: make real DATA=folder ROWS=60
 	$(BIN)/pyflyte run workflows/post_training.py post_training --settings '$(REAL)' $(ARGS)
 
-# One entry per set in DATA: adapter=path below it, benchmarks with evaluation: in front.
-SETS := evaluation:mgsm=mgsm evaluation:gsm8k=gsm8k/test.jsonl evaluation:amc23=amc23 \
-	evaluation:olympiadbench=olympiadbench evaluation:humaneval=humaneval \
-	evaluation:bbh=bbh evaluation:ifeval=ifeval evaluation:m_ifeval=m_ifeval \
-	gsm8k=gsm8k/train.jsonl math_train=math_train cmath=cmath_zh mbpp=mbpp cruxeval=cruxeval \
-	ae110k=attribute_extraction oa_mine=attribute_extraction prdect_id=prdect_id \
-	product_matching=product_matching/walmart_amazon_train.parquet \
-	amazon_google=product_matching/amazon_google_train.parquet esci=esci_us_judgments \
-	shoppingbench_knowledge=shoppingbench/web_simpleqa.jsonl tau_bench_retail=tau_bench_retail \
-	bfcl=bfcl_v4 toolrl_rlla=toolrl_rlla api_bank=api_bank knights_knaves=knights_knaves \
-	xcopa=xcopa casa=indonlu/casa_train.jsonl hoasa=indonlu/hoasa_train.jsonl \
-	sentiment_id=indonlu/smsa_valid.jsonl wisesight=wisesight_th \
-	nusax_translation=nusax/mt_train.jsonl marco_o1=marco_o1_cot s1k=s1k_sample
 LONG := {"curation": {"max_prompt_tokens": 16384, "max_response_tokens": 32768}}
-comma := ,
 
 curate: $(STAMP) ## curate every public data set, with one page of its funnel: make curate DATA=folder
 	$(BIN)/pyflyte run workflows/curate.py curate --settings '$(LONG)' $(ARGS) --sources \
