@@ -1,7 +1,7 @@
 """Base class of every group of settings."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, cast
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
@@ -32,6 +32,21 @@ def are_shares(weights: Iterable[float]) -> bool:
     """True if all weights are positive and their sum is finite, so that each is a share of it."""
     weights = list(weights)
     return min(weights, default=1.0) > 0.0 and math.isfinite(sum(weights))
+
+
+def merged_over(default: BaseModel, given: Mapping[str, object]) -> dict[str, object]:
+    """Return the values of a group: those given, and elsewhere those of `default`.
+
+    Groups within are merged likewise. Any other value, such as shares by domain, is replaced as a
+    whole. Unknown keys are kept, for the group's validation to refuse.
+    """
+    values = {name: getattr(default, name) for name in type(default).model_fields}
+    for name, value in given.items():
+        own = values.get(name)
+        if isinstance(own, BaseModel) and isinstance(value, Mapping):
+            value = merged_over(own, cast("Mapping[str, object]", value))
+        values[name] = value
+    return values
 
 
 class Settings(BaseModel):

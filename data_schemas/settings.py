@@ -11,7 +11,7 @@ from typing import Self, cast
 from pydantic import BaseModel, Field, model_validator
 
 from data_schemas.demonstrations import MERGED, Parent
-from data_schemas.group import LOWEST_TEMPERATURE, Seed, Settings, are_shares
+from data_schemas.group import LOWEST_TEMPERATURE, Seed, Settings, are_shares, merged_over
 from data_schemas.lora_settings import TrainingEngines
 from data_schemas.machine_settings import MachineSettings
 from data_schemas.prompts import Domain
@@ -290,7 +290,7 @@ def _on_defaults(model: type[BaseModel], given: object) -> object:
     for name, value in filled.items():
         default = model.model_fields[name].default if name in model.model_fields else None
         if isinstance(value, dict) and isinstance(default, BaseModel):
-            filled[name] = default.model_dump() | cast("dict[str, object]", value)
+            filled[name] = merged_over(default, cast("dict[str, object]", value))
     return filled
 
 

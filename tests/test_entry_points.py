@@ -2,6 +2,7 @@
 
 import ast
 import inspect
+import json
 from importlib import import_module
 from pathlib import Path
 
@@ -11,6 +12,8 @@ from flytekit.clis.sdk_in_container.pyflyte import main
 from flytekit.core.workflow import PythonFunctionWorkflow
 
 import workflows
+from data_schemas import presets
+from data_schemas.prompts import Domain
 
 FOLDER = Path(workflows.__file__).parent
 FILES = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem != "__init__")
@@ -61,3 +64,28 @@ def test_help_fits_on_one_screen(name, command):
     assert len(shown.output.splitlines()) <= lines
     assert "$defs" not in shown.output
     assert '{"' not in shown.output
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "expected"),
+    [
+        ("judge", {"epochs": 2}, presets.JUDGE.model_copy(update={"epochs": 2})),
+        ("shop", {}, presets.SHOP),
+        (
+            "shop",
+            {"rl_one": {"steps": 3, "domains": {"maths": 1.0}}},
+            presets.SHOP.model_copy(
+                update={
+                    "rl_one": presets.SHOP.rl_one.model_copy(
+                        update={"steps": 3, "domains": {Domain.MATHS: 1.0}}
+                    )
+                }
+            ),
+        ),
+        ("retrain_demo", presets.NIGHTLY.model_dump(mode="json"), presets.NIGHTLY),
+    ],
+)
+def test_settings_that_are_not_given_are_those_of_the_workflows_preset(name, given, expected):
+    kind = getattr(import_module(f"workflows.{name}"), name).python_interface.inputs["settings"]
+
+    assert expected == kind.model_validate_json(json.dumps(given))

@@ -4,6 +4,7 @@ In addition to Flyte's `workflow` it
 
 - checks inputs against the signature, whose types may have limits (`Annotated`),
 - prints a `PipelineError` as one line, with the exit code of `tasks.platform.command_line`,
+- merges settings over those of the workflow's preset,
 - keeps `--help` on one screen: a group of settings is one line, not its JSON schema and defaults.
 """
 
@@ -23,11 +24,12 @@ from flytekit.core.workflow import (
     WorkflowMetadataDefaults,
 )
 from pydantic import BaseModel, ValidationError, create_model
+from pydantic_core import from_json, to_json
 from rich_click import RichContext
 from rich_click.rich_help_configuration import OptionHelpSectionType
 
 from data_schemas.faults import explain
-from data_schemas.group import Settings
+from data_schemas.group import Settings, merged_over
 from tasks.errors import SettingsError
 from tasks.platform import command_line
 
@@ -61,7 +63,7 @@ class EntryPoint(PythonFunctionWorkflow):
         self._signature_model = create_model(function.__name__, __base__=Settings, **fields)
         self._kinds = {name: _plain(one.annotation) for name, one in parameters.items()}
         function.__annotations__ |= {
-            name: _reader(name, kind) if _is_settings(kind) else kind
+            name: _reader(name, kind, parameters[name].default) if _is_settings(kind) else kind
             for name, kind in self._kinds.items()
         }
         super().__init__(
@@ -128,13 +130,16 @@ def _is_settings(kind: Any) -> bool:
     return get_origin(kind) is None and isinstance(kind, type) and issubclass(kind, BaseModel)
 
 
-def _reader(name: str, model: type[BaseModel]) -> type[BaseModel]:
-    """Return a type by which pyflyte reads JSON as a model, with errors of one line."""
+def _reader(name: str, model: type[BaseModel], preset: object) -> type[BaseModel]:
+    """Return a type by which pyflyte reads JSON as a model, with errors of one line.
+
+    What the JSON does not name keeps the value that it has in the workflow's preset.
+    """
 
     def read(_: type[BaseModel], json_data: str | bytes | bytearray, **options: Any) -> BaseModel:
         with command_line.print_errors_on_one_line():
             try:
-                return model.model_validate_json(json_data, **options)
+                return model.model_validate_json(_filled(preset, json_data), **options)
             except ValidationError as error:
                 raise SettingsError(f"--{name}: {explain(error, model)}") from error
 
@@ -143,6 +148,17 @@ def _reader(name: str, model: type[BaseModel]) -> type[BaseModel]:
         (model,),
         {"__module__": model.__module__, "model_validate_json": classmethod(read)},
     )
+
+
+def _filled(preset: object, json_data: str | bytes | bytearray) -> str | bytes | bytearray:
+    try:
+        given = from_json(json_data)
+    except ValueError:  # for validation to say, as it says every other error
+        return json_data
+    if not isinstance(preset, BaseModel) or not isinstance(given, dict):
+        return json_data
+    merged = merged_over(preset, cast("dict[str, object]", given))
+    return to_json(merged, inf_nan_mode="constants")
 
 
 def _screen(function: Callable[..., Any], kinds: Mapping[str, Any]) -> str:
