@@ -11,10 +11,16 @@ from safetensors.torch import load_file, save_file
 from data_schemas.arrow import read_table
 from data_schemas.curated import FACETS, HELD_OUT, PROBLEMS
 from data_schemas.prompts import Facet, Problem
-from data_schemas.settings import CurationSettings, PipelineSettings, Source
+from data_schemas.settings import (
+    CurationSettings,
+    EvaluationSettings,
+    PipelineSettings,
+    Source,
+)
 from data_schemas.solve_rates import SolveRate
 from tasks.foundation.base import shipped_base
 from workflows.curate import curate
+from workflows.evaluate import evaluate
 from workflows.verify_answers import verify_answers
 
 SMALL = {"samples": 3, "max_new_tokens": 24}
@@ -113,3 +119,17 @@ def test_the_rates_of_two_models_select_the_problems_that_one_has_not_mastered(s
     page = Path(selected.page).read_text()
     assert "how often a model solves them" in page
     assert all(f"<tr><th>{model}</th>" in page for model in of)
+
+
+@pytest.mark.timeout(300)
+def test_a_model_called_base_stands_beside_the_base_model(store, caplog):
+    small = settings().model_copy(update={"evaluation": EvaluationSettings(**SMALL)})
+
+    found = evaluate(
+        model=f"base={damaged(store / 'other')}", settings=small, store=str(store / "called_base")
+    )
+
+    reports = [json.loads((Path(one.uri) / "report.json").read_bytes()) for one in found.scores]
+    assert ["base_model", "base"] == [one["model"] for one in reports]
+    assert reports[0]["checkpoint"] != reports[1]["checkpoint"]
+    assert "MLflow refused" not in caplog.text

@@ -137,7 +137,8 @@ def evaluate_all(
     execution: Execution,
 ) -> list[ReportRef]:
     """Evaluate every model in a task of its own; a single one is evaluated beside the base."""
-    beside = [] if len(models) > 1 else [CandidateRef(name="base", address="", model=base)]
+    own_name = "base" if models[0].name != "base" else "base_model"
+    beside = [] if len(models) > 1 else [CandidateRef(name=own_name, address="", model=base)]
     return [
         evaluate_endpoint(
             settings=settings,

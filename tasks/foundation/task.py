@@ -127,7 +127,10 @@ def ingest_candidates(models: str, store: StoreRef, execution: Execution) -> lis
     return [
         one
         if one.served_as
-        else one.model_copy(update={"model": _ingest(one.address, one.name, store, execution)})
+        else one.model_copy(
+            # One called base is not the base model that the run has beside it.
+            update={"model": _ingest(one.address, f"model/{one.name}", store, execution)}
+        )
         for one in parse_candidates(models)
     ]
 
