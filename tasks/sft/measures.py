@@ -40,6 +40,9 @@ class EpochReport(BaseModel):
     val_loss: float
     entropy: float
     padding_share: float = Field(description="of the rows that the trainer computed")
+    skipped_updates: int = Field(
+        default=0, description="of the epoch, because gradients overflowed in fp16"
+    )
     train_losses: dict[Domain, float] = Field(
         default_factory=dict, description="of the domains with training rows, during the epoch"
     )

@@ -44,6 +44,8 @@ class Progress(BaseModel):
     """Packed rows that the trainer computed in the current epoch so far."""
     padding: int = 0
     """Of these, rows that belong to no token."""
+    skipped: int = 0
+    """Updates of the current epoch so far whose gradients overflowed in fp16."""
     epochs: tuple[EpochReport, ...] = ()
     """Of the epochs that are complete."""
     code: tuple[str, ...] = ()

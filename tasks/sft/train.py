@@ -225,6 +225,7 @@ def _learn(course: Course, now: Progress, trainer: Trainer, rows: list[int]) -> 
         "domain_tokens": tokens,
         "rows": now.rows + int(result[PACKED_ROWS]),
         "padding": now.padding + int(result[PADDING_ROWS]),
+        "skipped": now.skipped + int(result.get("overflow_updates", 0.0)),
     }
     return now.model_copy(update=changes)
 
@@ -244,6 +245,7 @@ def _measure(
         val_loss=losses.total / losses.tokens,
         entropy=sampled_entropy(rollouts),
         padding_share=now.padding / now.rows if now.rows else 0.0,
+        skipped_updates=now.skipped,
         train_losses={
             domain: now.loss_sums[domain] / now.domain_tokens[domain]
             for domain in sorted(now.loss_sums)
@@ -296,6 +298,7 @@ def finish(course: Course, model_out: Path, report_out: Path) -> dict[str, float
         "entropy": chosen.entropy,
         "val_loss": chosen.val_loss,
         "padding_share": chosen.padding_share,
+        "skipped_updates": sum(one.skipped_updates for one in reports),
     }
 
 
