@@ -46,14 +46,14 @@ UPCYCLING = UpcyclingSettings()
 CPU_SMOKE = PipelineSettings()
 """The default, on embedded engines: the whole method on two CPU cores in minutes."""
 
-JUDGE = SFTSettings(batch_tokens=2048, epochs=5)
+JUDGE = SFTSettings(batch_tokens=2048, epochs=5, learning_rate=1e-3)
 """Fine-tuning of the judge from the shipped base model and the sample comparisons.
 
 After three epochs it often prefers the answer that comes first, and its canary stops RL.
 """
 
 _SHOP_EPISODE = CPU_SMOKE.rl_one.model_copy(
-    update={"domains": {Domain.TOOL_USE: 1.0}, "max_new_tokens": 160}
+    update={"domains": {Domain.TOOL_USE: 1.0}, "max_new_tokens": 160, "learning_rate": 1e-4}
 )
 SHOP = CPU_SMOKE.model_copy(
     update={
@@ -62,6 +62,8 @@ SHOP = CPU_SMOKE.model_copy(
             max_prompt_tokens=224,
             held_out_per_suite=120,
         ),
+        "sft": SFTSettings(learning_rate=1e-3),
+        "merge": MergeSettings(scale=0.8),
         "grading": CPU_SMOKE.grading.model_copy(update={"max_new_tokens": 160}),
         "rl_one": _SHOP_EPISODE,
         "rl_two": _SHOP_EPISODE.model_copy(update={"steps": 0}),

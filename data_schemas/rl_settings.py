@@ -314,7 +314,7 @@ class RLSettings(Settings):
     temperature: float = Field(
         default=1.0, ge=LOWEST_TEMPERATURE, le=10.0, description="ESPO setup: 1.0"
     )
-    learning_rate: float = Field(default=1e-4, gt=0.0, le=1.0, description="ESPO setup: 1e-6")
+    learning_rate: float = Field(default=6e-5, gt=0.0, le=1.0, description="ESPO setup: 1e-6")
     num_mini_batches: int = Field(default=2, ge=1, description="optimizer updates per step")
     loss: LossSettings = LossSettings()
     zero_variance: ZeroVarianceSettings = ZeroVarianceSettings()

@@ -126,7 +126,7 @@ class SFTSettings(Settings):
         "per parent",
     )
     learning_rate: float = Field(
-        default=1e-3, gt=0.0, le=1.0, description="peak, cosine; Ring-lite 3e-4"
+        default=5e-4, gt=0.0, le=1.0, description="peak, cosine; Ring-lite 3e-4"
     )
     warmup_share: float = Field(default=0.05, ge=0.0, lt=1.0, description="Ring-lite 0.01")
     batch_tokens: int = Field(default=512, ge=64, description="tokens per update, padding included")
@@ -191,7 +191,7 @@ class MergeSettings(Settings):
         default=0.8, gt=0.0, le=1.0, description="share kept by TIES (paper 0.2) and DARE"
     )
     scale: float = Field(
-        default=0.8, gt=0.0, le=10.0, description="lambda; paper 1, without validation data"
+        default=0.9, gt=0.0, le=10.0, description="lambda; paper 1, without validation data"
     )
     weights: tuple[float, float] = Field(default=(1.0, 1.0), description="reasoning, commerce")
     copied: dict[str, Parent] = Field(

@@ -24,15 +24,19 @@ from workflows.parts.preparation import preparation
 
 SEEDS = range(environment.read("EACHPROMPT_SEEDS", "3", environment.positive))
 OTHERS = {
-    method.value: MergeSettings(method=method, scale=scale)
-    for method, scale in {
-        MergeMethod.TIES_MODEL: 0.8,
-        MergeMethod.LINEAR: 1.0,
-        MergeMethod.TASK_ARITHMETIC: 0.8,
-        MergeMethod.DARE_TIES: 0.8,
-        MergeMethod.DARE_LINEAR: 0.8,
-        MergeMethod.SLERP: 1.0,
-    }.items()
+    **{
+        method.value: MergeSettings(method=method)
+        for method in (
+            MergeMethod.TIES_MODEL,
+            MergeMethod.TASK_ARITHMETIC,
+            MergeMethod.DARE_TIES,
+            MergeMethod.DARE_LINEAR,
+        )
+    },
+    **{
+        method.value: MergeSettings(method=method, scale=1.0)
+        for method in (MergeMethod.LINEAR, MergeMethod.SLERP)
+    },
 }
 """What TIES of the settings is compared with; a mean of the parents is not scaled."""
 
