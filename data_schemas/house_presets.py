@@ -1,17 +1,18 @@
 """Presets of workflows/scaffold.py: ads with a hidden house style."""
 
-from data_schemas.presets import CPU_SMOKE, EQ8
+from data_schemas.presets import EQ8
 from data_schemas.prompts import Domain
 from data_schemas.rl_settings import ZeroVarianceSettings
 from data_schemas.scaffold_settings import Form, ScaffoldSettings
 from data_schemas.settings import CurationSettings, ReleaseSettings, Source
+from data_schemas.shop_presets import SMALL_WORLD
 
-HOUSE_STYLE = CPU_SMOKE.model_copy(
+HOUSE_STYLE = SMALL_WORLD.model_copy(
     update={
         "curation": CurationSettings(
             sources=(Source(adapter="sample_house"),), held_out_per_suite=120
         ),
-        "rl_one": CPU_SMOKE.rl_one.model_copy(
+        "rl_one": SMALL_WORLD.rl_one.model_copy(
             update={
                 "domains": {Domain.INSTRUCTION: 1.0},
                 "steps": 30,
@@ -22,7 +23,7 @@ HOUSE_STYLE = CPU_SMOKE.model_copy(
                 "zero_variance": ZeroVarianceSettings(refill_rounds=1, skip_above=1.0),
             }
         ),
-        "rl_two": CPU_SMOKE.rl_two.model_copy(
+        "rl_two": SMALL_WORLD.rl_two.model_copy(
             update={"domains": {Domain.INSTRUCTION: 1.0}, "steps": 0}
         ),
         "release": ReleaseSettings(name="eachprompt-house"),

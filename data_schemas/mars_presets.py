@@ -1,7 +1,6 @@
 """Presets of workflows/mars.py: several agents in one policy."""
 
 from data_schemas.mars_settings import MarsRecipe
-from data_schemas.presets import CPU_SMOKE
 from data_schemas.prompts import Domain
 from data_schemas.rl_settings import (
     LossSettings,
@@ -10,8 +9,9 @@ from data_schemas.rl_settings import (
     ZeroVarianceSettings,
 )
 from data_schemas.settings import CurationSettings, ReleaseSettings, Source
+from data_schemas.shop_presets import SMALL_WORLD
 
-MARS = CPU_SMOKE.model_copy(
+MARS = SMALL_WORLD.model_copy(
     update={
         "curation": CurationSettings(
             sources=(Source(adapter="sample_agents"),),
@@ -19,19 +19,22 @@ MARS = CPU_SMOKE.model_copy(
             held_out_per_suite=120,
         ),
         # What is always or never solved has no right and wrong solutions to distinguish.
-        "grading": CPU_SMOKE.grading.model_copy(
+        "grading": SMALL_WORLD.grading.model_copy(
             update={"samples": 8, "drop_at_or_above": 0.8, "drop_at_or_below": 0.2}
         ),
         "rl_one": RLSettings(
             domains={Domain.MATHS: 1.0},
+            learning_rate=1e-4,
             steps=24,
             prompts_per_step=12,
             max_new_tokens=96,
             loss=LossSettings(kind=PolicyLoss.GRPO, clip_high=0.28),
             zero_variance=ZeroVarianceSettings(skip_above=1.0),
         ),
-        "rl_two": CPU_SMOKE.rl_two.model_copy(update={"steps": 0}),
-        "evaluation": CPU_SMOKE.evaluation.model_copy(update={"samples": 8, "max_new_tokens": 96}),
+        "rl_two": SMALL_WORLD.rl_two.model_copy(update={"steps": 0}),
+        "evaluation": SMALL_WORLD.evaluation.model_copy(
+            update={"samples": 8, "max_new_tokens": 96}
+        ),
         "release": ReleaseSettings(name="eachprompt-mars"),
     }
 )

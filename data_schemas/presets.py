@@ -52,27 +52,6 @@ JUDGE = SFTSettings(batch_tokens=2048, epochs=5, learning_rate=1e-3)
 After three epochs it often prefers the answer that comes first, and its canary stops RL.
 """
 
-_SHOP_EPISODE = CPU_SMOKE.rl_one.model_copy(
-    update={"domains": {Domain.TOOL_USE: 1.0}, "max_new_tokens": 160, "learning_rate": 1e-4}
-)
-SHOP = CPU_SMOKE.model_copy(
-    update={
-        "curation": CurationSettings(
-            sources=(Source(adapter="sample_shop"),),
-            max_prompt_tokens=224,
-            held_out_per_suite=120,
-        ),
-        "sft": SFTSettings(learning_rate=1e-3),
-        "merge": MergeSettings(scale=0.8),
-        "grading": CPU_SMOKE.grading.model_copy(update={"max_new_tokens": 160}),
-        "rl_one": _SHOP_EPISODE,
-        "rl_two": _SHOP_EPISODE.model_copy(update={"steps": 0}),
-        "evaluation": CPU_SMOKE.evaluation.model_copy(update={"max_new_tokens": 160}),
-        "release": ReleaseSettings(name="eachprompt-shop"),
-    }
-)
-"""Multi-turn tool use: the tiny model learns to handle the sample shop's customers."""
-
 NIGHTLY = RetrainSettings()
 """Retraining from the folder `inbox`, on two CPU cores."""
 

@@ -1,25 +1,26 @@
 """Presets of workflows/spell.py: self-play on offer lists."""
 
-from data_schemas.presets import CPU_SMOKE
 from data_schemas.prompts import Domain
 from data_schemas.rl_settings import LossSettings, PolicyLoss, RLSettings, ZeroVarianceSettings
 from data_schemas.settings import CurationSettings, ReleaseSettings, Source
+from data_schemas.shop_presets import SMALL_WORLD
 from data_schemas.spell_settings import SpellRecipe
 
-SPELL = CPU_SMOKE.model_copy(
+SPELL = SMALL_WORLD.model_copy(
     update={
         "curation": CurationSettings(
             sources=(Source(adapter="sample_self_play"),), max_prompt_tokens=256
         ),
-        "sft": CPU_SMOKE.sft.model_copy(
+        "sft": SMALL_WORLD.sft.model_copy(
             update={"epochs": 4, "learning_rate": 2e-3, "batch_tokens": 1024}
         ),
         # Nothing is left out: a phase of self-play has no pass rates to choose by.
-        "grading": CPU_SMOKE.grading.model_copy(
+        "grading": SMALL_WORLD.grading.model_copy(
             update={"samples": 2, "max_new_tokens": 96, "drop_at_or_above": 1.01}
         ),
         "rl_one": RLSettings(
             domains={Domain.GENERAL: 1.0},
+            learning_rate=1e-4,
             steps=40,
             prompts_per_step=24,
             max_new_tokens=96,
@@ -28,13 +29,14 @@ SPELL = CPU_SMOKE.model_copy(
         ),
         "rl_two": RLSettings(
             domains={Domain.CHOICE: 2.0, Domain.MATHS: 1.0},
+            learning_rate=1e-4,
             steps=40,
             prompts_per_step=24,
             max_new_tokens=96,
             loss=LossSettings(kind=PolicyLoss.GRPO, clip_high=0.28),
             zero_variance=ZeroVarianceSettings(refill_rounds=1, skip_above=1.0),
         ),
-        "evaluation": CPU_SMOKE.evaluation.model_copy(update={"max_new_tokens": 96}),
+        "evaluation": SMALL_WORLD.evaluation.model_copy(update={"max_new_tokens": 96}),
         "release": ReleaseSettings(name="eachprompt-spell"),
     }
 )

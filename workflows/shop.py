@@ -3,14 +3,14 @@
 pyflyte run workflows/shop.py shop
 """
 
-from data_schemas import presets
 from data_schemas.settings import PipelineSettings
+from data_schemas.shop_presets import SHOP
 from tasks.platform.entry_point import entry_point
 from workflows.seeds import three_seeds
 
 
 @entry_point
-def shop(settings: PipelineSettings = presets.SHOP, store: str = "runs") -> str:
+def shop(settings: PipelineSettings = SHOP, store: str = "runs") -> str:
     """Run the pipeline on the sample shop with three seeds and pool their results.
 
     A response has several turns: the policy calls tools, the shop answers, and success is judged by

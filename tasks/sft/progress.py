@@ -8,7 +8,7 @@ The rows of every batch are a function of seed and epoch, so there is no generat
 
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict
 
 from data_schemas.prompts import Domain
 from tasks.durability import states
-from tasks.engines.protocols import Trainer
+from tasks.engines.protocols import PACKED_ROWS, PADDING_ROWS, Trainer
 from tasks.sft.measures import EpochReport
 from tasks.store.files import canonical_json, staged_folder
 
@@ -50,6 +50,40 @@ class Progress(BaseModel):
     """Of the epochs that are complete."""
     code: tuple[str, ...] = ()
     """Source digests that contributed, oldest first."""
+
+
+def after_update(
+    now: Progress,
+    result: Mapping[str, float],
+    shares: Mapping[Domain, float],
+    trained: Iterable[tuple[Domain, int]],
+) -> Progress:
+    """Return the progress after one more update.
+
+    Args:
+        now: before it.
+        result: of the trainer: loss in nats per response token, packed and padding rows, and in
+            fp16 whether the update was skipped.
+        shares: of `loss`, by domain.
+        trained: domain and response tokens of every row.
+    """
+    sums, tokens = dict(now.loss_sums), dict(now.domain_tokens)
+    for domain, amount in trained:
+        tokens[domain] = tokens.get(domain, 0) + amount
+    count = sum(tokens.values()) - sum(now.domain_tokens.values())
+    for domain, share in shares.items():
+        sums[domain] = sums.get(domain, 0.0) + share * count
+    changes = {
+        "updates": now.updates + 1,
+        "loss_sum": now.loss_sum + result["loss"] * count,
+        "tokens": now.tokens + count,
+        "loss_sums": sums,
+        "domain_tokens": tokens,
+        "rows": now.rows + int(result[PACKED_ROWS]),
+        "padding": now.padding + int(result[PADDING_ROWS]),
+        "skipped": now.skipped + int(result.get("overflow_updates", 0.0)),
+    }
+    return now.model_copy(update=changes)
 
 
 def restore(folder: Path, trainer: Trainer) -> Progress:

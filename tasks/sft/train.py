@@ -36,8 +36,6 @@ from tasks.engines.chat import load_tokenizer, render_prompt
 from tasks.engines.lora.canary import check_adapter
 from tasks.engines.lora.factors import describe
 from tasks.engines.protocols import (
-    PACKED_ROWS,
-    PADDING_ROWS,
     RolloutEngine,
     TokenBatch,
     Trainer,
@@ -211,23 +209,12 @@ def _learn(course: Course, now: Progress, trainer: Trainer, rows: list[int]) -> 
         total=course.num_updates,
     )
     result = trainer.update(batch, CrossEntropy(count), temperature=1.0, learning_rate=rate)
-    sums, tokens = dict(now.loss_sums), dict(now.domain_tokens)
-    for row, amount in zip(rows, batch.response_NT.sum(dim=1).tolist(), strict=True):
-        tokens[course.domains[row]] = tokens.get(course.domains[row], 0) + amount
-    for domain in DOMAINS:
-        if (share := result.get(_LOSS_OF + domain)) is not None:
-            sums[domain] = sums.get(domain, 0.0) + share * count
-    changes = {
-        "updates": now.updates + 1,
-        "loss_sum": now.loss_sum + result["loss"] * count,
-        "tokens": now.tokens + count,
-        "loss_sums": sums,
-        "domain_tokens": tokens,
-        "rows": now.rows + int(result[PACKED_ROWS]),
-        "padding": now.padding + int(result[PADDING_ROWS]),
-        "skipped": now.skipped + int(result.get("overflow_updates", 0.0)),
+    shares = {
+        domain: result[_LOSS_OF + domain] for domain in DOMAINS if _LOSS_OF + domain in result
     }
-    return now.model_copy(update=changes)
+    amounts = batch.response_NT.sum(dim=1).tolist()
+    trained = [(course.domains[row], amount) for row, amount in zip(rows, amounts, strict=True)]
+    return progress.after_update(now, result, shares, trained)
 
 
 def _measure(

@@ -199,7 +199,7 @@ def test_settings_become_dotted_names():
     assert {
         "method": "ties",
         "density": "0.8",
-        "scale": "0.8",
+        "scale": "0.9",
         "weights": "[1.0, 1.0]",
         "copied": "{}",
     } == flat_settings(MergeSettings())
