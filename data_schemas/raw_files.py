@@ -41,3 +41,12 @@ class RowPlace(BaseModel):
     source_row: str = Field(description="sha256 of the raw row's bytes")
     file: str = Field(description="sha256 of the raw file, as in raw_files.json")
     number: int = Field(ge=1, description="of the row in its file; blank lines do not count")
+
+
+class Part(BaseModel):
+    """Shards that one task maps: those of its number, modulo the number of parts."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    number: int = Field(ge=0, description="from 0")
+    of: int = Field(ge=1, description="parts")

@@ -116,6 +116,8 @@ class Cluster:
         kind = node.WhichOneof("target")
         if kind == "task_node":
             return self.task(node.task_node.reference_id.name, given, path)
+        if kind == "array_node":
+            return self._array(node.array_node.node.task_node.reference_id.name, given, path)
         if kind == "workflow_node":
             template = below[node.workflow_node.sub_workflow_ref.name]
             return self._workflow(template, below, given, path)
@@ -130,8 +132,25 @@ class Cluster:
             chosen = blocks.else_node
         return self._node(chosen, below, made | {"": made[""] | given}, f"{path}/{chosen.id}")
 
-    def task(self, name: str, inputs: Literals, path: str) -> Literals:
+    def _array(self, name: str, inputs: Literals, path: str) -> Literals:
+        """Run a map task: every pod gets all inputs, and its number as a variable."""
+        arguments = _arguments(self._tasks[name].template)
+        bound = set(arguments[arguments.index("vars") + 1].split(","))
+        (mapped,) = inputs.keys() - bound
+        outputs: dict[str, Literal] = {}
+        for number in range(len(inputs[mapped].collection.literals)):
+            for key, one in self.task(name, inputs, f"{path}/{number}", number).items():
+                outputs.setdefault(key, Literal()).collection.literals.append(one)
+        return outputs
+
+    def task(self, name: str, inputs: Literals, path: str, index: int = 0) -> Literals:
         """Run the pods of one task until one succeeds.
+
+        Args:
+            name: of the task.
+            inputs: of the task.
+            path: of the node.
+            index: of the pod in a map task.
 
         Raises:
             PodError: the error is not recoverable, or no attempt is left.
@@ -140,7 +159,7 @@ class Cluster:
         for number in range(template.metadata.retries.retries + 1):
             place = store_at(f"{self.bucket}/{EXECUTION}/{path}/{number}")
             place.write_bytes(LiteralMap(literals=inputs).SerializeToString(), "inputs.pb")
-            code = self._pod(name, path, number, place.uri)
+            code = self._pod(name, path, number, place.uri, index)
             written = {file for file in place.list_files() if file.count("/") == 1}
             if "out/outputs.pb" in written:
                 self.attempts.append((name, "succeeded"))
@@ -154,7 +173,7 @@ class Cluster:
                 self.attempts.append((name, f"exit code {code}"))
         raise PodError(f"{name}: no attempt is left")
 
-    def _pod(self, name: str, path: str, number: int, place: str) -> int:
+    def _pod(self, name: str, path: str, number: int, place: str, index: int) -> int:
         template = self._tasks[name].template
         disk = self.folder / "disks" / f"{path.replace('/', '-')}-{number}"
         disk.mkdir(parents=True)
@@ -172,7 +191,7 @@ class Cluster:
             command = [word.replace("{{." + key + "}}", value) for word in command]
         order = {
             "args": command,
-            "environment": self._environment(name, disk),
+            "environment": self._environment(name, disk) | _array_variables(index),
             "folder": str(disk),
             "log": str(self.folder / "pods.log"),
         }
@@ -196,6 +215,11 @@ class Cluster:
         places = {"HOME": str(disk), "TMPDIR": str(disk), "PATH": os.environ["PATH"]}
         places["PYTHONPATH"] = str(self._code)
         return {**flyte, **self.variables, **secrets, **own, **places}
+
+
+def _array_variables(index: int) -> dict[str, str]:
+    variable = "FLYTE_K8S_ARRAY_INDEX"
+    return {"BATCH_JOB_ARRAY_INDEX_VAR_NAME": variable, variable: str(index)}
 
 
 def _read(package: Path, suffix: str, message: type) -> dict[str, Any]:

@@ -6,6 +6,9 @@ import sys
 import tarfile
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
+
+from google.protobuf.json_format import MessageToDict
 
 from tests.admin import Registered, recording_admin
 
@@ -36,6 +39,29 @@ def register_into(folder: Path, variables: Mapping[str, str]) -> Registered:
         command += ["--copy", "all", "--service-account", "trainer", "--activate-launchplans"]
         _pyflyte([*command, ROOT / "workflows"], folder, variables)
     return registered
+
+
+def pod(task: Any) -> dict[str, Any]:
+    """One view of a container, whether it is given plainly or in a pod template."""
+    if task.HasField("k8s_pod"):
+        spec = MessageToDict(task.k8s_pod.pod_spec)
+        container = spec["containers"][0]
+        return {
+            "image": container["image"],
+            "args": container["args"],
+            "requests": container["resources"]["requests"],
+            "limits": container["resources"]["limits"],
+            "grace": spec["terminationGracePeriodSeconds"],
+        }
+    names = {1: "cpu", 2: "gpu", 3: "memory", 5: "ephemeral-storage"}
+    container = task.container
+    return {
+        "image": container.image,
+        "args": list(container.args),
+        "requests": {names[item.name]: item.value for item in container.resources.requests},
+        "limits": {names[item.name]: item.value for item in container.resources.limits},
+        "grace": None,
+    }
 
 
 def _pyflyte(command: list[str | Path], folder: Path, variables: Mapping[str, str]) -> None:

@@ -35,6 +35,7 @@ pytestmark = [pytest.mark.stack, pytest.mark.timeout(3600)]
 
 NAME = "eachprompt-cluster"
 RL = "tasks.rl.task.rl"
+PARTS = 2
 SECRETS = {
     "MLFLOW_TRACKING_PASSWORD": "eachprompt/mlflow",
     "AWS_ACCESS_KEY_ID": "eachprompt/s3-key",
@@ -94,7 +95,9 @@ def cluster(
     named = ",".join(f"{variable}={place}" for variable, place in SECRETS.items())
     access = stack.access.variables()
     made = Cluster(
-        package_into(folder, {"EACHPROMPT_SECRETS": named}),
+        package_into(
+            folder, {"EACHPROMPT_SECRETS": named, "EACHPROMPT_CURATION_TASKS": f"{PARTS}"}
+        ),
         folder,
         bucket=f"{store}-flyte",
         variables={name: text for name, text in access.items() if name not in SECRETS}
@@ -169,6 +172,23 @@ def test_a_preempted_phase_ends_in_the_model_of_an_undisturbed_one(
         given |= {"store": literal(elsewhere), "execution": execution}
         again = cluster.task(RL, given, f"undisturbed-{number}")
         assert digest(model) == digest(again["model"])
+
+
+def test_a_map_task_over_parts_curates_the_set_of_one_pod(cluster, released):
+    flyte = store_at(f"{cluster.bucket}/{EXECUTION}")
+    (name,) = [
+        name
+        for name in flyte.list_files()
+        if name.endswith("/0/inputs.pb") and "parts" in parsed(flyte.read_bytes(name))
+    ]
+    given = parsed(flyte.read_bytes(name))
+    assert PARTS == len(given["parts"].collection.literals)
+    assert PARTS == sum(".map_curate_part_" in task for task, _ in cluster.attempts)
+    curated = parsed(flyte.read_bytes(name.replace("inputs.pb", "out/outputs.pb")))["o0"]
+
+    given["parts"].collection.ClearField("literals")
+    alone = cluster.task("tasks.curation.task.curate", given, "alone")["o0"]
+    assert digest(curated) == digest(alone)
 
 
 def test_no_secret_is_in_what_pods_wrote_or_logged(cluster, released, store, stack):

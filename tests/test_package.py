@@ -21,9 +21,10 @@ from tasks.platform import resources
 from tasks.platform.cache_version import code_digest
 from tasks.platform.literals import unpacked
 from tests.admin import BUNDLE
-from tests.packages import DOMAIN, PROJECT, ROOT, VERSION, register_into
+from tests.packages import DOMAIN, PROJECT, ROOT, VERSION, pod, register_into
 
 ROLLOUT_IMAGE = "registry.example/rollout@sha256:" + 64 * "a"
+MAP_TASKS = 4
 PLANTED = "planted-c0ffee"
 """Value of every secret of the machine that registers."""
 ON_GPUS = (
@@ -38,6 +39,7 @@ ON_GPUS = (
 def registered(tmp_path_factory):
     """What arrives at an admin, registered as a release would be."""
     variables = {
+        "EACHPROMPT_CURATION_TASKS": f"{MAP_TASKS}",
         "EACHPROMPT_IMAGE_ROLLOUT": ROLLOUT_IMAGE,
         "EACHPROMPT_NOTIFY": "people@shop.example",
         "EACHPROMPT_POD_TEMPLATE_TRAINER": "h100-trainer",
@@ -90,38 +92,13 @@ def tasks_of(workflow) -> Counter[str]:
     return Counter(node.task_node.reference_id.name.split(".")[-1] for node in nodes)
 
 
-def pod(task) -> dict:
-    """One view of a container, whether it is given plainly or in a pod template."""
-    if task.HasField("k8s_pod"):
-        from google.protobuf.json_format import MessageToDict
-
-        spec = MessageToDict(task.k8s_pod.pod_spec)
-        container = spec["containers"][0]
-        return {
-            "image": container["image"],
-            "args": container["args"],
-            "requests": container["resources"]["requests"],
-            "limits": container["resources"]["limits"],
-            "grace": spec["terminationGracePeriodSeconds"],
-        }
-    names = {1: "cpu", 2: "gpu", 3: "memory", 5: "ephemeral-storage"}
-    container = task.container
-    return {
-        "image": container.image,
-        "args": list(container.args),
-        "requests": {names[item.name]: item.value for item in container.resources.requests},
-        "limits": {names[item.name]: item.value for item in container.resources.limits},
-        "grace": None,
-    }
-
-
 def test_everything_is_registered_once_under_one_version_what_others_need_first(registered):
     names = [(one.resource_type, one.name) for one in registered.ids]
 
     assert {(PROJECT, DOMAIN, VERSION)} == {
         (one.project, one.domain, one.version) for one in registered.ids
     }
-    assert len(set(names)) == len(names)
+    assert [] == [name for name, count in Counter(names).items() if count > 1]
 
 
 def test_the_scheduled_plan_and_those_of_presets_are_active(registered, plans):
@@ -147,10 +124,14 @@ def test_pods_fetch_the_code_that_was_uploaded(tasks):
         assert BUNDLE == arguments[arguments.index("--additional-distribution") + 1]
 
 
-def test_every_stage_of_the_table_is_registered_and_no_other_task(tasks):
+def test_every_stage_of_the_table_is_registered_and_one_map_task_but_no_other_task(tasks):
     expected = {f"tasks.{stage.package}.task.{name}" for name, stage in resources.STAGES.items()}
 
-    assert expected == set(tasks)
+    assert expected <= set(tasks)
+    (mapping,) = set(tasks) - expected
+    arguments = pod(tasks[mapping].template)["args"]
+    assert "pyflyte-map-execute" in arguments
+    assert ["task-module", "tasks.curation.task", "task-name", "curate_part"] == arguments[-4:]
 
 
 @pytest.mark.parametrize("name", resources.STAGES)
@@ -250,6 +231,18 @@ def test_stages_on_the_trainer_image_have_the_template_of_its_pods(tasks):
 def test_an_image_is_named_by_the_environment_at_registration(tasks):
     assert pod(template(tasks, "evaluate"))["image"] == ROLLOUT_IMAGE
     assert pod(template(tasks, "rl"))["image"] == resources.IMAGES["trainer"]
+
+
+@pytest.mark.parametrize("name", ["parts.preparation.preparation", "retrain.examine"])
+def test_curation_waits_for_a_map_task_over_its_parts(workflows, name):
+    nodes = {node.id: node for node in workflows[f"workflows.{name}"].template.nodes}
+    (mapping,) = [node for node in nodes.values() if node.HasField("array_node")]
+    (curating,) = [node for node in nodes.values() if mapping.id in node.upstream_node_ids]
+    parts = next(binding for binding in mapping.inputs if binding.var == "part")
+
+    given = [msgpack.unpackb(one.scalar.binary.value) for one in parts.binding.collection.bindings]
+    assert [{"number": number, "of": MAP_TASKS} for number in range(MAP_TASKS)] == given
+    assert "tasks.curation.task.curate" == curating.task_node.reference_id.name
 
 
 def test_both_phases_are_one_workflow_called_twice(workflows):

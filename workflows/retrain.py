@@ -14,7 +14,7 @@ from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, StoreRe
 from data_schemas.demonstrations import Parent
 from data_schemas.intake import Assessment, Decision, InboxFile, Lesson, Teaching
 from data_schemas.settings import RetrainSettings
-from tasks.curation.task import curate, grade, mix
+from tasks.curation.task import grade, mix
 from tasks.evaluation.task import evaluate
 from tasks.foundation.task import ingest_retrain_models
 from tasks.intake.task import check_retrain_settings, open_store
@@ -36,6 +36,7 @@ from tasks.retraining.task import (
 )
 from tasks.sft.task import sft
 from workflows.parts.fine_tuning import fine_tuning
+from workflows.parts.preparation import curation
 from workflows.parts.reinforcement import reinforcement
 from workflows.parts.releasing import releasing
 
@@ -53,14 +54,7 @@ def examine(
     execution: Execution,
 ) -> Examined:
     """Curate new files, and count the rows that the released model does not know."""
-    curated = curate(
-        settings=settings.curation,
-        raw=raw,
-        base=start,
-        store=store,
-        execution=execution,
-        held_out_from=held_out,
-    )
+    curated = curation(settings, raw, start, store, execution, held_out)
     return examine_rows(
         settings=settings,
         files=files,

@@ -14,7 +14,7 @@ from data_schemas.artifacts import Execution, StoreRef
 from data_schemas.intake import Teaching
 from data_schemas.settings import RetrainSettings
 from tasks.audit.task import audit
-from tasks.curation.task import curate, ingest
+from tasks.curation.task import ingest
 from tasks.evaluation.task import compare, evaluate
 from tasks.foundation.task import ingest_base
 from tasks.intake.task import open_store
@@ -23,6 +23,7 @@ from tasks.platform.shell import subworkflow
 from tasks.release.task import release
 from tasks.report.task import nights_page
 from tasks.retraining.task import drop_files, name_released
+from workflows.parts.preparation import curation
 from workflows.retrain import retraining
 
 
@@ -38,9 +39,7 @@ def first_release(settings: RetrainSettings, store: StoreRef, execution: Executi
     """Release the shipped base model, untrained."""
     base = ingest_base(path="", name="base", store=store, execution=execution)
     raw = ingest(settings=settings.curation, store=store, execution=execution)
-    curated = curate(
-        settings=settings.curation, raw=raw, base=base, store=store, execution=execution
-    )
+    curated = curation(settings, raw, base, store, execution)
     scores = evaluate(
         settings=settings.evaluation,
         name="base",

@@ -17,7 +17,7 @@ from data_schemas.demonstrations import Parent
 from data_schemas.settings import PipelineSettings
 from data_schemas.synthesis_presets import SYNTHESIS, SYNTHESIS_RECIPE
 from data_schemas.synthesis_settings import SynthesisRecipe
-from tasks.curation.task import curate, grade
+from tasks.curation.task import grade
 from tasks.evaluation.task import evaluate
 from tasks.foundation.task import ingest_models
 from tasks.intake.task import check_settings, open_store, with_seed
@@ -39,7 +39,7 @@ from tasks.synthesis.task import (
     take_as_many,
     write_problems,
 )
-from workflows.parts.preparation import Prepared, preparation
+from workflows.parts.preparation import Prepared, curation, preparation
 
 SEEDS = range(environment.read("EACHPROMPT_SEEDS", "3", environment.positive))
 
@@ -229,14 +229,7 @@ def train_on_synthesised(
     labelled = label_problems(
         settings=recipe.synthesis, solver=solver, written=written, store=same, execution=own
     )
-    synthesised = curate(
-        settings=named.curation,
-        raw=labelled,
-        base=rows.base,
-        store=same,
-        execution=own,
-        held_out_from=rows.curated,
-    )
+    synthesised = curation(named, labelled, rows.base, same, own, rows.curated)
     graded = grade(
         settings=named.grading, curated=synthesised, start=solver, store=same, execution=own
     )

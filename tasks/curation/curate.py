@@ -37,6 +37,7 @@ from tasks.curation.ingest import LISTS, check_raw_files, locate
 from tasks.curation.items import Item
 from tasks.curation.meaning.neighbours import Neighbours
 from tasks.curation.meaning.opening import open_encoder
+from tasks.curation.parts import SHARDS
 from tasks.curation.shards import steps
 from tasks.curation.shards.mapping import Rules, counts_of, plan
 from tasks.curation.shards.opened import Shards
@@ -183,7 +184,7 @@ def _files_of(adapter: str, raw: Path, files: Sequence[RawFile]) -> tuple[Path, 
 
 def _map(raw: Path, listed: Sequence[RawFile], rules: Rules, folder: Path) -> Shards:
     """Read, adapt and cleanse every row."""
-    jobs = plan(raw, listed, folder / "shards")
+    jobs = plan(raw, listed, folder / SHARDS)
     workers = num_workers(sum(file.bytes for file in listed))
     done = progress(map_shards(jobs, rules, workers), "curating shards")
     return Shards([job.out for job in done], folder)

@@ -1,5 +1,5 @@
-"""Flyte tasks of stage 1: list raw files, curate them, grade the problems; distil a teacher, and
-pose training problems to several models."""
+"""Flyte tasks of stage 1: list raw files, curate them, in parts too, and grade the problems; distil
+a teacher, and pose training problems to several models."""
 
 import time
 from contextlib import ExitStack, closing
@@ -11,6 +11,7 @@ from data_schemas.curated import DEMONSTRATIONS, PROBLEMS
 from data_schemas.demonstrations import MERGED, Demonstration, Parent
 from data_schemas.intake import Teaching
 from data_schemas.prompts import Problem
+from data_schemas.raw_files import Part
 from data_schemas.rl_settings import JudgeKind, JudgeSettings, RewardSettings
 from data_schemas.settings import (
     CurationSettings,
@@ -21,6 +22,7 @@ from data_schemas.settings import (
 from tasks.curation import curate as curation
 from tasks.curation import distillation, grading, mixing, questions
 from tasks.curation import ingest as ingestion
+from tasks.curation.parts import map_part, take_parts
 from tasks.engines.chat import load_tokenizer
 from tasks.engines.select import open_rollout
 from tasks.errors import SettingsError
@@ -49,11 +51,46 @@ def ingest(settings: CurationSettings, store: StoreRef, execution: Execution) ->
         return record.ref("raw", DatasetRef)
 
 
+@shell("curate_part")
+def curate_part(
+    part: Part,
+    settings: CurationSettings,
+    raw: DatasetRef,
+    base: CheckpointRef,
+    store: StoreRef,
+    execution: Execution,
+    held_out_from: DatasetRef | None = None,
+) -> DatasetRef:
+    """Do one part of what curation does to single rows.
+
+    Args:
+        part: which one.
+        settings: as `curate` has them.
+        raw: list of raw files.
+        base: its tokenizer measures lengths.
+        store: of the run.
+        execution: of the workflow.
+        held_out_from: as `curate` has it.
+    """
+    name = f"curate_part/{part.number + 1}_of_{part.of}"
+    with stage(name, settings, store, execution, code_digest("curate_part")) as record:
+        folders = (record.read("raw", raw), record.read("base", base))
+        held_out = record.read("held_out_evaluation", held_out_from) if held_out_from else None
+        with record.output("shards") as out, ScoringService(None, RewardSettings()) as scorer:
+            scorer.check_canaries()
+            facts = map_part(settings, *folders, part, out, held_out, scorer.score)
+        record.facts(facts)
+        record.rows(facts["items"], facts["items"])
+        deck_of_facts("curate_part", facts)
+        return record.ref("shards", DatasetRef)
+
+
 @shell("curate")
 def curate(
     settings: CurationSettings,
     raw: DatasetRef,
     base: CheckpointRef,
+    parts: list[DatasetRef],
     store: StoreRef,
     execution: Execution,
     held_out_from: DatasetRef | None = None,
@@ -64,6 +101,7 @@ def curate(
         settings: limits and seeds.
         raw: list of raw files.
         base: its tokenizer measures lengths.
+        parts: what `curate_part` did; none = it is done here.
         store: of the run.
         execution: of the workflow.
         held_out_from: an earlier curated set, whose held-out suites are reused; no new problem
@@ -81,6 +119,8 @@ def curate(
             ScoringService(None, RewardSettings()) as scorer,
         ):
             scorer.check_canaries()
+            mapped = [record.read(f"part/{place}", one) for place, one in enumerate(parts, start=1)]
+            take_parts(mapped, Path(shards))
             guard = read_judge(settings.guard, record, store, "guard")
             encoder = read_judge(settings.encoder, record, store, "encoder")
             local = settings.model_copy(update={"guard": guard, "encoder": encoder})

@@ -45,6 +45,7 @@ _PURPOSES = {
     "collect_comparisons": "Collects graded comparisons that a judge is measured on.",
     "compare": "Compares the candidate with every earlier model, on the same held-out problems.",
     "curate": "Filters, deduplicates, decontaminates and splits the raw rows.",
+    "curate_part": "Reads, checks and verifies some of the raw rows, each by itself.",
     "evaluate": "Answers and scores every held-out problem with one model.",
     "grade": "Measures how often the start model solves each problem.",
     "ingest": "Copies what comes from outside into the store, by content.",

@@ -35,6 +35,12 @@ Like the images, both are read when the workflows are registered; pods receive t
 """
 
 
+CURATION_TASKS = environment.read("EACHPROMPT_CURATION_TASKS", "1", environment.positive)
+"""Tasks that map the shards of curation, as a map task; 1 = the task that collects them maps them.
+
+Read when the workflows are registered. The number changes no byte of what is curated.
+"""
+
 SMOKE = environment.read("EACHPROMPT_SMOKE", "0", environment.switch)
 """Register every stage on the smallest machine and in the CPU image: the tiny model on embedded
 engines then tests a cluster (store, MLflow, images, permissions) without a GPU."""
@@ -99,6 +105,7 @@ STAGES = {
     "upcycle": Stage("foundation", LARGE, "cpu", hours=6, retries=2),
     # Its text lies outside.
     "profile_experts": Stage("foundation", H100_NODE, "trainer", hours=6, retries=2, cached=False),
+    "curate_part": Stage("curation", LARGE, "cpu", hours=24, retries=2),
     "curate": Stage("curation", LARGE, "cpu", hours=24, retries=2),
     "fit_settings": Stage("curation", SMALL, "cpu", hours=1, retries=2, cached=False),
     "has_epochs": Stage("sft", SMALL, "cpu", hours=0.5),

@@ -8,11 +8,23 @@ A stage takes its line of `tasks.platform.resources` by name:
 
 import importlib.util
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import timedelta
+from functools import cache
 from typing import Any, ParamSpec, TypeVar, cast
 
-from flytekit import Cache, PodTemplate, Resources, Secret, conditional, dynamic, task, workflow
+from flytekit import (
+    Cache,
+    PodTemplate,
+    PythonFunctionTask,
+    Resources,
+    Secret,
+    conditional,
+    dynamic,
+    map_task,
+    task,
+    workflow,
+)
 from flytekit.core.condition import Condition
 from flytekit.core.promise import Promise
 from flytekit.extras.accelerators import H100
@@ -69,6 +81,27 @@ def fan_out(
         return cast("Callable[Args, Result]", dynamic(function, **task_arguments(name)))
 
     return make
+
+
+def map_over(
+    function: Callable[..., Result], name: str, values: Sequence[object], **others: object
+) -> list[Result]:
+    """Wire a map task of Flyte.
+
+    Args:
+        function: a task.
+        name: of the input that differs.
+        values: of that input, one for each task.
+        others: inputs that are the same for all tasks.
+    """
+    return cast("list[Result]", _mapped(function, name)(**{name: list(values)}, **others))
+
+
+@cache
+def _mapped(function: Callable[..., object], name: str) -> Callable[..., object]:
+    """Make the map task of a task once: Flyte refuses a second one under its name."""
+    target = cast("PythonFunctionTask[object]", function)
+    return map_task(target, bound_inputs=set(target.python_interface.inputs) - {name})
 
 
 def _in_processes(

@@ -30,6 +30,7 @@ from data_schemas.demonstrations import Parent
 from data_schemas.intake import Assessment, Decision, Examination, Lesson, Outcome, Teaching
 from data_schemas.mars_presets import MARS_RECIPE
 from data_schemas.mars_settings import MarsRecipe
+from data_schemas.raw_files import Part
 from data_schemas.scaffold_settings import ScaffoldSettings
 from data_schemas.settings import PipelineSettings, PretrainSettings, RetrainSettings
 from data_schemas.spell_presets import SPELL_RECIPE
@@ -73,6 +74,7 @@ SAMPLES = GROUPS | {
     DatasetRef: DATASET,
     list[DatasetRef]: [DATASET],
     DatasetRef | None: DATASET,
+    Part: Part(number=1, of=2),
     StoreRef: STORE,
     Execution: Execution(id="e", started=0.0),
     Parent: Parent.REASONING,

@@ -3,10 +3,12 @@
 from typing import NamedTuple
 
 from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, StoreRef
-from data_schemas.settings import PipelineSettings
-from tasks.curation.task import curate, ingest
+from data_schemas.raw_files import Part
+from data_schemas.settings import PipelineSettings, RetrainSettings
+from tasks.curation.task import curate, curate_part, ingest
 from tasks.foundation.task import ingest_base
-from tasks.platform.shell import subworkflow
+from tasks.platform.resources import CURATION_TASKS
+from tasks.platform.shell import map_over, subworkflow
 
 
 class Prepared(NamedTuple):
@@ -27,7 +29,50 @@ def preparation(settings: PipelineSettings, store: StoreRef, execution: Executio
     """
     base = ingest_base(path=settings.base_model, name="base", store=store, execution=execution)
     raw = ingest(settings=settings.curation, store=store, execution=execution)
-    curated = curate(
-        settings=settings.curation, raw=raw, base=base, store=store, execution=execution
-    )
+    curated = curation(settings, raw, base, store, execution)
     return Prepared(base=base, curated=curated)
+
+
+def curation(
+    settings: PipelineSettings | RetrainSettings,
+    raw: DatasetRef,
+    base: CheckpointRef,
+    store: StoreRef,
+    execution: Execution,
+    held_out_from: DatasetRef | None = None,
+) -> DatasetRef:
+    """Wire curation, behind a map task for what it does to single rows if there are several tasks.
+
+    `settings.curation` is evaluated anew for every task: flytekit resolves a promise's attribute
+    in place, so one promise cannot be the input of two tasks.
+
+    Args:
+        settings: curation.
+        raw: list of raw files.
+        base: its tokenizer measures lengths.
+        store: of the run.
+        execution: of the workflow.
+        held_out_from: an earlier curated set, whose held-out suites are reused.
+    """
+    parts: list[DatasetRef] = []
+    if CURATION_TASKS > 1:
+        parts = map_over(
+            curate_part,
+            "part",
+            [Part(number=number, of=CURATION_TASKS) for number in range(CURATION_TASKS)],
+            settings=settings.curation,
+            raw=raw,
+            base=base,
+            store=store,
+            execution=execution,
+            held_out_from=held_out_from,
+        )
+    return curate(
+        settings=settings.curation,
+        raw=raw,
+        base=base,
+        parts=parts,
+        store=store,
+        execution=execution,
+        held_out_from=held_out_from,
+    )

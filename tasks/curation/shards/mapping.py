@@ -118,9 +118,14 @@ def prepare(rules: Rules) -> None:
 
 def map_shard(job: Job, rules: Rules) -> None:
     """Write what the rows of a shard become, unless it is written already."""
-    if not (job.out / DONE).exists():
+    if not is_complete(job):
         with collector_paused():
             _map_shard(job, rules)
+
+
+def is_complete(job: Job) -> bool:
+    """Return whether a shard is written."""
+    return (job.out / DONE).exists()
 
 
 @contextmanager

@@ -14,12 +14,12 @@ import sys
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from itertools import count, islice
+from itertools import chain, count, islice
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
 from typing import cast
 
-from tasks.curation.shards.mapping import Job, Rules, map_shard, prepare
+from tasks.curation.shards.mapping import Job, Rules, is_complete, map_shard, prepare
 from tasks.interchange.architectures import GROVE_MOE, architecture
 from tasks.rewards.workers.pool import MEMORY_BYTES, start_interpreter
 
@@ -50,18 +50,24 @@ def map_shards(jobs: Iterable[Job], rules: Rules, workers: int) -> Iterator[Job]
     """Write all shards; yield them in order as they are complete.
 
     At most two shards per process are in memory. A shard whose process dies is mapped in this one,
-    whose verifiers have processes of their own to fail in.
+    whose verifiers have processes of their own to fail in. No process is started for shards that
+    are complete.
 
     Args:
         jobs: in order.
         rules: for all of them.
         workers: number of processes; 0 = this one.
     """
-    if not workers:
-        for job in jobs:
-            map_shard(job, rules)
-            yield job
-        return
+    rest = iter(jobs)
+    for job in rest:
+        if workers and not is_complete(job):
+            yield from _map_in_processes(chain([job], rest), rules, workers)
+            return
+        map_shard(job, rules)
+        yield job
+
+
+def _map_in_processes(jobs: Iterable[Job], rules: Rules, workers: int) -> Iterator[Job]:
     rest, waiting = enumerate(jobs), deque[tuple[int, Job]]()
     server = _Server(rules, workers)
     try:
