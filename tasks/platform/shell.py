@@ -86,7 +86,7 @@ def fan_out(
 def map_over(
     function: Callable[..., Result], name: str, values: Sequence[object], **others: object
 ) -> list[Result]:
-    """Wire a map task of Flyte.
+    """Wire a map task of Flyte; its tasks run at once, whatever the limit of the launch plan.
 
     Args:
         function: a task.
@@ -101,7 +101,8 @@ def map_over(
 def _mapped(function: Callable[..., object], name: str) -> Callable[..., object]:
     """Make the map task of a task once: Flyte refuses a second one under its name."""
     target = cast("PythonFunctionTask[object]", function)
-    return map_task(target, bound_inputs=set(target.python_interface.inputs) - {name})
+    others = set(target.python_interface.inputs) - {name}
+    return map_task(target, concurrency=0, bound_inputs=others)  # 0 = no limit
 
 
 def _in_processes(

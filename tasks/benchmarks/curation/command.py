@@ -19,7 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -76,7 +76,9 @@ def measure(name: str, rows: int, command: Sequence[str], found: Path) -> Measur
         DataError: it failed.
     """
     begun, peak = time.monotonic(), 0
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    said = found.with_suffix(".log")  # a pipe that nobody reads would stop the tool
+    with said.open("wb") as log:
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=log)
     while True:
         done, code, usage = os.wait4(process.pid, os.WNOHANG)
         if done:
@@ -85,7 +87,7 @@ def measure(name: str, rows: int, command: Sequence[str], found: Path) -> Measur
         time.sleep(_EVERY_S)
     process.returncode = os.waitstatus_to_exitcode(code)
     if process.returncode:
-        errors = process.stderr.read().decode()[-500:] if process.stderr else ""
+        errors = said.read_text(errors="replace")[-500:]
         raise DataError(f"{name} on {rows} rows ended with {process.returncode}: {errors}")
     wall = time.monotonic() - begun
     removed = frozenset(json.loads(found.read_bytes()))
@@ -130,19 +132,21 @@ def remove_duplicates(path: Path, folder: Path) -> list[int]:
     return removed
 
 
-def bench(data: Path, sizes: Sequence[int], python: str, seed: int) -> list[Measured]:
-    """Measure every tool on every size, on the same rows."""
-    measured = []
+def bench(data: Path, sizes: Sequence[int], python: str, seed: int) -> Iterator[Measured]:
+    """Measure every tool on every size, on the same rows.
+
+    Raises:
+        DataError: a tool failed.
+    """
     for size in sizes:
         with tempfile.TemporaryDirectory() as name:
             path, found = Path(name) / "rows.jsonl", Path(name) / "removed.json"
             write_rows(data, size, seed, path)
             ours = [sys.executable, "-m", __spec__.name, str(path), "--found", str(found)]
-            measured.append(measure("curation", size, ours, found))
+            yield measure("curation", size, ours, found)
             for tool in ("rensa", "datatrove") if python else ():
                 command = [python, str(_OTHERS), tool, str(path), str(found)]
-                measured.append(measure(tool, size, command, found))
-    return measured
+                yield measure(tool, size, command, found)
 
 
 def show(measured: Sequence[Measured]) -> Table:
@@ -175,7 +179,14 @@ def main(arguments: Sequence[str]) -> None:
             removed = remove_duplicates(asked.data, Path(folder))
         asked.found.write_text(json.dumps(removed))
         return
-    Console().print(show(bench(asked.data, asked.sizes, asked.python, asked.seed)))
+    console, measured = Console(), list[Measured]()
+    try:
+        for one in bench(asked.data, asked.sizes, asked.python, asked.seed):
+            measured.append(one)
+            if console.is_terminal:  # hours may pass until the table
+                console.print(f"{one.name}, {one.rows:,} rows: {one.cpu_s:.0f} CPU s")
+    finally:
+        console.print(show(measured))  # after a failure, what was measured before it
 
 
 if __name__ == "__main__":

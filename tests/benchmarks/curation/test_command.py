@@ -1,10 +1,15 @@
 """What the benchmark measures."""
 
+import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
-from tasks.benchmarks.curation.command import allocated_kb
+import pytest
+
+from tasks.benchmarks.curation.command import allocated_kb, main
+from tasks.errors import DataError
 
 PARENT = """
 import subprocess, sys
@@ -44,3 +49,22 @@ def test_a_process_that_ended_has_no_memory():
 
     assert 0 == allocated_kb(process.pid)
     assert 0 < allocated_kb(os.getpid())
+
+
+def test_what_was_measured_is_shown_if_another_tool_fails(
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+):
+    monkeypatch.setenv("COLUMNS", "120")
+    (tmp_path / "gsm8k").mkdir()
+    rows = [
+        json.dumps({"question": f"One. Is {place} odd?", "answer": f"#### {place}"})
+        for place in range(9)
+    ]
+    (tmp_path / "gsm8k" / "train.jsonl").write_text("\n".join(rows))
+
+    with pytest.raises(DataError, match="rensa on 30 rows ended with 1"):
+        main([str(tmp_path), "--sizes", "30", "--python", sys.executable])
+
+    assert "curation" in capsys.readouterr().out
