@@ -74,6 +74,14 @@ class DecoderForward:
         """Number of token ids."""
         return self._model.model.embed_tokens.num_embeddings
 
+    @property
+    def cache_bytes(self) -> int:
+        """Bytes of one token's keys and values in all layers, and of its routes."""
+        values = 2 * len(self._layers) * self._num_groups * self._half * 2
+        routed = sum(layer.block is not None for layer in self._layers)
+        routes = routed * self._model.config.num_experts_per_tok if routed else 0
+        return values * self._model.dtype.itemsize + routes
+
     def refresh(self) -> None:
         """Fuse the projections of every layer again."""
         with torch.no_grad():
@@ -105,8 +113,9 @@ class DecoderForward:
             )
             hidden_MH = layer.finish(hidden_MH, mixed.transpose(1, 2).reshape(len(hidden_MH), -1))
             hidden_MH, experts_MK = layer.feed(hidden_MH)
-            keys.append(key)
-            values.append(value)
+            # Copies: the parts are views of a whole projection, which would stay in memory.
+            keys.append(key.clone(memory_format=torch.contiguous_format))
+            values.append(value.clone(memory_format=torch.contiguous_format))
             if experts_MK is not None:
                 routes.append(experts_MK.to(torch.uint8))
         return Prefilled(

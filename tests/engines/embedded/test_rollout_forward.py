@@ -24,6 +24,17 @@ def test_prefill_and_decoding_equal_the_transformers_forward(tiny_moe):
     assert torch.equal(expected_PTLK, found_PTLK.long())
 
 
+@pytest.mark.parametrize("precision", [torch.float32, torch.bfloat16])
+@torch.inference_mode()
+def test_a_prefill_keeps_keys_values_and_routes_only(tiny_moe, precision):
+    forward = DecoderForward(load_model(tiny_moe, dtype=precision))
+
+    made = forward.prefill(torch.zeros(3, 7, dtype=torch.int64))
+
+    kept = {one.untyped_storage() for one in (*made.keys, *made.values, made.experts_PTLK)}
+    assert 3 * 7 * forward.cache_bytes == sum(one.nbytes() for one in kept)
+
+
 @torch.inference_mode()
 def test_a_dense_model_computes_the_same_and_has_no_routes(tiny_dense):
     model = load_model(tiny_dense)
@@ -33,6 +44,7 @@ def test_a_dense_model_computes_the_same_and_has_no_routes(tiny_dense):
 
     assert torch.allclose(model(input_ids=tokens_PT).logits, found_PTV, atol=1e-5)
     assert (5, 12, 0, 0) == tuple(found_PTLK.shape)
+    assert 2 * 2 * 16 * 4 * model.config.num_key_value_heads == DecoderForward(model).cache_bytes
 
 
 def prefill_and_decode(model, tokens_PT):
