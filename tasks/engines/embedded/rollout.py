@@ -26,6 +26,7 @@ from transformers import PreTrainedModel
 from data_schemas.machine_settings import Precision
 from data_schemas.rollouts import Rollout
 from tasks.algorithms.digests import weight_digest
+from tasks.algorithms.logprobs import scores_from_hidden
 from tasks.engines.chat import end_and_pad, load_tokenizer
 from tasks.engines.embedded.draw import draw
 from tasks.engines.embedded.hf_model import load_on_device, widen_routers
@@ -211,14 +212,15 @@ class HFRolloutEngine:
     def score_logprobs(self, tokens: Sequence[NDArray[np.int32]]) -> list[NDArray[np.float32]]:
         """Log-probabilities of tokens 1..T-1 of every sequence, in the order given."""
         found: list[NDArray[np.float32]] = [np.empty(0, dtype=np.float32)] * len(tokens)
+        head_VH = self._model.get_parameter("lm_head.weight")
         for bucket in _buckets([len(one) for one in tokens]):
             tokens_PT = self._padded([tokens[index] for index in bucket])
             hidden_PTH = self._forward.prefill(tokens_PT).hidden_PTH
             for index, row_T, hidden_TH in zip(bucket, tokens_PT, hidden_PTH, strict=True):
                 last = len(tokens[index]) - 1
-                logprobs_TV = self._forward.logits(hidden_TH[:last]).log_softmax(dim=1)
-                own_T1 = row_T[1 : last + 1, None].to(logprobs_TV.device)
-                found[index] = logprobs_TV.gather(1, own_T1)[:, 0].cpu().numpy()
+                own_T = row_T[1 : last + 1].to(hidden_TH.device)
+                logprobs_T, _ = scores_from_hidden(hidden_TH[:last], head_VH, own_T, 1.0)
+                found[index] = logprobs_T.cpu().numpy()
         return found
 
     def _seats(

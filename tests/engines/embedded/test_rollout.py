@@ -9,10 +9,12 @@ from transformers.models.qwen3_moe.modeling_qwen3_moe import Qwen3MoeTopKRouter
 
 from data_schemas.machine_settings import Precision
 from data_schemas.rollouts import StopReason
+from tasks.algorithms import logprobs
 from tasks.engines.embedded.rollout import HFRolloutEngine
 from tasks.engines.embedded.trainer import TorchTrainer
 from tasks.engines.protocols import Request, Sampling
 from tasks.errors import SettingsError
+from tests.engines.embedded.peak_memory import PeakMemory
 
 SAMPLING = Sampling(max_new_tokens=12, temperature=1.0, seed=3)
 
@@ -64,6 +66,17 @@ def test_counters_do_not_depend_on_the_slots(tiny_moe):
     assert len(found) == engine.counters.sequences
     assert sum(len(r.response_tokens) for r in found) == engine.counters.generated_tokens
     assert 5 + 9 + 2 == engine.counters.prompt_tokens
+
+
+def test_scores_of_long_sequences_never_have_all_logits_in_memory(engine, monkeypatch):
+    sequence = [prompts(240)[0].prompt_tokens]
+    expected = engine.score_logprobs(sequence)
+    monkeypatch.setattr(logprobs, "CHUNK_LOGITS", 7 * 288)
+    with PeakMemory() as memory:
+        found = engine.score_logprobs(sequence)
+
+    assert memory.largest < 239 * 288 * 4
+    assert expected[0] == pytest.approx(found[0], abs=1e-5)
 
 
 def test_parts_of_a_response_join_to_the_whole_of_it(engine, rollouts):
