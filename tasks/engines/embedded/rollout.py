@@ -9,6 +9,9 @@ waiting sequences fill freed slots, and a rollout is yielded as soon as it is co
 A prefill pass costs about as much as a few decoding steps, so sequences are admitted in waves:
 when the live share falls below REFILL_BELOW, or nothing is left to decode.
 
+Memory is bounded whatever is asked at once: the slots hold a bounded number of tokens (slots.py),
+and one prefill pass is in memory, that of PREFILL_TOKENS or of one longer prompt.
+
 Letters: B live sequences, P prompts, T tokens, V vocabulary.
 """
 
@@ -31,7 +34,7 @@ from tasks.engines.chat import end_and_pad, load_tokenizer
 from tasks.engines.embedded.draw import draw
 from tasks.engines.embedded.hf_model import load_on_device, widen_routers
 from tasks.engines.embedded.rollout_forward import DecoderForward, Prefilled
-from tasks.engines.embedded.slots import Seat, Slots, make_seats
+from tasks.engines.embedded.slots import TOKEN_BYTES, Seat, Slots, make_seats
 from tasks.engines.embedded.verified import Verifier
 from tasks.engines.expert_names import named_tensors
 from tasks.engines.protocols import EngineCounters, Request, Sampling
@@ -41,6 +44,12 @@ from tasks.errors import EngineError, SettingsError
 
 MAX_LIVE_SEQUENCES = 512
 """Larger batches decode no faster on a CPU and cost memory."""
+CACHE_BYTES = 2**31
+"""Memory of the slots on a CPU, a quarter of the smallest machine's (`platform/resources.py`). Not
+measured on the machine, so that a resumed phase has the same batches on another one. The shipped
+model's 512 slots hold 2,700 tokens each."""
+CACHE_SHARE = 0.25
+"""Share of a GPU's memory that the slots may take; a trainer and its optimizer may be there too."""
 REFILL_BELOW = 0.875
 """Live share of the slots under which waiting sequences are admitted."""
 PREFILL_TOKENS = 4096
@@ -79,6 +88,7 @@ class HFRolloutEngine:
         self._end_token, self._pad_token = end_and_pad(self._tokenizer)
         self._version = version
         self._slots = slots
+        self._room = _cache_tokens(self._forward)
         self._counters = EngineCounters()
 
     @property
@@ -92,8 +102,8 @@ class HFRolloutEngine:
         return int(getattr(self._model.config, "num_experts", 0))
 
     def slots(self, tokens: float) -> int:
-        """Number of sequences decoded concurrently; the cache grows with them."""
-        return self._slots
+        """Number of sequences decoded concurrently, as many as the cache may hold."""
+        return min(self._slots, max(1, int(self._room / max(1.0, tokens))))
 
     @property
     def counters(self) -> EngineCounters:
@@ -156,7 +166,9 @@ class HFRolloutEngine:
 
     def _verified(self, requests: Sequence[Request], sampling: Sampling) -> Iterator[Rollout]:
         stop = StopStrings(self._tokenizer, sampling.stop)
-        verifier = Verifier(self._forward, self._decoded, self._end_token, stop, sampling)
+        verifier = Verifier(
+            self._forward, self._decoded, self._end_token, stop, sampling, self._room
+        )
         yield from verifier.generate(self._seats(requests, sampling), self._version)
         self._counters = replace(
             self._counters,
@@ -164,28 +176,27 @@ class HFRolloutEngine:
         )
 
     def _decoded(self, requests: Requests, sampling: Sampling) -> Iterator[Rollout]:
-        intake = Intake(requests, sampling, slots=self._slots)
+        intake = Intake(requests, sampling, slots=self._slots, cache=self._room)
         waiting: deque[Seat] = deque()
         known: dict[int, _Prefix] = {}
         stop = StopStrings(self._tokenizer, sampling.stop)
-        slots = Slots(sampling, min(self._slots, intake.samples), self._end_token, stop)
+        size = min(self._slots, intake.samples)
+        slots = Slots(sampling, size, self._room, self._end_token, stop)
         logits_BV = torch.empty(0, self._model.config.vocab_size, device=self._forward.device)
         taken = 0
         while waiting or slots.live or intake.open:
             full = slots.live > REFILL_BELOW * self._slots
-            new = intake.take(full=full)
+            new = intake.take(full=full or bool(waiting))
             waiting += self._seats(new, sampling, first=taken)
             taken += len(new)
             if intake.over:
                 waiting.clear()
             if not (waiting or slots.live):
                 continue
-            if waiting and not full:
-                room = min(self._slots - slots.live, len(waiting))
-                seats = [waiting.popleft() for _ in range(room)]
-                logits_BV = torch.cat([logits_BV, *self._admit(slots, seats, known)])
-                if not waiting or waiting[0].number != seats[-1].number:
-                    known.clear()
+            seats = [] if full else self._wave(slots, waiting)
+            if seats:
+                following = waiting[0].number if waiting else None
+                logits_BV = torch.cat([logits_BV, *self._admit(slots, seats, known, following)])
             started = time.perf_counter()
             drawn = draw(
                 logits_BV,
@@ -229,35 +240,66 @@ class HFRolloutEngine:
         positions = self._model.config.max_position_embeddings
         return deque(make_seats(requests, sampling, positions, first))
 
+    def _wave(self, slots: Slots, waiting: deque[Seat]) -> list[Seat]:
+        """Take the sequences to admit now from those waiting; none if it is too early."""
+        fitting = slots.fitting(waiting)
+        held_back = fitting < min(self._slots - slots.live, len(waiting))
+        if held_back and slots.live > REFILL_BELOW * (slots.live + fitting):
+            return []
+        return [waiting.popleft() for _ in range(fitting)]
+
     def _admit(
-        self, slots: Slots, seats: Sequence[Seat], known: dict[int, "_Prefix"]
-    ) -> list[torch.Tensor]:
-        """Assign slots to sequences, prefilling new prompts; return logits in slot order."""
-        started = time.perf_counter()
+        self,
+        slots: Slots,
+        seats: Sequence[Seat],
+        known: dict[int, "_Prefix"],
+        following: int | None,
+    ) -> Iterator[torch.Tensor]:
+        """Assign slots to sequences, prefilling new prompts; yield logits in slot order.
+
+        A pass is dropped when its sequences have slots, but for a prompt with samples to come.
+
+        Args:
+            slots: with room for the sequences.
+            seats: in their order.
+            known: prompts that are prefilled; afterwards those of them that are needed again.
+            following: number of the next request that waits.
+        """
         fresh = {seat.number: _fed(seat.request) for seat in seats if seat.number not in known}
-        numbers = list(fresh)
-        for bucket in _buckets([len(fed) for fed in fresh.values()]):
-            fed = [fresh[numbers[index]] for index in bucket]
-            prefilled = self._forward.prefill(self._padded(fed))
-            last_P = torch.tensor([len(one) - 1 for one in fed])
-            logits_PV = self._forward.logits(prefilled.hidden_PTH[torch.arange(len(fed)), last_P])
-            for row, index in enumerate(bucket):
-                known[numbers[index]] = _Prefix(prefilled, logits_PV, row)
-        by_pass: dict[int, list[Seat]] = {}
+        numbers, longest = list(fresh), max(map(slots.most, seats), default=0)
+        passes = [
+            [numbers[index] for index in bucket]
+            for bucket in _buckets([len(fed) for fed in fresh.values()])
+        ]
+        place = {number: index for index, bucket in enumerate(passes) for number in bucket}
+        by_pass: dict[int | None, list[Seat]] = {}
         for seat in seats:
-            by_pass.setdefault(id(known[seat.number].prefilled), []).append(seat)
-        logits = []
-        for together in by_pass.values():
+            by_pass.setdefault(place.get(seat.number), []).append(seat)
+        for index, together in by_pass.items():
+            started = time.perf_counter()
+            fed = {number: fresh[number] for number in passes[index]} if index is not None else {}
+            if fed:
+                known |= self._prefill(fed)
             prefixes = [known[seat.number] for seat in together]
             rows = torch.tensor([prefix.row for prefix in prefixes])
-            slots.admit(together, prefixes[0].prefilled, rows)
-            logits.append(prefixes[0].logits_PV[rows])
-        self._counters = replace(
-            self._counters,
-            prompt_tokens=self._counters.prompt_tokens + sum(map(len, fresh.values())),
-            prefill_seconds=self._counters.prefill_seconds + time.perf_counter() - started,
-        )
-        return logits
+            slots.admit(together, prefixes[0].prefilled, rows, longest)
+            logits_BV = prefixes[0].logits_PV[rows]
+            del prefixes
+            for number in known.keys() - {following}:
+                del known[number]
+            self._counters = replace(
+                self._counters,
+                prompt_tokens=self._counters.prompt_tokens + sum(map(len, fed.values())),
+                prefill_seconds=self._counters.prefill_seconds + time.perf_counter() - started,
+            )
+            yield logits_BV
+
+    def _prefill(self, fed: dict[int, NDArray[np.int32]]) -> dict[int, "_Prefix"]:
+        """Run prompts, by the number of their request, in one pass."""
+        prefilled = self._forward.prefill(self._padded(list(fed.values())))
+        last_P = torch.tensor([len(one) - 1 for one in fed.values()])
+        logits_PV = self._forward.logits(prefilled.hidden_PTH[torch.arange(len(fed)), last_P])
+        return {number: _Prefix(prefilled, logits_PV, row) for row, number in enumerate(fed)}
 
     def _decode(self, slots: Slots) -> torch.Tensor:
         """Feed the tokens drawn last and return the logits of the next."""
@@ -300,3 +342,11 @@ def _buckets(lengths: Sequence[int]) -> Iterator[list[int]]:
         bucket.append(index)
     if bucket:
         yield bucket
+
+
+def _cache_tokens(forward: DecoderForward) -> int:
+    """Tokens that the slots may hold; at least one."""
+    allowed = CACHE_BYTES
+    if forward.device.type == "cuda":
+        allowed = int(CACHE_SHARE * torch.cuda.mem_get_info(forward.device)[1])
+    return max(1, allowed // (forward.cache_bytes + TOKEN_BYTES))

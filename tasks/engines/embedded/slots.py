@@ -1,13 +1,17 @@
 """Slots of the sequences being decoded: KV cache, tokens and routes.
 
 Live sequences always occupy the first slots: when one ends, the last moves into its slot. So the
-cost of a step depends only on its live sequences, and the cache is never padded or copied whole.
+cost of a step depends only on its live sequences.
+
+All slots are as wide as the longest sequence, and together they hold a bounded number of tokens:
+long sequences leave fewer slots. A sequence counts with all tokens that it may reach, so that none
+has to stop for want of memory. One that exceeds the bound alone is decoded alone.
 
 Letters: S slots, B live sequences, T positions of a sequence, L layers (of routes: MoE layers),
 G key-value heads, D head dimension, K experts per token.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,6 +25,8 @@ from tasks.engines.protocols import Request, Sampling
 from tasks.engines.stop_strings import StopStrings
 from tasks.errors import DataError, SettingsError
 
+TOKEN_BYTES = 12
+"""Of a token and its log-probability."""
 GROWTH = 1.5
 """Number of positions added when a sequence needs more."""
 
@@ -74,12 +80,23 @@ def make_seats(
 
 
 class Slots:
-    """State of the live sequences; vectors hold a number per slot, the first B are live."""
+    """State of the live sequences; vectors hold a number per slot, the first B are live.
 
-    def __init__(self, sampling: Sampling, size: int, end_token: int, stop: StopStrings) -> None:
+    Args:
+        sampling: of the call.
+        size: largest number of slots.
+        room: tokens that all slots together hold.
+        end_token: ends a response.
+        stop: as in the sampling.
+    """
+
+    def __init__(
+        self, sampling: Sampling, size: int, room: int, end_token: int, stop: StopStrings
+    ) -> None:
         self._sampling = sampling
         self._stop = stop
         self._size = size
+        self._room = room
         self._end_token = end_token
         self._seats: list[Seat] = []
         self._tokens_ST = torch.empty((size, 0), dtype=torch.int64)
@@ -111,48 +128,78 @@ class Slots:
     @property
     def cache(self) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
         """Keys and values per layer [S, T, G, D], with room for the next token."""
-        self._reserve(int(self.position_B.max()) + 2)
+        self._reserve(self.live, int(self.position_B.max()) + 2)
         return self._keys, self._values
+
+    @property
+    def cache_tokens(self) -> int:
+        """Tokens for which the slots have memory."""
+        return self._tokens_ST.numel()
+
+    def fitting(self, waiting: Iterable[Seat]) -> int:
+        """Number of waiting sequences, in their order, that fit beside the live ones.
+
+        At least one if nothing is live.
+        """
+        count, longest = self.live, int(self._stop_S[: self.live].max()) if self.live else 0
+        for seat in waiting:
+            longest = max(longest, self.most(seat))
+            if count == self._size or (count and (count + 1) * longest > self._room):
+                break
+            count += 1
+        return count - self.live
 
     def uniforms_B(self) -> NDArray[np.float64]:
         """The random numbers of the tokens to sample."""
         place_B = self.position_B - self._prompt_S[: self.live]
         return uniforms(self._stream_S[: self.live].numpy().view(np.uint64), place_B.numpy())
 
-    def admit(self, seats: Sequence[Seat], prefilled: Prefilled, rows: torch.Tensor) -> None:
-        """Assign sequences to the slots after the live ones.
+    def most(self, seat: Seat) -> int:
+        """Tokens that a sequence may reach in this call, with its prompt."""
+        request, sampling = seat.request, self._sampling
+        earlier = len(request.response_tokens)
+        allowed = sampling.max_new_tokens - earlier
+        if sampling.segment_tokens:
+            allowed = min(allowed, sampling.segment_tokens)
+        return len(request.prompt_tokens) + earlier + allowed
+
+    def admit(
+        self, seats: Sequence[Seat], prefilled: Prefilled, rows: torch.Tensor, longest: int = 0
+    ) -> None:
+        """Assign sequences, which `fitting` has room for, to the slots after the live ones.
 
         Args:
-            rows: the row of `prefilled` with each seat's prompt and earlier response.
+            seats: of the sequences.
+            prefilled: their prompts and earlier responses, and others.
+            rows: the row of `prefilled` with each seat's.
+            longest: tokens that those admitted next may reach; the slots become as wide at once.
         """
         first, last = self.live, self.live + len(seats)
-        width = prefilled.experts_PTLK.shape[1]
+        for slot, seat in enumerate(seats, start=first):
+            self._begin(slot, seat)
+        width = int(self._position_S[first:last].max())
         if not self._keys:
             self._routes_STLK = _without_places(prefilled.experts_PTLK, self._size)
             self._keys = [_without_places(layer, self._size) for layer in prefilled.keys]
             self._values = [_without_places(layer, self._size) for layer in prefilled.values]
         # Reserve their full length at once, if that is not much more than their prompts need.
         whole = max(len(seat.request.prompt_tokens) for seat in seats)
-        self._reserve(max(width + 1, min(whole + self._sampling.max_new_tokens, 4 * width)))
-        self._routes_STLK[first:last, :width] = prefilled.experts_PTLK[rows]
+        needed = max(width + 1, min(whole + self._sampling.max_new_tokens, 4 * width))
+        self._reserve(last, needed, longest)
+        self._routes_STLK[first:last, :width] = prefilled.experts_PTLK[rows, :width]
         for kept, found in zip(self._keys, prefilled.keys, strict=True):
-            kept[first:last, :width] = found[rows]
+            kept[first:last, :width] = found[rows, :width]
         for kept, found in zip(self._values, prefilled.values, strict=True):
-            kept[first:last, :width] = found[rows]
-        for slot, seat in enumerate(seats, start=first):
-            self._begin(slot, seat)
+            kept[first:last, :width] = found[rows, :width]
         self._seats.extend(seats)
 
     def _begin(self, slot: int, seat: Seat) -> None:
-        request, sampling = seat.request, self._sampling
-        prompt, earlier = len(request.prompt_tokens), len(request.response_tokens)
-        allowed = sampling.max_new_tokens - earlier
-        if sampling.segment_tokens:
-            allowed = min(allowed, sampling.segment_tokens)
+        request = seat.request
+        prompt = len(request.prompt_tokens)
         self._prompt_S[slot] = prompt
-        self._position_S[slot] = prompt + earlier
-        self._stop_S[slot] = prompt + earlier + allowed
-        key = stream_key(sampling.seed, request.stream or request.problem_id, seat.sample)
+        self._position_S[slot] = prompt + len(request.response_tokens)
+        self._stop_S[slot] = self.most(seat)
+        key = stream_key(self._sampling.seed, request.stream or request.problem_id, seat.sample)
         self._stream_S.numpy().view(np.uint64)[slot] = key
 
     def record(self, token_B: torch.Tensor, logprob_B: torch.Tensor) -> torch.Tensor:
@@ -230,26 +277,38 @@ class Slots:
             *self._values,
         ]
 
-    def _reserve(self, width: int) -> None:
-        """Make room for `width` positions."""
-        have = self._tokens_ST.shape[1]
+    def _reserve(self, num_slots: int, width: int, longest: int = 0) -> None:
+        """Make room for `width` positions of so many sequences and, within the bound, for more."""
+        slots, have = self._tokens_ST.shape
+        if width <= have and num_slots <= slots:
+            return
         if width > have:
             width = max(width, round(have * GROWTH), 64)
-            wider = [_with_places(buffer, width, self.live) for buffer in self._buffers()]
-            self._tokens_ST, self._logprobs_ST, self._routes_STLK = wider[:3]
-            self._keys = wider[3 : 3 + len(self._keys)]
-            self._values = wider[3 + len(self._keys) :]
+        width = max(width, int(self._position_S[:num_slots].max()) + 1)
+        if self._size * width > self._room:
+            # No wider than `fitting` assumed.
+            width = max(longest, int(self._stop_S[:num_slots].max()))
+        slots = max(num_slots, min(self._size, self._room // width))
+        shape = (slots, width)
+        self._tokens_ST = _resized(self._tokens_ST, shape, self.live)
+        self._logprobs_ST = _resized(self._logprobs_ST, shape, self.live)
+        self._routes_STLK = _resized(self._routes_STLK, shape, self.live)
+        # One by one: never more than one layer is in memory twice.
+        for cache in (self._keys, self._values):
+            for layer in range(len(cache)):
+                cache[layer] = _resized(cache[layer], shape, self.live)
 
 
 def _without_places(like_PT: torch.Tensor, size: int) -> torch.Tensor:
     return like_PT.new_empty((size, 0, *like_PT.shape[2:]))
 
 
-def _with_places(buffer_ST: torch.Tensor, width: int, live: int) -> torch.Tensor:
+def _resized(buffer_ST: torch.Tensor, shape: tuple[int, int], live: int) -> torch.Tensor:
     # Zeros: masked positions must be finite, because 0 * NaN is NaN.
     # Positions are inside the next axis: the keys of a head are then contiguous in memory.
-    rest = buffer_ST.shape[2:]
-    wider = buffer_ST.new_zeros((buffer_ST.shape[0], *rest[:1], width, *rest[1:]))
-    wider = wider.transpose(1, 2) if rest else wider
-    wider[:live, : buffer_ST.shape[1]] = buffer_ST[:live]
-    return wider
+    (slots, width), rest = shape, buffer_ST.shape[2:]
+    other = buffer_ST.new_zeros((slots, *rest[:1], width, *rest[1:]))
+    other = other.transpose(1, 2) if rest else other
+    both = min(width, buffer_ST.shape[1])
+    other[:live, :both] = buffer_ST[:live, :both]
+    return other

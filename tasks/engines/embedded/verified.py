@@ -71,6 +71,8 @@ class Verifier:
         end_token: ends a response.
         stop: as in the sampling.
         sampling: of the rollouts.
+        room: tokens whose keys and values are kept for responses that wait; what is beyond them
+            is computed again, to the same bytes.
     """
 
     def __init__(
@@ -80,12 +82,14 @@ class Verifier:
         end_token: int,
         stop: StopStrings,
         sampling: Sampling,
+        room: int,
     ) -> None:
         self._forward = forward
         self._decode = decode
         self._end_token = end_token
         self._stop = stop
         self._sampling = sampling
+        self._room = room
         self.verified_tokens = 0
         """Tokens fed so far."""
 
@@ -99,6 +103,7 @@ class Verifier:
             response.reused = self._verify(response, draft) if draft else 0
             if response.stop_reason is None:
                 waiting.append(response)
+                self._keep_to_room(response, waiting)
             else:
                 yield _rollout(response, self._sampling, version)
         while waiting:
@@ -109,7 +114,20 @@ class Verifier:
                 self._verify(response, guess.response_tokens.tolist())
                 if response.stop_reason is not None:
                     yield _rollout(response, self._sampling, version)
+                    self._forget(response)
+                else:
+                    self._keep_to_room(response, waiting)
             waiting = [one for one in waiting if one.stop_reason is None]
+
+    def _keep_to_room(self, response: _Response, waiting: Sequence[_Response]) -> None:
+        """Forget the blocks of a response, if all that wait have more than there is room for."""
+        if sum(len(one.keys[0]) for one in waiting) > self._room:
+            self._forget(response)
+
+    def _forget(self, response: _Response) -> None:
+        """Drop what was computed of a response; its tokens and log-probabilities stay."""
+        response.keys, response.values = self._forward.no_tokens()
+        response.routes = []
 
     def _verify(self, response: _Response, guess: list[int]) -> int:
         """Append the tokens that are drawn, up to the first that is not the guess or ends it.

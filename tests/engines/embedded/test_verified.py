@@ -229,6 +229,7 @@ def test_a_decoder_that_guesses_wrong_costs_more_and_changes_no_byte(tiny_moe, o
             end,
             StopStrings(tokenizer, ()),
             short,
+            room=10**6,
         )
         found = bytes_of(verifier.generate(seats, 0))
 
