@@ -3,6 +3,8 @@
 import dataclasses
 from collections import deque
 from pathlib import Path
+from queue import SimpleQueue
+from threading import Thread
 
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from data_schemas.rollouts import Rollout
 from tasks.engines.chat import load_tokenizer
 from tasks.engines.embedded import rollout
 from tasks.engines.embedded.rollout import HFRolloutEngine
@@ -17,6 +20,7 @@ from tasks.engines.embedded.rollout_forward import Prefilled
 from tasks.engines.embedded.slots import Seat, Slots
 from tasks.engines.protocols import Request, Sampling
 from tasks.engines.stop_strings import StopStrings
+from tasks.engines.team.shared_queue import Dealer, SharedQueue
 from tests.engines.embedded.peak_memory import PeakMemory
 
 TOKEN_BYTES = 2 * 2 * 16 * 4 + 2 * 2 + 12
@@ -104,6 +108,31 @@ def test_the_bound_changes_no_byte_of_exact_rollouts(tiny_moe, cache_of, tokens)
             assert one.response_tokens.tobytes() == bound[key].response_tokens.tobytes()
             assert one.logprobs.tobytes() == bound[key].logprobs.tobytes()
             assert one.trace.experts_TLK.tobytes() == bound[key].trace.experts_TLK.tobytes()
+
+
+@pytest.mark.parametrize("tokens", [1, 300])
+def test_engines_that_share_a_queue_do_all_of_it_within_their_bounds(tiny_moe, cache_of, tokens):
+    asked = requests([200, 3, 90, 40, 150, 7, 30], num_samples=3)
+    alone = results(HFRolloutEngine(tiny_moe), asked)
+    cache_of(tokens)
+    inboxes = [SimpleQueue(), SimpleQueue()]
+    dealer = Dealer(asked, 2, lambda place, share: inboxes[place].put(share))
+    found: list[Rollout] = []
+
+    def decode(place: int) -> None:
+        shared = SharedQueue(21, lambda room: dealer.ask(place, room), inboxes[place].get)
+        found.extend(HFRolloutEngine(tiny_moe).generate(shared, SAMPLING))
+
+    threads = [Thread(target=decode, args=(place,), daemon=True) for place in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(120.0)
+
+    assert 21 == len(found)
+    for one in found:
+        expected = alone[one.problem_id, one.sample].response_tokens
+        assert expected.tolist() == one.response_tokens.tolist()
 
 
 def test_an_engine_says_how_many_sequences_fit(tiny_moe, cache_of):
