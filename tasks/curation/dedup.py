@@ -23,7 +23,6 @@ from numpy.typing import NDArray
 
 from data_schemas.prompts import Problem
 from data_schemas.quarantine import Outcome
-from tasks.curation.cleaning.wording import normalise
 from tasks.curation.items import Item, Sieved, refuse
 from tasks.curation.overlap.fingerprints import (
     Fingerprinter,
@@ -297,7 +296,7 @@ class _ItemRows:
         return item.source, item.record.id, item.record.source_row
 
     def words(self, row: int) -> Hashes:
-        response = self._fingerprinter.words(normalise(self._items[row].response))
+        response = self._fingerprinter.words(self._items[row].response)
         return np.concatenate([self._found.words[row], response])
 
     def scratch(self, shape: tuple[int, ...]) -> Hashes:

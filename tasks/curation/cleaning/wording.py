@@ -6,6 +6,15 @@ written without spaces (Han, Kana, Thai) are split into characters.
 
 import re
 import unicodedata
+from collections.abc import Callable
+from typing import TypeVar
+
+ValueT = TypeVar("ValueT")
+
+_LONGEST = 32
+"""Characters of a part that is remembered: longer ones, as of scripts without spaces, are rare."""
+_MOST = 65_536
+"""Parts that are remembered: about 10 MB."""
 
 _WORD = re.compile(
     r"\d+(?:[.,]\d+)*"  # a number, with its separators
@@ -18,9 +27,14 @@ _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 
 def normalise(text: str) -> str:
     """Fold width, case and whitespace: NFKC, casefold, single spaces."""
+    return " ".join(parts(text))
+
+
+def parts(text: str) -> list[str]:
+    """Fold width and case, and split at whitespace; no word and no number goes across parts."""
     if text.isascii():  # in which NFKC changes nothing
-        return " ".join(text.lower().split())
-    return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
+        return text.lower().split()
+    return unicodedata.normalize("NFKC", text).casefold().split()
 
 
 def words(text: str) -> list[str]:
@@ -36,3 +50,19 @@ def numbers(text: str) -> tuple[str, ...]:
 def is_sign(word: str) -> bool:
     """True for a punctuation mark or symbol."""
     return unicodedata.category(word[0])[0] in "PS"
+
+
+class ByPart(dict[str, ValueT]):
+    """What is computed of each part when it is first asked for: few parts make up most texts."""
+
+    def __init__(self, compute: Callable[[str], ValueT]) -> None:
+        super().__init__()
+        self._compute = compute
+
+    def __missing__(self, part: str) -> ValueT:
+        value = self._compute(part)
+        if len(part) <= _LONGEST:
+            if len(self) >= _MOST:
+                self.clear()
+            self[part] = value
+        return value

@@ -4,17 +4,19 @@ The same text has the same numbers in every process and on every machine. A key 
 a BLAKE2b digest: two different texts of a billion share one with a probability below 1e-20.
 """
 
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import lru_cache
 from hashlib import blake2b
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from data_schemas.demonstrations import Demonstration
-from tasks.curation.cleaning.wording import is_sign, normalise, numbers, words
+from tasks.curation.cleaning.wording import ByPart, is_sign, normalise, numbers, parts, words
 from tasks.curation.items import Item
 
 Hashes = NDArray[np.uint64]
@@ -27,8 +29,6 @@ NUMBER = np.uint64(4)
 """Set in the hash of a number, and the whole hash of a number that is masked."""
 _KEPT_SIGNS = frozenset("+-*/%^<=>()[]{}")
 _REMEMBERED = 4
-_MAX_CACHED = 200_000
-"""Words whose hashes are kept: about 25 MB."""
 
 
 class Key(IntEnum):
@@ -59,91 +59,68 @@ class Fingerprints:
     """One hash per word and sign of the content."""
 
 
-class _WordHashes(dict[str, int]):
-    """Hash per word, computed when it is first asked for."""
-
-    def __missing__(self, word: str) -> int:
-        if len(self) >= _MAX_CACHED:
-            self.clear()
-        marks = 0
-        if is_sign(word):
-            marks = int(SIGN) | (int(ARITHMETIC) if word in _KEPT_SIGNS else 0)
-        elif word[0].isdecimal():
-            marks = int(NUMBER)
-        digest = blake2b(word.encode(errors="surrogatepass"), digest_size=8).digest()
-        self[word] = value = int.from_bytes(digest, "little") & ~7 | marks
-        return value
-
-
 @dataclass(frozen=True, slots=True)
 class _Text:
     """What fingerprints need of a text."""
 
     normalised: str
+    numbers: tuple[str, ...]
     words: Hashes
-    key: bytes
-    """By the words; see `text_key`."""
-    digest: bytes
-    """Of the text as it is."""
 
 
 class Fingerprinter:
     """Computes fingerprints; remembers the hashes of frequent words."""
 
     def __init__(self) -> None:
-        self._hashes = _WordHashes()
+        hashes = ByPart(_word_hash)
+        self._words = ByPart(lambda part: b"".join(map(hashes.__getitem__, words(part))))
         # A problem and its demonstrations, which follow each other, have the same texts.
         self._text = lru_cache(_REMEMBERED)(self._read)
 
     def of(self, items: Sequence[Item]) -> Fingerprints:
         """Return the fingerprints of items, in order."""
         digests: list[bytes] = []
-        spelled: list[Hashes] = []
+        texts: list[Hashes] = []
         for item in items:
-            content = self._text(item.content)
-            prompt = self._text(item.record.asked, item.content)
-            found, response = numbers(content.normalised), ""
+            asked = item.record.asked
+            content, prompt = self._text(item.content), self._text(asked, item.content)
+            parent, found, response = "", content.numbers, ""
             if isinstance(item.record, Demonstration):
-                response = normalise(item.record.response)
+                parent, response = item.record.parent, normalise(item.record.response)
                 found += numbers(response)
-            parent = item.record.parent if isinstance(item.record, Demonstration) else ""
             group, answer = f"{item.kind}\n{parent}\n", item.answer_key
             digests += (
-                prompt.digest,
+                _digest(asked),
                 _digest(answer),
                 _digest(f"{group}{prompt.normalised} {response}".rstrip() + f"\n{answer}"),
                 _digest(f"{item.kind}\n{item.record.id}"),
                 _digest(f"{group}{' '.join(found)}\n{answer}"),
-                content.key,
-                prompt.key,
             )
-            spelled.append(content.words)
-        keys = np.frombuffer(b"".join(digests), dtype="<u8").astype(np.uint64)
-        return Fingerprints(keys.reshape(len(items), len(Key), 2), spelled)
+            texts += content.words, prompt.words
+        by_words = len(Key) - Key.CONTENT
+        keys = [_keys(digests, Key.CONTENT), _keys(_text_digests(texts), by_words)]
+        return Fingerprints(np.concatenate(keys, axis=1), texts[::by_words])
+
+    def words(self, text: str) -> Hashes:
+        """Return the hash of every word and sign of a text."""
+        return self._hashes(parts(text))
 
     def _read(self, text: str, start: str = "") -> _Text:
         """Read a text; of a prompt that starts with the content only the rest is split."""
-        if text == start:
+        if start and text == start:
             return self._text(text)
-        normalised = normalise(text)
-        begun = self._text(start) if start else None
-        if begun and normalised.startswith(f"{begun.normalised} "):
-            rest = self.words(normalised[len(begun.normalised) :])
-            hashes = np.concatenate([begun.words, rest])
+        if start and text.startswith(start) and text[len(start)].isspace():
+            begun, rest = self._text(start), self._text(text[len(start) :])
+            normalised = f"{begun.normalised} {rest.normalised}".strip()
+            found, hashes = begun.numbers + rest.numbers, np.concatenate([begun.words, rest.words])
         else:
-            hashes = self.words(normalised)
-        return _Text(normalised, hashes, text_key(hashes), _digest(text))
+            split = parts(text)
+            normalised, hashes = " ".join(split), self._hashes(split)
+            found = numbers(normalised)
+        return _Text(normalised, found, hashes)
 
-    def words(self, normalised: str) -> Hashes:
-        """Return the hash of every word and sign of a normalised text."""
-        found = words(normalised)
-        return np.fromiter(map(self._hashes.__getitem__, found), np.uint64, len(found))
-
-
-def text_key(hashes: Hashes) -> bytes:
-    """Return the key of a text by its words; of signs only those of arithmetic count."""
-    kept = hashes[hashes & (SIGN | ARITHMETIC) != SIGN]
-    return blake2b(kept.tobytes(), digest_size=16).digest()
+    def _hashes(self, found: Iterable[str]) -> Hashes:
+        return np.frombuffer(b"".join(map(self._words.__getitem__, found)), np.uint64)
 
 
 def masked(hashes: Hashes) -> Hashes:
@@ -204,5 +181,33 @@ def _mix(hashes: Hashes) -> Hashes:
     return hashes ^ (hashes >> np.uint64(31))
 
 
-def _digest(text: str) -> bytes:
-    return blake2b(text.encode(errors="surrogatepass"), digest_size=16).digest()
+def _text_digests(texts: Sequence[Hashes]) -> list[bytes]:
+    """Return the key of every text by its words; of signs only those of arithmetic count."""
+    distinct = {id(text): text for text in texts}
+    hashes, ends = join(distinct.values())
+    is_kept = hashes & (SIGN | ARITHMETIC) != SIGN
+    edges = 8 * np.concatenate([[0], np.cumsum(is_kept)])[ends]
+    kept = hashes[is_kept].tobytes()
+    digests = [_digest(kept[begin:end]) for begin, end in pairwise(edges.tolist())]
+    found = dict(zip(distinct, digests, strict=True))
+    return [found[id(text)] for text in texts]
+
+
+def _keys(digests: Sequence[bytes], columns: int) -> Hashes:
+    keys = np.frombuffer(b"".join(digests), dtype="<u8").astype(np.uint64)
+    return keys.reshape(-1, columns, 2)
+
+
+def _word_hash(word: str) -> bytes:
+    marks = 0
+    if is_sign(word):
+        marks = int(SIGN) | (int(ARITHMETIC) if word in _KEPT_SIGNS else 0)
+    elif word[0].isdecimal():
+        marks = int(NUMBER)
+    digest = blake2b(word.encode(errors="surrogatepass"), digest_size=8).digest()
+    return (int.from_bytes(digest, "little") & ~7 | marks).to_bytes(8, sys.byteorder)
+
+
+def _digest(text: str | bytes) -> bytes:
+    payload = text.encode(errors="surrogatepass") if isinstance(text, str) else text
+    return blake2b(payload, digest_size=16).digest()

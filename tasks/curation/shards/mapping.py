@@ -172,7 +172,7 @@ def _map_shard(job: Job, rules: Rules) -> None:
     refused += found
     items, found = cleanse(items, _tokenizer(rules.base_model), rules.settings, VERIFIERS)
     refused += found
-    fingerprints = Fingerprinter().of(items)
+    fingerprints = _fingerprinter().of(items)
     np.save(job.out / KEYS, fingerprints.keys)
     write_arrow(job.out / ITEMS, to_table(items, fingerprints.words))
     write_arrow(job.out / REFUSED, refusals(refused))
@@ -225,6 +225,11 @@ def _of_benchmark(item: Item, file: RawFile) -> Item:
 @lru_cache(maxsize=1)
 def _tokenizer(folder: Path) -> PreTrainedTokenizerBase:
     return load_tokenizer(folder)
+
+
+@lru_cache(maxsize=1)
+def _fingerprinter() -> Fingerprinter:
+    return Fingerprinter()
 
 
 @lru_cache(maxsize=1)

@@ -12,7 +12,6 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from data_schemas.quarantine import ItemKind, Outcome, Quarantined
-from tasks.curation.cleaning.wording import normalise
 from tasks.curation.contamination import Compared, is_spaceless
 from tasks.curation.dedup import Rank
 from tasks.curation.items import DETAIL_CHARACTERS, Item
@@ -137,8 +136,8 @@ class Shards:
         content = _lists(batch, [place])[0]
         if self.is_problem[row]:
             return content
-        response = normalise(batch.column("response")[place].as_py())
-        return np.concatenate([content, self._fingerprinter.words(response)])
+        response = self._fingerprinter.words(batch.column("response")[place].as_py())
+        return np.concatenate([content, response])
 
     def compared(self, shard: int, chosen: NDArray[np.int64]) -> Compared:
         """Return items of a shard as they are compared with the suites."""

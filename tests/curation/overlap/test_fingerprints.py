@@ -4,10 +4,12 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from hashlib import blake2b
 from itertools import pairwise
 
 import numpy as np
 
+from tasks.curation.cleaning.wording import normalise, words
 from tasks.curation.items import Item
 from tasks.curation.overlap.fingerprints import (
     Fingerprinter,
@@ -58,6 +60,17 @@ def test_a_prompt_that_starts_with_its_content_has_the_key_of_the_whole(make_pro
         keys = Fingerprinter().of([part, whole]).keys[:, Key.WORDING]
 
         assert keys[0].tolist() == keys[1].tolist()
+
+
+def test_the_key_of_a_text_is_the_digest_of_its_words_and_arithmetic_signs(make_problem: Make):
+    items = [make_problem("a", text) for text in ("Is 3 - 4 < x?", "", "?!", "Is 3 - 4 < x?")]
+
+    keys = Fingerprinter().of(items).keys[:, Key.CONTENT]
+
+    for item, key in zip(items, keys, strict=True):
+        kept = [WORDS(word) for word in words(normalise(item.content)) if word not in "?!"]
+        payload = b"".join(one.tobytes() for one in kept)
+        assert blake2b(payload, digest_size=16).digest() == key.tobytes()
 
 
 def test_a_run_has_the_same_hash_wherever_it_stands():
