@@ -13,7 +13,7 @@ and its words are only looked at if a key says so. The rows may lie in memory or
 noted of each row lies where they do.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Protocol
@@ -28,18 +28,20 @@ from tasks.curation.overlap.fingerprints import (
     Fingerprinter,
     Hashes,
     Key,
+    distinct_shingles,
     every_shingle,
     shingles,
+    split,
 )
 from tasks.curation.overlap.groups import Positions, equal, positions
 from tasks.curation.overlap.sketches import PERMUTATIONS, bands, rows_per_band
 
 STAGE = "dedup"
 NGRAM = 3
-_SKETCHED_WORDS = 500_000
-"""Words whose texts are sketched at once: 25 MB."""
 _REMEMBERED = 2_000
 """Texts whose shingles are kept while a cluster is compared; one of 8,000 words takes 64 kB."""
+_AT_ONCE = 512
+"""Rows that are read at once, about."""
 
 REASONS = ("conflicting_answers", "duplicate", "reused_id", "near_duplicate")
 
@@ -61,12 +63,12 @@ class Rows(Protocol):
         """Return True for a problem, False for a demonstration."""
         ...
 
-    def rank(self, row: int) -> Rank:
+    def ranks(self, rows: Positions) -> list[Rank]:
         """Return what decides which of several duplicates is kept: the smallest."""
         ...
 
-    def words(self, row: int) -> Hashes:
-        """Return the words of the content, and of the response of a demonstration."""
+    def words(self, rows: Positions) -> list[Hashes]:
+        """Return the words of contents, and of the responses of demonstrations."""
         ...
 
     def scratch(self, shape: tuple[int, ...]) -> Hashes:
@@ -91,19 +93,29 @@ class Refusal:
         """Return whether somebody has to look at it."""
         return Outcome.QUARANTINED if self.reason == "reused_id" else Outcome.DROPPED
 
-    def detail(self, rows: Rows) -> str:
-        """Return the detail for people."""
-        name = rows.rank(self.twin)[1]
+    def detail(self, ids: Mapping[int, str]) -> str:
+        """Return the detail for people.
+
+        Args:
+            ids: of the rows that `named` names.
+        """
+        name = ids[self.twin]
         match self.reason:
             case "conflicting_answers":
-                rival = rows.rank(self.rival)[1]
-                return f"{name} and {rival} have the same prompt and different answers"
+                return f"{name} and {ids[self.rival]} have the same prompt and different answers"
             case "reused_id":
                 return "another row has this id"
             case "duplicate":
                 return f"of {name}"
             case _:
                 return f"of {name}, Jaccard {self.similarity:.2f}"
+
+
+def named(rows: Rows, refusals: Iterable[Refusal]) -> dict[int, str]:
+    """Return the ids of all rows that refusals name."""
+    others = {row for one in refusals for row in (one.twin, one.rival) if row >= 0}
+    found = np.array(sorted(others), np.int64)
+    return {row: key for row, (_, key, _) in zip(found.tolist(), rows.ranks(found), strict=True)}
 
 
 def deduplicate(items: Sequence[Item], threshold: float) -> Sieved:
@@ -116,9 +128,10 @@ def deduplicate(items: Sequence[Item], threshold: float) -> Sieved:
     rows = _ItemRows(items)
     found = find_duplicates(rows, np.ones(len(items), np.bool_), threshold)
     refused = {one.row: one for one in found}
+    ids = named(rows, refused.values())
     kept = [item for row, item in enumerate(items) if row not in refused]
     return kept, [
-        refuse(items[row], STAGE, one.outcome, one.reason, one.detail(rows))
+        refuse(items[row], STAGE, one.outcome, one.reason, one.detail(ids))
         for row, one in sorted(refused.items())
     ]
 
@@ -145,9 +158,9 @@ def _find_contradictions(rows: Rows, chosen: Chosen) -> Iterator[Refusal]:
     """Refuse all items with a prompt for which two problems expect different answers."""
     prompts, answers = rows.keys[:, Key.PROMPT], rows.keys[:, Key.ANSWER]
     first: dict[bytes, tuple[int, int]] = {}
-    for group in equal(prompts, chosen & rows.is_problem):
+    for group in _ranked(rows, equal(prompts, chosen & rows.is_problem)):
         expected: dict[bytes, int] = {}
-        for row in _ranked(rows, group):
+        for row in group:
             expected.setdefault(answers[row].tobytes(), row)
         if len(expected) > 1:
             twin, rival, *_ = expected.values()
@@ -162,14 +175,12 @@ def _find_contradictions(rows: Rows, chosen: Chosen) -> Iterator[Refusal]:
 
 
 def _find_exact(rows: Rows, chosen: Chosen) -> Iterator[Refusal]:
-    for group in equal(rows.keys[:, Key.EXACT], chosen):
-        twin, *others = _ranked(rows, group)
+    for twin, *others in _ranked(rows, equal(rows.keys[:, Key.EXACT], chosen)):
         yield from (Refusal(row, "duplicate", twin) for row in others)
 
 
 def _find_reused_ids(rows: Rows, chosen: Chosen) -> Iterator[Refusal]:
-    for group in equal(rows.keys[:, Key.NAME], chosen):
-        twin, *others = _ranked(rows, group)
+    for twin, *others in _ranked(rows, equal(rows.keys[:, Key.NAME], chosen)):
         yield from (Refusal(row, "reused_id", twin) for row in others)
 
 
@@ -190,32 +201,42 @@ def _find_near(rows: Rows, chosen: Chosen, threshold: float) -> Iterator[Refusal
         pairs[:, 0] = sketches[:, column]
         for group in equal(pairs, everyone):
             clusters.unite(group)
-    for cluster in clusters.groups():
-        yield from _compare(rows, members[cluster], sketches[cluster], threshold)
+    for some in _batches(members[cluster] for cluster in clusters.groups()):
+        spelled = _shingles_of(rows, np.concatenate(some)[:_AT_ONCE])
+        for ranked in _ranked(rows, some):
+            sketched = sketches[np.searchsorted(members, ranked)]
+            yield from _compare(ranked, sketched, spelled, threshold)
 
 
 def _compare(
-    rows: Rows, members: Positions, sketches: Hashes, threshold: float
+    ranked: Sequence[int], sketches: Hashes, spelled: Callable[[int], Hashes], threshold: float
 ) -> Iterator[Refusal]:
     """Keep the first of a cluster of candidates, and what is not similar enough to a kept one."""
-
-    @lru_cache(maxsize=_REMEMBERED)
-    def spelled(row: int) -> Hashes:
-        return shingles(rows.words(row), NGRAM)
-
-    places = {int(row): place for place, row in enumerate(members)}
     kept: dict[tuple[int, int], list[int]] = {}
-    for row in _ranked(rows, members):
-        mine = [(column, int(band)) for column, band in enumerate(sketches[places[row]])]
-        candidates = {twin: None for band in mine for twin in kept.get(band, ())}
-        for twin in sorted(candidates, key=rows.rank):
-            similarity = jaccard(spelled(row), spelled(twin))
+    for place, row in enumerate(ranked):
+        mine = list(enumerate(sketches[place].tolist()))
+        candidates = {twin for band in mine for twin in kept.get(band, ())}
+        for twin in sorted(candidates):
+            similarity = jaccard(spelled(row), spelled(ranked[twin]))
             if similarity >= threshold:
-                yield Refusal(row, "near_duplicate", twin, similarity=similarity)
+                yield Refusal(row, "near_duplicate", ranked[twin], similarity=similarity)
                 break
         else:
             for band in mine:
-                kept.setdefault(band, []).append(row)
+                kept.setdefault(band, []).append(place)
+
+
+def _shingles_of(rows: Rows, first: Positions) -> Callable[[int], Hashes]:
+    """Return what reads the shingles of a row; those of the first rows are read at once."""
+    hashes, ends = distinct_shingles(rows.words(first), NGRAM)
+    ahead = dict(zip(first.tolist(), split(hashes, ends), strict=True))
+
+    @lru_cache(maxsize=_REMEMBERED)
+    def read(row: int) -> Hashes:
+        found = ahead.pop(row, None)
+        return shingles(rows.words(np.array([row]))[0], NGRAM) if found is None else found
+
+    return read
 
 
 def jaccard(left: Hashes, right: Hashes) -> float:
@@ -226,19 +247,33 @@ def jaccard(left: Hashes, right: Hashes) -> float:
 
 def _sketch(rows: Rows, members: Positions, threshold: float) -> Hashes:
     sketches = rows.scratch((len(members), PERMUTATIONS // rows_per_band(threshold)))
-    begin, num_words = 0, 0
-    spelled: list[Hashes] = []
-    for end, row in enumerate(members, start=1):
-        spelled.append(rows.words(int(row)))
-        num_words += len(spelled[-1])
-        if num_words >= _SKETCHED_WORDS or end == len(members):
-            sketches[begin:end] = bands(*every_shingle(spelled, NGRAM), threshold)
-            begin, num_words, spelled = end, 0, []
+    for begin in range(0, len(members), _AT_ONCE):
+        some = rows.words(members[begin : begin + _AT_ONCE])
+        sketches[begin : begin + len(some)] = bands(*every_shingle(some, NGRAM), threshold)
     return sketches
 
 
-def _ranked(rows: Rows, group: Positions) -> list[int]:
-    return sorted(map(int, group), key=rows.rank)
+def _ranked(rows: Rows, groups: Iterable[Positions]) -> Iterator[list[int]]:
+    """Yield the rows of each group by their ranks."""
+    for some in _batches(groups):
+        found = np.concatenate(some)
+        ranks = dict(zip(found.tolist(), rows.ranks(found), strict=True))
+        for group in some:
+            yield sorted(group.tolist(), key=ranks.__getitem__)
+
+
+def _batches(groups: Iterable[Positions]) -> Iterator[list[Positions]]:
+    """Yield several groups at once, of at least _AT_ONCE rows, and the rest."""
+    some: list[Positions] = []
+    num_rows = 0
+    for group in groups:
+        some.append(group)
+        num_rows += len(group)
+        if num_rows >= _AT_ONCE:
+            yield some
+            some, num_rows = [], 0
+    if some:
+        yield some
 
 
 class _Clusters:
@@ -291,13 +326,14 @@ class _ItemRows:
     def is_problem(self) -> NDArray[np.bool_]:
         return self._is_problem
 
-    def rank(self, row: int) -> Rank:
-        item = self._items[row]
-        return item.source, item.record.id, item.record.source_row
+    def ranks(self, rows: Positions) -> list[Rank]:
+        items = [self._items[row] for row in rows]
+        return [(item.source, item.record.id, item.record.source_row) for item in items]
 
-    def words(self, row: int) -> Hashes:
-        response = self._fingerprinter.words(self._items[row].response)
-        return np.concatenate([self._found.words[row], response])
+    def words(self, rows: Positions) -> list[Hashes]:
+        responses = [self._fingerprinter.words(self._items[row].response) for row in rows]
+        contents = [self._found.words[row] for row in rows]
+        return [np.concatenate(both) for both in zip(contents, responses, strict=True)]
 
     def scratch(self, shape: tuple[int, ...]) -> Hashes:
         return np.zeros(shape, np.uint64)

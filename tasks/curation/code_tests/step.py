@@ -78,11 +78,9 @@ def _check_shard(shards: Shards, shard: int, rows: NDArray[np.int64], responses:
     for item, one in zip(items, found, strict=True):
         counts[item.record.source].update(+one.counts)
     bad = [(int(row), one.fault) for row, one in zip(rows, found, strict=True) if one.fault]
-    left_out = [
-        shards.refuse(row, STAGE, Outcome.QUARANTINED, UNSOUND, fault) for row, fault in bad
-    ]
+    left_out = [(row, Outcome.QUARANTINED, UNSOUND, fault) for row, fault in bad]
     folder = shards.folder(shard)
-    write_arrow(folder / FOUND, refusals(left_out))
+    write_arrow(folder / FOUND, refusals(shards.refuse(STAGE, left_out)))
     np.save(folder / UNSOUND_ROWS, np.array([row for row, _ in bad], np.int64))
     write_bytes(folder / COUNTS, json.dumps(counts).encode())
     places = rows - shards.starts[shard]

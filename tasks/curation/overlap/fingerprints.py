@@ -163,6 +163,22 @@ def every_shingle(texts: Sequence[Hashes], size: int) -> tuple[Hashes, NDArray[n
     return found, ends
 
 
+def distinct_shingles(texts: Sequence[Hashes], size: int) -> tuple[Hashes, NDArray[np.int64]]:
+    """Return what `shingles` returns of many texts, one after the other; and where each begins."""
+    found, ends = every_shingle(texts, size)
+    for text in split(found, ends):
+        text.sort()
+    is_first = np.ones(len(found), np.bool_)
+    is_first[1:] = found[1:] != found[:-1]
+    is_first[ends[:-1]] = True
+    return found[is_first], _count_before(is_first)[ends]
+
+
+def split(hashes: Hashes, ends: NDArray[np.int64]) -> list[Hashes]:
+    """Undo `join`."""
+    return [hashes[begin:end] for begin, end in pairwise(ends.tolist())]
+
+
 def join(texts: Iterable[Hashes]) -> tuple[Hashes, NDArray[np.int64]]:
     """Return all hashes in one array, and where each text begins and the last one ends."""
     parts = list(texts)
@@ -186,11 +202,15 @@ def _text_digests(texts: Sequence[Hashes]) -> list[bytes]:
     distinct = {id(text): text for text in texts}
     hashes, ends = join(distinct.values())
     is_kept = hashes & (SIGN | ARITHMETIC) != SIGN
-    edges = 8 * np.concatenate([[0], np.cumsum(is_kept)])[ends]
-    kept = hashes[is_kept].tobytes()
-    digests = [_digest(kept[begin:end]) for begin, end in pairwise(edges.tolist())]
+    kept = split(hashes[is_kept], _count_before(is_kept)[ends])
+    digests = [_digest(text.tobytes()) for text in kept]
     found = dict(zip(distinct, digests, strict=True))
     return [found[id(text)] for text in texts]
+
+
+def _count_before(chosen: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Return how many are chosen before each place, and before the end."""
+    return np.concatenate([[0], np.cumsum(chosen)])
 
 
 def _keys(digests: Sequence[bytes], columns: int) -> Hashes:

@@ -18,7 +18,7 @@ from scipy.sparse import csr_array
 
 from tasks.curation.cleaning.wording import normalise
 from tasks.curation.items import Item
-from tasks.curation.overlap.fingerprints import Hashes, every_shingle
+from tasks.curation.overlap.fingerprints import Hashes, distinct_shingles, every_shingle
 
 TextT = TypeVar("TextT")
 """A text as a measure reads it: the text itself, or its words as hashes."""
@@ -131,17 +131,12 @@ def by_wording(questions: Sequence[Item], words: Sequence[Hashes]) -> Nearness[H
 
 def _shingle_table(texts: Sequence[Hashes], known: Hashes) -> tuple[csr_array, NDArray[np.float32]]:
     """Return which known shingles S each text has, [N, S], and how many it has in all, [N]."""
-    hashes, ends = every_shingle(texts, NGRAM)
+    hashes, ends = distinct_shingles(texts, NGRAM)
     rows = np.repeat(np.arange(len(texts)), np.diff(ends))
-    order = np.lexsort((hashes, rows))
-    rows, hashes = rows[order], hashes[order]
-    is_first = np.ones(len(rows), np.bool_)
-    is_first[1:] = (rows[1:] != rows[:-1]) | (hashes[1:] != hashes[:-1])
-    rows, hashes = rows[is_first], hashes[is_first]
-    sizes_N = np.bincount(rows, minlength=len(texts)).astype(np.float32)
     places = np.searchsorted(known, hashes)
     places[places == len(known)] = 0
     is_known = known[places] == hashes
     ones = np.ones(int(is_known.sum()), np.float32)
     shape = (len(texts), len(known))
-    return csr_array((ones, (rows[is_known], places[is_known])), shape=shape), sizes_N
+    table_NS = csr_array((ones, (rows[is_known], places[is_known])), shape=shape)
+    return table_NS, np.diff(ends).astype(np.float32)

@@ -16,12 +16,15 @@ from tasks.curation.contamination import Compared, is_spaceless
 from tasks.curation.dedup import Rank
 from tasks.curation.items import DETAIL_CHARACTERS, Item
 from tasks.curation.overlap.fingerprints import Fingerprinter, Hashes, Key
+from tasks.curation.shards.columns import ITEMS as COLUMNS
 from tasks.curation.shards.columns import to_items
 from tasks.curation.shards.mapping import ITEMS, KEYS, REFUSED, write_arrow
 
 _OPEN = 256
 """Shards whose files stay mapped."""
 SCRATCH = "scratch.npy"
+LeftOut = tuple[int, Outcome, str, str]
+"""Row, outcome, reason, detail."""
 REPLACED = "items-replaced.arrow"
 """In the folder of a shard: its items with other answers, instead of the first ones."""
 
@@ -99,45 +102,45 @@ class Shards:
 
     def items(self, rows: Sequence[int] | NDArray[np.int64]) -> list[Item]:
         """Read items, in order."""
-        found: list[Item] = []
-        for shard, some in self._by_shard(np.asarray(rows, dtype=np.int64)):
-            chosen = pa.Table.from_batches([self.batch(shard)]).take(pa.array(some))
-            found += to_items(chosen)
+        return to_items(self._take(rows, COLUMNS.names))
+
+    def ranks(self, rows: NDArray[np.int64]) -> list[Rank]:
+        """Return source order, id and raw row of items."""
+        table = self._take(rows, ["order", "id", "source_row"])
+        return list(zip(*(column.to_pylist() for column in table.columns), strict=True))
+
+    def refuse(self, stage: str, found: Sequence[LeftOut]) -> list[Quarantined]:
+        """Record why items are left out."""
+        rows = np.array([row for row, *_ in found], np.int64)
+        table = self._take(rows, ["source", "id", "source_row"])
+        told = zip(*(column.to_pylist() for column in table.columns), strict=True)
+        return [
+            Quarantined(
+                stage=stage,
+                outcome=outcome,
+                kind=ItemKind.PROBLEM if self.is_problem[row] else ItemKind.DEMONSTRATION,
+                source=source,
+                key=key,
+                reason=reason,
+                detail=detail[:DETAIL_CHARACTERS],
+                source_row=source_row,
+            )
+            for (row, outcome, reason, detail), (source, key, source_row) in zip(
+                found, told, strict=True
+            )
+        ]
+
+    def words(self, rows: NDArray[np.int64]) -> list[Hashes]:
+        """Return the words of contents, and of the responses of demonstrations."""
+        found: list[Hashes] = [np.empty(0, np.uint64)] * len(rows)
+        for shard, places, chosen in self._by_shard(rows):
+            batch = self.batch(shard)
+            responses = batch.column("response").take(pa.array(chosen)).to_pylist()
+            contents = _lists(batch, chosen)
+            for place, content, response in zip(places, contents, responses, strict=True):
+                said = [] if response is None else [self._fingerprinter.words(response)]
+                found[place] = np.concatenate([content, *said])
         return found
-
-    def rank(self, row: int) -> Rank:
-        """Return source order, id and raw row of an item."""
-        batch, place = self._place(row)
-        return (
-            batch.column("order")[place].as_py(),
-            batch.column("id")[place].as_py(),
-            batch.column("source_row")[place].as_py(),
-        )
-
-    def refuse(
-        self, row: int, stage: str, outcome: Outcome, reason: str, detail: str
-    ) -> Quarantined:
-        """Record why an item is left out."""
-        batch, place = self._place(row)
-        return Quarantined(
-            stage=stage,
-            outcome=outcome,
-            kind=ItemKind.PROBLEM if self.is_problem[row] else ItemKind.DEMONSTRATION,
-            source=batch.column("source")[place].as_py(),
-            key=batch.column("id")[place].as_py(),
-            reason=reason,
-            detail=detail[:DETAIL_CHARACTERS],
-            source_row=batch.column("source_row")[place].as_py(),
-        )
-
-    def words(self, row: int) -> Hashes:
-        """Return the words of the content, and of the response of a demonstration."""
-        batch, place = self._place(row)
-        content = _lists(batch, [place])[0]
-        if self.is_problem[row]:
-            return content
-        response = self._fingerprinter.words(batch.column("response")[place].as_py())
-        return np.concatenate([content, response])
 
     def compared(self, shard: int, chosen: NDArray[np.int64]) -> Compared:
         """Return items of a shard as they are compared with the suites."""
@@ -162,14 +165,29 @@ class Shards:
         ]
         return np.concatenate([np.empty(0, np.bool_), *parts]).astype(np.bool_)
 
-    def _by_shard(self, rows: NDArray[np.int64]) -> Iterator[tuple[int, NDArray[np.int64]]]:
-        of = np.searchsorted(self.starts, rows, "right") - 1
-        for shard in dict.fromkeys(of.tolist()):
-            yield shard, rows[of == shard] - self.starts[shard]
+    def _take(self, rows: Sequence[int] | NDArray[np.int64], names: Sequence[str]) -> pa.Table:
+        """Return columns of items, in order."""
+        parts = [COLUMNS.empty_table().select(names)]
+        order = [np.empty(0, np.int64)]
+        for shard, places, chosen in self._by_shard(np.asarray(rows, dtype=np.int64)):
+            table = pa.Table.from_batches([self.batch(shard)]).select(names)
+            parts.append(table.take(pa.array(chosen)))
+            order.append(places)
+        table, places = pa.concat_tables(parts), np.concatenate(order)
+        if (places[1:] > places[:-1]).all():
+            return table
+        return table.take(pa.array(np.argsort(places)))
 
-    def _place(self, row: int) -> tuple[pa.RecordBatch, int]:
-        shard = int(np.searchsorted(self.starts, row, "right")) - 1
-        return self.batch(shard), int(row - self.starts[shard])
+    def _by_shard(
+        self, rows: NDArray[np.int64]
+    ) -> Iterator[tuple[int, NDArray[np.int64], NDArray[np.int64]]]:
+        """Yield each shard that has some of the rows, their places, and them as its rows."""
+        of = np.searchsorted(self.starts, rows, "right") - 1
+        order = np.argsort(of, kind="stable")
+        for places in np.split(order, np.flatnonzero(np.diff(of[order])) + 1):
+            if len(places):
+                shard = int(of[places[0]])
+                yield shard, places, rows[places] - self.starts[shard]
 
     def _open(self, shard: int) -> pa.RecordBatch:
         folder = self._folders[shard]

@@ -57,21 +57,16 @@ def drop_repeats(shards: Shards, refused: Refused, encoder: Encoder) -> None:
         of_row[rows] = limits[group]
     found: list[Repeat] = []
     for rows in equal(keys, compared):
-        ranked = np.array(sorted(rows.tolist(), key=shards.rank))
+        ranks = dict(zip(rows.tolist(), shards.ranks(rows), strict=True))
+        ranked = np.array(sorted(ranks, key=ranks.__getitem__))
         found += repeats(ranked, vectors, of_row)
     found.sort(key=lambda one: one.row)
-    refused.add(
-        [
-            shards.refuse(
-                one.row,
-                dedup.STAGE,
-                Outcome.DROPPED,
-                REASON,
-                f"of {shards.rank(one.twin)[1]}, cosine {one.similarity:.3f}",
-            )
-            for one in found
-        ]
-    )
+    twins = shards.ranks(np.array([one.twin for one in found], np.int64))
+    left_out = [
+        (one.row, Outcome.DROPPED, REASON, f"of {twin}, cosine {one.similarity:.3f}")
+        for one, (_, twin, _) in zip(found, twins, strict=True)
+    ]
+    refused.add(shards.refuse(dedup.STAGE, left_out))
     shards.alive[[one.row for one in found]] = False
 
 

@@ -55,9 +55,9 @@ def select(
             reason, detail = fault(facets, bands.get(source, {}).values())
             if reason:
                 row = int(shards.starts[shard] + place)
-                dropped.append(shards.refuse(row, STAGE, Outcome.DROPPED, reason, detail))
+                dropped.append((row, Outcome.DROPPED, reason, detail))
                 shards.alive[row] = False
-        refused.add(dropped)
+        refused.add(shards.refuse(STAGE, dropped))
     if rates and not matched:
         raise DataError(
             f"none of {len(rates)} problems with solve rates is in the set, such as "

@@ -119,13 +119,10 @@ def deduplicate(shards: Shards, refused: Refused, threshold: float) -> None:
     for one in dedup.find_duplicates(shards, shards.alive, threshold):
         found.put(one)
     for shard in range(len(shards)):
-        rows = found.rows(shards.starts[shard], shards.starts[shard + 1])
-        refused.add(
-            [
-                shards.refuse(one.row, dedup.STAGE, one.outcome, one.reason, one.detail(shards))
-                for one in rows
-            ]
-        )
+        some = list(found.rows(shards.starts[shard], shards.starts[shard + 1]))
+        ids = dedup.named(shards, some)
+        left_out = [(one.row, one.outcome, one.reason, one.detail(ids)) for one in some]
+        refused.add(shards.refuse(dedup.STAGE, left_out))
 
 
 def screen_harm(shards: Shards, refused: Refused, guard: Guard) -> None:
@@ -220,9 +217,8 @@ def drop_same_rows(shards: Shards, refused: Refused, held_out: Sequence[Item]) -
 
 def _drop(shards: Shards, refused: Refused, rows: Sequence[tuple[int, str]]) -> None:
     """Drop rows that overlap with what is held out, each with its detail."""
-    refused.add(
-        [shards.refuse(row, STAGE, Outcome.DROPPED, REASON, detail) for row, detail in rows]
-    )
+    left_out = [(row, Outcome.DROPPED, REASON, detail) for row, detail in rows]
+    refused.add(shards.refuse(STAGE, left_out))
     shards.alive[[row for row, _ in rows]] = False
 
 
@@ -231,9 +227,8 @@ def drop_reused_ids(shards: Shards, refused: Refused, held_out: Sequence[Item]) 
     taken = Fingerprinter().of(held_out).keys[:, Key.NAME]
     is_taken = shards.is_problem & np.isin(shards.keys[:, Key.NAME, 0], taken[:, 0])
     rows = np.flatnonzero(is_taken & shards.alive)
-    refused.add(
-        [shards.refuse(int(row), SPLIT, Outcome.QUARANTINED, "reused_id", REUSED) for row in rows]
-    )
+    left_out = [(row, Outcome.QUARANTINED, "reused_id", REUSED) for row in rows.tolist()]
+    refused.add(shards.refuse(SPLIT, left_out))
     shards.alive[rows] = False
 
 

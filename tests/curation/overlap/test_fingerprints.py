@@ -14,9 +14,11 @@ from tasks.curation.items import Item
 from tasks.curation.overlap.fingerprints import (
     Fingerprinter,
     Key,
+    distinct_shingles,
     every_shingle,
     runs,
     shingles,
+    split,
 )
 
 Make = Callable[..., Item]
@@ -44,6 +46,9 @@ def test_every_shingle_of_many_texts_is_one_of_each():
         np.unique(part).tolist() for part in parts
     ]
     assert [4, 1, 1, 2, 1] == list(map(len, parts))
+    distinct = split(*distinct_shingles(texts, 3))
+    assert [shingles(text, 3).tolist() for text in texts] == [one.tolist() for one in distinct]
+    assert 0 == len(distinct_shingles([], 3)[0])
 
 
 def test_a_prompt_that_starts_with_its_content_has_the_key_of_the_whole(make_problem: Make):
