@@ -9,6 +9,7 @@ rules for RL prompts. Differs: neither states thresholds; the constants here are
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import chain
 
 from transformers import PreTrainedTokenizerBase
 
@@ -23,7 +24,7 @@ from tasks.curation.cleaning.suitability import (
     unsuitable_problem,
     unsuitable_response,
 )
-from tasks.curation.cleaning.wording import normalise, words
+from tasks.curation.cleaning.wording import ByPart, parts, words
 from tasks.curation.items import Item, Sieved, refuse
 from tasks.engines.chat import count_prompt_tokens, count_tokens
 from tasks.rewards.protocol import THINK_CLOSE, THINK_OPEN, Verifier
@@ -62,6 +63,7 @@ def cleanse(
     """Keep the items that break no rule."""
     control = control_tokens(tokenizer)
     look = lru_cache(_REMEMBERED)(lambda text: _bad_characters(text, control))
+    spell = ByPart(words)
     golds: dict[int, Fault | None] = {}  # by identity: a demonstration answers the problem itself
 
     def check(problem: Problem) -> Fault | None:
@@ -72,7 +74,7 @@ def cleanse(
     kept: Sieved = ([], [])
     for start in range(0, len(items), _BATCH):
         batch = items[start : start + _BATCH]
-        faults = [_text_fault(item, look) or _form_fault(item, check) for item in batch]
+        faults = [_text_fault(item, look) or _form_fault(item, check, spell) for item in batch]
         sound = [item for item, fault in zip(batch, faults, strict=True) if fault is None]
         lengths = iter(_length_faults(sound, tokenizer, settings))
         for item, fault in zip(batch, faults, strict=True):
@@ -96,11 +98,14 @@ def _text_fault(item: Item, look: Callable[[str], tuple[str, str] | None]) -> Fa
     for message in item.record.messages:
         if not message.content.strip():
             return broken, "empty_prompt", f"the {message.role} message is blank"
-    for name, text in _texts(item):
+    texts = [message.content for message in item.record.messages]
+    if isinstance(item.record, Demonstration):
+        texts.append(item.record.response)
+    for number, text in enumerate(texts):
         if bad := look(text):
             reason, place = bad
-            return broken, reason, f"{place} the {name}"
-    for name, text in _texts(item):
+            return broken, reason, f"{place} the {_name(item, number)}"
+    for number, text in enumerate(texts):
         if text.isascii():
             continue
         share = foreign_share(_MARKUP.sub("", text), item.record.language)
@@ -108,9 +113,16 @@ def _text_fault(item: Item, look: Callable[[str], tuple[str, str] | None]) -> Fa
             return (
                 Outcome.DROPPED,
                 "language_mix",
-                f"{share:.0%} of the {name}'s letters are not {item.record.language}",
+                f"{share:.0%} of the {_name(item, number)}'s letters are not "
+                f"{item.record.language}",
             )
     return None
+
+
+def _name(item: Item, number: int) -> str:
+    """Name a text of an item: its messages come before its response."""
+    messages = item.record.messages
+    return f"{messages[number].role} message" if number < len(messages) else "response"
 
 
 def _bad_characters(text: str, control: re.Pattern[str]) -> tuple[str, str] | None:
@@ -121,13 +133,15 @@ def _bad_characters(text: str, control: re.Pattern[str]) -> tuple[str, str] | No
     return token and ("control_token", f"{token[0]} in")
 
 
-def _form_fault(item: Item, check: Callable[[Problem], Fault | None]) -> Fault | None:
+def _form_fault(
+    item: Item, check: Callable[[Problem], Fault | None], spell: ByPart[list[str]]
+) -> Fault | None:
     """Check the gold answer of a problem, or the form of a response, and whether they suit."""
     if isinstance(item.record, Problem):
         fault = check(item.record)
         found = None if fault or item.evaluation else unsuitable_problem(item.record)
         return fault or _dropped(found)
-    fault = _response_fault(item.record) or _dropped(unsuitable_response(item.record))
+    fault = _response_fault(item.record, spell) or _dropped(unsuitable_response(item.record))
     return fault or (check(item.answers) if item.answers else None)
 
 
@@ -150,7 +164,7 @@ def _problem_fault(problem: Problem, verifiers: Mapping[str, Verifier]) -> Fault
     return None
 
 
-def _response_fault(demonstration: Demonstration) -> Fault | None:
+def _response_fault(demonstration: Demonstration, spell: ByPart[list[str]]) -> Fault | None:
     before, opened, rest = demonstration.response.partition(THINK_OPEN)
     _, closed, answer = rest.partition(THINK_CLOSE)
     if before or not opened or not closed or THINK_OPEN in rest or THINK_CLOSE in answer:
@@ -161,15 +175,34 @@ def _response_fault(demonstration: Demonstration) -> Fault | None:
         )
     if not answer.strip():
         return Outcome.QUARANTINED, "empty_answer", "nothing follows </think>"
-    spelled = words(normalise(_MARKUP.sub(" ", demonstration.response)))
-    whole = repetition_ratio(spelled, window=max(1, len(spelled)))
+    found = parts(_MARKUP.sub(" ", demonstration.response))
+    return repetition_fault(list(chain.from_iterable(map(spell.__getitem__, found))))
+
+
+def repetition_fault(spelled: Sequence[str]) -> Fault | None:
+    """Check how often a response, given by its words, repeats itself; without words it does not."""
     starts = range(0, max(1, len(spelled)), WINDOW_WORDS)
-    parts = [repetition_ratio(spelled[start : start + WINDOW_WORDS]) for start in starts]
-    ratio = sum(parts) / len(parts)
+    windows = [spelled[start : start + WINDOW_WORDS] for start in starts]
+    if _is_varied(spelled, MAX_WHOLE_REPETITION) and all(
+        _is_varied(window, MAX_REPETITION) for window in windows
+    ):
+        return None
+    whole = repetition_ratio(spelled, window=max(1, len(spelled)))
+    ratios = [repetition_ratio(window) for window in windows]
+    ratio = sum(ratios) / len(ratios)
     if ratio > MAX_REPETITION or whole > MAX_WHOLE_REPETITION:
         detail = f"{whole:.2f} of its 3-grams are repeats, {ratio:.2f} within {WINDOW_WORDS} words"
         return Outcome.DROPPED, "repetitive_response", detail
     return None
+
+
+def _is_varied(spelled: Sequence[str], limit: float) -> bool:
+    """Return whether the words alone say that no more of the 3-grams are repeats than a limit.
+
+    Every word but the last two begins a 3-gram, so that as many differ as words do, less two. Most
+    texts are varied, and their 3-grams are not looked at. One or two words never are.
+    """
+    return len(set(spelled)) - 2 >= (1 - limit) * len(spelled)
 
 
 def _length_faults(
@@ -191,10 +224,3 @@ def _length_faults(
             yield Outcome.DROPPED, "response_too_long", detail
         else:
             yield None
-
-
-def _texts(item: Item) -> Iterator[tuple[str, str]]:
-    for message in item.record.messages:
-        yield f"{message.role} message", message.content
-    if isinstance(item.record, Demonstration):
-        yield "response", item.record.response

@@ -75,16 +75,21 @@ _LEAKED = re.compile(
     re.IGNORECASE,
 )
 _STEMS = {
-    _SHOWN: ("figur", "diagram", "picture", "graph", "image", "gambar"),
+    _SHOWN: (
+        *("the figure", "the diagram", "the picture", "the graph", "the image", "below ", "above "),
+        *("gambar ", "figura ", "如", "รูป"),
+    ),
     _PARTS: ("b)", "ii)", "2)"),
     _PROOF: ("prove that", "show that"),
-    _EXAMPLE: ("an example", " any "),
+    _EXAMPLE: ("an example", " any one", " any number", " any pair", " any solution"),
     _LEAKED: (
         *("reference ", "official ", "provided ", "gold ", "golden ", "truth ", "expected "),
         *("answer key", "hardcod", "hard-cod", "grader", "checker", "verifier", "reward"),
     ),
 }
-"""Of patterns that few texts have: every match in ASCII has one of these, in any case."""
+"""Of patterns that few texts have: every match has one of these once its case is folded."""
+_ALIKE = str.maketrans({"\u0130": "i", "\u0131": "i", "\u017f": "s", "\u212a": "k"})
+"""What re.IGNORECASE takes for a letter of ASCII, besides letters of ASCII."""
 _RIGGED = re.compile(
     r"\bos\._exit\(|\b(?:unittest|pytest)\.skip|\bsys\.(?:settrace|setprofile)\(|"
     r"\binspect\.(?:stack|currentframe)\(|\bgc\.get_objects\(|\bopen\(__file__|"
@@ -111,20 +116,21 @@ def unsuitable_response(demonstration: Demonstration) -> Unsuitable | None:
     answer = demonstration.response.rpartition(THINK_CLOSE)[2].strip()
     if demonstration.domain is not Domain.TOOL_USE and (said := find_refusal(answer)):
         return "refusal", said
-    if leaked := _search(_LEAKED, demonstration.response):
+    if leaked := _search(_LEAKED, demonstration.response, folded(demonstration.response)):
         return "reward_hacking", f"mentions {leaked[0]!r}"
     if demonstration.domain is Domain.CODE and (rigged := _RIGGED.search(answer)):
         return "reward_hacking", f"the program contains {rigged[0]!r}"
     return None
 
 
-def _search(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
-    """Search a text; a pattern without one of its stems costs a tenth of the time."""
-    if text.isascii():  # elsewhere, lower case is not what re.IGNORECASE compares
-        lowered = text.lower()
-        if not any(stem in lowered for stem in _STEMS[pattern]):
-            return None
-    return pattern.search(text)
+def folded(text: str) -> str:
+    """Fold case so that every letter that re.IGNORECASE takes for one of ASCII is that one."""
+    return (text if text.isascii() else text.translate(_ALIKE)).lower()
+
+
+def _search(pattern: re.Pattern[str], text: str, lower: str) -> re.Match[str] | None:
+    """Search a text; if it has no stem of the pattern once its case is folded, that is quicker."""
+    return pattern.search(text) if any(stem in lower for stem in _STEMS[pattern]) else None
 
 
 def _gold(problem: Problem) -> str:
@@ -137,13 +143,14 @@ def _gold(problem: Problem) -> str:
 
 
 def _question_fault(text: str) -> Unsuitable | None:
-    if (shown := _search(_SHOWN, text)) and not _DRAWN.search(text):
+    lower = folded(text)
+    if (shown := _search(_SHOWN, text, lower)) and not _DRAWN.search(text):
         return "image", f"{shown[0]!r}, and no drawing"
-    if parts := _search(_PARTS, text):
+    if parts := _search(_PARTS, text, lower):
         return "multi_part", parts[0][:60].strip()
-    if _search(_PROOF, text) and not _QUESTION.search(_PROOF.sub("", text)):
+    if _search(_PROOF, text, lower) and not _QUESTION.search(_PROOF.sub("", text)):
         return "missing_answer", "the prompt asks for a proof"
-    if example := _search(_EXAMPLE, text):
+    if example := _search(_EXAMPLE, text, lower):
         return "non_unique_answer", example[0]
     return None
 

@@ -3,12 +3,21 @@
 from collections.abc import Callable
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from transformers import PreTrainedTokenizerBase
 
 from data_schemas.prompts import Message, Role
 from data_schemas.quarantine import Outcome
 from data_schemas.settings import CurationSettings
-from tasks.curation.cleaning.quality import cleanse
+from tasks.algorithms.penalties import repetition_ratio
+from tasks.curation.cleaning.quality import (
+    MAX_REPETITION,
+    MAX_WHOLE_REPETITION,
+    WINDOW_WORDS,
+    cleanse,
+    repetition_fault,
+)
 from tasks.curation.items import Item
 from tasks.rewards.table import VERIFIERS
 
@@ -69,6 +78,17 @@ def test_responses(
     tokenizer: PreTrainedTokenizerBase, make_demonstration: Make, response: str, expected: str
 ):
     assert expected == outcome(tokenizer, make_demonstration("a", "How much?", response))
+
+
+@given(st.lists(st.sampled_from("abcdefgh"), max_size=30), st.integers(0, 700), st.integers(0, 700))
+def test_a_response_is_repetitive_as_its_3_grams_say(cycle: list[str], repeats: int, others: int):
+    spelled = [*cycle * (1 + repeats // 10), *map(str, range(others))]
+    starts = range(0, max(1, len(spelled)), WINDOW_WORDS)
+    ratios = [repetition_ratio(spelled[start : start + WINDOW_WORDS]) for start in starts]
+    whole = repetition_ratio(spelled, window=max(1, len(spelled)))
+    is_repetitive = sum(ratios) / len(ratios) > MAX_REPETITION or whole > MAX_WHOLE_REPETITION
+
+    assert is_repetitive == (repetition_fault(spelled) is not None)
 
 
 def test_an_unknown_verifier_and_an_unreadable_answer_are_the_producers_to_fix(

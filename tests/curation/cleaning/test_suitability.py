@@ -2,6 +2,9 @@
 
 import json
 import os
+import re
+import string
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -13,7 +16,7 @@ from data_schemas.quarantine import Quarantined
 from data_schemas.settings import CurationSettings
 from tasks.curation.adapters.table import read_file
 from tasks.curation.cleaning.quality import cleanse
-from tasks.curation.cleaning.suitability import unsuitable_problem, unsuitable_response
+from tasks.curation.cleaning.suitability import folded, unsuitable_problem, unsuitable_response
 from tasks.interchange.mapping_file import shipped_mappings
 from tasks.rewards.table import VERIFIERS
 
@@ -22,12 +25,24 @@ def reason(found: tuple[str, str] | None) -> str:
     return found[0] if found else ""
 
 
+def test_folding_case_keeps_every_letter_that_a_pattern_takes_for_one_of_ascii():
+    every = "".join(map(chr, range(sys.maxunicode + 1)))
+
+    for letter in string.ascii_lowercase:
+        found = re.findall(letter, every, re.IGNORECASE)
+        assert [letter] * len(found) == [folded(one) for one in found]
+
+
 @pytest.mark.parametrize(
     ("prompt", "gold", "expected"),
     [
         ("What is the area of ![](https://x.example/a.png)?", "7", "image"),
         ("In the figure below, AB = 3. Find BC.", "7", "image"),
         ("如图\uff0c求三角形的面积。", "7", "image"),
+        ("ดังรูป x \u0e04\u0e37\u0e2d", "7", "image"),
+        ("See the d\u0131agram shown. x\u00b2?", "7", "image"),
+        ("Perhatikan gambar berikut. Berapa x\u00b2?", "7", "image"),
+        ("NA F\u0130GURA ABAIXO, x\u00b2?", "7", "image"),
         ("The rows are shown below.\nRow 1: 2, 2. What comes next?", "7", ""),
         ("See the diagram at right. [asy] draw((0,0)--(1,1)); [/asy] Find x.", "7", ""),
         ("Solve. (a) Find x. (b) Hence find y.", "7", "multi_part"),
