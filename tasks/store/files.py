@@ -25,6 +25,10 @@ _FULL_BYTES = 16 * 2**20
 _SWEEP_AFTER_S = 60.0
 """Younger folders may belong to a process that has not locked them yet."""
 
+_CANONICAL = json.JSONEncoder(
+    sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
+)
+
 
 def sha256_bytes(payload: bytes) -> str:
     """Hash bytes."""
@@ -44,9 +48,7 @@ def canonical_json(value: object) -> bytes:
     """
     if isinstance(value, BaseModel):
         value = value.model_dump(mode="json")
-    return json.dumps(
-        value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
-    ).encode()
+    return _CANONICAL.encode(value).encode()
 
 
 def write_bytes(path: Path, payload: bytes) -> None:

@@ -37,6 +37,8 @@ ITEMS = pa.schema(
 )
 """Problems and demonstrations; what one of them has not is null. `order` is that of the source."""
 
+_JSON = json.JSONEncoder(ensure_ascii=False)
+
 
 def to_table(items: Sequence[Item], words: Sequence[Hashes]) -> pa.Table:
     """Write items and the words of their contents into columns."""
@@ -65,7 +67,7 @@ def to_table(items: Sequence[Item], words: Sequence[Hashes]) -> pa.Table:
             item.content,
             item.source,
             item.evaluation,
-            json.dumps(dict(item.facets), ensure_ascii=False) if item.facets else None,
+            _JSON.encode(dict(item.facets)) if item.facets else None,
             item.answers and item.answers.model_dump_json(),
         )
         for column, value in zip(columns.values(), row, strict=True):
@@ -89,7 +91,7 @@ def refusals(found: Sequence[Quarantined]) -> pa.Table:
 def _dump(messages: Sequence[Message]) -> str:
     """Write messages as `write_table` does."""
     turns = [{"content": one.content, "role": one.role.value} for one in messages]
-    return json.dumps(turns, ensure_ascii=False)
+    return _JSON.encode(turns)
 
 
 def _item(row: dict[str, object]) -> Item:

@@ -143,6 +143,8 @@ def machine_numbers(text: str, language: str) -> str:
 
 def spelled_out(text: str, language: str = "en") -> str:
     """Rewrite a text that consists of an integer in words; leave any other unchanged."""
+    if text.isdecimal():  # as most answers are
+        return text
     words = re.sub(r"\\(?:text(?:bf|it|rm)?|mathrm|mbox)\s*\{([^{}]*)\}", r"\1", text[:MAX_SPELLED])
     words = words.strip(" .!*_\"'“”‘’$。")
     if not words or len(text) >= MAX_SPELLED:
