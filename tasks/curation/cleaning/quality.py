@@ -63,7 +63,6 @@ def cleanse(
     """Keep the items that break no rule."""
     control = control_tokens(tokenizer)
     look = lru_cache(_REMEMBERED)(lambda text: _bad_characters(text, control))
-    spell = ByPart(words)
     golds: dict[int, Fault | None] = {}  # by identity: a demonstration answers the problem itself
 
     def check(problem: Problem) -> Fault | None:
@@ -74,7 +73,7 @@ def cleanse(
     kept: Sieved = ([], [])
     for start in range(0, len(items), _BATCH):
         batch = items[start : start + _BATCH]
-        faults = [_text_fault(item, look) or _form_fault(item, check, spell) for item in batch]
+        faults = [_text_fault(item, look) or _form_fault(item, check) for item in batch]
         sound = [item for item, fault in zip(batch, faults, strict=True) if fault is None]
         lengths = iter(_length_faults(sound, tokenizer, settings))
         for item, fault in zip(batch, faults, strict=True):
@@ -133,15 +132,13 @@ def _bad_characters(text: str, control: re.Pattern[str]) -> tuple[str, str] | No
     return token and ("control_token", f"{token[0]} in")
 
 
-def _form_fault(
-    item: Item, check: Callable[[Problem], Fault | None], spell: ByPart[list[str]]
-) -> Fault | None:
+def _form_fault(item: Item, check: Callable[[Problem], Fault | None]) -> Fault | None:
     """Check the gold answer of a problem, or the form of a response, and whether they suit."""
     if isinstance(item.record, Problem):
         fault = check(item.record)
         found = None if fault or item.evaluation else unsuitable_problem(item.record)
         return fault or _dropped(found)
-    fault = _response_fault(item.record, spell) or _dropped(unsuitable_response(item.record))
+    fault = _response_fault(item.record) or _dropped(unsuitable_response(item.record))
     return fault or (check(item.answers) if item.answers else None)
 
 
@@ -164,7 +161,7 @@ def _problem_fault(problem: Problem, verifiers: Mapping[str, Verifier]) -> Fault
     return None
 
 
-def _response_fault(demonstration: Demonstration, spell: ByPart[list[str]]) -> Fault | None:
+def _response_fault(demonstration: Demonstration) -> Fault | None:
     before, opened, rest = demonstration.response.partition(THINK_OPEN)
     _, closed, answer = rest.partition(THINK_CLOSE)
     if before or not opened or not closed or THINK_OPEN in rest or THINK_CLOSE in answer:
@@ -176,7 +173,7 @@ def _response_fault(demonstration: Demonstration, spell: ByPart[list[str]]) -> F
     if not answer.strip():
         return Outcome.QUARANTINED, "empty_answer", "nothing follows </think>"
     found = parts(_MARKUP.sub(" ", demonstration.response))
-    return repetition_fault(list(chain.from_iterable(map(spell.__getitem__, found))))
+    return repetition_fault(list(chain.from_iterable(map(_words().__getitem__, found))))
 
 
 def repetition_fault(spelled: Sequence[str]) -> Fault | None:
@@ -224,3 +221,8 @@ def _length_faults(
             yield Outcome.DROPPED, "response_too_long", detail
         else:
             yield None
+
+
+@lru_cache(maxsize=1)
+def _words() -> ByPart[list[str]]:
+    return ByPart(words)

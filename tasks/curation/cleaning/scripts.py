@@ -28,6 +28,7 @@ SPACELESS = ("zh", "ja", "th")
 """Languages written without spaces between words."""
 
 _LETTER = re.compile(r"[^\W\d_]")
+_ASCII = re.compile(r"[\x00-\x7f]+")
 _FOREIGN = {
     language: re.compile(rf"(?![{_EVERYWHERE}{own}])[^\W\d_]") for language, own in _OWN.items()
 }
@@ -44,8 +45,8 @@ def foreign_share(text: str, language: str) -> float:
     pattern = _FOREIGN.get(primary(language))
     if pattern is None or text.isascii():
         return 0.0
-    letters = len(_LETTER.findall(text))
-    return len(pattern.findall(text)) / letters if letters else 0.0
+    foreign = len(pattern.findall(_ASCII.sub("", text)))  # which belongs to every language
+    return foreign / len(_LETTER.findall(text)) if foreign else 0.0
 
 
 def language_of(text: str) -> str:

@@ -130,7 +130,10 @@ def folded(text: str) -> str:
 
 def _search(pattern: re.Pattern[str], text: str, lower: str) -> re.Match[str] | None:
     """Search a text; if it has no stem of the pattern once its case is folded, that is quicker."""
-    return pattern.search(text) if any(stem in lower for stem in _STEMS[pattern]) else None
+    for stem in _STEMS[pattern]:
+        if stem in lower:
+            return pattern.search(text)
+    return None
 
 
 def _gold(problem: Problem) -> str:

@@ -25,7 +25,7 @@ from data_schemas.quarantine import Outcome, Quarantined
 from data_schemas.raw_files import RowPlace
 from tasks.curation.cleaning.pass_rates import with_rates
 from tasks.curation.items import Item
-from tasks.curation.shards.mapping import PLACES, counts_of
+from tasks.curation.shards.mapping import PLACES, collector_paused, counts_of
 from tasks.curation.shards.opened import Shards
 from tasks.curation.shards.selection import answered_of, named
 from tasks.curation.shards.steps import Refused
@@ -89,6 +89,7 @@ class Account:
         }
 
 
+@collector_paused()
 def write_result(
     shards: Shards,
     refused: Refused,

@@ -113,6 +113,7 @@ def _verify(
     return verdicts, found
 
 
+@collector_paused()
 def deduplicate(shards: Shards, refused: Refused, threshold: float) -> None:
     """Drop contradictions, duplicates and near duplicates; quarantine reused ids."""
     found = _Found(shards.scratch((len(shards.alive), 4)))
@@ -161,6 +162,7 @@ def _sieve(
         shards.alive[shards.starts[shard] + living] = np.load(stays)
 
 
+@collector_paused()
 def drop_overlap(
     shards: Shards,
     refused: Refused,
@@ -187,6 +189,7 @@ def drop_overlap(
         _drop(shards, refused, rows)
 
 
+@collector_paused()
 def drop_reworded(shards: Shards, refused: Refused, exams: Sequence[Item]) -> None:
     """Drop what has nearly the words of a benchmark's question."""
     nearness = by_wording(exams, Fingerprinter().of(exams).words)
@@ -232,6 +235,7 @@ def drop_reused_ids(shards: Shards, refused: Refused, held_out: Sequence[Item]) 
     shards.alive[rows] = False
 
 
+@collector_paused()
 def draw(shards: Shards, per_suite: int, seed: int) -> NDArray[np.int64]:
     """Take the problems to hold out from the set, and return their rows in order."""
     drawing = Draw(per_suite, seed)

@@ -1,5 +1,8 @@
 """Writing systems: which letters belong to a language."""
 
+from hypothesis import given
+from hypothesis import strategies as st
+
 from tasks.curation.cleaning.scripts import foreign_share, language_of
 
 
@@ -27,3 +30,12 @@ def test_the_language_is_guessed_by_script_alone():
     assert "ja" == language_of("東京の天気")
     assert "en" == language_of("Café au lait")
     assert "en" == language_of("")
+
+
+@given(st.text("ab9 -\u00e9\u03b1\u0431\u0e01\u0e49\u7d05\u3042\ud55c\u00b5\uff21", max_size=20))
+def test_the_foreign_share_is_that_of_all_letters(text: str):
+    letters = [sign for sign in text if sign.isalpha()]
+    for language in ("en", "th", "zh", "ja", "ko"):
+        foreign = [sign for sign in letters if foreign_share(sign, language)]
+
+        assert len(foreign) / max(1, len(letters)) == foreign_share(text, language)
