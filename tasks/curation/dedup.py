@@ -16,7 +16,7 @@ noted of each row lies where they do.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,12 +40,15 @@ STAGE = "dedup"
 NGRAM = 3
 _REMEMBERED = 2_000
 """Texts whose shingles are kept while a cluster is compared; one of 8,000 words takes 64 kB."""
-_AT_ONCE = 512
-"""Rows that are read at once, about."""
+_RANKED = 8_192
+"""Rows whose ranks are read at once, about: 2 MB; they lie in all shards."""
+_READ = 256
+"""Rows whose words are read at once, about."""
 
 REASONS = ("conflicting_answers", "duplicate", "reused_id", "near_duplicate")
 
 Chosen = NDArray[np.bool_]
+GroupT = TypeVar("GroupT", Positions, list[int])
 Rank = tuple[int, str, str]
 """Source order, id, hash of the raw row."""
 
@@ -201,11 +204,12 @@ def _find_near(rows: Rows, chosen: Chosen, threshold: float) -> Iterator[Refusal
         pairs[:, 0] = sketches[:, column]
         for group in equal(pairs, everyone):
             clusters.unite(group)
-    for some in _batches(members[cluster] for cluster in clusters.groups()):
-        spelled = _shingles_of(rows, np.concatenate(some)[:_AT_ONCE])
-        for ranked in _ranked(rows, some):
-            sketched = sketches[np.searchsorted(members, ranked)]
-            yield from _compare(ranked, sketched, spelled, threshold)
+    ranked = _ranked(rows, (members[cluster] for cluster in clusters.groups()))
+    for some in _batches(ranked, _READ):
+        spelled = _shingles_of(rows, np.concatenate(some)[:_READ])
+        for cluster in some:
+            sketched = sketches[np.searchsorted(members, cluster)]
+            yield from _compare(cluster, sketched, spelled, threshold)
 
 
 def _compare(
@@ -247,29 +251,29 @@ def jaccard(left: Hashes, right: Hashes) -> float:
 
 def _sketch(rows: Rows, members: Positions, threshold: float) -> Hashes:
     sketches = rows.scratch((len(members), PERMUTATIONS // rows_per_band(threshold)))
-    for begin in range(0, len(members), _AT_ONCE):
-        some = rows.words(members[begin : begin + _AT_ONCE])
+    for begin in range(0, len(members), _READ):
+        some = rows.words(members[begin : begin + _READ])
         sketches[begin : begin + len(some)] = bands(*every_shingle(some, NGRAM), threshold)
     return sketches
 
 
 def _ranked(rows: Rows, groups: Iterable[Positions]) -> Iterator[list[int]]:
     """Yield the rows of each group by their ranks."""
-    for some in _batches(groups):
+    for some in _batches(groups, _RANKED):
         found = np.concatenate(some)
         ranks = dict(zip(found.tolist(), rows.ranks(found), strict=True))
         for group in some:
             yield sorted(group.tolist(), key=ranks.__getitem__)
 
 
-def _batches(groups: Iterable[Positions]) -> Iterator[list[Positions]]:
-    """Yield several groups at once, of at least _AT_ONCE rows, and the rest."""
-    some: list[Positions] = []
+def _batches(groups: Iterable[GroupT], at_least: int) -> Iterator[list[GroupT]]:
+    """Yield several groups at once, which have so many rows together, and the rest."""
+    some: list[GroupT] = []
     num_rows = 0
     for group in groups:
         some.append(group)
         num_rows += len(group)
-        if num_rows >= _AT_ONCE:
+        if num_rows >= at_least:
             yield some
             some, num_rows = [], 0
     if some:

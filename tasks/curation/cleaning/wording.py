@@ -14,7 +14,7 @@ ValueT = TypeVar("ValueT")
 _LONGEST = 32
 """Characters of a part that is remembered: longer ones, as of scripts without spaces, are rare."""
 _MOST = 65_536
-"""Parts that are remembered: about 10 MB."""
+"""Parts that are remembered: about 12 MB."""
 
 _WORD = re.compile(
     r"\d+(?:[.,]\d+)*"  # a number, with its separators
