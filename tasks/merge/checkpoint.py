@@ -1,10 +1,11 @@
 """Merge two checkpoints onto their common base, tensor by tensor.
 
-The three directories are in Hugging Face format. One tensor of each model is in memory at a time,
-and fp32 copies of a part of it (`PART`); SLERP alone needs the whole tensor in fp32. Arithmetic is
-fp32; the result is cast to the dtype of the reasoning parent. Files of weights are written as they
-are laid out in the reasoning parent; all other files (config, tokenizer, chat template) are copied
-from it.
+The three directories are in Hugging Face format. Every core merges a tensor; the bytes of the
+result do not depend on how many cores there are. In memory are at most two merged tensors per core
+(`AHEAD`), and per core some fp32 copies of a part of a tensor (`PART`); SLERP alone needs the whole
+tensor in fp32. Arithmetic is fp32; the result is cast to the dtype of the reasoning parent. Files
+of weights are written as they are laid out in the reasoning parent; all other files (config,
+tokenizer, chat template) are copied from it.
 
 Norms, embeddings, routers and experts are merged the same way, unless MergeSettings.copied names
 them.
@@ -14,8 +15,10 @@ import json
 import logging
 import shutil
 from collections import Counter
-from contextlib import ExitStack
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 
 import torch
@@ -23,18 +26,18 @@ from torch import Tensor
 
 from data_schemas.settings import MergeMethod, MergeSettings
 from tasks.algorithms.merging import dare, ties
-from tasks.algorithms.merging.table import combine
+from tasks.algorithms.merging.table import Merged, combine
 from tasks.errors import DataError, SettingsError
 from tasks.interchange.weights import Weights, is_finite, write_shard
 from tasks.merge.copies import Copies
+from tasks.merge.threads import in_order
+from tasks.merge.trims import PART, model_trim, part_of, tensor_trim
 from tasks.platform.progress import progress
 from tasks.store.manifest import MANIFEST
 
 LOG = logging.getLogger(__name__)
 DARE_SEED = 0
 """One mask for all merges: what differs between two runs is their parents."""
-PART = 1 << 20
-"""Entries that are merged at a time: 4 MiB in fp32, which stay in the cache of a core."""
 
 
 def merge(
@@ -63,13 +66,14 @@ def merge(
             opened.enter_context(Weights(folder)) for folder in (base, *parents)
         )
         _check_same_tensors(ancestor, reasoning, commerce)
-        merger = _Merger(settings, ancestor, (reasoning, commerce))
-        for file, names in reasoning.shards().items():
-            merged = (
-                merger.merge_tensor(name)
-                for name in progress(names, f"merge {file}", total=len(names))
-            )
-            write_shard(reasoning.folder / file, merged, out / file)
+        shards = reasoning.shards()
+        names = [name for group in shards.values() for name in group]
+        merger = _Merger(settings, ancestor, (reasoning, commerce), names)
+        merged = opened.enter_context(closing(in_order(merger.merge_tensor, names)))
+        for file, group in shards.items():
+            tensors = merger.count(islice(merged, len(group)))
+            shown = progress(tensors, f"merge {file}", total=len(group))
+            write_shard(reasoning.folder / file, shown, out / file)
     for path in sorted(parents[0].iterdir()):
         if path.is_file() and path.suffix != ".safetensors" and path.name != MANIFEST:
             shutil.copyfile(path, out / path.name)
@@ -79,53 +83,62 @@ def merge(
 
 @dataclass(slots=True)
 class _Merger:
-    """Merges one tensor after another and counts the results."""
+    """Merges tensors, several at a time, and counts the results."""
 
     settings: MergeSettings
     base: Weights
     parents: tuple[Weights, Weights]
+    names: Sequence[str]
+    """Of all tensors, in the order in which a trim over the whole model keeps equal entries."""
     counts: Counter[str] = field(default_factory=Counter)
-    thresholds: list[ties.Threshold] = field(default_factory=list)
-    """What is left of each parent's trim: of this tensor, or of the whole model."""
     copies: Copies = field(init=False)
+    model_trims: dict[str, list[ties.Threshold]] = field(init=False)
+    """The trim of both parents by tensor, if the whole model is trimmed at once."""
 
     def __post_init__(self) -> None:
         shapes = {name: self.base.shape(name) for name in self.base.file_of}
         self.copies = Copies.parse(self.settings.copied, shapes)
+        self.model_trims = {}
         if self.settings.method is MergeMethod.TIES_MODEL:
-            self.thresholds = [self._model_threshold(parent) for parent in self.parents]
+            merged = [name for name in self.names if self._copied_from(name) is None]
+            trims = [
+                model_trim(parent, self.base, merged, self.settings.density)
+                for parent in self.parents
+            ]
+            self.model_trims = {name: [trim[name] for trim in trims] for name in merged}
 
-    def merge_tensor(self, name: str) -> Tensor:
-        """Merge one tensor, or copy it from the parent that the settings name."""
+    def merge_tensor(self, name: str) -> tuple[Tensor, Counter[str]]:
+        """Merge one tensor, or copy it from the parent that the settings name; also count."""
         source = self._copied_from(name)
         if source is not None:
-            self.counts["copied"] += 1
-            return self.parents[source].read_finite(name)
+            return self.parents[source].read_finite(name), Counter(copied=1)
         # Finite before the trim: NaN compares as small and would be dropped silently.
         base = self.base.read_finite(name)
         parents = [parent.read_finite(name) for parent in self.parents]
-        if self.settings.method is MergeMethod.TIES:
-            kept = ties.num_kept(self.settings.density, base.numel(), name=name)
-            self.thresholds = [
-                ties.tensor_threshold(_moved(parent, base), kept) for parent in parents
-            ]
+        counts = Counter(merged=1, entries=base.numel())
+        trims = self._trims(name, base, parents)
         merged = torch.empty_like(parents[0])
-        flat = [tensor.flatten() for tensor in (base, *parents)]
         part = base.numel() if self.settings.method is MergeMethod.SLERP else PART
         for start in range(0, base.numel(), part):
-            stop = start + part
-            origin, *moved = (tensor[start:stop] for tensor in flat)
-            merged.view(-1)[start:stop] = self._merge_part(name, start, origin, moved)
+            origin, *moved = (part_of(tensor, start, part) for tensor in (base, *parents))
+            result = self._merge_part(name, start, origin, moved, trims)
+            merged.view(-1)[start : start + part] = result.tensor
+            counts.update(kept=result.num_kept, conflicts=result.num_conflicts)
         for row, parent in self.copies.rows(name):
             merged[row] = parents[parent][row]
-            self.counts["copied rows"] += 1
-        self.counts.update(merged=1, entries=base.numel())
+            counts["copied rows"] += 1
         if not is_finite(merged):
             raise SettingsError(
                 f"merge.scale {self.settings.scale} makes tensor {name} overflow {merged.dtype}, "
                 "and base and parents are finite. Lower merge.scale; 1 is the paper's."
             )
-        return merged
+        return merged, counts
+
+    def count(self, merged: Iterable[tuple[Tensor, Counter[str]]]) -> Iterator[Tensor]:
+        """Pass tensors through and add up what was counted."""
+        for tensor, counts in merged:
+            self.counts.update(counts)
+            yield tensor
 
     def facts(self) -> dict[str, float | int | str]:
         """Return the counts and shares of the merge; shares are 0 if nothing was merged."""
@@ -139,61 +152,48 @@ class _Merger:
             "sign_conflict_share": self.counts["conflicts"] / entries,
         }
 
-    def _merge_part(self, name: str, start: int, base: Tensor, parents: list[Tensor]) -> Tensor:
-        """Merge entries of a tensor from number `start` on; parts come in order."""
-        sparse_M = torch.stack(
-            [
-                self._sparsify(index, _moved(parent, base), name, start)
-                for index, parent in enumerate(parents)
-            ]
-        )
+    def _merge_part(
+        self,
+        name: str,
+        start: int,
+        base: Tensor,
+        parents: list[Tensor],
+        trims: list[ties.Threshold],
+    ) -> Merged:
+        """Merge entries of a tensor from number `start` on; parts come in order.
+
+        `trims` has what is left of each parent's trim, before and after.
+        """
+        sparse = []
+        for index, parent in enumerate(parents):
+            vector = parent - base
+            match self.settings.method:
+                case MergeMethod.TIES | MergeMethod.TIES_MODEL:
+                    vector, used = ties.trim(vector, trims[index])
+                    # Entries equal to the threshold are kept in order until they are used up.
+                    trims[index] = trims[index].less(used)
+                case MergeMethod.DARE_TIES | MergeMethod.DARE_LINEAR:
+                    key = dare.stream_key(DARE_SEED, index, name)
+                    vector = dare.drop(vector, key, self.settings.density, start)
+                case _:
+                    pass
+            sparse.append(vector)
         weights_M = torch.tensor(self.settings.weights, dtype=torch.float32)
-        result = combine(
-            self.settings.method, base.float(), sparse_M, weights_M, self.settings.scale
+        return combine(
+            self.settings.method, base, torch.stack(sparse), weights_M, self.settings.scale
         )
-        self.counts.update(kept=int(torch.count_nonzero(sparse_M)), conflicts=result.num_conflicts)
-        return result.tensor
 
     def _copied_from(self, name: str) -> int | None:
         if "F" not in self.base.dtype(name):
             return 0
         return self.copies.whole(name)
 
-    def _sparsify(self, index: int, vector: Tensor, name: str, start: int) -> Tensor:
-        match self.settings.method:
-            case MergeMethod.TIES | MergeMethod.TIES_MODEL:
-                threshold = self.thresholds[index]
-                trimmed, used = ties.trim(vector, threshold)
-                # Entries equal to the threshold are kept in order until they are used up.
-                left = ties.Threshold(threshold.magnitude, threshold.num_equal - used)
-                self.thresholds[index] = left
-                return trimmed
-            case MergeMethod.DARE_TIES | MergeMethod.DARE_LINEAR:
-                key = dare.stream_key(DARE_SEED, index, name)
-                return dare.drop(vector, key, self.settings.density, start)
-            case _:
-                return vector
-
-    def _model_threshold(self, parent: Weights) -> ties.Threshold:
-        """Find the exact k-th largest magnitude of a task vector in two passes over the files."""
-        uppers = self._histogram(parent, None)
-        kept = ties.num_kept(self.settings.density, int(uppers.sum()), name=str(parent.folder))
-        upper, rank = ties.locate_bin(uppers, kept)
-        lower, rank = ties.locate_bin(self._histogram(parent, upper), rank)
-        return ties.threshold_from_bins(upper, lower, rank)
-
-    def _histogram(self, parent: Weights, upper: int | None) -> Tensor:
-        counts = torch.zeros(ties.NUM_BINS, dtype=torch.int64)
-        for name in parent.file_of:
-            if self._copied_from(name) is None:
-                vector = _moved(parent.read(name), self.base.read(name))
-                counts += ties.magnitude_histogram(vector, upper)
-        return counts
-
-
-def _moved(parent: Tensor, base: Tensor) -> Tensor:
-    """Return the task vector in fp32."""
-    return parent.float() - base.float()
+    def _trims(self, name: str, base: Tensor, parents: list[Tensor]) -> list[ties.Threshold]:
+        """Return the trim of each parent's tensor; none if the method does not trim."""
+        if self.settings.method is MergeMethod.TIES:
+            kept = ties.num_kept(self.settings.density, base.numel(), name=name)
+            return [tensor_trim(parent, base, kept) for parent in parents]
+        return list(self.model_trims.get(name, ()))
 
 
 def _check_same_tensors(base: Weights, *parents: Weights) -> None:

@@ -1,0 +1,79 @@
+"""The trim of a tensor, and that of a whole model, from weights that are read in parts."""
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+
+import torch
+from torch import Tensor
+
+from tasks.algorithms.merging import ties
+from tasks.interchange.weights import Weights
+from tasks.merge.threads import in_order
+
+PART = 1 << 17
+"""Entries that a core works on at a time: 512 KiB in fp32, which stay in its cache."""
+
+
+def tensor_trim(parent: Tensor, base: Tensor, kept: int) -> ties.Threshold:
+    """Find the trim that keeps the `kept` largest magnitudes of a tensor's task vector."""
+    return ties.find_threshold(partial(_histogram, parent, base), kept)
+
+
+def model_trim(
+    parent: Weights, base: Weights, names: Sequence[str], density: float
+) -> dict[str, ties.Threshold]:
+    """Trim the task vector of a whole model and share the trim out among its tensors.
+
+    The files are read three times, one tensor per core at a time.
+
+    Args:
+        parent: the fine-tuned model.
+        base: the model before.
+        names: tensors that the trim is over; of entries equal to the threshold, those of earlier
+            tensors are kept.
+        density: share of the entries that is kept.
+
+    Raises:
+        SettingsError: the density keeps nothing, or there are no tensors.
+    """
+
+    def histogram(upper: int | None) -> Tensor:
+        return _sum(
+            in_order(lambda name: _histogram(parent.read(name), base.read(name), upper), names)
+        )
+
+    def count_equal(name: str) -> int:
+        vectors = _moved(parent.read(name), base.read(name))
+        return sum(ties.count_equal(vector, found.magnitude) for vector in vectors)
+
+    num_entries = sum(math.prod(base.shape(name)) for name in names)
+    kept = ties.num_kept(density, num_entries, name=str(parent.folder))
+    found = ties.find_threshold(histogram, kept)
+    left, trims = found.num_equal, {}
+    for name, equal in zip(names, in_order(count_equal, names), strict=True):
+        trims[name] = ties.Threshold(found.magnitude, min(left, equal))
+        left -= trims[name].num_equal
+    return trims
+
+
+def part_of(tensor: Tensor, start: int, size: int = PART) -> Tensor:
+    """Return up to `size` entries of a tensor from number `start` on, in fp32."""
+    return tensor.flatten()[start : start + size].float()
+
+
+def _histogram(parent: Tensor, base: Tensor, upper: int | None) -> Tensor:
+    return _sum(ties.magnitude_histogram(vector, upper) for vector in _moved(parent, base))
+
+
+def _moved(parent: Tensor, base: Tensor) -> Iterator[Tensor]:
+    """Yield the parts of a task vector."""
+    for start in range(0, base.numel(), PART):
+        yield part_of(parent, start) - part_of(base, start)
+
+
+def _sum(histograms: Iterable[Tensor]) -> Tensor:
+    counts = torch.zeros(ties.NUM_BINS, dtype=torch.int64)
+    for histogram in histograms:
+        counts += histogram
+    return counts
