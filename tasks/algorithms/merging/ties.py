@@ -4,8 +4,10 @@ Pure functions on fp32 task vectors (parent minus base) of any shape; reading an
 writing checkpoints is in tasks/merge. Letters: M parents, always the first axis.
 
 A trim keeps exactly k entries: all above a threshold, then entries equal to it in
-order of index. The threshold is found exactly from two histograms of the halves of the floats
-(`find_threshold`), for a tensor as for a whole model, of which a part is in memory at a time.
+order of index. So the trim per tensor and the trim over the whole model are one function. Both
+thresholds are exact: a tensor's is guessed from a sample and selected near the guess (`bracket`,
+`threshold_within`), a model's is found from histograms (`histogram_threshold`), whose memory does
+not grow with the model.
 
 Differs: the paper trims over the whole task vector; mergekit trims per
 tensor. Both are implemented.
@@ -15,9 +17,9 @@ Differs: a tensor is one of the file; mergekit may fuse the experts of a layer b
 (Qwen3-MoE).
 """
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 import torch
@@ -59,15 +61,64 @@ def num_kept(density: float, num_entries: int, *, name: str) -> int:
 
 def tensor_threshold(vector: Tensor, kept: int) -> Threshold:
     """Find the trim that keeps the `kept` largest magnitudes of one task vector."""
-    return find_threshold(partial(magnitude_histogram, vector), kept)
+    found = threshold_within([vector], kept, (0.0, math.inf))
+    assert found, f"{kept} of {vector.numel()} entries"
+    return found
 
 
-def find_threshold(histogram: Callable[[int | None], Tensor], kept: int) -> Threshold:
-    """Find the trim that keeps the `kept` largest magnitudes of vectors that come in parts.
+def bracket(sample: Tensor, share: float) -> tuple[float, float]:
+    """Guess two magnitudes that the threshold of a vector lies between, or is one of.
+
+    Args:
+        sample: some entries of the vector, at least one.
+        share: of the vector, that is kept.
+    """
+    ordered, last = np.sort(sample.abs().flatten().numpy()), sample.numel() - 1
+    rank = (1.0 - share) * last
+    # Five standard deviations of the rank in a random sample.
+    spread = 5.0 * math.sqrt(share * (1.0 - share) * last) + 1.0
+    low, high = max(0, int(rank - spread)), min(last, int(rank + spread))
+    return float(ordered[low]), float(ordered[high])
+
+
+def threshold_within(
+    parts: Iterable[Tensor], kept: int, between: tuple[float, float]
+) -> Threshold | None:
+    """Find the exact threshold of a vector if it lies within a bracket; otherwise return None.
+
+    Of the entries only those inside the bracket are sorted out.
+
+    Args:
+        parts: of the vector, in any order.
+        kept: largest magnitudes that the trim keeps, at least 1.
+        between: lower and upper end; both may be the threshold.
+    """
+    low, high = between
+    num_above, num_from_low, chosen = 0, 0, [np.empty(0, np.float32)]
+    for part in parts:
+        magnitudes = part.abs().flatten().numpy()
+        above = magnitudes > np.float32(high)
+        inside = (magnitudes > np.float32(low)) ^ above
+        num_above += int(np.count_nonzero(above))
+        num_from_low += int(np.count_nonzero(magnitudes >= np.float32(low)))
+        chosen.append(magnitudes[np.flatnonzero(inside)])
+    if not num_above < kept <= num_from_low:
+        return None
+    candidates, rank = np.concatenate(chosen), kept - num_above
+    place = candidates.size - rank
+    if place < 0:
+        return Threshold(low, -place)
+    candidates.partition(place)
+    cut = candidates[place]
+    return Threshold(float(cut), rank - int(np.count_nonzero(candidates[place:] > cut)))
+
+
+def histogram_threshold(histogram: Callable[[int | None], Tensor], kept: int) -> Threshold:
+    """Find the exact threshold of a vector in two passes, with no entry of it in memory.
 
     Args:
         histogram: the sum of `magnitude_histogram` over all parts, for its argument `upper`.
-        kept: at least 1, at most the number of entries.
+        kept: largest magnitudes that the trim keeps: at least 1, at most all.
     """
     upper, rank = locate_bin(histogram(None), kept)
     lower, num_equal = locate_bin(histogram(upper), rank)
