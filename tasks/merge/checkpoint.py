@@ -1,11 +1,13 @@
 """Merge two checkpoints onto their common base, tensor by tensor.
 
-The three directories are in Hugging Face format. Every core merges a tensor; the bytes of the
-result do not depend on how many cores there are. In memory are at most two merged tensors per core
-(`AHEAD`), and per core some fp32 copies of a part of a tensor (`PART`); SLERP alone needs the whole
-tensor in fp32. Arithmetic is fp32; the result is cast to the dtype of the reasoning parent. Files
-of weights are written as they are laid out in the reasoning parent; all other files (config,
-tokenizer, chat template) are copied from it.
+The three directories are in Hugging Face format. Every core merges a tensor at a time, and the
+bytes of the result do not depend on the number of cores. Arithmetic is fp32; the result is cast to
+the dtype of the reasoning parent. Files of weights are written as they are laid out in the
+reasoning parent; all other files (config, tokenizer, chat template) are copied from it.
+
+In memory are, per core, at most two merged tensors (`AHEAD`) and fp32 copies of a part of a tensor
+(`PART`). Of a whole tensor there is an fp32 copy where the guess of its threshold fails
+(`tensor_trim`), and several for SLERP.
 
 Norms, embeddings, routers and experts are merged the same way, unless MergeSettings.copied names
 them.

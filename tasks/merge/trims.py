@@ -17,7 +17,10 @@ SAMPLE = 1 << 17
 
 
 def tensor_trim(parent: Tensor, base: Tensor, kept: int) -> ties.Threshold:
-    """Find the trim that keeps the `kept` largest magnitudes of a tensor's task vector."""
+    """Find the trim that keeps the `kept` largest magnitudes of a tensor's task vector.
+
+    Exact in any case: where the guess from a sample fails, all entries are selected from.
+    """
     # An odd step does not stay in the same columns of a matrix.
     step = base.numel() // SAMPLE | 1
     sample = parent.flatten()[::step].float() - base.flatten()[::step].float()
