@@ -1,6 +1,8 @@
 """Streaming TIES over checkpoint directories."""
 
 import json
+import os
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -313,3 +315,31 @@ def test_the_parts_of_a_tensor_are_merged_as_the_whole(tmp_path, monkeypatch, me
         found.append((facts, {path.name: path.read_bytes() for path in out.iterdir()}))
 
     assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("method", list(MergeMethod))
+def test_any_number_of_cores_gives_the_same_bytes(tmp_path, monkeypatch, method):
+    models = [random_weights(seed, torch.bfloat16) for seed in range(3)]
+    for model in models:
+        model["model.embed_tokens.weight"].round_()
+    base, one, two = (write_model(tmp_path / str(i), m, shards=2) for i, m in enumerate(models))
+    found = []
+    for cores in (1, 2, 5):
+        monkeypatch.setattr(os, "sched_getaffinity", lambda _, n=cores: range(n), raising=False)
+        out = tmp_path / f"out-{cores}"
+        out.mkdir()
+        facts = merge(MergeSettings(method=method, density=0.5), base, (one, two), out)
+        found.append((facts, {path.name: path.read_bytes() for path in out.iterdir()}))
+
+    assert found[0] == found[1] == found[2]
+
+
+def test_a_merge_that_fails_leaves_no_thread(tmp_path):
+    models = [random_weights(seed) for seed in range(3)]
+    models[2]["model.layers.0.input_layernorm.weight"][0] = torch.inf
+    base, one, two = (write_model(tmp_path / f"m{i}", m) for i, m in enumerate(models))
+
+    with pytest.raises(DataError, match=r"input_layernorm\.weight of .*/m2 has 1 of 6 values"):
+        merge(MergeSettings(), base, (one, two), tmp_path)
+
+    assert not [one.name for one in threading.enumerate() if one.name.startswith("merge")]

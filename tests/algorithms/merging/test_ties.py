@@ -118,3 +118,44 @@ def test_two_histogram_passes_find_the_exact_threshold(values, data):
 
     assert found == ties.tensor_threshold(vector, kept)
     assert int((vector.abs() > found.magnitude).sum()) + found.num_equal == kept
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(floats, min_size=1, max_size=60), floats, floats, st.data())
+def test_a_threshold_is_found_exactly_if_it_is_in_the_bracket(values, one, other, data):
+    kept = data.draw(st.integers(1, len(values)))
+    vector = torch.tensor(values, dtype=torch.float32)
+    split = data.draw(st.integers(0, len(values)))
+    low, high = sorted((abs(one), abs(other)))
+    cut = sorted(map(abs, values), reverse=True)[kept - 1]
+
+    found = ties.threshold_within([vector[:split], vector[split:]], kept, (low, high))
+
+    expected = ties.Threshold(cut, kept - sum(abs(value) > cut for value in values))
+    assert found == (expected if low <= cut <= high else None)
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.99])
+def test_the_bracket_of_a_sample_holds_the_threshold_and_few_entries(share):
+    vector = torch.randn(1_000_000, generator=torch.Generator().manual_seed(0))
+    cut = ties.tensor_threshold(vector, int(share * vector.numel())).magnitude
+
+    low, high = ties.bracket(vector[::50], share)
+
+    assert low <= cut <= high
+    inside = (vector.abs() >= low) & (vector.abs() <= high)
+    assert float(inside.float().mean()) < 0.05
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(floats, min_size=1, max_size=60), st.data())
+def test_a_trim_keeps_what_a_stable_sort_keeps(values, data):
+    kept = data.draw(st.integers(1, len(values)))
+    vector = torch.tensor(values, dtype=torch.float32)
+    first = vector.abs().sort(descending=True, stable=True).indices[:kept]
+    expected = torch.zeros_like(vector)
+    expected[first] = vector[first]
+
+    trimmed, _ = ties.trim(vector, ties.tensor_threshold(vector, kept))
+
+    assert expected.tolist() == trimmed.tolist()
