@@ -6,8 +6,8 @@ the dtype of the reasoning parent. Files of weights are written as they are laid
 reasoning parent; all other files (config, tokenizer, chat template) are copied from it.
 
 In memory are, per core, at most two merged tensors (`AHEAD`) and fp32 copies of a part of a tensor
-(`PART`). Of a whole tensor there is an fp32 copy where the guess of its threshold fails
-(`tensor_trim`), and several for SLERP.
+(`PART`); copies of a whole tensor only where the guess of its threshold fails (`tensor_trim`), and
+for SLERP.
 
 Norms, embeddings, routers and experts are merged the same way, unless MergeSettings.copied names
 them.
