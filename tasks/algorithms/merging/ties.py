@@ -4,10 +4,10 @@ Pure functions on fp32 task vectors (parent minus base) of any shape; reading an
 writing checkpoints is in tasks/merge. Letters: M parents, always the first axis.
 
 A trim keeps exactly k entries: all above a threshold, then entries equal to it in
-order of index. So the trim per tensor and the trim over the whole model are one function. Both
-thresholds are exact: a tensor's is guessed from a sample and selected near the guess (`bracket`,
-`threshold_within`), a model's is found from histograms (`histogram_threshold`), whose memory does
-not grow with the model.
+order of index. So the trim per tensor and the trim over the whole model are one
+function. Both thresholds are exact: that of a tensor is guessed from a sample and
+selected near the guess (`bracket`, `threshold_within`), that of a model is found from
+histograms (`histogram_threshold`), whose memory does not grow with the model.
 
 Differs: the paper trims over the whole task vector; mergekit trims per
 tensor. Both are implemented.
