@@ -113,14 +113,14 @@ class _Merger:
         """Merge one tensor, or copy it from the parent that the settings name; also count."""
         source = self._copied_from(name)
         if source is not None:
-            return self.parents[source].read_finite(name), Counter(copied=1)
+            return self._copy(name, source), Counter(copied=1)
         # Finite before the trim: NaN compares as small and would be dropped silently.
         base = self.base.read_finite(name)
         parents = [parent.read_finite(name) for parent in self.parents]
         counts = Counter(merged=1, entries=base.numel())
         trims = self._trims(name, base, parents)
         merged = torch.empty_like(parents[0])
-        part = base.numel() if self.settings.method is MergeMethod.SLERP else PART
+        part = max(1, base.numel()) if self.settings.method is MergeMethod.SLERP else PART
         for start in range(0, base.numel(), part):
             origin, *moved = (part_of(tensor, start, part) for tensor in (base, *parents))
             result = self._merge_part(name, start, origin, moved, trims)
@@ -135,6 +135,19 @@ class _Merger:
                 "and base and parents are finite. Lower merge.scale; 1 is the paper's."
             )
         return merged, counts
+
+    def _copy(self, name: str, source: int) -> Tensor:
+        """Read a tensor of a parent in the dtype of the reasoning parent."""
+        tensor = self.parents[source].read_finite(name)
+        if not source:
+            return tensor
+        copied = tensor.to(self.parents[0].read(name).dtype)
+        if not is_finite(copied):
+            raise DataError(
+                f"tensor {name} of {self.parents[source].folder} overflows {copied.dtype}, the "
+                f"dtype of {self.parents[0].folder}. Save both parents in one dtype."
+            )
+        return copied
 
     def count(self, merged: Iterable[tuple[Tensor, Counter[str]]]) -> Iterator[Tensor]:
         """Pass tensors through and add up what was counted."""

@@ -343,3 +343,40 @@ def test_a_merge_that_fails_leaves_no_thread(tmp_path):
         merge(MergeSettings(), base, (one, two), tmp_path)
 
     assert not [one.name for one in threading.enumerate() if one.name.startswith("merge")]
+
+
+def test_a_tensor_copied_from_a_parent_of_another_dtype_is_cast(tmp_path):
+    base = write_model(tmp_path / "base", random_weights(0, torch.bfloat16))
+    one = write_model(tmp_path / "one", random_weights(1, torch.bfloat16))
+    weights = random_weights(2)
+    two = write_model(tmp_path / "two", weights)
+    (tmp_path / "out").mkdir()
+    copied = MergeSettings(copied={ROUTER: Parent.COMMERCE})
+    merge(copied, base, (one, two), tmp_path / "out")
+
+    found = load_file(tmp_path / "out" / "model.safetensors")[ROUTER]
+    assert torch.equal(weights[ROUTER].bfloat16(), found)
+
+
+def test_a_copied_tensor_that_overflows_the_dtype_of_the_first_parent_is_refused(tmp_path):
+    base = write_model(tmp_path / "base", random_weights(0, torch.float16))
+    one = write_model(tmp_path / "one", random_weights(1, torch.float16))
+    two = write_model(tmp_path / "two", random_weights(2) | {ROUTER: torch.full((4, 6), 1e6)})
+    (tmp_path / "out").mkdir()
+
+    with pytest.raises(DataError, match=rf"{ROUTER} of .*two overflows torch\.float16"):
+        merge(MergeSettings(copied={ROUTER: Parent.COMMERCE}), base, (one, two), tmp_path / "out")
+
+
+def test_an_empty_tensor_is_merged_by_every_method(tmp_path):
+    for method in set(MergeMethod) - {MergeMethod.TIES}:  # whose density keeps none of it
+        folder = tmp_path / method
+        folder.mkdir()
+        models = [
+            write_model(folder / f"{seed}", random_weights(seed) | {"empty": torch.empty(0, 6)})
+            for seed in range(3)
+        ]
+        (folder / "out").mkdir()
+        merge(MergeSettings(method=method), models[0], (models[1], models[2]), folder / "out")
+
+        assert (0, 6) == load_file(folder / "out" / "model.safetensors")["empty"].shape
