@@ -13,7 +13,7 @@ import numpy as np
 from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import LogLocator, MaxNLocator
 
 from data_schemas.drift import FieldDrift
 from data_schemas.reports import Comparison, EvaluationReport
@@ -251,6 +251,10 @@ def shares_figure(field: FieldDrift, name: str) -> str:
         return _svg(figure, name, f"Known and new problems by {field.field}")
 
 
+_LABELLED = 1000
+"""Below this ratio of lengths, 2 and 5 of each decade have labels, too: there may be one decade."""
+
+
 def lengths_figure(lengths: Mapping[int, int], name: str) -> str:
     """Draw a histogram of counted lengths on a logarithmic axis; one bar if all are equal."""
     low, high = max(1, min(lengths)), max(*lengths, 2)
@@ -265,6 +269,8 @@ def lengths_figure(lengths: Mapping[int, int], name: str) -> str:
             rwidth=0.9,
         )
         axes.set_xscale("log")
+        steps = (1.0, 2.0, 5.0) if high < _LABELLED * low else (1.0,)
+        axes.xaxis.set_major_locator(LogLocator(subs=steps))
         axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
         axes.xaxis.set_minor_formatter(lambda *_: "")
         axes.yaxis.set_major_locator(MaxNLocator(4, integer=True))

@@ -7,6 +7,7 @@ import pytest
 
 from tasks.report.figures import (
     gains_figure,
+    lengths_figure,
     losses_figure,
     model_colour,
     moved_apart,
@@ -102,3 +103,13 @@ def test_the_losses_of_each_domain_are_lines_if_there_are_several():
     dashed = "stroke-dasharray"
     lines = [drawn("maths", "code", trained=trained).count(dashed) for trained in (False, True)]
     assert 2 == lines[1] - lines[0]
+
+
+def test_lengths_within_a_decade_or_two_have_more_than_one_label():
+    def labels(lengths: dict[int, int]) -> list[int]:
+        svg = lengths_figure(lengths, "lengths")
+        axis = svg[svg.index("xtick_1") : svg.index("ytick_1")]
+        return [int(found.replace(",", "")) for found in re.findall(r">([\d,]+)</text>", axis)]
+
+    assert {20, 50, 100, 200} <= set(labels({15: 3, 90: 2, 300: 1}))
+    assert [100, 1000, 10_000] == labels({40: 3, 90: 2, 60_000: 1})
