@@ -102,7 +102,7 @@ def released(tmp_path_factory):
         where = {"store": store, "execution": execution}
         base = ingest_base(path="", name="base", **where)
         raw = ingest(settings=CURATION, **where)
-        curated = curate(settings=CURATION, raw=raw, base=base, **where)
+        curated = curate(settings=CURATION, raw=raw, base=base, parts=[], **where)
         held_out = evaluate(settings=EVALUATION, name="base", model=base, curated=curated, **where)
         earlier = evaluate(settings=EVALUATION, name="merged", model=base, curated=curated, **where)
         progression = compare(settings=EVALUATION, candidate=held_out, parents=[earlier], **where)

@@ -1,6 +1,7 @@
 """Open a Hugging Face model directory for the embedded engines."""
 
 from pathlib import Path
+from threading import Lock
 
 import torch
 from transformers import AutoModelForCausalLM, PreTrainedModel
@@ -11,6 +12,10 @@ from tasks.errors import SettingsError
 from tasks.interchange.architectures import register_architecture
 from tasks.interchange.model_folder import has_router
 from tasks.interchange.weights import Weights, check_tensors
+
+_LOADING = Lock()
+"""transformers replaces `tie_weights` of all models while it loads one: of two threads, the second
+would restore the replacement, and every later model would have an output layer of random values."""
 
 
 def load_model(folder: Path, *, dtype: torch.dtype = torch.float32) -> PreTrainedModel:
@@ -26,11 +31,12 @@ def load_model(folder: Path, *, dtype: torch.dtype = torch.float32) -> PreTraine
     transformers_logging.disable_progress_bar()
     register_architecture(folder)
     try:
-        check_tensors(folder)  # transformers would draw random values for a missing one
         experts = {"experts_implementation": "grouped_mm"} if has_router(folder) else {}
-        model = AutoModelForCausalLM.from_pretrained(
-            folder, dtype=dtype, local_files_only=True, **experts
-        )
+        with _LOADING:
+            check_tensors(folder)  # transformers would draw random values for a missing one
+            model = AutoModelForCausalLM.from_pretrained(
+                folder, dtype=dtype, local_files_only=True, **experts
+            )
     except (OSError, ValueError, KeyError) as error:
         raise SettingsError(
             f"{folder} is not a loadable Hugging Face model: {str(error).rstrip('.')}. "

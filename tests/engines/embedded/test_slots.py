@@ -117,11 +117,12 @@ def test_engines_that_share_a_queue_do_all_of_it_within_their_bounds(tiny_moe, c
     cache_of(tokens)
     inboxes = [SimpleQueue(), SimpleQueue()]
     dealer = Dealer(asked, 2, lambda place, share: inboxes[place].put(share))
+    engines = [HFRolloutEngine(tiny_moe) for _ in inboxes]
     found: list[Rollout] = []
 
     def decode(place: int) -> None:
         shared = SharedQueue(21, lambda room: dealer.ask(place, room), inboxes[place].get)
-        found.extend(HFRolloutEngine(tiny_moe).generate(shared, SAMPLING))
+        found.extend(engines[place].generate(shared, SAMPLING))
 
     threads = [Thread(target=decode, args=(place,), daemon=True) for place in range(2)]
     for thread in threads:
