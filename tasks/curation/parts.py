@@ -5,6 +5,7 @@ any number of parts, and without them.
 """
 
 import logging
+import shutil
 from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
@@ -15,7 +16,7 @@ from tasks.curation.cleaning.verification import Score
 from tasks.curation.cleaning.withdrawal import withdrawn_rows
 from tasks.curation.ingest import LISTS, check_raw_files, locate
 from tasks.curation.shards import steps
-from tasks.curation.shards.mapping import Rules, plan
+from tasks.curation.shards.mapping import DONE, Rules, plan
 from tasks.curation.shards.opened import Shards
 from tasks.curation.shards.processes import map_shards, num_workers
 from tasks.interchange import decisions
@@ -85,9 +86,11 @@ def take_parts(parts: Sequence[Path], work: Path) -> None:
         work: folder of the shards, as `curate` has it; an earlier attempt may have left it.
     """
     for part in parts:
-        for path in sorted(part.glob(f"{SHARDS}/*/*")):
-            link = work / path.relative_to(part)
-            link.parent.mkdir(parents=True, exist_ok=True)
-            if not link.exists():
-                link.unlink(missing_ok=True)  # to a copy that is gone
-                link.symlink_to(path)
+        for source in sorted(part.glob(f"{SHARDS}/*")):
+            shard = work / source.relative_to(part)
+            if (shard / DONE).exists():
+                continue
+            shutil.rmtree(shard, ignore_errors=True)  # unfinished, or links to a copy that is gone
+            shard.mkdir(parents=True)
+            for path in sorted(source.iterdir(), key=lambda path: path.name == DONE):
+                (shard / path.name).symlink_to(path)

@@ -21,6 +21,7 @@ from tasks.curation.ingest import ingest
 from tasks.curation.parts import SHARDS, map_part, take_parts
 from tasks.curation.shards import mapping, processes
 from tasks.curation.shards.mapping import DONE
+from tasks.curation.shards.steps import VERDICTS
 from tasks.errors import TamperError
 from tasks.lineage.statements import load_statement
 
@@ -158,6 +159,21 @@ def test_links_of_an_earlier_attempt_to_a_copy_that_is_gone_are_made_anew(
     curate(SETTINGS, raw, base_model, out, score=refuse_to_score, work=tmp_path / "work")
 
     assert written(out)
+
+
+def test_a_shard_that_a_killed_attempt_left_unfinished_is_that_of_its_part(
+    base_model: Path, raw: Path, tmp_path: Path
+):
+    whole = new(tmp_path / "whole")
+    curate(SETTINGS, raw, base_model, whole)
+    killed = new(tmp_path / "work" / SHARDS / "000001")
+    (killed / mapping.ITEMS).write_bytes(b"half")
+    (killed / VERDICTS).write_bytes(b"")
+    take_parts(parts_of(raw, base_model, tmp_path, 2), tmp_path / "work")
+    out = new(tmp_path / "out")
+    curate(SETTINGS, raw, base_model, out, score=refuse_to_score, work=tmp_path / "work")
+
+    assert written(whole) == written(out)
 
 
 def test_no_process_is_started_for_shards_that_are_complete(
