@@ -1,22 +1,25 @@
 """The code of the pipeline, in floors. An arrow points down only.
 
-                         claims | scaffold | self_play reads the reports of other stages stages
-                         the Flyte shells of all stages: unpack, call, record, return ablation |
-                         mismatch | synthesis | retraining studies; new rows every night: inbox,
-                         decisions, exactly once rl | evaluation | capacity | settings one step of
-                         RL and its replay; held-out suites; memory and time of a layout; settings
-                         from the command line training             models made other than by RL:
-                         base model, fine-tuning, merge, judge curation             raw rows to
-                         problems and demonstrations; adapters; the sample world pages | durability
-                         reports and live pages; states of an unfinished training provenance
-                         what made this: statements, MLflow, rows, ledger, release, audit platform
-                         what Flyte and the command line see gym                  verifiers,
-                         sandbox, judge, environments engines              rollout engines and
-                         trainers behind Protocols models               what a model directory is:
-                         folder, weights, architectures formats              the files that stages
-                         hand to each other store                artifacts by content, in a folder
-                         or in S3 algorithms           formulas: pure functions on tensors and
-                         numbers errors               who can act on a failure
+    claims | scaffold | self_play
+                         reads the reports of other stages
+    stages               the Flyte shells of all stages: unpack, call, record, return
+    ablation | mismatch | synthesis | retraining
+                         studies; new rows every night: inbox, decisions, exactly once
+    rl | evaluation | capacity | settings
+                         one step of RL and its replay; held-out suites; memory and time of a
+                         layout; settings from the command line
+    training             models made other than by RL: base model, fine-tuning, merge, judge
+    curation             raw rows to problems and demonstrations; adapters; the sample world
+    pages | durability   reports and live pages; states of an unfinished training
+    provenance           what made this: statements, MLflow, rows, ledger, release, audit
+    platform             what Flyte and the command line see
+    gym                  verifiers, sandbox, judge, environments
+    engines              rollout engines and trainers behind Protocols
+    models               what a model directory is: folder, weights, architectures
+    formats              the files that stages hand to each other
+    store                artifacts by content, in a folder or in S3
+    algorithms           formulas: pure functions on tensors and numbers
+    errors               who can act on a failure
 
 Only `stages` and what lies above it knows Flyte's tasks. The contract `floors` in pyproject.toml is
 the law; a test compares this map with it and with the folders.
