@@ -45,10 +45,16 @@ COMMANDS = {
 }
 """Commands whose names differ from their workflow's, or that the list shows first."""
 MODULES = {
-    "settings": ("tasks.intake.listing", "Print every setting with its value, limits and source."),
+    "settings": (
+        "tasks.settings.listing",
+        "Print every setting with its value, limits and source.",
+    ),
     "data": ("tasks.curation.listing", "Print every adapter and mapping that reads raw rows."),
-    "history": ("tasks.release.history", "Print promotions and refused candidates of a model."),
-    "rollback": ("tasks.release.rollback", "Release the previous version again."),
+    "history": (
+        "tasks.provenance.release.history",
+        "Print promotions and refused candidates of a model.",
+    ),
+    "rollback": ("tasks.provenance.release.rollback", "Release the previous version again."),
 }
 """Commands that are no workflow: `python -m` modules with help of their own."""
 ENVIRONMENT = {
