@@ -11,6 +11,11 @@ GPU_VENV := .venv-gpu
 MERGEKIT_VENV := .venv-mergekit
 ENVIRONMENTS_VENV := .venv-environments
 TORCH := 2.13.0
+# Without a GPU a CPU build of torch is taken where the index you configured has one; PyPI has CUDA
+# builds only, which are 2.2 GB larger. To name an index that has one:
+#     make run TORCH_INDEX=https://download.pytorch.org/whl/cpu
+TORCH_INDEX ?=
+GPU = $(shell nvidia-smi -L >/dev/null 2>&1 && echo yes)
 UV := 0.13.8
 # Version in the trainer image; megatron-core 0.16.1 asks for 2.9 or newer, below 2.12.
 TRANSFORMER_ENGINE := 2.11.0
@@ -123,6 +128,15 @@ WORKERS ?= 2
 
 test: lint ## style, types, import contracts and the test suite, in WORKERS=2 processes
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(ARGS)
+
+# Formulas, settings, merges, ledger and the verifiers of maths: no process, no server, no model.
+QUICK := tests/algorithms tests/test_settings.py tests/test_addresses.py tests/training/merge tests/provenance/ledger \
+	tests/curation/marketplace tests/gym/maths
+
+quick: $(STAMP) ## ruff and the tests of formulas, settings and verifiers, in less than a minute
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/python -m pytest -n $(WORKERS) -m 'not slow and not gpu and not mergekit and not hypothesis' $(QUICK) $(ARGS)
 
 laws: $(STAMP) ## the property tests on new random examples, five times as many
 	$(BIN)/python -m pytest -n $(WORKERS) -m hypothesis --hypothesis-profile laws $(ARGS)
@@ -322,20 +336,23 @@ lock: $(STAMP) ## resolve the lock files anew from pyproject.toml, keeping pins 
 clean: ## remove the environments and the tools' caches; runs/ stays
 	rm -rf $(VENV) $(ENGINES_VENV) $(TOOLS_VENV) $(GPU_VENV) $(MERGEKIT_VENV) $(ENVIRONMENTS_VENV) .pytest_cache .ruff_cache .import_linter_cache .hypothesis
 
-# torch goes first, by pip, so that the index you configured decides between CPU and CUDA.
+# torch goes first, by pip, which reads your configured index; uv would take another one.
 # --clear: an environment whose creation was interrupted has no stamp and is created again. The
 # stamp's name contains the checksum of the lock, so its date is ignored.
+PIP_OF = $(2)/bin/python -m pip install --disable-pip-version-check $(addprefix --extra-index-url ,$(TORCH_INDEX))
 define made_from
 	$(if $(PYTHON_FITS),,$(error EachPrompt needs Python 3.11 or 3.12, found $(or $(PYTHON_FOUND),none). \
 		Install one, or name it: make PYTHON=/path/to/python3.11))
 	$(PYTHON) -m venv --clear $(2)
-	$(2)/bin/python -m pip install --disable-pip-version-check torch==$(TORCH) uv==$(UV)
-	$(2)/bin/uv pip install --python $(2)/bin/python --no-deps -r $(1)
+	build=$$($(if $(GPU),false,$(PIP_OF) --quiet --dry-run --no-deps torch==$(TORCH)+cpu) >/dev/null 2>&1 && echo +cpu); \
+		$(PIP_OF) torch==$(TORCH)$$build uv==$(UV)
+	$(2)/bin/uv pip install --python $(2)/bin/python --no-deps -r $(1) $(3)
 	@touch $@
 endef
 
+# The project itself, editable: the command eachprompt.
 $(STAMP): | lock_cpu.txt
-	$(call made_from,lock_cpu.txt,$(VENV))
+	$(call made_from,lock_cpu.txt,$(VENV),--editable .)
 
 $(ENGINES_STAMP): | lock_engines.txt
 	$(call made_from,lock_engines.txt,$(ENGINES_VENV))

@@ -37,6 +37,9 @@ settings.register_profile(
 settings.register_profile("suite", settings.get_profile("laws"), max_examples=100, derandomize=True)
 settings.load_profile("suite")
 
+LONGEST = ("test_pipeline.py", "test_killed_in_team.py", "test_parts.py", "test_team.py")
+"""Files that take a minute or more, in that order."""
+
 CHAT_TEMPLATE = (
     "{% for message in messages %}<|im_start|>{{ message.role }}\n{{ message.content }}<|im_end|>\n"
     "{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
@@ -85,9 +88,10 @@ def build_tiny_moe(folder: Path, seed: int = 0) -> Path:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Start with the longest file, so that no worker is left alone with it at the end."""
+    """Start with the longest files, so that no worker is left alone with one at the end."""
     if hasattr(config, "workerinput"):
-        items.sort(key=lambda item: item.path.name != "test_pipeline.py")
+        places = {name: place for place, name in enumerate(LONGEST)}
+        items.sort(key=lambda item: places.get(item.path.name, len(places)))
 
 
 @pytest.fixture(scope="session", autouse=True)

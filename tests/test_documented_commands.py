@@ -14,6 +14,7 @@ import pytest
 from click.testing import CliRunner
 from flytekit.clis.sdk_in_container.pyflyte import main
 
+from tasks.platform import console
 from tasks.platform.command_line import run
 
 ROOT = Path(__file__).parents[1]
@@ -22,7 +23,9 @@ PAGES = sorted(
     for folder in ("", ".github", "tasks", "containers", "workflows", "data_schemas")
     for path in (ROOT.glob("*.md") if not folder else (ROOT / folder).rglob("*.md"))
 )
-COMMAND = re.compile(r"(?:^    |`)((?:make [a-z]|pyflyte run |python -m )[^`\n]*)", re.MULTILINE)
+COMMAND = re.compile(
+    r"(?:^    |`)((?:make [a-z]|pyflyte run |eachprompt [a-z]|python -m )[^`\n]*)", re.MULTILINE
+)
 IN_MAKE = re.compile(r"\S*bin/(pyflyte run .*|python -m .*)")
 CHEAP = ("make help", "make settings", "make budget")
 
@@ -62,6 +65,11 @@ def resolve(command: str, *, in_full: bool = False) -> None:
     if words[0] == "pyflyte":
         done = CliRunner().invoke(main, [*words[1:], *rest])
         assert 0 == done.exit_code, done.output
+    elif words[0] == "eachprompt" and words[1] in console.MODULES:
+        resolve(f"python -m {console.MODULES[words[1]][0]} {shlex.join(words[2:])}")
+    elif words[0] == "eachprompt":
+        command = console.read_command(words[1], console.command_places())
+        console.check_options(command, [word for word in words[2:] if word != "--help"])
     elif words[2] not in ("pytest", "pip", "venv"):
         is_package = (ROOT / words[2].replace(".", "/")).is_dir()
         module = f"{words[2]}.__main__" if is_package else words[2]

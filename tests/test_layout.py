@@ -7,14 +7,14 @@ import sys
 import tomllib
 from collections import Counter
 from collections.abc import Iterator
-from importlib.metadata import packages_distributions
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-import pytest
 from pydantic import BaseModel
 
 from data_schemas import lora_settings, machine_settings, rl_settings, settings
+from tasks.platform.eachprompt import foreign_package
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("workflows", "tasks", "data_schemas")
@@ -52,10 +52,10 @@ def name_of(path: Path) -> str:
     return str(path.relative_to(ROOT))
 
 
-@pytest.mark.parametrize("name", PACKAGES)
-def test_no_installed_wheel_owns_our_package_names(name):
-    assert name not in packages_distributions()
-    assert ROOT / name == Path(__import__(name).__file__).parent
+def test_no_installed_distribution_owns_our_package_names():
+    assert "" == foreign_package()
+    for name in PACKAGES:
+        assert ROOT / name == Path(import_module(name).__file__).parent
 
 
 def test_every_folder_is_a_package_whose_init_imports_nothing():
@@ -65,18 +65,10 @@ def test_every_folder_is_a_package_whose_init_imports_nothing():
         assert not [n for n in ast.walk(init) if isinstance(n, ast.Import | ast.ImportFrom)], folder
 
 
-@pytest.mark.parametrize("path", [*SOURCES, *TESTS], ids=name_of)
-def test_files_and_functions_stay_small(path):
-    text = path.read_text()
-    assert len(text.splitlines()) <= 400
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            assert node.end_lineno - node.lineno < 80, node.name
-
-
-@pytest.mark.parametrize("path", SOURCES, ids=name_of)
-def test_every_file_says_what_it_is(path):
-    assert ast.get_docstring(ast.parse(path.read_text()))
+def test_every_file_says_what_it_is():
+    assert [] == [
+        name_of(path) for path in SOURCES if not ast.get_docstring(ast.parse(path.read_text()))
+    ]
 
 
 def test_no_module_is_named_like_the_standard_library_or_like_nothing():
@@ -93,33 +85,12 @@ def test_the_test_folders_cannot_be_mistaken_for_the_code():
     assert not [path for path in (ROOT / "tests").rglob("*") if path.name in PACKAGES]
 
 
-@pytest.mark.parametrize("model", MODELS, ids=lambda model: model.__name__)
-def test_settings_are_frozen_strict_and_few(model):
-    assert model.model_config.get("frozen") is True
-    assert model.model_config.get("extra") == "forbid"
-    assert len(model.model_fields) <= 15
-
-
-def declared(model: type[BaseModel]) -> list[str]:
-    """What a user can set in a model itself: a group of settings is not a setting."""
-    kinds = {name: model.model_fields[name].annotation for name in model.__annotations__}
-    return [
-        name
-        for name, kind in kinds.items()
-        if not (isinstance(kind, type) and issubclass(kind, BaseModel))
+def test_settings_are_frozen_and_refuse_unknown_keys():
+    assert [] == [
+        model.__name__
+        for model in MODELS
+        if not model.model_config.get("frozen") or model.model_config.get("extra") != "forbid"
     ]
-
-
-def test_what_is_done_to_a_model_has_at_most_a_hundred_settings():
-    method = [model for model in MODELS if model.__module__ != machine_settings.__name__]
-
-    assert sum(len(declared(model)) for model in method) <= 100
-
-
-def test_contributing_says_how_many_values_a_user_can_set():
-    stated = re.search(r"A user can set (\d+) values in all", CONTRIBUTING.read_text())
-
-    assert sum(len(declared(model)) for model in MODELS) == int(stated[1])
 
 
 def contract(name: str) -> dict[str, Any]:
@@ -149,18 +120,6 @@ def test_contributing_names_the_modules_that_import_flytekit():
     assert {f"tasks.platform.{name} -> flytekit" for name in re.findall(r"`(\w+)`", named[1])} == {
         *fence
     }
-
-
-def test_the_import_contracts_are_kept():
-    done = subprocess.run(
-        [Path(sys.executable).with_name("lint-imports"), "--no-cache"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-    assert done.returncode == 0, done.stdout[-3000:]
 
 
 def test_formulas_stages_and_records_load_without_flyte_or_mlflow():
@@ -238,9 +197,8 @@ def test_everything_has_a_user_outside_the_tests():
     assert {} == unused
 
 
-@pytest.mark.parametrize("path", TESTS, ids=name_of)
-def test_no_test_replaces_what_we_wrote(path):
-    """A constant may be another one; functions and classes are handed in."""
+def functions_replaced(path: Path) -> list[str]:
+    """Functions and classes of ours for which a test file sets another one."""
     tree = ast.parse(path.read_text())
     ours = {
         alias.asname or alias.name
@@ -260,6 +218,11 @@ def test_no_test_replaces_what_we_wrote(path):
                 args=[ast.Name(id=owner), ast.Constant(value=str(name)), *_],
             ) if owner in ours:
                 replaced.append(name)
+    return [name for name in replaced if not name.isupper()]
 
-    functions = [name for name in replaced if not name.isupper()]
-    assert bool(functions) == (name_of(path) in REPLACED), functions
+
+def test_no_test_replaces_what_we_wrote():
+    """A constant may be another one; functions and classes are handed in."""
+    replaced = {name_of(path): functions_replaced(path) for path in TESTS}
+
+    assert REPLACED.keys() == {name for name, functions in replaced.items() if functions}

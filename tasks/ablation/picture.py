@@ -2,10 +2,12 @@
 
 import io
 from collections.abc import Sequence
-
-from matplotlib.figure import Figure
+from typing import TYPE_CHECKING
 
 from tasks.ablation.report import AblationReport
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 CERTAIN, OPEN, FLAT, TRAINED = "#b3372f", "#8b97a3", "#d08a1d", "#3f7fb5"
 
@@ -14,6 +16,8 @@ def picture(report: AblationReport) -> bytes:
     """Plot the differences in accuracy with their intervals, and both zero-variance rates."""
     lines = report.lines
     places = range(len(lines))
+    from matplotlib.figure import Figure
+
     figure = Figure(figsize=(10.0, 1.2 + 0.3 * len(lines)), layout="constrained")
     left, right = figure.subplots(1, 2, sharey=True)
     for place, line in enumerate(lines):
@@ -37,6 +41,8 @@ def curves(report: AblationReport) -> bytes:
 
     A line is the mean over the seeds, up to the last step that all of them have.
     """
+    from matplotlib.figure import Figure
+
     figure = Figure(figsize=(10.0, 3.6), layout="constrained")
     left, right = figure.subplots(1, 2)
     for line in report.lines:
@@ -57,7 +63,7 @@ def mean_by_step(seeds: Sequence[Sequence[float]]) -> list[float]:
     return [sum(values) / len(values) for values in zip(*seeds, strict=False)]
 
 
-def _png(figure: Figure) -> bytes:
+def _png(figure: "Figure") -> bytes:
     stream = io.BytesIO()
     # Metadata without the version of matplotlib, so that equal reports give equal bytes.
     figure.savefig(stream, format="png", dpi=120, metadata={"Software": None})

@@ -24,7 +24,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import betabinom
 
 from tasks.errors import DataError
 
@@ -143,4 +142,7 @@ def _chances(
     """Chance of k solved among `size` new responses, [P, K]."""
     k_1K = np.arange(size + 1)[None, :]
     won_P1, lost_P1 = solved_P[:, None] + 0.5, (judged_P - solved_P)[:, None] + 0.5
+    # scipy.stats takes half a second to import, and few phases choose sizes by prompt.
+    from scipy.stats import betabinom
+
     return betabinom.pmf(k_1K, size, won_P1, lost_P1)

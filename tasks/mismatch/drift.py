@@ -18,7 +18,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import torch
-from matplotlib.figure import Figure
 from rich.console import Console
 from rich.table import Table
 
@@ -117,6 +116,8 @@ def drift_table(course: Course) -> Table:
 
 def picture(course: Course, title: str) -> bytes:
     """Draw k3 of every step on a logarithmic scale, one line per replay mode."""
+    from matplotlib.figure import Figure
+
     figure = Figure(figsize=(7.0, 3.2), layout="constrained")
     axes = figure.subplots()
     for replay, gates in course.items():

@@ -7,18 +7,20 @@ import io
 import re
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import Any
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib import rc_context
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.ticker import LogLocator, MaxNLocator
 
 from data_schemas.drift import FieldDrift
 from data_schemas.reports import Comparison, EvaluationReport
 from tasks.pages import wording
 from tasks.pages.inputs import Tuning, suite
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
 
 INK = "#1c2733"
 MUTED = "#66727f"
@@ -89,7 +91,7 @@ def progression_figure(progression: Sequence[EvaluationReport], name: str, num_r
         num_rows: height in rows, so that neighbouring figures are equally high.
     """
     rows = [(report.model, score) for report in progression if (score := suite(report, "all"))]
-    with rc_context(_STYLE):
+    with _style():
         figure, axes = _rows_canvas(num_rows)
         axes.grid(axis="x")
         axes.grid(visible=False, axis="y")
@@ -113,7 +115,7 @@ def progression_figure(progression: Sequence[EvaluationReport], name: str, num_r
 
 def gains_figure(gains: Sequence[Comparison], name: str, num_rows: int) -> str:
     """Draw candidate minus parent for every task family, 'all' on top; see `progression_figure`."""
-    with rc_context(_STYLE):
+    with _style():
         figure, axes = _rows_canvas(num_rows)
         axes.grid(axis="x")
         axes.grid(visible=False, axis="y")
@@ -132,7 +134,7 @@ def phases_figure(series: Series, name: str, title: str) -> str:
 
     The thin line is the value, the thick one its trailing mean over an eighth of the phase.
     """
-    with rc_context(_STYLE):
+    with _style():
         figure, axes = _curve_canvas()
         before = 0
         for place, points in enumerate(series.values()):
@@ -157,7 +159,7 @@ def uses_figure(layers: Sequence[tuple[str, Series]], name: str) -> str:
         layers: colour and percentages of every use, from the bottom; all of the same steps.
         name: unique on the page.
     """
-    with rc_context(_STYLE):
+    with _style():
         figure, axes = _curve_canvas()
         before = 0
         for phase, points in layers[0][1].items():
@@ -195,7 +197,7 @@ def losses_figure(tuning: Tuning, name: str) -> str:
     A ring marks the chosen checkpoint. Domains have thin lines, dashed ones in training.
     """
     epochs = [epoch.epoch for epoch in tuning.epochs]
-    with rc_context(_STYLE):
+    with _style():
         figure, axes = _curve_canvas()
         axes.plot(epochs, [epoch.train_loss for epoch in tuning.epochs], "o-", color=NEUTRAL, ms=4)
         for domain in domains_of(tuning):
@@ -224,7 +226,7 @@ def entropy_figure(tuning: Tuning, name: str) -> str:
     """Draw entropy per epoch over the window RL should start in."""
     low, high = tuning.entropy_window_nats
     epochs = [epoch.epoch for epoch in tuning.epochs]
-    with rc_context(_STYLE):
+    with _style():
         figure, axes = _curve_canvas()
         axes.axhspan(low, high, color=WINDOW, lw=0, zorder=0)
         axes.plot(epochs, [epoch.entropy for epoch in tuning.epochs], "o-", color=TUNED, ms=4)
@@ -237,7 +239,7 @@ def entropy_figure(tuning: Tuning, name: str) -> str:
 
 def shares_figure(field: FieldDrift, name: str) -> str:
     """Draw the share of every value among known and new problems, two bars a row."""
-    with rc_context(_STYLE):
+    with _style():
         figure, axes = _rows_canvas(len(field.shares))
         axes.grid(axis="x")
         axes.grid(visible=False, axis="y")
@@ -259,7 +261,7 @@ def lengths_figure(lengths: Mapping[int, int], name: str) -> str:
     """Draw a histogram of counted lengths on a logarithmic axis; one bar if all are equal."""
     low, high = max(1, min(lengths)), max(*lengths, 2)
     edges = np.geomspace(low, max(high, 2 * low), 31)
-    with rc_context(_STYLE):
+    with _style():
         figure, axes = _curve_canvas()
         axes.hist(
             np.maximum(list(lengths), 1),
@@ -270,20 +272,22 @@ def lengths_figure(lengths: Mapping[int, int], name: str) -> str:
         )
         axes.set_xscale("log")
         steps = (1.0, 2.0, 5.0) if high < _LABELLED * low else (1.0,)
+        from matplotlib.ticker import LogLocator
+
         axes.xaxis.set_major_locator(LogLocator(subs=steps))
         axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
         axes.xaxis.set_minor_formatter(lambda *_: "")
-        axes.yaxis.set_major_locator(MaxNLocator(4, integer=True))
+        axes.yaxis.set_major_locator(_ticks(4, integer=True))
         return _svg(figure, name, "Histogram of lengths")
 
 
 def levels_figure(levels: Mapping[int, int], name: str) -> str:
     """Draw how many problems each level has."""
-    with rc_context(_STYLE):
+    with _style():
         figure, axes = _curve_canvas()
         axes.bar(list(levels), list(levels.values()), color=TUNED, width=0.8)
-        axes.xaxis.set_major_locator(MaxNLocator(10, integer=True))
-        axes.yaxis.set_major_locator(MaxNLocator(4, integer=True))
+        axes.xaxis.set_major_locator(_ticks(10, integer=True))
+        axes.yaxis.set_major_locator(_ticks(4, integer=True))
         return _svg(figure, name, "Problems by level")
 
 
@@ -302,18 +306,33 @@ def trailing_mean(values: np.ndarray) -> np.ndarray:
     return (sums[ends] - sums[starts]) / (ends - starts)
 
 
-def _curve_canvas() -> tuple[Figure, Axes]:
+def _style() -> AbstractContextManager[None]:
+    # Imported where a figure is drawn: matplotlib takes a second, which no other stage needs.
+    from matplotlib import rc_context
+
+    return rc_context(_STYLE)
+
+
+def _ticks(most: int, *, integer: bool = False) -> "MaxNLocator":
+    from matplotlib.ticker import MaxNLocator
+
+    return MaxNLocator(most, integer=integer)
+
+
+def _curve_canvas() -> "tuple[Figure, Axes]":
     """Axes for a curve over steps or epochs."""
     return _canvas(1.85, left=0.46, right=0.1, bottom=0.26)
 
 
-def _rows_canvas(num_rows: int) -> tuple[Figure, Axes]:
+def _rows_canvas(num_rows: int) -> "tuple[Figure, Axes]":
     """Axes with one labelled row per model or family, and room for a number at its end."""
     return _canvas(0.58 + 0.36 * num_rows, left=1.12, right=0.66, bottom=0.46)
 
 
-def _canvas(height_in: float, *, left: float, right: float, bottom: float) -> tuple[Figure, Axes]:
+def _canvas(height_in: float, *, left: float, right: float, bottom: float) -> "tuple[Figure, Axes]":
     """Margins in inches, so that axes of different figures line up."""
+    from matplotlib.figure import Figure
+
     figure = Figure(figsize=(WIDTH_IN, height_in))
     width, height = WIDTH_IN - left - right, height_in - bottom - 0.12
     axes = figure.add_axes(
@@ -322,13 +341,13 @@ def _canvas(height_in: float, *, left: float, right: float, bottom: float) -> tu
     return figure, axes
 
 
-def _interval(axes: Axes, place: int, shares: tuple[float, float, float], colour: str) -> None:
+def _interval(axes: "Axes", place: int, shares: tuple[float, float, float], colour: str) -> None:
     middle, low, high = (100 * share for share in shares)
     axes.plot([low, high], [place, place], color=colour, lw=2.4, solid_capstyle="round")
     axes.plot([middle], [place], "o", color=colour, ms=7, mec="white", mew=1.4)
 
 
-def _value(axes: Axes, place: int, text: str, *, bold: bool) -> None:
+def _value(axes: "Axes", place: int, text: str, *, bold: bool) -> None:
     axes.text(
         1.02,
         place,
@@ -339,25 +358,25 @@ def _value(axes: Axes, place: int, text: str, *, bold: bool) -> None:
     )
 
 
-def _rows_axis(axes: Axes, labels: Sequence[str]) -> None:
+def _rows_axis(axes: "Axes", labels: Sequence[str]) -> None:
     axes.set_yticks(range(len(labels)), labels)
     axes.tick_params(axis="y", labelcolor=INK, labelsize=10.8)
     axes.set_ylim(len(labels) - 0.5, -0.5)
-    axes.xaxis.set_major_locator(MaxNLocator(5))
+    axes.xaxis.set_major_locator(_ticks(5))
 
 
-def _step_axis(axes: Axes) -> None:
-    axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
-    axes.yaxis.set_major_locator(MaxNLocator(4))
+def _step_axis(axes: "Axes") -> None:
+    axes.xaxis.set_major_locator(_ticks(6, integer=True))
+    axes.yaxis.set_major_locator(_ticks(4))
     axes.yaxis.get_offset_text().set_x(-0.1)
     axes.set_ymargin(0.12)
 
 
-def _ring(axes: Axes, x: float, y: float) -> None:
+def _ring(axes: "Axes", x: float, y: float) -> None:
     axes.plot([x], [y], "o", ms=11, mfc="none", mec=INK, mew=1.6)
 
 
-def _svg(figure: Figure, name: str, title: str) -> str:
+def _svg(figure: "Figure", name: str, title: str) -> str:
     """Serialise for inlining: no prologue, no page-wide styles, ids that belong to this figure."""
     buffer = io.StringIO()
     with warnings.catch_warnings():

@@ -101,8 +101,20 @@ def reachable(modules: Iterable[str]) -> set[str]:
 
 @functools.cache
 def _imports(module: str) -> frozenset[str]:
-    nodes = ast.walk(_parse(module))
-    return frozenset(target for node in nodes for _, target in _bindings(node))
+    return frozenset(target for node in _statements(module) for _, target in _bindings(node))
+
+
+def _statements(module: str) -> Iterator[ast.AST]:
+    """Yield all statements of a module: expressions import nothing and are most of its nodes."""
+    waiting: list[ast.AST] = [_parse(module)]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        waiting.extend(
+            child
+            for child in ast.iter_child_nodes(node)
+            if isinstance(child, ast.stmt | ast.excepthandler | ast.match_case)
+        )
 
 
 def _bindings(node: ast.AST) -> Iterator[tuple[str, str]]:

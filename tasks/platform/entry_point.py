@@ -24,14 +24,14 @@ from flytekit.core.workflow import (
     WorkflowMetadataDefaults,
 )
 from pydantic import BaseModel, ValidationError, create_model
-from pydantic_core import from_json, to_json
 from rich_click import RichContext
 from rich_click.rich_help_configuration import OptionHelpSectionType
 
 from data_schemas.faults import explain
-from data_schemas.group import Settings, merged_over
+from data_schemas.group import Settings
 from tasks.errors import SettingsError
 from tasks.platform import command_line
+from tasks.platform.settings_option import field_lines, is_settings, read_settings
 
 Args = ParamSpec("Args")
 Result = TypeVar("Result")
@@ -63,7 +63,7 @@ class EntryPoint(PythonFunctionWorkflow):
         self._signature_model = create_model(function.__name__, __base__=Settings, **fields)
         self._kinds = {name: _plain(one.annotation) for name, one in parameters.items()}
         function.__annotations__ |= {
-            name: _reader(name, kind, parameters[name].default) if _is_settings(kind) else kind
+            name: _reader(name, kind, parameters[name].default) if is_settings(kind) else kind
             for name, kind in self._kinds.items()
         }
         super().__init__(
@@ -126,22 +126,12 @@ def _plain(kind: Any) -> Any:
     return list[_plain(get_args(kind)[0])] if get_origin(kind) is list else kind
 
 
-def _is_settings(kind: Any) -> bool:
-    return get_origin(kind) is None and isinstance(kind, type) and issubclass(kind, BaseModel)
-
-
 def _reader(name: str, model: type[BaseModel], preset: object) -> type[BaseModel]:
-    """Return a type by which pyflyte reads JSON as a model, with errors of one line.
-
-    What the JSON does not name keeps the value that it has in the workflow's preset.
-    """
+    """Return a type by which pyflyte reads JSON as a model, with errors of one line."""
 
     def read(_: type[BaseModel], json_data: str | bytes | bytearray, **options: Any) -> BaseModel:
         with command_line.print_errors_on_one_line():
-            try:
-                return model.model_validate_json(_filled(preset, json_data), **options)
-            except ValidationError as error:
-                raise SettingsError(f"--{name}: {explain(error, model)}") from error
+            return read_settings(name, model, preset, json_data, **options)
 
     return type(
         model.__name__,
@@ -150,36 +140,15 @@ def _reader(name: str, model: type[BaseModel], preset: object) -> type[BaseModel
     )
 
 
-def _filled(preset: object, json_data: str | bytes | bytearray) -> str | bytes | bytearray:
-    try:
-        given = from_json(json_data)
-    except ValueError:  # for validation to say, as it says every other error
-        return json_data
-    if not isinstance(preset, BaseModel) or not isinstance(given, dict):
-        return json_data
-    merged = merged_over(preset, cast("dict[str, object]", given))
-    return to_json(merged, inf_nan_mode="constants")
-
-
 def _screen(function: Callable[..., Any], kinds: Mapping[str, Any]) -> str:
     """Return the text of `--help` above the options: the docstring, and one line per setting."""
     words, _, rest = (inspect.getdoc(function) or "").partition("\n\nArgs:\n")
     _, returns, results = rest.partition("\n\nReturns:\n")
     paragraphs = [words]
     for name, kind in kinds.items():
-        if _is_settings(kind):
-            fields = kind.model_fields
-            width = max(map(len, fields)) + 2
-            lines = [f"    {field:{width}}{_about(info)}" for field, info in fields.items()]
+        if is_settings(kind):
             head = f"{name}, as JSON; 'make settings' prints all of them with their defaults:"
-            paragraphs.append("\n".join([head, *(line[:LINE].rstrip() for line in lines)]))
+            paragraphs.append("\n".join([head, *field_lines(kind, LINE)]))
     if returns:
         paragraphs.append(f"Returns:\n{results}")
     return "\n\n".join(paragraphs)
-
-
-def _about(field: Any) -> str:
-    """Return one line about a setting: its description, or that of its group."""
-    if field.description or not _is_settings(field.annotation):
-        return field.description or ""
-    return (inspect.getdoc(field.annotation) or "").partition("\n")[0]

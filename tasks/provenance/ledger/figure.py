@@ -1,12 +1,12 @@
 """Figure of the ledger: tokens and advantage of every prompt, and tokens by group outcome."""
 
 import io
-
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
+from typing import TYPE_CHECKING
 
 from tasks.provenance.ledger.accounts import Ledger
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _COLOURS = {
     "1 before rollout": "#8b97a3",
@@ -18,6 +18,8 @@ _COLOURS = {
 
 def ledger_png(ledger: Ledger, title: str) -> bytes:
     """Draw both plots into one PNG."""
+    from matplotlib.figure import Figure
+
     figure = Figure(figsize=(11, 4.2), layout="constrained")
     left, right = figure.subplots(1, 2)
     _draw_prompts(left, ledger)
@@ -28,7 +30,7 @@ def ledger_png(ledger: Ledger, title: str) -> bytes:
     return buffer.getvalue()
 
 
-def _draw_prompts(axes: Axes, ledger: Ledger) -> None:
+def _draw_prompts(axes: "Axes", ledger: Ledger) -> None:
     rolled = [prompt for prompt in ledger.prompts if prompt.rollouts > 0]
     for domain in sorted({prompt.domain for prompt in rolled}):
         mine = [prompt for prompt in rolled if prompt.domain is domain]
@@ -41,13 +43,15 @@ def _draw_prompts(axes: Axes, ledger: Ledger) -> None:
     axes.grid(alpha=0.25)
 
 
-def _draw_outcomes(axes: Axes, ledger: Ledger) -> None:
+def _draw_outcomes(axes: "Axes", ledger: Ledger) -> None:
     seen = [account for account in reversed(ledger.outcomes) if account.draws > 0]
     axes.barh(
         [account.outcome.replace("_", " ") for account in seen],
         [account.generated_tokens + account.saved_tokens for account in seen],
         color=[_COLOURS[account.stage] for account in seen],
     )
+    from matplotlib.ticker import MaxNLocator
+
     axes.xaxis.set_major_locator(MaxNLocator(5))
     axes.xaxis.set_major_formatter("{x:,.0f}")
     axes.set_xlabel("tokens generated, or not generated (skipped)")

@@ -1,19 +1,23 @@
 """The figure of a trained judge: its verdicts per human label, and its rates of inversion."""
 
 import io
+from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from tasks.training.judge.measures import COLUMNS
 from tasks.training.judge.report import FAULTS, Confusion, JudgeReport, Measure
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 JUDGE, SCALAR = "#1a7f5a", "#b3372f"
 
 
 def picture(report: JudgeReport) -> bytes:
     """Draw both confusion matrices and the rates of inversion as a PNG."""
+    from matplotlib.figure import Figure
+
     figure = Figure(figsize=(12.0, 3.6), layout="constrained")
     left, middle, right = figure.subplots(1, 3)
     _confusion(left, report.judge_confusion, "ternary judge")
@@ -25,7 +29,7 @@ def picture(report: JudgeReport) -> bytes:
     return stream.getvalue()
 
 
-def _confusion(axes: Axes, confusion: Confusion, title: str) -> None:
+def _confusion(axes: "Axes", confusion: Confusion, title: str) -> None:
     """Draw the shares of the verdicts A, B, TIE and none per human label."""
     counts = np.array([[row[verdict] for verdict in COLUMNS] for row in confusion.values()])
     shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
@@ -40,7 +44,7 @@ def _confusion(axes: Axes, confusion: Confusion, title: str) -> None:
     axes.set_title(title)
 
 
-def _rates(axes: Axes, measures: list[Measure]) -> None:
+def _rates(axes: "Axes", measures: list[Measure]) -> None:
     axes.set_title("errors against the human ranking")
     if not measures:
         axes.text(0.5, 0.5, "no ranked group", ha="center", transform=axes.transAxes)

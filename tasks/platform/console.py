@@ -1,0 +1,418 @@
+"""The command `eachprompt`: every workflow by name, with help that imports no library.
+
+    eachprompt run --settings my.yaml
+
+A command and its options are read from the source of its workflow, without importing it: help is
+there at once, and options are written in one place. A command runs as `pyflyte run` runs it, with
+the same options.
+"""
+
+import ast
+import difflib
+import importlib
+import json
+import os
+import re
+import runpy
+import shutil
+import sys
+import textwrap
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TypeGuard
+
+import yaml
+
+from tasks.errors import SettingsError
+from tasks.platform.environment import WRONG_INPUT
+from tasks.platform.settings_option import field_lines, is_settings, read_settings
+
+ROOT = Path(__file__).resolve().parents[2]
+WORKFLOWS = ROOT / "workflows"
+COMMANDS = {
+    "run": "post_training.post_training",
+    "curate": "curate.curate",
+    "evaluate": "evaluate.evaluate",
+    "compare": "compare.compare",
+    "retrain": "retrain.retrain",
+    "audit": "audit.audit",
+    "trace": "lineage.trace",
+    "forget": "lineage.forget",
+    "diff-models": "lineage.compare",
+}
+"""Commands whose names differ from their workflow's, or that the list shows first."""
+MODULES = {
+    "settings": (
+        "tasks.settings.listing",
+        "Print every setting with its value, limits and source.",
+    ),
+    "data": ("tasks.curation.listing", "Print every adapter and mapping that reads raw rows."),
+    "history": (
+        "tasks.provenance.release.history",
+        "Print promotions and refused candidates of a model.",
+    ),
+    "rollback": ("tasks.provenance.release.rollback", "Release the previous version again."),
+}
+"""Commands that are no workflow: `python -m` modules with help of their own."""
+ENVIRONMENT = {
+    # One thread: results do not depend on the number of cores, and a busy machine is no slower.
+    "OMP_NUM_THREADS": "1",
+    "TOKENIZERS_PARALLELISM": "false",
+    "HF_HUB_OFFLINE": "1",
+    "DO_NOT_TRACK": "1",
+    "MLFLOW_DISABLE_TELEMETRY": "true",
+    "FLYTE_SDK_LOGGING_LEVEL": "40",
+}
+"""What the Makefile exports, too, unless the variable is set."""
+_ENTRY = re.compile(r"^@entry_point\ndef (?P<name>\w+)\(", re.MULTILINE)
+"""`@entry_point`, and on the next line `def curate(`."""
+_EXAMPLE = re.compile(r"pyflyte run workflows/\S+\.py (?P<name>\w+)")
+"""`pyflyte run workflows/curate.py curate`, as the docstring of a workflow's file writes it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One input of a workflow."""
+
+    name: str
+    kind: str
+    """Its annotation, as it stands in the source."""
+    default: str | None
+    """As it stands in the source; None if the option is required."""
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One workflow, as its source describes it."""
+
+    name: str
+    file: Path
+    function: str
+    summary: str
+    options: tuple[Option, ...]
+    examples: tuple[str, ...]
+    records: dict[str, str]
+    """Modules of data_schemas by the name that the file imports from them."""
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run a command, or print help.
+
+    Args:
+        arguments: of the command line, without the program.
+
+    Returns:
+        The exit code of help and of refusals; a command itself ends the process.
+    """
+    match list(arguments):
+        case [] | ["-h" | "--help" | "help"]:
+            print_lines(overview())
+        case ["--version"]:
+            print_lines([f"eachprompt {own_version()}"])
+        case ["help", name, *_]:
+            return main([name, "--help"])
+        case [name, *rest] if name in MODULES:
+            start_module(MODULES[name][0], rest, f"eachprompt {name}")
+        case [name, *rest]:
+            return run_command(name.replace("_", "-"), rest)
+    return 0
+
+
+def run_command(name: str, arguments: Sequence[str]) -> int:
+    """Start a workflow by the name of its command, or print its help."""
+    places = command_places()
+    try:
+        if name not in places:
+            known = [*places, *MODULES]
+            raise SettingsError(f"{name!r} is not a command{likely(name, known)}")
+        command = read_command(name, places)
+        if {"-h", "--help"} & {*arguments}:
+            print_lines(help_lines(command))
+            return 0
+        check_options(command, arguments)
+    except SettingsError as error:
+        sys.stderr.write(f"SettingsError: {error}\n")
+        return WRONG_INPUT
+    start_workflow(command, arguments)
+    return 0
+
+
+def own_version() -> str:
+    """Return the installed version, or that of the checkout."""
+    try:
+        return version("eachprompt")
+    except PackageNotFoundError:
+        project = (ROOT / "pyproject.toml").read_text()
+        return project.partition('\nversion = "')[2].partition('"')[0]
+
+
+def command_places() -> dict[str, tuple[Path, str]]:
+    """Find every workflow: file and function by the command's name, the main ones first."""
+    found: dict[str, tuple[Path, str]] = {}
+    names = {place: name for name, place in COMMANDS.items()}
+    for path in sorted(WORKFLOWS.rglob("*.py")):
+        for match in _ENTRY.finditer(path.read_text()):
+            function = match["name"]
+            name = names.get(f"{path.stem}.{function}", function.replace("_", "-"))
+            found[name] = path, function
+    return {name: found[name] for name in [*COMMANDS, *sorted(found.keys() - COMMANDS.keys())]}
+
+
+def read_command(name: str, places: dict[str, tuple[Path, str]]) -> Command:
+    """Read the docstrings and the signature of a workflow without importing it."""
+    path, function = places[name]
+    tree = ast.parse(path.read_text())
+    (node,) = (
+        item for item in tree.body if isinstance(item, ast.FunctionDef) and item.name == function
+    )
+    text = ast.get_docstring(node) or ""
+    descriptions = argument_texts(text)
+    defaults = [None] * (len(node.args.args) - len(node.args.defaults)) + [
+        ast.unparse(default) for default in node.args.defaults
+    ]
+    options = tuple(
+        Option(
+            argument.arg,
+            ast.unparse(argument.annotation) if argument.annotation else "str",
+            default,
+            descriptions.get(argument.arg, ""),
+        )
+        for argument, default in zip(node.args.args, defaults, strict=True)
+    )
+    records = {
+        alias.asname or alias.name: item.module
+        for item in tree.body
+        if isinstance(item, ast.ImportFrom) and (item.module or "").startswith("data_schemas")
+        for alias in item.names
+        if item.module
+    }
+    examples = tuple(examples_in(ast.get_docstring(tree) or "", name, function))
+    return Command(name, path, function, text.partition("\n\nArgs:")[0], options, examples, records)
+
+
+def argument_texts(docstring: str) -> dict[str, str]:
+    """Read the section `Args:` of a docstring: text by argument."""
+    section = docstring.partition("\n\nArgs:\n")[2].partition("\n\n")[0]
+    texts: dict[str, str] = {}
+    name = ""
+    for line in section.splitlines():
+        head = re.match(r" {4}(\w+): (.*)", line)
+        if head:
+            name = head[1]
+            texts[name] = head[2]
+        elif name:
+            texts[name] += " " + line.strip()
+    return texts
+
+
+def examples_in(docstring: str, name: str, function: str) -> Iterator[str]:
+    """Rewrite the examples of a workflow's file as calls of this command."""
+    lines = docstring.replace("\\\n", " ").splitlines()
+    for line in lines:
+        match = _EXAMPLE.search(line)
+        if match and match["name"] == function:
+            yield re.sub(r"\s+", " ", _EXAMPLE.sub(f"eachprompt {name}", line)).strip()
+
+
+def overview() -> list[str]:
+    """Return the lines of `eachprompt --help`."""
+    places = command_places()
+    width = max(map(len, [*places, *MODULES])) + 2
+    about_main = {
+        name: read_command(name, places).summary.partition("\n")[0] for name in COMMANDS
+    } | {name: text for name, (_, text) in MODULES.items()}
+    others = ", ".join(name for name in places if name not in COMMANDS)
+    return [
+        "Turn a base language model into a reasoning model, and prove what made it.",
+        "",
+        "Usage: eachprompt COMMAND [OPTIONS]",
+        "",
+        *(f"  {name:{width}}{text}"[: columns()].rstrip() for name, text in about_main.items()),
+        "",
+        "Single stages, papers and studies:",
+        "",
+        *wrapped(others, "  "),
+        "",
+        "Examples:",
+        "",
+        "  eachprompt run",
+        "  eachprompt run --settings my.yaml --store runs",
+        "  eachprompt audit --model models:/eachprompt-tiny@released",
+        "",
+        "eachprompt COMMAND --help shows the options and examples of a command.",
+    ]
+
+
+def help_lines(command: Command) -> list[str]:
+    """Return the lines of a command's help: summary, options, settings, examples."""
+    shown = [f"--{option.name} {placeholder(command, option)}" for option in command.options]
+    width = min(max(map(len, shown), default=0), 30) + 4
+    lines = [*command.summary.splitlines(), "", f"Usage: eachprompt {command.name} [OPTIONS]"]
+    if shown:
+        lines += ["", "Options:", ""]
+    for head, option in zip(shown, command.options, strict=True):
+        text = f"{option.text} {default_text(command, option)}".strip()
+        first, *rest = wrapped(text, " " * width) or [""]
+        lines += [f"  {head:{width - 2}}{first.strip()}" if len(head) < width - 2 else f"  {head}"]
+        lines += rest if len(head) < width - 2 else [first, *rest]
+    for option in command.options:
+        model = record_class(command, option.kind)
+        if is_settings(model):
+            lines += [
+                "",
+                f"Groups and fields of --{option.name}:",
+                "",
+                *field_lines(model, columns()),
+            ]
+    return [
+        *lines,
+        "",
+        "Examples:",
+        "",
+        *(f"  {example}" for example in command.examples),
+    ]
+
+
+def placeholder(command: Command, option: Option) -> str:
+    """Name what an option takes."""
+    kind = record_class(command, option.kind)
+    if is_settings(kind):
+        return "FILE.yaml|JSON"
+    if is_choice(kind):
+        return "|".join(str(member.value) for member in kind)
+    if option.kind.startswith(("list", "Annotated[list")):
+        return "JSON"
+    return "TEXT" if option.kind == "str" else "NUMBER"
+
+
+def default_text(command: Command, option: Option) -> str:
+    """Return the default as help shows it; `eachprompt settings` prints that of settings."""
+    if option.default is None:
+        return "[required]"
+    kind = record_class(command, option.kind)
+    if option.default in ("''", "[]") or is_settings(kind):
+        return ""
+    if is_choice(kind):
+        return f"[default: {kind[option.default.rpartition('.')[2]].value}]"
+    return f"[default: {ast.literal_eval(option.default)}]"
+
+
+def is_choice(kind: object) -> TypeGuard[type[Enum]]:
+    """True for a class of named values."""
+    return isinstance(kind, type) and issubclass(kind, Enum)
+
+
+def record_class(command: Command, name: str) -> object:
+    """Import what a file imports by this name from data_schemas; None if it does not."""
+    module = command.records.get(name)
+    return getattr(importlib.import_module(module), name, None) if module else None
+
+
+def preset(command: Command, option: Option) -> object:
+    """Return the default of settings; None if the workflow computes it."""
+    name, _, field = (option.default or "").partition(".")
+    module = command.records.get(name)
+    if module is None:
+        return None
+    if field:  # `from data_schemas import presets`, and `presets.CPU_SMOKE`
+        return getattr(importlib.import_module(f"{module}.{name}"), field, None)
+    return record_class(command, name)
+
+
+def check_options(command: Command, arguments: Sequence[str]) -> None:
+    """Refuse unknown options and wrong settings before any library is loaded.
+
+    `pyflyte run` checks everything again; what it alone can check is left to it.
+
+    Raises:
+        SettingsError: names the option, and the one that was meant.
+    """
+    options = {f"--{option.name}": option for option in command.options}
+    typed: set[str] = set()
+    words = iter(arguments)
+    for word in words:
+        name, has_value, value = word.partition("=")
+        if not name.startswith("--"):
+            continue
+        if name not in options:
+            there = likely(name, list(options))
+            raise SettingsError(f"eachprompt {command.name} has no option {name}{there}")
+        typed.add(name)
+        text = value if has_value else next(words, "")
+        model = record_class(command, options[name].kind)
+        default = preset(command, options[name]) if is_settings(model) else None
+        if is_settings(model) and isinstance(default, model):
+            read_settings(name.removeprefix("--"), model, default, settings_text(text))
+    for name, option in options.items():
+        if option.default is None and name not in typed:
+            raise SettingsError(f"{name} is missing; see eachprompt {command.name} --help")
+
+
+def settings_text(text: str) -> str:
+    """Return the JSON of a setting: the text itself, or the content of the file that it names.
+
+    Raises:
+        SettingsError: the file is no YAML or JSON.
+    """
+    path = Path(text)
+    if text.lstrip().startswith(("{", "[")):
+        return text
+    if path.suffix not in (".yaml", ".yml", ".json") or not path.is_file():
+        raise SettingsError(
+            f"--settings {text!r} is neither a JSON object nor a file (.yaml, .yml, .json)"
+        )
+    try:
+        return json.dumps(yaml.safe_load(path.read_text()), default=str)
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{path} is not YAML: {' '.join(str(error).split())}") from error
+
+
+def likely(word: str, known: Sequence[str]) -> str:
+    """Suggest the word that was meant, or list what there is."""
+    close = difflib.get_close_matches(word, known, n=1)
+    return f"; did you mean {close[0]}?" if close else f"; choose from {', '.join(known)}"
+
+
+def start_module(module: str, arguments: Sequence[str], program: str) -> None:
+    """Run a `python -m` module in this process; it ends the process."""
+    sys.argv = [program, *arguments]
+    runpy.run_module(module, run_name="__main__")
+
+
+def start_workflow(command: Command, arguments: Sequence[str]) -> None:
+    """Hand a command to `pyflyte run`, which ends the process."""
+    for name, value in ENVIRONMENT.items():
+        os.environ.setdefault(name, value)
+    pyflyte = importlib.import_module("flytekit.clis.sdk_in_container.pyflyte")
+    sys.argv = ["pyflyte", "run", str(command.file), command.function, *arguments]
+    pyflyte.main(sys.argv[1:])
+
+
+def columns() -> int:
+    """Return the width of the terminal, at most 100."""
+    return min(shutil.get_terminal_size((100, 40)).columns, 100)
+
+
+def wrapped(text: str, indent: str) -> list[str]:
+    """Break a text into lines of the terminal."""
+    return textwrap.wrap(
+        text,
+        columns(),
+        initial_indent=indent,
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def print_lines(lines: Sequence[str]) -> None:
+    """Write lines to standard output."""
+    sys.stdout.write("\n".join(lines) + "\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

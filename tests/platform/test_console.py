@@ -1,0 +1,186 @@
+"""The command `eachprompt`: fast help from the source, and the same workflows as `pyflyte run`."""
+
+import inspect
+import json
+import resource
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from tasks.platform import console
+from tasks.platform.console import (
+    COMMANDS,
+    MODULES,
+    command_places,
+    help_lines,
+    main,
+    overview,
+    read_command,
+)
+from tasks.platform.settings_option import is_settings
+
+ROOT = Path(__file__).parents[2]
+HEAVY = ("flytekit", "torch", "transformers", "mlflow", "pandas", "pyarrow", "numpy", "rich")
+MAX_CPU_S = 1.0
+MAX_MIB = 150
+PLACES = command_places()
+
+
+def refusal(capsys, *words: str) -> str:
+    """Type what must be refused and return the one line that says why."""
+    code = main(words)
+
+    (line,) = capsys.readouterr().err.splitlines()
+    assert 2 == code
+    return line
+
+
+@pytest.mark.parametrize("words", [["--help"], ["run", "--help"]], ids=" ".join)
+def test_help_loads_no_library_and_takes_less_than_a_second_and_150_mib(words):
+    code = (
+        "import sys; from tasks.platform.console import main; "
+        f"code = main({words!r}); "
+        f"sys.stderr.write(repr([name for name in {HEAVY!r} if name in sys.modules])); "
+        "sys.exit(code)"
+    )
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+
+    done = subprocess.run(
+        ["/bin/sh", "-c", 'exec "$0" -c "$1"', sys.executable, code],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    assert "[]" == done.stderr
+    assert "Examples:" in done.stdout
+    assert cpu_s < MAX_CPU_S
+
+
+def test_help_of_the_command_stays_below_150_mib():
+    code = (
+        "import resource; from tasks.platform.console import main; main(['run', '--help']); "
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
+    )
+    # A small process starts it: what a process of pytest's size forks inherits its peak of memory.
+    starter = (
+        f"import subprocess, sys; subprocess.run([sys.executable, '-c', {code!r}], check=True)"
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-c", starter], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+
+    assert int(done.stdout.splitlines()[-1]) < MAX_MIB * 1024
+
+
+def test_every_workflow_has_a_command_with_its_inputs_defaults_and_an_example():
+    for name, (path, function) in PLACES.items():
+        command = read_command(name, PLACES)
+        module = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+        entry = getattr(import_module(module), function)
+        parameters = inspect.signature(entry.__wrapped__).parameters
+
+        assert [*parameters] == [option.name for option in command.options]
+        for option in command.options:
+            default = parameters[option.name].default
+            assert (option.default is None) == (default is inspect.Parameter.empty)
+            assert option.text, (name, option.name)
+            if is_settings(console.record_class(command, option.kind)):
+                shown = console.preset(command, option)
+                assert shown is None or shown == default
+        assert command.summary
+        assert command.examples, name
+        for example in command.examples:
+            assert f"eachprompt {name}" in example
+        assert all(example in "\n".join(help_lines(command)) for example in command.examples)
+
+
+def test_the_list_of_commands_names_each_of_them():
+    text = "\n".join(overview())
+
+    assert COMMANDS.keys() < PLACES.keys()
+    for name in [*PLACES, *MODULES]:
+        assert name in text
+
+
+def test_a_module_that_is_a_command_exists():
+    for module, summary in MODULES.values():
+        assert ROOT.joinpath(*module.split(".")).with_suffix(".py").is_file()
+        assert summary.endswith(".")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["retrian"], "'retrian' is not a command; did you mean retrain?"),
+        (["zzz"], "'zzz' is not a command; choose from run, curate"),
+        (["run", "--setings", "{}"], "eachprompt run has no option --setings; did you mean --sett"),
+        (["run", "--settings", '{"rl_one": {"stepps": 3}}'], "is not a setting; did you mean `st"),
+        (["run", "--settings=nothing.yaml"], "'nothing.yaml' is neither a JSON object nor a file"),
+        (["agreement"], "--file is missing; see eachprompt agreement --help"),
+    ],
+    ids=lambda value: " ".join(value)[:40],
+)
+def test_what_is_typed_wrong_is_named_before_a_library_is_loaded(capsys, words, message):
+    assert message in refusal(capsys, *words)
+
+
+def test_a_wrong_field_in_a_file_is_named(capsys, tmp_path):
+    file = tmp_path / "mine.yaml"
+    file.write_text("rl_one:\n  learning_rate: 100\n")
+
+    assert "--settings: rl_one.learning_rate is 100" in refusal(
+        capsys, "run", "--settings", str(file)
+    )
+
+
+def test_a_file_that_is_no_yaml_is_named(capsys, tmp_path):
+    file = tmp_path / "mine.yaml"
+    file.write_text("rl_one: [")
+
+    assert f"{file} is not YAML" in refusal(capsys, "run", "--settings", str(file))
+
+
+def test_the_value_of_an_option_may_look_like_an_option():
+    command = read_command("trace", PLACES)
+
+    console.check_options(command, ["--row", "--not-an-option", "--show=3"])
+
+
+def test_a_command_runs_its_workflow_as_pyflyte_does():
+    done = subprocess.run(
+        [sys.executable, "-m", "tasks.platform.console", "capacity", "--preset", "single_node"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert 0 == done.returncode, done.stderr
+    assert "GiB" in done.stdout
+
+
+def test_settings_prints_what_the_module_prints():
+    done = subprocess.run(
+        [sys.executable, "-m", "tasks.platform.console", "settings"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    assert "rl_one" in done.stdout
+
+
+def test_settings_as_a_file_are_those_as_json(tmp_path):
+    file = tmp_path / "mine.yaml"
+    file.write_text("rl_one:\n  steps: 3\n")
+
+    assert {"rl_one": {"steps": 3}} == json.loads(console.settings_text(str(file)))
