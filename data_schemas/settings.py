@@ -15,14 +15,16 @@ from data_schemas.group import LOWEST_TEMPERATURE, Seed, Settings, are_shares, m
 from data_schemas.lora_settings import TrainingEngines
 from data_schemas.machine_settings import MachineSettings
 from data_schemas.prompts import Domain
+from data_schemas.references import Named
 from data_schemas.rl_settings import JudgeSettings, RLSettings
 
 
 class Source(Settings):
     """One source of raw rows."""
 
-    adapter: str = Field(
-        description="a name that `make data` lists, or a mapping file (.yaml, .json)"
+    adapter: Named = Field(
+        description="a name that `make data` lists, a mapping file (.yaml, .json), or one's own: "
+        "my_adapter.py:name"
     )
     path: str = Field(
         default="", description="file, folder, s3:// or hf://; empty for the generated sample world"

@@ -16,6 +16,7 @@
     store                artifacts by content, in a folder or in S3
     algorithms | marketplace
                          formulas: pure functions on tensors and numbers; the sample world
+    plugins              code of a user's own, by name: found, checked, hashed
     errors               who can act on a failure
 
 Stages never import each other; what two of them need lies one floor lower. The contract `floors`

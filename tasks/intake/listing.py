@@ -17,10 +17,15 @@ from rich.markup import escape
 from rich.table import Table
 
 from data_schemas import presets
+from data_schemas.references import Pluggable
+from tasks.algorithms.advantages import ADVANTAGES, OF_LOSS
+from tasks.algorithms.losses.table import LOSSES
 from tasks.platform.command_line import run
 
 NARROWEST = 120
 """Smallest width in columns at which descriptions are readable."""
+NAMES: dict[str, list[str]] = {"kind": [*LOSSES.data], "advantage": [OF_LOSS, *ADVANTAGES.data]}
+"""Built-ins of settings that may be code of a user's own; `make data` lists the adapters."""
 PRESETS: dict[str, BaseModel] = {
     name.lower(): value
     for name, value in vars(presets).items()
@@ -47,7 +52,10 @@ def rows_of(settings: BaseModel, prefix: str = "") -> Iterator[Row]:
             yield from rows_of(value, f"{prefix}{name}.")
         else:
             yield Row(
-                f"{prefix}{name}", format_value(value), describe_limits(field), describe(field)
+                f"{prefix}{name}",
+                format_value(value),
+                describe_limits(name, field),
+                describe(field),
             )
 
 
@@ -79,11 +87,13 @@ def format_value(value: object) -> str:
             return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def describe_limits(field: FieldInfo) -> str:
+def describe_limits(name: str, field: FieldInfo) -> str:
     """Return the limits or the choices of a setting; '' if only its type limits it."""
     kind = field.annotation
     if isinstance(kind, type) and issubclass(kind, StrEnum):
         return " | ".join(kind)
+    if any(isinstance(one, Pluggable) for one in field.metadata):
+        return " | ".join([*NAMES.get(name, ()), "FILE.py:NAME"])
     limits = []
     for limit in field.metadata:
         match limit:

@@ -35,7 +35,10 @@ def test_a_row_has_the_presets_value_and_its_limits():
     share = "share of a GPU for a rollout engine's weights and KV cache"
     memory = "rl_one.engines.layout.rollout_memory"
     assert Row(memory, "0.55", "> 0.0, < 1.0", share) == rows[memory]
-    assert "espo | gspo | grpo | dr_grpo | dapo | cispo" == rows["rl_one.loss.kind"].allowed
+    assert (
+        "espo | gspo | grpo | dr_grpo | dapo | cispo | FILE.py:NAME"
+        == rows["rl_one.loss.kind"].allowed
+    )
 
 
 def test_the_table_shows_values_in_brackets(capsys):
