@@ -112,9 +112,13 @@ class PolicyLoss:
         column, beta = batch.columns, self.settings.auxiliary.kl
         plan = Plan(column["groups"], column["weights"], column["clip_low"], column["clip_high"])
         old_NT = column["old_logprobs"]
-        loss = table.find(self.settings)
-        objective_N, clipped_NT = loss.objective(
-            logprobs_NT, old_NT, column["advantages"], plan, self.settings
+        outside_NT = plan.weights_NT <= 0  # padding there may be anything
+        objective_N, clipped_NT = table.find(self.settings).objective(
+            logprobs_NT.masked_fill(outside_NT, 0.0),
+            old_NT.masked_fill(outside_NT, 0.0),
+            column["advantages"],
+            plan,
+            self.settings,
         )
         counts = {
             "clipped_tokens": float(clipped_NT.sum()),
