@@ -4,7 +4,8 @@ In addition to Flyte's `workflow` it
 
 - checks inputs against the signature, whose types may have limits (`Annotated`),
 - prints a `PipelineError` as one line, with the exit code of `tasks.platform.command_line`,
-- merges settings over those of the workflow's preset,
+- merges settings, JSON or YAML, over those of their `parent` or of the workflow's preset, says
+  which values differ, and pins a user's own code,
 - keeps `--help` on one screen: a group of settings is one line, not its JSON schema and defaults.
 """
 
@@ -28,10 +29,12 @@ from pydantic_core import from_json, to_json
 from rich_click import RichContext
 from rich_click.rich_help_configuration import OptionHelpSectionType
 
+from data_schemas import presets
 from data_schemas.faults import explain
-from data_schemas.group import Settings, merged_over
+from data_schemas.group import Settings
 from tasks.errors import SettingsError
 from tasks.platform import command_line
+from tasks.plugins import pinned
 
 Args = ParamSpec("Args")
 Result = TypeVar("Result")
@@ -133,15 +136,24 @@ def _is_settings(kind: Any) -> bool:
 def _reader(name: str, model: type[BaseModel], preset: object) -> type[BaseModel]:
     """Return a type by which pyflyte reads JSON as a model, with errors of one line.
 
-    What the JSON does not name keeps the value that it has in the workflow's preset.
+    What the JSON does not name keeps the value that it has in its parent, or else in the workflow's
+    preset. A user's own code is loaded here, on the machine of the command: so it is among what
+    `pyflyte run --remote` ships.
     """
 
     def read(_: type[BaseModel], json_data: str | bytes | bytearray, **options: Any) -> BaseModel:
         with command_line.print_errors_on_one_line():
             try:
-                return model.model_validate_json(_filled(preset, json_data), **options)
+                base, text = _filled(preset, json_data)
+                read = model.model_validate_json(text, **options)
             except ValidationError as error:
                 raise SettingsError(f"--{name}: {explain(error, model)}") from error
+            except ValueError as error:  # of a parent
+                raise SettingsError(f"--{name}: {error}") from error
+            if isinstance(base, BaseModel) and command_line.is_typed_by_hand():
+                for line in presets.differences(base, read):
+                    click.echo(f"{name}.{line}", err=True)
+            return pinned(read, f"--{name}: ")
 
     return type(
         model.__name__,
@@ -150,15 +162,28 @@ def _reader(name: str, model: type[BaseModel], preset: object) -> type[BaseModel
     )
 
 
-def _filled(preset: object, json_data: str | bytes | bytearray) -> str | bytes | bytearray:
+def _filled(
+    preset: object, json_data: str | bytes | bytearray
+) -> tuple[object, str | bytes | bytearray]:
+    """Return what values are given over, and all values.
+
+    Raises:
+        ValueError: there is no such parent, or it is of another workflow.
+    """
     try:
         given = from_json(json_data)
     except ValueError:  # for validation to say, as it says every other error
-        return json_data
+        return preset, json_data
     if not isinstance(preset, BaseModel) or not isinstance(given, dict):
-        return json_data
-    merged = merged_over(preset, cast("dict[str, object]", given))
-    return to_json(merged, inf_nan_mode="constants")
+        return preset, json_data
+    values = cast("dict[str, object]", given)
+    base = presets.parent_of(values) or preset
+    if type(base) is not type(preset):
+        raise ValueError(
+            f"parent {values[presets.PARENT]} has {type(base).__name__}, but this takes "
+            f"{type(preset).__name__}"
+        )
+    return base, to_json(presets.filled(values, base), inf_nan_mode="constants")
 
 
 def _screen(function: Callable[..., Any], kinds: Mapping[str, Any]) -> str:
