@@ -12,11 +12,13 @@ In addition to Flyte's `workflow` it
 import functools
 import inspect
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, ParamSpec, TypeVar, cast, get_args, get_origin
 
 import click
 import rich_click.rich_click as help_defaults
+import yaml
 from flytekit.core.docstring import Docstring
 from flytekit.core.workflow import (
     PythonFunctionWorkflow,
@@ -65,6 +67,11 @@ class EntryPoint(PythonFunctionWorkflow):
         }
         self._signature_model = create_model(function.__name__, __base__=Settings, **fields)
         self._kinds = {name: _plain(one.annotation) for name, one in parameters.items()}
+        if command_line.is_typed_by_hand():
+            with command_line.print_errors_on_one_line():
+                for name, kind in self._kinds.items():
+                    if _is_settings(kind):
+                        _check_file(name, sys.argv)
         function.__annotations__ |= {
             name: _reader(name, kind, parameters[name].default) if _is_settings(kind) else kind
             for name, kind in self._kinds.items()
@@ -150,16 +157,39 @@ def _reader(name: str, model: type[BaseModel], preset: object) -> type[BaseModel
                 raise SettingsError(f"--{name}: {explain(error, model)}") from error
             except ValueError as error:  # of a parent
                 raise SettingsError(f"--{name}: {error}") from error
+            own = pinned(read, f"--{name}: ")
             if isinstance(base, BaseModel) and command_line.is_typed_by_hand():
                 for line in presets.differences(base, read):
                     click.echo(f"{name}.{line}", err=True)
-            return pinned(read, f"--{name}: ")
+            return own
 
     return type(
         model.__name__,
         (model,),
         {"__module__": model.__module__, "model_validate_json": classmethod(read)},
     )
+
+
+def _check_file(name: str, arguments: Sequence[str]) -> None:
+    """Refuse a file of settings that pyflyte could not read, which it says in many lines.
+
+    Raises:
+        SettingsError: there is no such file, or it is not YAML.
+    """
+    for place, argument in enumerate(arguments):
+        option, equals, text = argument.partition("=")
+        if option != f"--{name}":
+            continue
+        given = text if equals else "".join(arguments[place + 1 : place + 2])
+        if not given.endswith((".yaml", ".yml")):
+            continue
+        try:
+            yaml.safe_load(Path(given).read_bytes())
+        except OSError as error:
+            raise SettingsError(f"--{name}: there is no file {given}: {error.strerror}") from error
+        except yaml.YAMLError as error:
+            text = " ".join(str(error).split())
+            raise SettingsError(f"--{name}: {given} is not YAML: {text}") from error
 
 
 def _filled(
