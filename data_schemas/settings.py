@@ -1,7 +1,7 @@
-"""Settings: one frozen model per stage, at most 15 fields each, unknown keys refused.
+"""Settings: one frozen model per stage, unknown keys refused.
 
-Field defaults are the embedded `cpu_smoke` values; where a paper gives a number for
-full scale it is in the description, and in `data_schemas/presets.py` as a preset.
+Field defaults are those of the preset `laptop`; where a paper gives a number for
+full scale it is in the description, and in `workflows/presets/` as a preset.
 Rules between fields are validated here and nowhere else.
 """
 

@@ -360,3 +360,33 @@ def test_the_digest_is_that_of_the_content(folder):
     expected = hashlib.sha256(b"my_reward.py\n" + hashlib.sha256(text).digest()).hexdigest()
 
     assert f"my_reward.py:polite@{expected}" == pin("my_reward.py:polite")
+
+
+def test_a_response_is_compared_with_the_others_by_rloo():
+    scores, valid = torch.tensor([[1.0, 0, 0, 9]]), torch.tensor([[True, True, True, False]])
+
+    found = ADVANTAGES["rloo"](scores, 0 * scores, valid, std_floor=0.05)
+
+    assert [1.0, -0.5, -0.5, 0.0] == pytest.approx(found[0].tolist())
+
+
+def test_equal_rewards_have_no_advantage_by_any_name():
+    scores, valid = torch.full((1, 8), 0.7), torch.ones(1, 8, dtype=torch.bool)
+
+    for name, estimator in ADVANTAGES.items():
+        assert not estimator(scores, 0 * scores, valid, std_floor=0.0).any(), name
+
+
+def test_the_estimator_of_a_loss_is_that_of_its_paper():
+    settings = PipelineSettings().rl_one
+    rewards, valid = torch.tensor([[1.0, 0.0, 0.0, 0.0]]), torch.ones(1, 4, dtype=torch.bool)
+
+    def first(**changes: object) -> float:
+        loss = settings.loss.model_copy(update={"kind": changes.pop("kind", "espo")})
+        chosen = settings.model_copy(update={"loss": loss, **changes})
+        return float(estimate(chosen, rewards, 0 * rewards, valid)[0, 0])
+
+    assert 3**0.5 == pytest.approx(first(), abs=1e-4)
+    assert 0.75 == first(kind="dr_grpo") == first(advantage="centred")
+    assert 3**0.5 == pytest.approx(first(kind="dr_grpo", advantage="grpo"), abs=1e-4)
+    assert 1.0 == first(advantage="rloo")

@@ -63,7 +63,7 @@ def test_values_of_a_chain_of_parents_arrive():
         ("workflow: retain", "workflow is 'retain'; did you mean `retrain`?"),
         (
             "parent: nightly\nworkflow: post_training",
-            "these are settings of post_training, not Ret",
+            "these are settings of post_training, not",
         ),
         ("[1, 2", "is not YAML"),
         ("3", "has no settings; write `parent: laptop` and what differs"),

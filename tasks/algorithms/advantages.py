@@ -160,9 +160,14 @@ def centred(
 def rloo(
     scores_PG: torch.Tensor, penalties_PG: torch.Tensor, valid_PG: torch.Tensor, *, std_floor: float
 ) -> torch.Tensor:
-    """Subtract the mean of the other responses: RLOO (arXiv 2402.14740)."""
-    whole_P = torch.full((len(scores_PG),), scores_PG.shape[1])
-    return two_part_advantages(scores_PG, penalties_PG, valid_PG, first_P=whole_P)
+    """Subtract the mean of the other responses: RLOO (arXiv 2402.14740).
+
+    The unbiased form of `centred`, which it exceeds by G / (G - 1). A response without others to
+    compare it with gets 0.
+    """
+    whole_PG = centred(scores_PG, penalties_PG, valid_PG, std_floor=std_floor)
+    num_P1 = valid_PG.sum(dim=1, keepdim=True)
+    return whole_PG * num_P1 / (num_P1 - 1).clamp(min=1)
 
 
 ADVANTAGES: Table[Advantage] = Table(

@@ -67,7 +67,7 @@ class EntryPoint(PythonFunctionWorkflow):
         }
         self._signature_model = create_model(function.__name__, __base__=Settings, **fields)
         self._kinds = {name: _plain(one.annotation) for name, one in parameters.items()}
-        if command_line.is_typed_by_hand():
+        if command_line.is_typed_by_hand() and "--help" not in sys.argv:
             with command_line.print_errors_on_one_line():
                 for name, kind in self._kinds.items():
                     if _is_settings(kind):
