@@ -37,7 +37,7 @@ class ColumnMapping(BaseModel):
     system: str = Field(default="", description="template of the system message")
     verifier: str = Field(
         default="",
-        description="a key of tasks.rewards.table.VERIFIERS, or one's own: my_file.py:name; "
+        description="a key of tasks.gym.table.VERIFIERS, or one's own: my_file.py:name; "
         "'' = no problem",
     )
     answer: dict[str, JsonValue] = Field(

@@ -25,13 +25,13 @@ from tasks.algorithms.losses import table
 from tasks.algorithms.losses.protocol import Loss
 from tasks.curation.adapters.table import read_file
 from tasks.errors import DataError, SettingsError
-from tasks.intake.options import with_own_code
-from tasks.lineage.stage import stage
+from tasks.gym.protocol import Game, Verifier
+from tasks.gym.scoring.service import ScoringService
+from tasks.gym.table import VERIFIERS
 from tasks.plugins import load, pin, pinned
-from tasks.rewards.protocol import Game, Verifier
-from tasks.rewards.scoring.service import ScoringService
-from tasks.rewards.table import VERIFIERS
+from tasks.provenance.lineage.stage import stage
 from tasks.rl.run import state_folder
+from tasks.settings.options import with_own_code
 
 
 def problem(verifier: str, gold: object = None) -> Problem:

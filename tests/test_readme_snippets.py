@@ -16,10 +16,10 @@ from data_schemas.prompts import Problem
 from tasks.algorithms.advantages import Advantage
 from tasks.algorithms.losses.protocol import Loss
 from tasks.curation.adapters.table import read_file
+from tasks.gym.environments.table import ENVIRONMENTS
+from tasks.gym.protocol import join_turns
+from tasks.gym.table import score_batch
 from tasks.plugins import load
-from tasks.rewards.environments.table import ENVIRONMENTS
-from tasks.rewards.protocol import join_turns
-from tasks.rewards.table import score_batch
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"

@@ -42,9 +42,9 @@ from data_schemas.synthesis_settings import (
     SynthesisSettings,
 )
 from data_schemas.upcycling import UpcyclingSettings
-from tasks.intake.task import open_store
 from tasks.platform import resources
 from tasks.platform.literals import KeyedStore
+from tasks.stages.opening import open_store
 
 ROOT = Path(__file__).parents[2]
 CONTEXT = FlyteContextManager.current_context()
@@ -161,7 +161,7 @@ def test_an_attribute_is_what_the_model_holds_in_any_order(attributes):
 
 @pytest.mark.parametrize("name", [name for name, stage in resources.STAGES.items() if stage.cached])
 def test_a_cached_task_has_one_key_for_equal_inputs(attributes, name):
-    task = getattr(import_module(f"tasks.{resources.STAGES[name].package}.task"), name)
+    task = getattr(import_module(f"tasks.{resources.STAGES[name].module}"), name)
     kinds = task.python_interface.inputs
 
     def inputs(order: int, **changed: object) -> LiteralMap:

@@ -12,6 +12,7 @@ from data_schemas.rl_settings import AuxiliarySettings
 from tasks.engines.embedded.rollout import HFRolloutEngine
 from tasks.engines.embedded.trainer import TorchTrainer
 from tasks.engines.protocols import Request, Sampling, TokenBatch
+from tasks.engines.weight_sync import Outgoing
 from tests.engines.embedded.second_device import GPU, SecondDeviceError, second_device
 from tests.engines.losses_of_contract import likelihood
 
@@ -25,6 +26,10 @@ def gpu(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _device: (9, 0))
     monkeypatch.setattr(torch.cuda, "mem_get_info", lambda _device: (2**30, 2**33))
+    # Adam asks the accelerator of torch's CUDA build for its stream, which a driver would answer.
+    monkeypatch.setattr(
+        torch.accelerator, "current_accelerator", lambda check_available=False: None
+    )
     with second_device():
         yield
 
@@ -37,16 +42,26 @@ def requests() -> list[Request]:
     ]
 
 
-def rolled_out(folder, sampling: Sampling) -> list[tuple[object, ...]]:
+def rolled_out(folder, sampling: Sampling) -> tuple[list[list[int]], list[np.ndarray]]:
+    """Tokens, and log-probs of the rollout and of its scoring."""
     engine = HFRolloutEngine(folder, slots=4)
-    found = sorted(engine.generate(requests(), sampling), key=lambda r: (r.problem_id, r.sample))
-    scored = engine.score_logprobs(
-        [np.concatenate([one.prompt_tokens, one.response_tokens]) for one in found]
+    rollouts = sorted(engine.generate(requests(), sampling), key=lambda r: (r.problem_id, r.sample))
+    scores = engine.score_logprobs(
+        [np.concatenate([one.prompt_tokens, one.response_tokens]) for one in rollouts]
     )
-    return [
-        (one.response_tokens.tolist(), one.logprobs.tolist(), row.tolist())
-        for one, row in zip(found, scored, strict=True)
+    return [one.response_tokens.tolist() for one in rollouts], [
+        *(one.logprobs for one in rollouts),
+        *scores,
     ]
+
+
+def assert_close(expected, actual) -> None:
+    """Compare within float32's rounding.
+
+    Equality of bytes is promised only where the same kernels run: a copy of a tensor has another
+    alignment, by which some processors choose other vector instructions.
+    """
+    torch.testing.assert_close(actual, expected, rtol=2e-5, atol=2e-6)
 
 
 def trained(folder, lora_rank: int, tmp_path) -> tuple[object, ...]:
@@ -60,9 +75,12 @@ def trained(folder, lora_rank: int, tmp_path) -> tuple[object, ...]:
     trainer.save(tmp_path)
     trainer.restore(tmp_path)
     second = trainer.update(batch, likelihood, **settings)
-    engine = HFRolloutEngine(folder) if not lora_rank else None
-    digest = engine.load_weights(trainer.weights(), 1) if engine else ""
-    return scores.logprobs_NT.tolist(), first, second, digest
+    if not lora_rank:
+        outgoing = Outgoing(trainer.weights())
+        installed = HFRolloutEngine(folder).load_weights(outgoing, 1)
+        assert outgoing.digest() == installed
+    weights = {name: tensor.detach().cpu().clone() for name, tensor in trainer.weights()}
+    return scores.logprobs_NT.cpu(), first, second, weights
 
 
 @pytest.mark.parametrize("exact", [False, True])
@@ -71,7 +89,10 @@ def test_rollouts_on_a_second_device_are_those_of_the_cpu(tiny_moe, exact, reque
     expected = rolled_out(tiny_moe, sampling)
     request.getfixturevalue("gpu")
 
-    assert expected == rolled_out(tiny_moe, sampling)
+    tokens, logprobs = rolled_out(tiny_moe, sampling)
+
+    assert expected[0] == tokens
+    assert_close(expected[1], logprobs)
 
 
 @pytest.mark.parametrize("lora_rank", [0, 4])
@@ -79,7 +100,7 @@ def test_so_are_updates_with_all_terms_and_a_weight_sync(tiny_moe, lora_rank, tm
     expected = trained(tiny_moe, lora_rank, tmp_path)
     request.getfixturevalue("gpu")
 
-    assert expected == trained(tiny_moe, lora_rank, tmp_path)
+    assert_close(expected, trained(tiny_moe, lora_rank, tmp_path))
 
 
 def test_all_weights_are_on_the_device_and_a_wide_router_too(tiny_moe, gpu):

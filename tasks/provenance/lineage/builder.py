@@ -1,0 +1,64 @@
+"""What a stage ran on: installed packages, the lock file they come from, the container image."""
+
+import functools
+import hashlib
+import importlib.metadata
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
+
+from tasks.store.files import sha256_file
+
+_ROOT = Path(__file__).parents[3]
+_IMAGE = "FLYTE_INTERNAL_IMAGE"
+
+
+@functools.cache
+def environment_digest() -> str:
+    """Hash the names and versions of all installed distributions."""
+    installed = {
+        f"{distribution.name}=={distribution.version}"
+        for distribution in importlib.metadata.distributions()
+    }
+    return hashlib.sha256("\n".join(sorted(installed)).encode()).hexdigest()
+
+
+@functools.cache
+def lock_digest() -> str:
+    """Hash the lock file that the installed packages come from; '' if they come from none.
+
+    Differs from the file that was asked for: a lock is named only if every one of its pins is
+    installed in that version.
+    """
+    installed: dict[str, str] = {
+        canonicalize_name(distribution.name): distribution.version
+        for distribution in importlib.metadata.distributions()
+    }
+    locks = [path for path in sorted(_ROOT.glob("lock_*.txt")) if agrees(path, installed)]
+    # The one that says most: a lock may be part of another.
+    return sha256_file(max(locks, key=lambda path: path.stat().st_size)) if locks else ""
+
+
+def agrees(lock: Path, installed: Mapping[str, str]) -> bool:
+    """True if all pins of a lock file are among the installed versions, by canonical name."""
+    try:
+        pins = [
+            Requirement(line)
+            for line in lock.read_text().splitlines()
+            if line and not line.startswith("#")
+        ]
+    except InvalidRequirement:
+        return False
+    wanted = [pin for pin in pins if pin.marker is None or pin.marker.evaluate()]
+    return bool(wanted) and all(
+        pin.specifier.contains(installed.get(canonicalize_name(pin.name), "0"), prereleases=True)
+        for pin in wanted
+    )
+
+
+def container_image() -> str:
+    """Name the image this process runs in, as Flyte was told; '' outside a pod."""
+    return os.environ.get(_IMAGE, "")

@@ -1,0 +1,187 @@
+"""What MLflow's pages show about a run beside its numbers: tags, source and description.
+
+Tags of an execution are on its own run and on the runs of its stages, which are nested in it.
+`mlflow.*` tags are those that MLflow's pages read; `row_source` names the adapters whose rows led
+to a run, in alphabetical order and joined by commas.
+"""
+
+import functools
+import getpass
+import os
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from data_schemas.artifacts import Execution
+from data_schemas.statements import Statement
+
+EXECUTION = "eachprompt.execution"
+STAGE = "eachprompt.stage"
+CODE = "eachprompt.code"
+STORE = "eachprompt.store"
+WORKFLOW = "eachprompt.workflow"
+STARTED = "eachprompt.started"
+"""Start of the execution, Unix time in seconds."""
+FLYTE_EXECUTION = "flyte.execution"
+"""project/domain/name; only on a cluster."""
+ROW_SOURCE = "row_source"
+PARENT = "mlflow.parentRunId"
+NOTE = "mlflow.note.content"
+"""Description of a run or an experiment, in Markdown."""
+EXPERIMENT_TAGS = {
+    # Without it MLflow guesses from what it finds and may open the view for traces of GenAI apps.
+    "mlflow.experimentKind": "custom_model_development",
+    NOTE: (
+        "One run per execution of a workflow, with the runs of its stages nested in it. The same "
+        "stage has the same name, metrics and steps in every execution: filter by "
+        "`attributes.run_name = 'rl/one'` and compare. `tags.row_source = 'gsm8k'` finds what "
+        "rows of one adapter led to, `LIKE '%gsm8k%'` what they led to among others. "
+        "MLflow is a catalogue; the statements in the store are the evidence."
+    ),
+}
+_OF_EXECUTION = (EXECUTION, STORE, WORKFLOW, STARTED, FLYTE_EXECUTION)
+_PURPOSES = {
+    "ablation": "Tabulates the effect of each feature of RL.",
+    "collect_comparisons": "Collects graded comparisons that a judge is measured on.",
+    "compare": "Compares the candidate with every earlier model, on the same held-out problems.",
+    "curate": "Filters, deduplicates, decontaminates and splits the raw rows.",
+    "curate_part": "Reads, checks and verifies some of the raw rows, each by itself.",
+    "evaluate": "Answers and scores every held-out problem with one model.",
+    "grade": "Measures how often the start model solves each problem.",
+    "ingest": "Copies what comes from outside into the store, by content.",
+    "intake": "Copies the files of the inbox that were not processed yet.",
+    "measure_judge": "Measures a judge on graded comparisons.",
+    "merge": "Merges the fine-tuned models by TIES.",
+    "pretrain": "Trains the base model.",
+    "release": "Applies the release gate, writes the model card and registers the model.",
+    "rl": "One phase of reinforcement learning.",
+    "rollback": "Points the alias `released` at an earlier version.",
+    "sft": "Supervised fine-tuning.",
+}
+"""First word of a stage's name -> what it does."""
+_MAX_NOTE = 5000
+"""Characters; MLflow takes 8000 bytes."""
+_FLYTE_PARTS = ("PROJECT", "DOMAIN", "ID")
+_ROOT = Path(__file__).resolve().parents[3]
+
+
+def run_tags(
+    execution: Execution, stage: str, code: Sequence[str], store_id: str
+) -> dict[str, str]:
+    """Return the tags of a stage's run in MLflow when it begins."""
+    return {
+        **execution_tags(execution, store_id),
+        STAGE: stage,
+        CODE: ",".join(code),
+        NOTE: describe_stage(stage),
+    }
+
+
+def execution_tags(execution: Execution, store_id: str) -> dict[str, str]:
+    """Return the tags of the run of an execution when it begins."""
+    tags = {
+        EXECUTION: execution.id,
+        STORE: store_id,
+        STARTED: str(execution.started),
+        **_source_tags(),
+    }
+    if execution.workflow:
+        tags |= {
+            WORKFLOW: execution.workflow,
+            "mlflow.source.name": f"workflows/{execution.workflow}.py",
+        }
+    return tags
+
+
+def tags_for_execution(tags: Mapping[str, str]) -> dict[str, str]:
+    """Select those tags of a stage's run that its execution has, too."""
+    return {
+        name: value
+        for name, value in tags.items()
+        if name in _OF_EXECUTION or (name.startswith("mlflow.") and name not in (NOTE, PARENT))
+    }
+
+
+def execution_name(tags: Mapping[str, str]) -> str:
+    """Name the run of an execution: '20260131-235959-a1b2c3 post_training'."""
+    return f"{tags[EXECUTION]} {tags.get(WORKFLOW, '')}".strip()
+
+
+def describe_execution(tags: Mapping[str, str], model: str = "", *, released: bool = False) -> str:
+    """Describe the run of an execution.
+
+    Args:
+        tags: of the run.
+        model: version that it registered, 'models:/NAME/3'; '' = none.
+        released: whether that passed the gate.
+    """
+    workflow = tags.get(WORKFLOW, "")
+    started = f"Execution `{tags[EXECUTION]}`" + (f" of `{workflow}`" if workflow else "")
+    if not model:
+        return f"{started}."
+    name, _, number = model.removeprefix("models:/").rpartition("/")
+    outcome = "released" if released else "refused by the gate"
+    return (
+        f"{started}. It registered [{name} version {number}](#/models/{name}/versions/{number}), "
+        f"{outcome}. Model card and report are among the artifacts."
+    )
+
+
+def describe_stage(
+    stage: str, statement: Statement | None = None, digest: str = "", error: str = ""
+) -> str:
+    """Describe the run of a stage.
+
+    Args:
+        stage: its name.
+        statement: of a stage that has finished.
+        digest: of the statement.
+        error: that ended it, '' if none did.
+    """
+    parts = [_PURPOSES.get(stage.split("/")[0], "")]
+    if statement is not None:
+        read = ", ".join(f"{item.role} `{item.digest[:12]}`" for item in statement.inputs)
+        made = ", ".join(f"{item.role} `{item.digest[:12]}`" for item in statement.outputs)
+        parts += [
+            f"Read {read or 'nothing'}; made {made or 'nothing'}.",
+            f"Statement `{digest}`.",
+        ]
+    if error:
+        parts.append(f"It failed:\n\n    {error}")
+    return "\n\n".join(part for part in parts if part)[:_MAX_NOTE]
+
+
+def _source_tags() -> dict[str, str]:
+    """Who and what runs: user, commit, image, execution on a cluster."""
+    environment = os.environ
+    on_cluster = "FLYTE_INTERNAL_EXECUTION_ID" in environment
+    flyte = [environment.get(f"FLYTE_INTERNAL_EXECUTION_{part}", "") for part in _FLYTE_PARTS]
+    tags = {
+        "mlflow.user": _user(),
+        "mlflow.source.type": "JOB" if on_cluster else "LOCAL",
+        "mlflow.source.git.commit": _commit(_ROOT),
+        "mlflow.docker.image.uri": environment.get("FLYTE_INTERNAL_IMAGE", ""),
+        FLYTE_EXECUTION: "/".join(flyte) if on_cluster else "",
+    }
+    return {name: value for name, value in tags.items() if value}
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # a container's user without a name
+        return str(os.getuid())
+
+
+@functools.cache
+def _commit(root: Path) -> str:
+    """Return the commit of a checkout; '' where there is none, as in an image."""
+    if not (root / ".git").exists():
+        return ""
+    command = ["git", "-C", str(root), "rev-parse", "HEAD"]
+    try:
+        return subprocess.run(
+            command, capture_output=True, text=True, check=True, timeout=10
+        ).stdout.strip()
+    except (OSError, subprocess.SubprocessError):
+        return ""
