@@ -308,8 +308,8 @@ gpu-environment: $(GPU_STAMP) ## vLLM, Megatron-core and Transformer Engine for 
 data: $(STAMP) ## every adapter and mapping of raw rows, with the columns each needs
 	$(BIN)/python -m tasks.curation.listing
 
-settings: $(STAMP) ## every setting with its value, limits, unit and source; PRESET=single_node
-	$(BIN)/python -m tasks.settings.listing $(PRESET)
+settings: $(STAMP) ## settings with value, limits, unit and source; PRESET=single_node GROUP=rl_one FIND=rate
+	$(BIN)/python -m tasks.settings.listing $(PRESET) $(if $(GROUP),--group $(GROUP)) $(if $(FIND),--find '$(FIND)')
 
 # trl requires torch, which is installed separately: the override excludes it and its CUDA packages.
 lock: $(STAMP) ## resolve the lock files anew from pyproject.toml, keeping pins that still fit

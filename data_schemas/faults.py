@@ -40,7 +40,10 @@ def _sentence(fault: ErrorDetails, model: type[BaseModel]) -> str:
     match fault["type"]:
         case "extra_forbidden":
             known = list(_fields_at(model, path[:-1]))
-            return f"{where} is not a setting; {_likely(str(path[-1]), known)}"
+            word = str(path[-1])
+            places = _places_of(word, model)
+            near = did_you_mean(word, known) or (places and f"it is one of {', '.join(places)}")
+            return f"{where} is not a setting; {near or _likely(word, known)}"
         case "missing":
             return f"{where} is missing"
         case "value_error":
@@ -77,6 +80,17 @@ def did_you_mean(word: str, known: Sequence[str]) -> str:
 
 def _likely(word: str, known: Sequence[str]) -> str:
     return did_you_mean(word, known) or f"choose from {', '.join(known)}"
+
+
+def _places_of(word: str, model: type[BaseModel]) -> list[str]:
+    """Name the groups that have a setting of this name: it may be written one level too high."""
+    found: list[str] = []
+    for name, field in model.model_fields.items():
+        kind = field.annotation
+        if isinstance(kind, type) and issubclass(kind, BaseModel):
+            found += [name] if word in kind.model_fields else []
+            found += [f"{name}.{inner}" for inner in _places_of(word, kind)]
+    return found
 
 
 def _likely_choice(fault: ErrorDetails) -> str:

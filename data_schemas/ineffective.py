@@ -1,36 +1,39 @@
 """Settings of RL that change nothing beside others."""
 
 from data_schemas.prompts import Domain
+from data_schemas.references import is_reference
 from data_schemas.rl_settings import PolicyLoss, RLSettings
 
-_CLIPPED_BY_WIDTH = tuple(kind for kind in PolicyLoss if kind is not PolicyLoss.CISPO)
+_CLIPPED_BY_WIDTH = tuple(kind for kind in PolicyLoss if kind != PolicyLoss.CISPO)
 _LOSSES_WITH = dict.fromkeys(
     ("high_entropy_share", "entropy_edges", "clip_scale", "clip_floor", "ratio", "drop_low"),
     (PolicyLoss.ESPO,),
 ) | {"clip_low": _CLIPPED_BY_WIDTH}
-"""Fields of LossSettings that not every loss reads."""
+"""Fields of LossSettings that not every built-in loss reads; one of a user's own may read any."""
 
 
-def without_effect(settings: RLSettings) -> list[str]:
+def without_effect(settings: RLSettings) -> list[str]:  # noqa: C901 - one line per rule
     """Name every value that differs from its default and changes nothing, and why.
 
     They are no error: a variant of a recipe that changes the loss only keeps the rest.
     """
     loss, zero_variance, rewards = settings.loss, settings.zero_variance, settings.rewards
     reasons = {
-        f"loss.{name}": f"loss.kind '{loss.kind.value}' does not read it"
+        f"loss.{name}": f"loss.kind '{loss.kind}' does not read it"
         for name, kinds in _LOSSES_WITH.items()
-        if loss.kind not in kinds
+        if loss.kind not in kinds and not is_reference(loss.kind)
     }
-    if loss.kind is PolicyLoss.ESPO and loss.clip_scale:
+    if loss.kind == PolicyLoss.ESPO and loss.clip_scale:
         for name in ("clip_low", "clip_high"):
             reasons[f"loss.{name}"] = "loss.clip_scale sets ESPO's widths; 0 reads it"
     if loss.entropy_edges:
         reasons.setdefault("loss.high_entropy_share", "loss.entropy_edges replaces it")
     if not loss.budget_per_response:
         reasons["loss.truncate_last"] = "loss.budget_per_response is 0"
-    if loss.kind is PolicyLoss.DR_GRPO:
+    if settings.advantage == "of_loss" and loss.kind == PolicyLoss.DR_GRPO:
         reasons["zero_variance.std_floor"] = "loss.kind 'dr_grpo' divides by no deviation"
+    if settings.advantage in ("centred", "rloo"):
+        reasons["zero_variance.std_floor"] = f"advantage '{settings.advantage}' does not read it"
     if zero_variance.first_responses:
         reasons["zero_variance.std_floor"] = "with first_responses nothing is divided by it"
     if settings.sizes_by_prompt:

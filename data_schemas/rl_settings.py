@@ -13,10 +13,12 @@ from data_schemas.group import LOWEST_TEMPERATURE, Seed, Settings, are_shares
 from data_schemas.lora_settings import TrainingEngines
 from data_schemas.machine_settings import Reuse, RolloutEngines, RolloutKind, TrainerKind
 from data_schemas.prompts import Domain
+from data_schemas.references import Named
 
 
 class PolicyLoss(StrEnum):
-    """Policy losses in tasks/algorithms/losses."""
+    """Names of policy losses that code refers to; the losses themselves are the entries of
+    tasks/algorithms/losses/table.py."""
 
     ESPO = "espo"
     GSPO = "gspo"
@@ -47,7 +49,11 @@ class AuxiliarySettings(Settings):
 class LossSettings(Settings):
     """The policy loss of RL."""
 
-    kind: PolicyLoss = PolicyLoss.ESPO
+    kind: Named = Field(
+        default="espo",
+        min_length=1,
+        description="policy loss; one's own: my_loss.py:name",
+    )
     high_entropy_share: float = Field(
         default=0.2, gt=0.0, lt=1.0, description="rho, ESPO ablation: 0.2 best"
     )
@@ -315,6 +321,11 @@ class RLSettings(Settings):
         default=1.0, ge=LOWEST_TEMPERATURE, le=10.0, description="ESPO setup: 1.0"
     )
     learning_rate: float = Field(default=6e-5, gt=0.0, le=1.0, description="ESPO setup: 1e-6")
+    advantage: Named = Field(
+        default="of_loss",
+        min_length=1,
+        description="of_loss = as the loss was published; one's own: my_file.py:name",
+    )
     num_mini_batches: int = Field(default=2, ge=1, description="optimizer updates per step")
     loss: LossSettings = LossSettings()
     zero_variance: ZeroVarianceSettings = ZeroVarianceSettings()

@@ -1,7 +1,7 @@
-"""Settings: one frozen model per stage, at most 15 fields each, unknown keys refused.
+"""Settings: one frozen model per stage, unknown keys refused.
 
-Field defaults are the embedded `cpu_smoke` values; where a paper gives a number for
-full scale it is in the description, and in `data_schemas/presets.py` as a preset.
+Field defaults are those of the preset `laptop`; where a paper gives a number for
+full scale it is in the description, and in `workflows/presets/` as a preset.
 Rules between fields are validated here and nowhere else.
 """
 
@@ -15,14 +15,16 @@ from data_schemas.group import LOWEST_TEMPERATURE, Seed, Settings, are_shares, m
 from data_schemas.lora_settings import TrainingEngines
 from data_schemas.machine_settings import MachineSettings
 from data_schemas.prompts import Domain
+from data_schemas.references import Named
 from data_schemas.rl_settings import JudgeSettings, RLSettings
 
 
 class Source(Settings):
     """One source of raw rows."""
 
-    adapter: str = Field(
-        description="a name that `make data` lists, or a mapping file (.yaml, .json)"
+    adapter: Named = Field(
+        description="a name that `make data` lists, a mapping file (.yaml, .json), or one's own: "
+        "my_adapter.py:name"
     )
     path: str = Field(
         default="", description="file, folder, s3:// or hf://; empty for the generated sample world"

@@ -1,97 +1,196 @@
-"""The code that the README shows does what the README says."""
+"""The code that the README shows does what the README says, as a user would copy it."""
 
+import base64
 import json
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+import torch
+import yaml
 
-from data_schemas.prompts import Domain, Message, Problem, Role
-from data_schemas.verdicts import Verdict, abstain, scored
-from tasks.curation.items import Item
-from tasks.curation.rows import BadRow, RawRow
+from data_schemas.prompts import Problem
+from tasks.algorithms.advantages import Advantage
+from tasks.algorithms.losses.protocol import Loss
+from tasks.curation.adapters.table import read_file
+from tasks.gym.environments.table import ENVIRONMENTS
+from tasks.gym.protocol import join_turns
 from tasks.gym.table import score_batch
-from tasks.store.files import canonical_json
+from tasks.plugins import load
 
-README = Path(__file__).parents[1] / "README.md"
-NAMES = {
-    "json": json,
-    "Domain": Domain,
-    "Message": Message,
-    "Problem": Problem,
-    "Role": Role,
-    "Verdict": Verdict,
-    "abstain": abstain,
-    "scored": scored,
-    "Item": Item,
-    "BadRow": BadRow,
-    "RawRow": RawRow,
-    "canonical_json": canonical_json,
+ROOT = Path(__file__).parents[1]
+README = ROOT / "README.md"
+BLOCKS = re.findall(r"```(?:python|yaml)\n# (\S+)\n(.*?)```", README.read_text(), flags=re.DOTALL)
+ROWS = {
+    "words.jsonl": [{"ask": f"Describe shoe {n}.", "words": 2 + n % 9} for n in range(40)],
+    "guesses.jsonl": [
+        {"ask": f"Guess my number, game {n}: 1 to 9.", "number": str(1 + n % 9)} for n in range(40)
+    ],
 }
 
 
-@pytest.fixture(scope="module")
-def shown() -> dict:
-    """Functions of the README's Python blocks, by name."""
-    blocks = re.findall(r"```python\n(.*?)```", README.read_text(), flags=re.DOTALL)
-    names = dict(NAMES)
-    for block in blocks:
-        exec(block, names)
-    return names
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """An empty folder with the README's files, in which a user works."""
+    for name, text in BLOCKS:
+        (tmp_path / name).write_text(text)
+    for name, rows in ROWS.items():
+        (tmp_path / name).write_text("".join(json.dumps(row) + "\n" for row in rows))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
 
 
-def row(answer: str) -> RawRow:
-    return RawRow(key="1", source_row="0" * 64, fields={"question": "Wet?", "answer": answer})
+def problem_of(folder: Path, adapter: str, *rows: object) -> Problem:
+    path = folder / "rows.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    ((item,),) = read_file(adapter, 0, path)
+    assert isinstance(item.record, Problem)
+    return item.record
 
 
-def test_the_adapter_makes_a_problem_that_its_verifier_can_score(shown):
-    (item,) = shown["yes_no"](row("yes"))
+def test_each_kind_of_code_is_shown_with_its_imports():
+    shown = {"my_rows.py", "my_reward.py", "my_game.py", "my_loss.py", "my_advantage.py"}
 
-    verdicts = score_batch([item.record, item.record], ["Answer: yes", "Answer: no"])
+    assert shown == {name for name, _ in BLOCKS if name.endswith(".py")}
+    assert ["my.yaml", "my_guesses.yaml"] == [name for name, _ in BLOCKS if ".py" not in name]
+
+
+def test_the_adapter_makes_a_problem_that_the_verifier_scores(folder):
+    problem = problem_of(folder, "my_rows.py:words", {"ask": "Say it.", "words": 2})
+
+    assert re.fullmatch(r"my_reward\.py:short_enough@[0-9a-f]{64}", problem.verifier)
+    verdicts = score_batch([problem] * 2, ["all good", "it is all good"])
+    assert [1.0, 0.0] == [verdict.score for verdict in verdicts]
+    (unknown,) = score_batch([problem.model_copy(update={"answer": "{}"})], ["all good"])
+    assert unknown.abstained
+
+
+def test_the_adapter_quarantines_a_row_without_a_limit(folder):
+    path = folder / "rows.jsonl"
+    path.write_text('{"ask": "Say it.", "words": "two"}\n')
+
+    (refused,) = read_file("my_rows.py:words", 0, path)
+
+    assert ("words", "bad_limit") == (refused.source, refused.reason)
+
+
+def test_the_environment_answers_until_the_number_is_found(folder):
+    problem = problem_of(folder, "my_rows.py:words", {"ask": "Guess.", "words": 2}).model_copy(
+        update={"verifier": "my_game.py:Guess", "answer": '{"number":"7"}'}
+    )
+    observe = ENVIRONMENTS[problem.verifier]
+
+    assert "higher" == observe(problem, ["3"])[0].content
+    assert "lower" == observe(problem, ["3", "9"])[0].content
+    assert observe(problem, ["3", "7"]) is None
+    verdicts = score_batch([problem] * 2, [join_turns(["3", "7"]), join_turns(["1", "2", "3"])])
     assert [1.0, 0.0] == [verdict.score for verdict in verdicts]
 
 
-def test_the_adapter_quarantines_a_row_without_an_answer(shown):
-    with pytest.raises(BadRow, match="perhaps"):
-        shown["yes_no"](row("perhaps"))
+@pytest.mark.usefixtures("folder")
+def test_the_loss_is_that_of_its_paper():
+    """Worked numbers: three tokens at log-ratios .5, -.05, -.7 of gradient 4 s (1 - s) r A / 3."""
+    loss = load("my_loss.py:Sapo", Loss)
+    old = torch.tensor([[-1.0, -0.5, -2.0]])
+    logprobs = (old + torch.tensor([[0.5, -0.05, -0.7]])).requires_grad_()
+    weights = torch.full((1, 3), 1 / 3)
+    plan = loss.plan(StepOfOne(torch.ones(1, 3, dtype=torch.bool)), None)
+
+    objective, _ = loss.objective(logprobs, old, torch.ones(1, 3), plan, None)
+    objective.sum().backward()
+
+    gate = torch.sigmoid((logprobs - old).exp() - 1)
+    slope = 4 * gate * (1 - gate) * (logprobs - old).exp() / 3
+    assert torch.allclose(weights, plan.weights_NT)
+    assert torch.allclose(slope, logprobs.grad, atol=1e-6)
+    on_policy, _ = loss.objective(old, old, -torch.ones(1, 3), plan, None)
+    assert -1.904762 == pytest.approx(float(on_policy))
 
 
-def test_the_reward_scores_counts_and_abstains(shown):
-    problem = Problem(
-        id="short/1",
-        domain=Domain.OPEN_TEXT,
-        language="en",
-        messages=(Message(role=Role.USER, content="Say it in two words."),),
-        verifier="short_enough",
-        answer='{"words":2}',
-        source="short",
-        source_row="0" * 64,
+class StepOfOne:
+    """What the plan of a loss reads, of a step with one sequence."""
+
+    def __init__(self, mask_NT: torch.Tensor) -> None:
+        self.mask_NT = mask_NT
+
+
+@pytest.mark.usefixtures("folder")
+def test_the_advantage_divides_by_the_mean():
+    scores = torch.tensor([[1.0, 0, 0, 0], [1, 1, 1, 0], [0, 0, 0, 0], [0.5, 0.25, 0, 0]])
+    expected = [[3.0, -1, -1, -1], [1 / 3, 1 / 3, 1 / 3, -1], [0] * 4, [5 / 3, 1 / 3, -1, -1]]
+    valid = torch.ones(4, 4, dtype=torch.bool)
+
+    found = load("my_advantage.py:max_rl", Advantage)(scores, 0 * scores, valid, std_floor=0.05)
+
+    assert torch.allclose(torch.tensor(expected), found, atol=1e-6)
+
+
+SMALL = {
+    "curation": {"held_out_per_suite": 3},
+    "sft": {"epochs": 0},
+    "grading": {"samples": 2, "max_problems": 60, "max_new_tokens": 24, "drop_at_or_above": 1.01},
+    "rl_one": {
+        "steps": 2,
+        "prompts_per_step": 4,
+        "group_size": 4,
+        "max_new_tokens": 32,
+        "zero_variance": {"skip_above": 1.0},
+    },
+    "rl_two": {"steps": 0},
+    "evaluation": {"samples": 1, "max_new_tokens": 24},
+    "release": {"min_gain": -1.0, "max_domain_drop": 1.0, "max_truncated_share": 1.0},
+}
+
+
+def start(folder: Path) -> subprocess.CompletedProcess[str]:
+    command = [Path(sys.executable).with_name("pyflyte"), "run"]
+    command += [ROOT / "workflows" / "post_training.py", "post_training"]
+    command += ["--settings", "small.yaml", "--store", folder / "runs"]
+    environment = os.environ | {"HOME": str(folder), "COLUMNS": "200", "PYTHONPATH": str(ROOT)}
+    return subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, check=False
     )
-    reward = shown["short_enough"]
 
-    assert [1.0, 0.0] == [reward(problem, text).score for text in ("all good", "it is all good")]
-    assert reward(problem.model_copy(update={"answer": "{}"}), "all good").abstained
+
+@pytest.mark.timeout(1800)
+def test_everything_that_is_shown_runs_through_the_pipeline_without_an_edit(folder):
+    own = yaml.safe_load((folder / "my.yaml").read_text())
+    for group, values in SMALL.items():
+        own[group] = {**own.get(group, {}), **values}
+    own["curation"]["sources"][0]["limit"] = 120
+    (folder / "small.yaml").write_text(yaml.safe_dump(own))
+
+    done = start(folder)
+
+    assert 0 == done.returncode, done.stdout[-2000:] + done.stderr[-4000:]
+    envelopes = map(json.loads, map(Path.read_bytes, (folder / "runs/statements").iterdir()))
+    text = " ".join(base64.b64decode(one["payload"]).decode() for one in envelopes)
+    for name in ("my_rows.py:words", "my_loss.py:Sapo", "my_advantage.py:max_rl"):
+        assert f"{name}@" in text
 
 
 def test_the_walk_through_the_code_names_files_that_exist():
-    text = (README.parent / ".github/CONTRIBUTING.md").read_text()
+    text = (ROOT / ".github/CONTRIBUTING.md").read_text()
     walk = text[text.index("## One rollout and one checkpoint") :]
     files = re.findall(r"`([a-z_/]+\.py)`", walk)
 
     assert len(files) > 15
-    assert [] == [name for name in files if not (README.parent / "tasks" / name).is_file()]
+    assert [] == [name for name in files if not (ROOT / "tasks" / name).is_file()]
 
 
 # Not those of environments and runs, which lie beside.
 FOLDERS = ("containers", "data_schemas", "tasks", "tests", "workflows")
-PAGES = [README, *(path for name in FOLDERS for path in (README.parent / name).rglob("*.md"))]
+PAGES = [README, *(path for name in FOLDERS for path in (ROOT / name).rglob("*.md"))]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(README.parent)))
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_file_that_a_page_names_exists(page):
     text = page.read_text()
     links = [name for name in re.findall(r"\]\(([^)#]+)", text) if "://" not in name]
     paths = re.findall(r"`((?:tasks|tests|workflows|data_schemas)/[\w/]+\.py)`", text)
 
     assert [] == [name for name in links if not (page.parent / name).exists()]
-    assert [] == [name for name in paths if not (README.parent / name).exists()]
+    assert [] == [name for name in paths if not (ROOT / name).exists()]

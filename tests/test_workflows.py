@@ -19,11 +19,7 @@ from tasks.store import location
 from workflows.post_training import post_training
 
 WORKFLOWS = Path(__file__).parents[1] / "workflows"
-NAMED = {
-    name: value
-    for name, value in vars(presets).items()
-    if name.isupper() and not name.startswith("_")
-}
+NAMED = {name: presets.load(name) for name in presets.names()}
 
 
 @pytest.mark.parametrize("name", NAMED)

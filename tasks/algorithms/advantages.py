@@ -8,12 +8,43 @@ variance is decided on the verdicts, never on shaped rewards or a floating-point
 Letters: P problems, G rollouts per problem.
 """
 
+from typing import Protocol
+
 import torch
 
+from data_schemas.rl_settings import PolicyLoss, RLSettings
 from data_schemas.verdicts import SCORE_TOLERANCE
 from tasks.errors import DataError
+from tasks.plugins import Table, load
 
 STD_EPSILON = 1e-6
+OF_LOSS = "of_loss"
+"""As `advantage`: the estimator that the loss was published with."""
+
+
+class Advantage(Protocol):
+    """An advantage estimator: a row of rewards in, a row of advantages out.
+
+    Contract: pure; finite; 0 where not valid. Those of this file give exact zeros to equal rewards.
+    """
+
+    def __call__(
+        self,
+        scores_PG: torch.Tensor,
+        penalties_PG: torch.Tensor,
+        valid_PG: torch.Tensor,
+        *,
+        std_floor: float,
+    ) -> torch.Tensor:
+        """Return advantages [P, G], finite.
+
+        Args:
+            scores_PG: verdict scores; any finite value where not valid.
+            penalties_PG: reward shaping, <= 0.
+            valid_PG: False where the verifier abstained.
+            std_floor: smallest divisor, in reward units.
+        """
+        ...
 
 
 def has_variance(scores_PG: torch.Tensor, valid_PG: torch.Tensor) -> torch.Tensor:
@@ -115,3 +146,65 @@ def two_part_advantages(
         used_PG = own_PG & seen_PG & (others_PG > 0)
         advantages_PG = torch.where(used_PG, rewards_PG - baseline_PG, advantages_PG)
     return advantages_PG
+
+
+def centred(
+    scores_PG: torch.Tensor, penalties_PG: torch.Tensor, valid_PG: torch.Tensor, *, std_floor: float
+) -> torch.Tensor:
+    """Subtract the mean of the group and divide by nothing: Dr. GRPO (arXiv 2503.20783)."""
+    return group_advantages(
+        scores_PG, penalties_PG, valid_PG, std_floor=std_floor, scale_by_std=False
+    )
+
+
+def rloo(
+    scores_PG: torch.Tensor, penalties_PG: torch.Tensor, valid_PG: torch.Tensor, *, std_floor: float
+) -> torch.Tensor:
+    """Subtract the mean of the other responses: RLOO (arXiv 2402.14740).
+
+    The unbiased form of `centred`, which it exceeds by G / (G - 1). A response without others to
+    compare it with gets 0.
+    """
+    whole_PG = centred(scores_PG, penalties_PG, valid_PG, std_floor=std_floor)
+    num_P1 = valid_PG.sum(dim=1, keepdim=True)
+    return whole_PG * num_P1 / (num_P1 - 1).clamp(min=1)
+
+
+ADVANTAGES: Table[Advantage] = Table(
+    {"grpo": group_advantages, "centred": centred, "rloo": rloo},
+    lambda reference: load(reference, Advantage),
+)
+"""By name: a built-in one is a function and a line here."""
+
+
+def find(settings: RLSettings) -> Advantage:
+    """Return the estimator of a phase.
+
+    Raises:
+        SettingsError: there is none of that name, or a user's own is not of the form.
+    """
+    if settings.advantage == OF_LOSS:
+        return centred if settings.loss.kind == PolicyLoss.DR_GRPO else group_advantages
+    return ADVANTAGES.find(settings.advantage, "advantage")
+
+
+def estimate(
+    settings: RLSettings,
+    scores_PG: torch.Tensor,
+    penalties_PG: torch.Tensor,
+    valid_PG: torch.Tensor,
+) -> torch.Tensor:
+    """Compute the advantages of a step [P, G] with the estimator of its phase.
+
+    Raises:
+        DataError: the estimator returned another shape, or a number that is not finite.
+    """
+    estimator, floor = find(settings), settings.zero_variance.std_floor
+    advantages_PG = estimator(scores_PG, penalties_PG, valid_PG, std_floor=floor)
+    if advantages_PG.shape != scores_PG.shape or not bool(advantages_PG.isfinite().all()):
+        raise DataError(
+            f"advantage {settings.advantage} returned {tuple(advantages_PG.shape)} with "
+            f"{int((~advantages_PG.isfinite()).sum())} values that are not finite; it must return "
+            f"{tuple(scores_PG.shape)} finite ones"
+        )
+    return advantages_PG.masked_fill(~valid_PG, 0.0)

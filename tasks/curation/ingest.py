@@ -16,6 +16,7 @@ from pydantic import ValidationError
 from data_schemas.faults import did_you_mean
 from data_schemas.mapping import ColumnMapping
 from data_schemas.raw_files import RAW_FILES, RawFile
+from data_schemas.references import is_reference
 from data_schemas.settings import Source
 from data_schemas.solve_rates import PASS_RATE
 from data_schemas.suite import Suite
@@ -35,6 +36,7 @@ from tasks.formats.withdrawn import ADAPTER as WITHDRAWN
 from tasks.formats.withdrawn import read_list
 from tasks.gym.table import VERIFIERS
 from tasks.platform.progress import progress
+from tasks.plugins import pin
 from tasks.store.copies import copy_files
 from tasks.store.files import canonical_json, copy_file, sha256_file, write_bytes
 from tasks.store.hub import HUB, copy_dataset
@@ -248,10 +250,13 @@ def _reading(source: Source, field: str) -> tuple[Suite | None, Source, ColumnMa
     if suite is not None:
         source = source.model_copy(update={"adapter": suite.name})
     mapping = suite.mapping if suite else None
-    if mapping is None and source.adapter not in ADAPTERS:
+    if mapping is None and source.adapter not in ADAPTERS.data and not is_reference(source.adapter):
         mapping = mapping_of(source.adapter)
     if mapping is not None:
+        mapping = _with_pin(mapping, f"{field}.adapter")
         _check_mapping(mapping, f"{field}.adapter")
+    elif is_reference(source.adapter):
+        source = source.model_copy(update={"adapter": _pinned_adapter(source, field)})
     elif source.adapter not in ADAPTERS:
         raise SettingsError(
             f"{field}.adapter is {source.adapter!r}. {_advice(source.adapter)}Use one of "
@@ -325,6 +330,28 @@ def _keep(file: _FoundFile, out: Path) -> _FoundFile:
         return replace(file, uri=str(file.path.relative_to(out)))
     copy_file(file.path, out / file.uri)
     return replace(file, path=out / file.uri)
+
+
+def _pinned_adapter(source: Source, field: str) -> str:
+    """Pin an adapter of a user's own.
+
+    Raises:
+        SettingsError: it cannot be loaded, or is none.
+    """
+    ADAPTERS.find(source.adapter, f"{field}.adapter")
+    return pin(source.adapter)
+
+
+def _with_pin(mapping: ColumnMapping, where: str) -> ColumnMapping:
+    """Pin the verifier of a mapping if it is one of a user's own.
+
+    Raises:
+        SettingsError: it cannot be loaded, or is none.
+    """
+    if not is_reference(mapping.verifier):
+        return mapping
+    VERIFIERS.find(mapping.verifier, f"{where}: mapping {mapping.name} has a verifier, which")
+    return mapping.model_copy(update={"verifier": pin(mapping.verifier)})
 
 
 def _check_mapping(mapping: ColumnMapping, where: str) -> None:

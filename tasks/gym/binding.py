@@ -11,14 +11,15 @@ from tasks.gym import code_tests
 from tasks.gym.judging import generative_judge, rubric
 from tasks.gym.judging.metering import MeteredJudge
 from tasks.gym.judging.opening import open_judge
-from tasks.gym.protocol import Entry, Verifier
+from tasks.gym.protocol import Entry, Verifier, own_verifier
 from tasks.gym.table import ENTRIES, PLAIN
+from tasks.plugins import Table
 
 QUESTIONS = 8
 """Judge timeouts that one response or group may take: two orders, two attempts each, in waves."""
 
 
-def entries(settings: RewardSettings) -> dict[str, Entry]:
+def entries(settings: RewardSettings) -> Table[Entry]:
     """Bind every verifier to the settings; those that need a judge only if one is set.
 
     Raises:
@@ -29,12 +30,13 @@ def entries(settings: RewardSettings) -> dict[str, Entry]:
         ENTRIES["code_tests"].timeout_s,
         in_worker=False,
     )
-    bound = {**ENTRIES, "code_tests": code}
+    bound = ENTRIES.with_entries({"code_tests": code})
     if settings.maths is MathsReward.RULE:
         bound["final_answer"] = bound["rule_answer"]
     if settings.judge.kind is JudgeKind.NONE:
         return bound
-    return bound | _bind_judge(MeteredJudge(open_judge(settings.judge)), settings.judge.timeout_s)
+    judge = MeteredJudge(open_judge(settings.judge))
+    return bound.with_entries(_bind_judge(judge, settings.judge.timeout_s))
 
 
 def _bind_judge(judge: MeteredJudge, timeout_s: float) -> dict[str, Entry]:
@@ -56,4 +58,5 @@ def _bind_judge(judge: MeteredJudge, timeout_s: float) -> dict[str, Entry]:
 
 def verifiers(settings: RewardSettings) -> Mapping[str, Verifier]:
     """Bind every verifier to the settings, for use in this process."""
-    return {name: entry.verify for name, entry in entries(settings).items()}
+    bound = {name: entry.verify for name, entry in entries(settings).items()}
+    return Table(bound, own_verifier)

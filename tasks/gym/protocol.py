@@ -11,10 +11,11 @@ from typing import Protocol, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from data_schemas.prompts import Problem
+from data_schemas.prompts import Message, Problem
 from data_schemas.scoring import Finished, Scored
 from data_schemas.verdicts import Verdict, abstain, response_fault, scored
 from tasks.errors import EngineError, SettingsError
+from tasks.plugins import attribute, load
 
 JUDGED = ("generative_judge", "rubric")
 """Verifiers that need a judge; their equal scores mean 'alike', not 'right' or 'wrong'."""
@@ -50,10 +51,61 @@ class Verifier(Protocol):
     def __call__(self, problem: Problem, response: str) -> Verdict: ...
 
 
+class Game(Protocol):
+    """A verifier of a user's own with its environment: the policy answers in several turns."""
+
+    def observe(self, problem: Problem, turns: Sequence[str]) -> tuple[Message, ...] | None:
+        """Answer the last turn; None ends the episode. See `environments.table.Environment`."""
+        ...
+
+    def verify(self, problem: Problem, response: str) -> Verdict:
+        """Score the episode, whose turns `split_turns` gives; see `Verifier`."""
+        ...
+
+
 class GroupVerifier(Protocol):
     """Scores all responses to one problem relative to each other, one verdict each, in order."""
 
     def __call__(self, problem: Problem, responses: Sequence[str]) -> list[Verdict]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class OwnVerifier:
+    """A verifier of a user's own; picklable, because a worker loads its file itself."""
+
+    reference: str
+
+    def __call__(self, problem: Problem, response: str) -> Verdict:
+        """Score a response.
+
+        Raises:
+            SettingsError: as `tasks.plugins.load`.
+        """
+        game = find_game(self.reference)
+        verify = load(self.reference, Verifier) if game is None else game.verify
+        return verify(problem, response)
+
+
+def find_game(reference: str) -> Game | None:
+    """Return what a reference names if it has an environment; None for a plain verifier.
+
+    Raises:
+        SettingsError: as `tasks.plugins.load`.
+    """
+    if not hasattr(attribute(reference), "observe"):
+        return None
+    return load(reference, Game)
+
+
+def own_verifier(reference: str) -> OwnVerifier:
+    """Return the verifier that a reference names, once it is seen to be one.
+
+    Raises:
+        SettingsError: as `tasks.plugins.load`.
+    """
+    if find_game(reference) is None:
+        load(reference, Verifier)
+    return OwnVerifier(reference)
 
 
 def verifiers_of(problems: Iterable[Problem]) -> frozenset[str]:

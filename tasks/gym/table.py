@@ -26,13 +26,15 @@ from tasks.gym.protocol import (
     Verifier,
     failure_verdict,
     may_be_by_response,
+    own_verifier,
 )
 from tasks.gym.tools import bfcl_calls, tool_calls
+from tasks.plugins import Table
 
 _LOG = logging.getLogger(__name__)
 ResultT = TypeVar("ResultT")
 
-ENTRIES = {
+_BUILT_IN = {
     "final_answer": Entry(final_answer.verify, verdict.MAX_CANDIDATES * verdict.TIMEOUT_S),
     "rule_answer": Entry(rule_answer.verify, verdict.MAX_CANDIDATES * verdict.TIMEOUT_S),
     "choice": Entry(choice.verify),
@@ -51,9 +53,10 @@ ENTRIES = {
     "environment": Entry(play.verify, timeout_s=play.LONGEST_S, in_worker=False),
 }
 
-PLAIN: dict[str, Verifier] = {name: entry.verify for name, entry in ENTRIES.items()}
+# No tables with references: a rubric's criteria are rows, and a row must not name code to run.
+PLAIN: dict[str, Verifier] = {name: entry.verify for name, entry in _BUILT_IN.items()}
 _IN_WORKERS: dict[str, Verifier] = {
-    name: entry.verify for name, entry in ENTRIES.items() if entry.in_worker
+    name: entry.verify for name, entry in _BUILT_IN.items() if entry.in_worker
 }
 
 
@@ -62,15 +65,22 @@ def verify_rule_rubric(problem: Problem, response: str) -> Verdict:
     return rubric.verifier(NoJudge(), _IN_WORKERS)(problem, response)
 
 
-ENTRIES["rule_rubric"] = Entry(verify_rule_rubric)
+ENTRIES: Table[Entry] = Table(
+    {**_BUILT_IN, "rule_rubric": Entry(verify_rule_rubric)},
+    lambda reference: Entry(own_verifier(reference)),
+)
+"""How the scoring service runs the verifiers that need no judge."""
 
-VERIFIERS: dict[str, Verifier] = {
-    **PLAIN,
-    "rule_rubric": verify_rule_rubric,
-    "generative_judge": generative_judge.verifier(NoJudge()),
-    "rubric": rubric.verifier(NoJudge(), PLAIN),
-}
-"""Every verifier that a problem may name, with default settings."""
+VERIFIERS: Table[Verifier] = Table(
+    {
+        **PLAIN,
+        "rule_rubric": verify_rule_rubric,
+        "generative_judge": generative_judge.verifier(NoJudge()),
+        "rubric": rubric.verifier(NoJudge(), PLAIN),
+    },
+    own_verifier,
+)
+"""Every verifier that a problem may name, with default settings; those of a user's own too."""
 
 
 def find_by_verifier(table: Mapping[str, ResultT], problem: Problem) -> ResultT:
@@ -87,7 +97,7 @@ def find_by_verifier(table: Mapping[str, ResultT], problem: Problem) -> ResultT:
     if problem.verifier not in table:
         raise SettingsError(
             f"{problem.id}: verifier {problem.verifier!r} does not exist. "
-            f"Use one of {', '.join(sorted(table))}."
+            f"Use one of {', '.join(sorted(table))}, or one of your own as my_file.py:name."
         )
     return table[problem.verifier]
 

@@ -17,6 +17,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from data_schemas import presets
 from tasks.errors import SettingsError
 from tasks.platform.resources import STAGES
 
@@ -33,7 +34,7 @@ NOT_COVERED = (
 
 def code_digest(name: str) -> str:
     """Hash the source files that the result of a stage depends on."""
-    return shell_digest(f"tasks.{STAGES[name].module}", name)
+    return shell_digest(f"tasks.{STAGES[name].package}.task", name)
 
 
 @functools.cache
@@ -48,6 +49,9 @@ def shell_digest(module: str, function: str) -> str:
     for name in sorted(reachable(shell.imports)):
         digest.update(f"\n{name}\n".encode())
         digest.update(_file(name).read_bytes())
+        if name == presets.__name__:  # its values are in files
+            for path in sorted(presets.FOLDER.glob("*.yaml")):
+                digest.update(path.read_bytes())
     lock = ROOT / LOCK_FILE
     if not lock.is_file():
         raise SettingsError(f"{lock} is missing; it is part of every cache version. Restore it.")
@@ -57,7 +61,7 @@ def shell_digest(module: str, function: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Shell:
-    """One function of a file of shells, with the definitions of that file that it uses."""
+    """One function of a task.py, with the definitions of that file that it uses."""
 
     text: str
     """Its source and that of the definitions it uses, without comments."""

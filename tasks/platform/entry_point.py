@@ -4,18 +4,21 @@ In addition to Flyte's `workflow` it
 
 - checks inputs against the signature, whose types may have limits (`Annotated`),
 - prints a `PipelineError` as one line, with the exit code of `tasks.platform.command_line`,
-- merges settings over those of the workflow's preset,
+- merges settings, JSON or YAML, over those of their `parent` or of the workflow's preset, says
+  which values differ, and pins a user's own code,
 - keeps `--help` on one screen: a group of settings is one line, not its JSON schema and defaults.
 """
 
 import functools
 import inspect
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, ParamSpec, TypeVar, cast, get_args, get_origin
 
 import click
 import rich_click.rich_click as help_defaults
+import yaml
 from flytekit.core.docstring import Docstring
 from flytekit.core.workflow import (
     PythonFunctionWorkflow,
@@ -27,11 +30,13 @@ from pydantic import BaseModel, ValidationError, create_model
 from rich_click import RichContext
 from rich_click.rich_help_configuration import OptionHelpSectionType
 
+from data_schemas import presets
 from data_schemas.faults import explain
 from data_schemas.group import Settings
 from tasks.errors import SettingsError
 from tasks.platform import command_line
 from tasks.platform.settings_option import field_lines, is_settings, read_settings
+from tasks.plugins import pinned
 
 Args = ParamSpec("Args")
 Result = TypeVar("Result")
@@ -62,6 +67,11 @@ class EntryPoint(PythonFunctionWorkflow):
         }
         self._signature_model = create_model(function.__name__, __base__=Settings, **fields)
         self._kinds = {name: _plain(one.annotation) for name, one in parameters.items()}
+        if command_line.is_typed_by_hand() and "--help" not in sys.argv:
+            with command_line.print_errors_on_one_line():
+                for name, kind in self._kinds.items():
+                    if is_settings(kind):
+                        _check_file(name, sys.argv)
         function.__annotations__ |= {
             name: _reader(name, kind, parameters[name].default) if is_settings(kind) else kind
             for name, kind in self._kinds.items()
@@ -127,17 +137,48 @@ def _plain(kind: Any) -> Any:
 
 
 def _reader(name: str, model: type[BaseModel], preset: object) -> type[BaseModel]:
-    """Return a type by which pyflyte reads JSON as a model, with errors of one line."""
+    """Return a type by which pyflyte reads JSON as a model, with errors of one line.
+
+    A user's own code is loaded here, on the machine of the command: so it is among what
+    `pyflyte run --remote` ships.
+    """
 
     def read(_: type[BaseModel], json_data: str | bytes | bytearray, **options: Any) -> BaseModel:
         with command_line.print_errors_on_one_line():
-            return read_settings(name, model, preset, json_data, **options)
+            base, settings = read_settings(name, model, preset, json_data, **options)
+            own = pinned(settings, f"--{name}: ")
+            if isinstance(base, BaseModel) and command_line.is_typed_by_hand():
+                for line in presets.differences(base, settings):
+                    click.echo(f"{name}.{line}", err=True)
+            return own
 
     return type(
         model.__name__,
         (model,),
         {"__module__": model.__module__, "model_validate_json": classmethod(read)},
     )
+
+
+def _check_file(name: str, arguments: Sequence[str]) -> None:
+    """Refuse a file of settings that pyflyte could not read, which it says in many lines.
+
+    Raises:
+        SettingsError: there is no such file, or it is not YAML.
+    """
+    for place, argument in enumerate(arguments):
+        option, equals, text = argument.partition("=")
+        if option != f"--{name}":
+            continue
+        given = text if equals else "".join(arguments[place + 1 : place + 2])
+        if not given.endswith((".yaml", ".yml")):
+            continue
+        try:
+            yaml.safe_load(Path(given).read_bytes())
+        except OSError as error:
+            raise SettingsError(f"--{name}: there is no file {given}: {error.strerror}") from error
+        except yaml.YAMLError as error:
+            text = " ".join(str(error).split())
+            raise SettingsError(f"--{name}: {given} is not YAML: {text}") from error
 
 
 def _screen(function: Callable[..., Any], kinds: Mapping[str, Any]) -> str:

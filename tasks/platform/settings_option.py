@@ -6,8 +6,8 @@ from typing import Any, TypeGuard, TypeVar, cast
 from pydantic import BaseModel, ValidationError
 from pydantic_core import from_json, to_json
 
+from data_schemas import presets
 from data_schemas.faults import explain
-from data_schemas.group import merged_over
 from tasks.errors import SettingsError
 
 Group = TypeVar("Group", bound=BaseModel)
@@ -15,8 +15,10 @@ Group = TypeVar("Group", bound=BaseModel)
 
 def read_settings(
     name: str, model: type[Group], preset: object, text: str | bytes | bytearray, **options: Any
-) -> Group:
-    """Read JSON as a group of settings. What it does not name keeps the value of the preset.
+) -> tuple[object, Group]:
+    """Read JSON as a group of settings.
+
+    What it does not name keeps the value that it has in its parent, or else in the preset.
 
     Args:
         name: of the option.
@@ -25,13 +27,19 @@ def read_settings(
         text: JSON.
         options: of pydantic's `model_validate_json`.
 
+    Returns:
+        What the values are given over (the parent, or the preset), and the settings.
+
     Raises:
-        SettingsError: names the field, its value and what is allowed.
+        SettingsError: names the field, its value and what is allowed, or the parent.
     """
     try:
-        return model.model_validate_json(_filled(preset, text), **options)
+        base, values = _filled(preset, text)
+        return base, model.model_validate_json(values, **options)
     except ValidationError as error:
         raise SettingsError(f"--{name}: {explain(error, model)}") from error
+    except ValueError as error:  # of a parent
+        raise SettingsError(f"--{name}: {error}") from error
 
 
 def field_lines(model: type[BaseModel], columns: int) -> list[str]:
@@ -46,15 +54,28 @@ def is_settings(kind: object) -> TypeGuard[type[BaseModel]]:
     return isinstance(kind, type) and issubclass(kind, BaseModel)
 
 
-def _filled(preset: object, text: str | bytes | bytearray) -> str | bytes | bytearray:
+def _filled(
+    preset: object, text: str | bytes | bytearray
+) -> tuple[object, str | bytes | bytearray]:
+    """Return what values are given over, and all values.
+
+    Raises:
+        ValueError: there is no such parent, or it is of another workflow.
+    """
     try:
         given = from_json(text)
     except ValueError:  # for validation to say, as it says every other error
-        return text
+        return preset, text
     if not isinstance(preset, BaseModel) or not isinstance(given, dict):
-        return text
-    merged = merged_over(preset, cast("dict[str, object]", given))
-    return to_json(merged, inf_nan_mode="constants")
+        return preset, text
+    values = cast("dict[str, object]", given)
+    base = presets.parent_of(values) or preset
+    if type(base) is not type(preset):
+        raise ValueError(
+            f"parent {values[presets.PARENT]} has {type(base).__name__}, but this takes "
+            f"{type(preset).__name__}"
+        )
+    return base, to_json(presets.filled(values, base), inf_nan_mode="constants")
 
 
 def _about(field: Any) -> str:

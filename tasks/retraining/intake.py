@@ -18,6 +18,7 @@ from data_schemas.mapping import ColumnMapping
 from data_schemas.prompts import Problem
 from data_schemas.quarantine import Quarantined
 from data_schemas.raw_files import RawFile
+from data_schemas.references import is_reference
 from tasks.errors import DataError
 from tasks.formats.content import content_keys
 from tasks.formats.mapping_file import shipped_mappings
@@ -60,7 +61,7 @@ def take_in(
     missed = dict(left)
     for number, file in enumerate(progress(files, "new files", len(files)), start=1):
         target = out / "inbox" / f"{number:04d}-{PurePosixPath(file.key).name}"
-        if reason := _copy(file, target):
+        if reason := _names_code(file) or _copy(file, target):
             missed[file.key] = reason
             target.unlink(missing_ok=True)
             continue
@@ -104,6 +105,13 @@ def adapter_of(key: str) -> str:
         if part.startswith(_ADAPTER_FOLDER):
             return part.removeprefix(_ADAPTER_FOLDER)
     return ADAPTER
+
+
+def _names_code(file: InboxFile) -> str:
+    """Say that a file of the inbox names code, which only settings may; '' if it does not."""
+    mapping = mapping_of_file(file)
+    name = mapping.verifier if mapping else adapter_of(file.key)
+    return f"it names {name}, and code is named in settings only" if is_reference(name) else ""
 
 
 def _place_of(target: Path, sha256: str) -> Path:

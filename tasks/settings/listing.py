@@ -1,6 +1,6 @@
-"""All settings of a preset as a table: name, value, allowed values, unit and source.
+"""The settings of a preset as a table: name, value, allowed values, unit and source.
 
-python -m tasks.settings.listing full_scale
+python -m tasks.settings.listing full_scale --group rl_one --find rate
 """
 
 import argparse
@@ -17,15 +17,17 @@ from rich.markup import escape
 from rich.table import Table
 
 from data_schemas import presets
+from data_schemas.faults import did_you_mean
+from data_schemas.references import Pluggable
+from tasks.algorithms.advantages import ADVANTAGES, OF_LOSS
+from tasks.algorithms.losses.table import LOSSES
+from tasks.errors import SettingsError
 from tasks.platform.command_line import run
 
 NARROWEST = 120
 """Smallest width in columns at which descriptions are readable."""
-PRESETS: dict[str, BaseModel] = {
-    name.lower(): value
-    for name, value in vars(presets).items()
-    if name.isupper() and not name.startswith("_") and isinstance(value, BaseModel)
-}
+NAMES: dict[str, list[str]] = {"kind": [*LOSSES.data], "advantage": [OF_LOSS, *ADVANTAGES.data]}
+"""Built-ins of settings that may be code of a user's own; `make data` lists the adapters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +49,10 @@ def rows_of(settings: BaseModel, prefix: str = "") -> Iterator[Row]:
             yield from rows_of(value, f"{prefix}{name}.")
         else:
             yield Row(
-                f"{prefix}{name}", format_value(value), describe_limits(field), describe(field)
+                f"{prefix}{name}",
+                format_value(value),
+                describe_limits(name, field),
+                describe(field),
             )
 
 
@@ -79,11 +84,13 @@ def format_value(value: object) -> str:
             return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def describe_limits(field: FieldInfo) -> str:
+def describe_limits(name: str, field: FieldInfo) -> str:
     """Return the limits or the choices of a setting; '' if only its type limits it."""
     kind = field.annotation
     if isinstance(kind, type) and issubclass(kind, StrEnum):
         return " | ".join(kind)
+    if any(isinstance(one, Pluggable) for one in field.metadata):
+        return " | ".join([*NAMES.get(name, ()), "FILE.py:NAME"])
     limits = []
     for limit in field.metadata:
         match limit:
@@ -102,14 +109,41 @@ def describe_limits(field: FieldInfo) -> str:
     return ", ".join(limits)
 
 
-def table_of(name: str, settings: BaseModel) -> Table:
-    """Build the table, with one section per group of settings."""
+def select(rows: Sequence[Row], group: str, find: str) -> list[Row]:
+    """Choose the settings of a group that contain a text; '' for all.
+
+    Raises:
+        SettingsError: there is none.
+    """
+    names = [row.name for row in rows]
+    groups = sorted({name[:place] for name in names for place in _dots(name)})
+    if group and group not in groups:
+        near = did_you_mean(group, groups) or f"use one of {', '.join(groups)}"
+        raise SettingsError(f"there is no group {group!r}; {near}")
+    found = [
+        row
+        for row in rows
+        if row.name.startswith(f"{group}." if group else "")
+        and find.lower() in f"{row.name} {row.meaning}".lower()
+    ]
+    if not found:
+        near = did_you_mean(find, [name.rpartition(".")[2] for name in names])
+        raise SettingsError(f"no setting contains {find!r}{near and f'; {near}'}")
+    return found
+
+
+def _dots(name: str) -> list[int]:
+    return [place for place, letter in enumerate(name) if letter == "."]
+
+
+def table_of(name: str, settings: BaseModel, rows: Sequence[Row]) -> Table:
+    """Build the table of some settings, with one section per group."""
     table = Table(title=f"settings of {name}", title_justify="left", box=None)
     table.add_column("setting", no_wrap=True)
     for head in ("value", "allowed", "unit, source"):
         table.add_column(head, overflow="fold")
     section = ""
-    for row in rows_of(settings):
+    for row in rows:
         group, dot, _ = row.name.partition(".")
         if dot and group != section:
             section = group
@@ -123,11 +157,19 @@ def table_of(name: str, settings: BaseModel) -> Table:
 def main(arguments: Sequence[str]) -> None:
     """Print the table; see --help."""
     parser = argparse.ArgumentParser(prog="python -m tasks.settings.listing", description=__doc__)
-    parser.add_argument("preset", choices=sorted(PRESETS), nargs="?", default="cpu_smoke")
-    preset = parser.parse_args(arguments).preset
+    parser.add_argument("preset", nargs="?", default="laptop", help="a preset, or a YAML file")
+    parser.add_argument("--group", default="", help="only this group: rl_one, or rl_one.loss")
+    parser.add_argument("--find", default="", help="only settings whose name or text contains this")
+    options = parser.parse_args(arguments)
+    try:
+        settings = presets.load(options.preset)
+    except ValueError as error:
+        raise SettingsError(str(error)) from error
+    rows = select(list(rows_of(settings)), options.group, options.find)
     console = Console(highlight=False)
     width = max(console.width, NARROWEST)
-    Console(highlight=False, width=width).print(table_of(preset, PRESETS[preset]))
+    table = table_of(options.preset, settings, rows)
+    Console(highlight=False, width=width).print(table)
 
 
 if __name__ == "__main__":

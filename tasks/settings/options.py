@@ -2,14 +2,17 @@
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TypeVar
 
 from pydantic import BaseModel
 
 from data_schemas.artifacts import is_address
 from data_schemas.lora_settings import TrainingEngines
 from data_schemas.machine_settings import MachineSettings, RolloutKind, TrainerKind
-from data_schemas.rl_settings import JudgeKind, RouterReplay
+from data_schemas.rl_settings import JudgeKind, RLSettings, RouterReplay
 from data_schemas.settings import PipelineSettings, RetrainSettings, Source
+from tasks.algorithms import advantages
+from tasks.algorithms.losses import table as losses
 from tasks.engines import select
 from tasks.errors import DataError, SettingsError
 from tasks.models.model_folder import (
@@ -22,9 +25,11 @@ from tasks.models.model_folder import (
     read_config,
 )
 from tasks.models.weights import check_tensors
+from tasks.plugins import pinned
 from tasks.provenance.lineage.lookup import parse_model_uri
 from tasks.settings.groups import expand
 
+SettingsT = TypeVar("SettingsT", PipelineSettings, RetrainSettings)
 EXAMPLE = "--sources gsm8k=data/train.jsonl,ae110k=data/ae110k"
 LONGEST_PROMPT = 2**20
 """Tokens of a prompt of a benchmark."""
@@ -82,6 +87,23 @@ def with_suites(settings: PipelineSettings, suites: str) -> PipelineSettings:
     if curation.max_prompt_tokens == type(curation)().max_prompt_tokens:
         update["max_prompt_tokens"] = LONGEST_PROMPT
     return settings.model_copy(update={"curation": curation.model_copy(update=update)})
+
+
+def with_own_code(settings: SettingsT) -> SettingsT:
+    """Pin the user's own code that settings name, and check that each loss and estimator is one.
+
+    Raises:
+        SettingsError: names the setting.
+    """
+    for name in ("rl_one", "rl_two", "rl"):
+        phase = getattr(settings, name, None)
+        if isinstance(phase, RLSettings):
+            try:
+                losses.find(phase.loss)
+                advantages.find(phase)
+            except SettingsError as error:
+                raise SettingsError(f"{name}.{error}") from error
+    return pinned(settings)
 
 
 def require_models(settings: PipelineSettings) -> None:

@@ -72,7 +72,8 @@ def check_settings(settings: PipelineSettings, sources: str, suites: str = "") -
         options.require_models(settings)
         options.require_router(settings)
         options.require_layers(settings)
-    return options.with_suites(options.with_sources(settings, sources), suites)
+    chosen = options.with_suites(options.with_sources(settings, sources), suites)
+    return options.with_own_code(chosen)
 
 
 @shell("with_sources")
@@ -83,7 +84,7 @@ def with_sources(settings: PipelineSettings, sources: str) -> PipelineSettings:
         settings: of the workflow.
         sources: 'adapter=path,adapter=path', or '' to keep those of the settings.
     """
-    return options.with_sources(settings, sources)
+    return options.with_own_code(options.with_sources(settings, sources))
 
 
 @shell("check_retrain_settings")
@@ -99,7 +100,7 @@ def check_retrain_settings(settings: RetrainSettings) -> RetrainSettings:
     _check("evaluation", settings.evaluation.engines, "evaluate")
     if not in_pod():  # this pod may not have the volumes of the other stages
         options.require_folders(settings)
-    return settings
+    return options.with_own_code(settings)
 
 
 @shell("with_seed")

@@ -174,7 +174,7 @@ def test_on_policy_nothing_is_clipped_and_the_gradient_is_weight_times_advantage
     entropy, mask = torch.rand(4, 9), torch.arange(9) < torch.tensor([[9], [5], [1], [2]])
     plan = table.plan(LossSettings(kind=kind), entropy, mask, vocabulary=512)
 
-    mode = table.ratio_mode(LossSettings(kind=kind))
+    mode = table.find(LossSettings(kind=kind)).ratio(LossSettings(kind=kind))
     _, gradient, clipped = objective_and_gradient(plan, torch.zeros(4, 9), -1.5, mode)
 
     assert not clipped.any()
@@ -202,7 +202,7 @@ def plan_of(settings, entropy, mask):
 
 def planned(settings, entropy, mask, gap):
     plan = plan_of(settings, entropy, mask)
-    return objective_and_gradient(plan, gap, 1.0, table.ratio_mode(settings))
+    return objective_and_gradient(plan, gap, 1.0, table.find(settings).ratio(settings))
 
 
 @pytest.mark.parametrize("settings", VARIANTS, ids=name_of)
@@ -251,7 +251,7 @@ def test_gradients_of_every_loss_agree_with_finite_differences(settings):
     mask = torch.tensor([[1, 1, 1, 1, 1, 1], [1, 1, 1, 0, 0, 0]], dtype=torch.bool)
     gap = torch.randn(2, 6, generator=generator, dtype=torch.float64) * 0.1
     plan = plan_of(settings, entropy, mask)
-    mode = table.ratio_mode(settings)
+    mode = table.find(settings).ratio(settings)
     _, gradient, clipped = objective_and_gradient(plan, gap, -1.0, mode)
     inside = plan.weights_NT > 0
     group = surrogate.group_means(gap, plan.groups_NT, inside)

@@ -76,7 +76,7 @@ def test_the_objective_is_that_of_the_worked_numbers(truncate_last, expected):
 
     plan = table.plan(settings, zero, mask, vocabulary=8, step=step)
     objective, _ = clipped_objective(
-        zero, zero, advantages, plan, ratio_mode=table.ratio_mode(settings)
+        zero, zero, advantages, plan, ratio_mode=table.find(settings).ratio(settings)
     )
 
     assert VECTOR[expected] == pytest.approx(float(objective.sum()) / 6, rel=1e-5)

@@ -114,7 +114,7 @@ def of_ours(batch, settings, *, beta=0.0, weights=None):
         batch.old,
         advantages if weights is None else advantages * weights,
         plan,
-        ratio_mode=table.ratio_mode(settings),
+        ratio_mode=table.find(settings).ratio(settings),
     )
     penalty = kl_penalty(logprobs, batch.old, batch.reference, plan.weights_NT)
     loss = (beta * penalty - objective).sum() / SEQUENCES

@@ -1,10 +1,12 @@
 """The table of all settings: none is missing, and each says what it is."""
 
 import json
+import re
 
 import pytest
 
 from data_schemas import presets
+from tasks.errors import SettingsError
 from tasks.settings import listing
 from tasks.settings.listing import Row, rows_of
 
@@ -20,9 +22,9 @@ def leaves(value: dict, prefix: str = "") -> list[str]:
     return names
 
 
-@pytest.mark.parametrize("name", listing.PRESETS)
+@pytest.mark.parametrize("name", presets.names())
 def test_every_setting_of_a_preset_has_one_row_that_says_what_it_is(name):
-    preset = listing.PRESETS[name]
+    preset = presets.load(name)
     rows = list(rows_of(preset))
 
     assert leaves(json.loads(preset.model_dump_json())) == [row.name for row in rows]
@@ -35,7 +37,10 @@ def test_a_row_has_the_presets_value_and_its_limits():
     share = "share of a GPU for a rollout engine's weights and KV cache"
     memory = "rl_one.engines.layout.rollout_memory"
     assert Row(memory, "0.55", "> 0.0, < 1.0", share) == rows[memory]
-    assert "espo | gspo | grpo | dr_grpo | dapo | cispo" == rows["rl_one.loss.kind"].allowed
+    assert (
+        "espo | gspo | grpo | dr_grpo | dapo | cispo | FILE.py:NAME"
+        == rows["rl_one.loss.kind"].allowed
+    )
 
 
 def test_the_table_shows_values_in_brackets(capsys):
@@ -44,3 +49,35 @@ def test_the_table_shows_values_in_brackets(capsys):
     printed = capsys.readouterr().out
     assert "[0.3, 0.5]" in printed
     assert "rl_two.zero_variance.first_responses" in printed
+
+
+def test_a_group_and_a_word_choose_the_rows(capsys):
+    listing.main(["ring_lite", "--group", "rl_one", "--find", "rate"])
+
+    printed = capsys.readouterr().out
+    assert "rl_one.learning_rate" in printed
+    assert "3e-06" in printed
+    assert "rl_two" not in printed
+    assert "rl_one.steps" not in printed
+
+
+def test_a_file_of_a_users_own_is_listed_as_a_preset(tmp_path, capsys):
+    own = tmp_path / "own.yaml"
+    own.write_text("parent: ring_lite\nrl_one: {steps: 7}\n")
+
+    listing.main([str(own), "--find", "rl_one.steps"])
+
+    assert "7" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["ringlite"], "there is no preset 'ringlite'; did you mean `ring_lite`?"),
+        (["--group", "rl_on"], "there is no group 'rl_on'; did you mean `rl_one`?"),
+        (["--find", "learning_rte"], "no setting contains 'learning_rte'; did you mean `learning"),
+    ],
+)
+def test_what_is_not_there_is_refused_with_what_was_meant(arguments, message):
+    with pytest.raises(SettingsError, match=re.escape(message)):
+        listing.main(arguments)

@@ -9,7 +9,9 @@ Letters: N sequences, T tokens.
 
 import torch
 
-from tasks.algorithms.losses.surrogate import Plan, batch_mean_weights, token_groups
+from data_schemas.rl_settings import LossSettings
+from tasks.algorithms.losses.protocol import Plan, StepTokens
+from tasks.algorithms.losses.surrogate import DETACHED, Clipped, batch_mean_weights, token_groups
 
 
 def plan(mask_NT: torch.Tensor, *, num_sequences: int, num_tokens: int, clip_high: float) -> Plan:
@@ -26,3 +28,15 @@ def plan(mask_NT: torch.Tensor, *, num_sequences: int, num_tokens: int, clip_hig
         clip_low_NT=inside_NT,  # no lower bound: ratios are at least 0
         clip_high_NT=clip_high * inside_NT,
     )
+
+
+def _of_step(step: StepTokens, settings: LossSettings) -> Plan:
+    return plan(
+        step.mask_NT,
+        num_sequences=step.totals.num_sequences,
+        num_tokens=step.totals.num_tokens,
+        clip_high=settings.clip_high,
+    )
+
+
+LOSS = Clipped(_of_step, ratio=lambda _: DETACHED)

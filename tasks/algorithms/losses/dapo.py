@@ -7,7 +7,9 @@ Letters: N sequences, T tokens.
 
 import torch
 
-from tasks.algorithms.losses.surrogate import Plan, batch_mean_weights, token_groups
+from data_schemas.rl_settings import LossSettings
+from tasks.algorithms.losses.protocol import Plan, StepTokens
+from tasks.algorithms.losses.surrogate import Clipped, batch_mean_weights, token_groups
 
 
 def plan(
@@ -31,3 +33,16 @@ def plan(
         clip_low_NT=clip_low * inside_NT,
         clip_high_NT=clip_high * inside_NT,
     )
+
+
+def _of_step(step: StepTokens, settings: LossSettings) -> Plan:
+    return plan(
+        step.mask_NT,
+        num_sequences=step.totals.num_sequences,
+        num_tokens=step.totals.num_tokens,
+        clip_low=settings.clip_low,
+        clip_high=settings.clip_high,
+    )
+
+
+LOSS = Clipped(_of_step)

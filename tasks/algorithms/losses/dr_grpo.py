@@ -9,7 +9,9 @@ Letters: N sequences, T tokens.
 
 import torch
 
-from tasks.algorithms.losses.surrogate import Plan, token_groups
+from data_schemas.rl_settings import LossSettings
+from tasks.algorithms.losses.protocol import Plan, StepTokens
+from tasks.algorithms.losses.surrogate import Clipped, token_groups
 
 
 def plan(mask_NT: torch.Tensor, *, max_new_tokens: int, clip_low: float, clip_high: float) -> Plan:
@@ -21,3 +23,15 @@ def plan(mask_NT: torch.Tensor, *, max_new_tokens: int, clip_low: float, clip_hi
         clip_low_NT=clip_low * inside_NT,
         clip_high_NT=clip_high * inside_NT,
     )
+
+
+def _of_step(step: StepTokens, settings: LossSettings) -> Plan:
+    return plan(
+        step.mask_NT,
+        max_new_tokens=step.totals.max_new_tokens,
+        clip_low=settings.clip_low,
+        clip_high=settings.clip_high,
+    )
+
+
+LOSS = Clipped(_of_step)

@@ -20,7 +20,8 @@ import math
 import torch
 
 from data_schemas.rl_settings import LossSettings
-from tasks.algorithms.losses.surrogate import Plan, group_means
+from tasks.algorithms.losses.protocol import Plan, StepTokens
+from tasks.algorithms.losses.surrogate import Clipped, group_means
 
 LOW, HIGH = 0, 1
 
@@ -132,3 +133,10 @@ def plan(
         clip_low_NT=low_NT.clamp(min=settings.clip_floor) * trained_NT,
         clip_high_NT=high_NT.clamp(min=settings.clip_floor) * trained_NT,
     )
+
+
+def _of_step(step: StepTokens, settings: LossSettings) -> Plan:
+    return plan(step.entropy_NT, step.mask_NT, settings, vocabulary=step.vocabulary)
+
+
+LOSS = Clipped(_of_step, ratio=lambda settings: settings.ratio)

@@ -5,7 +5,9 @@ Letters: N sequences, T tokens.
 
 import torch
 
-from tasks.algorithms.losses.surrogate import Plan, sequence_mean_weights
+from data_schemas.rl_settings import LossSettings
+from tasks.algorithms.losses.protocol import Plan, StepTokens
+from tasks.algorithms.losses.surrogate import Clipped, sequence_mean_weights
 
 
 def plan(mask_NT: torch.Tensor, *, clip_low: float, clip_high: float) -> Plan:
@@ -17,3 +19,10 @@ def plan(mask_NT: torch.Tensor, *, clip_low: float, clip_high: float) -> Plan:
         clip_low_NT=clip_low * inside_NT,
         clip_high_NT=clip_high * inside_NT,
     )
+
+
+def _of_step(step: StepTokens, settings: LossSettings) -> Plan:
+    return plan(step.mask_NT, clip_low=settings.clip_low, clip_high=settings.clip_high)
+
+
+LOSS = Clipped(_of_step)

@@ -22,12 +22,14 @@ over micro-batches, and over ranks whose gradients are summed.
 Letters: N sequences, T tokens.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
 import torch
 
-from data_schemas.rl_settings import RatioMode
+from data_schemas.rl_settings import LossSettings, RatioMode
+from tasks.algorithms.losses.protocol import Plan, StepTokens
 
 MAX_LOG_RATIO = 10.0
 """Combined log-ratios are clamped to this before exp, as in verl's GSPO."""
@@ -36,25 +38,39 @@ DETACHED: Literal["detached"] = "detached"
 RatioForm = RatioMode | Literal["detached"]
 
 
+def _value_of_group(_: LossSettings) -> RatioForm:
+    return RatioMode.GSPO_TOKEN
+
+
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """Groups, weights and clip ranges of a step; all [N, T], zero outside the mask."""
+class Clipped:
+    """A loss of this family, in the form of `Loss`."""
 
-    groups_NT: torch.Tensor
-    """int64 group number within the sequence."""
-    weights_NT: torch.Tensor
-    """Token weights >= 0; for a mean over the sequence they sum to 1 per sequence."""
-    clip_low_NT: torch.Tensor
-    clip_high_NT: torch.Tensor
+    make_plan: Callable[[StepTokens, LossSettings], Plan]
+    ratio: Callable[[LossSettings], RatioForm] = _value_of_group
 
-    def columns(self) -> dict[str, torch.Tensor]:
-        """Return the plan as columns of a TokenBatch."""
-        return {
-            "groups": self.groups_NT,
-            "weights": self.weights_NT,
-            "clip_low": self.clip_low_NT,
-            "clip_high": self.clip_high_NT,
-        }
+    def plan(self, step: StepTokens, settings: LossSettings) -> Plan:
+        """Compute groups, weights and clip ranges."""
+        return self.make_plan(step, settings)
+
+    def objective(
+        self,
+        logprobs_NT: torch.Tensor,
+        old_logprobs_NT: torch.Tensor,
+        advantages_NT: torch.Tensor,
+        plan: Plan,
+        settings: LossSettings,
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Compute the clipped objective [N] and the clipped tokens [N, T]."""
+        return clipped_objective(
+            logprobs_NT, old_logprobs_NT, advantages_NT, plan, ratio_mode=self.ratio(settings)
+        )
+
+
+def unclipped(mask_NT: torch.Tensor, weights_NT: torch.Tensor) -> Plan:
+    """Weigh tokens for a loss that has neither groups nor clip ranges."""
+    nothing_NT = torch.zeros(mask_NT.shape)
+    return Plan(token_groups(mask_NT), weights_NT, nothing_NT, nothing_NT)
 
 
 def token_groups(mask_NT: torch.Tensor) -> torch.Tensor:

@@ -10,11 +10,14 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
+from typing import Protocol
 
 from pydantic import ValidationError
 
 from data_schemas.mapping import ColumnMapping
+from data_schemas.prompts import Problem
 from data_schemas.quarantine import Outcome, Quarantined
+from data_schemas.references import Reference, is_reference
 from data_schemas.suite import Selection
 from tasks.curation.adapters.agents import sample_agents, sample_self_play
 from tasks.curation.adapters.commerce import ae110k, oa_mine, prdect_id
@@ -39,9 +42,22 @@ from tasks.curation.generated import ecommerce, safety
 from tasks.curation.items import Item, refuse_row
 from tasks.curation.rows import SUFFIXES, BadRow, RawRow, UnreadableRow, read_rows
 from tasks.errors import SettingsError
+from tasks.plugins import Table, load, pin
 from tasks.store.files import sha256_file
 
 EVERY_FILE = tuple(f"*{suffix}" for suffix in SUFFIXES)
+
+
+class Read(Protocol):
+    """An adapter's function; one of a user's own is a source: `my_adapter.py:name=rows.jsonl`."""
+
+    def __call__(self, row: RawRow) -> list[Item]:
+        """Return at least one item.
+
+        Raises:
+            BadRow: the row yields no item; it is quarantined with this reason.
+        """
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +65,7 @@ class Adapter:
     """How one kind of raw row is read."""
 
     read: Callable[[RawRow], list[Item]]
-    """Returns at least one item.
-
-    Raises:
-        BadRow: the row yields no item.
-    """
+    """As `Read`."""
     columns: tuple[str, ...]
     """Without one of these a row is refused."""
     files: tuple[str, ...] = EVERY_FILE
@@ -65,60 +77,75 @@ _EPISODE = ("domain", "language", "messages", "verifier", "answer")
 
 _PROMPT = ("domain", "language", "prompt")
 
-ADAPTERS: dict[str, Adapter] = {
-    "sample_world": Adapter(
-        sample, ("task", "language", "question"), ("problems.jsonl", "demonstrations.jsonl")
-    ),
-    "sample_shop": Adapter(sample_shop, _EPISODE, ("problems.jsonl", "demonstrations.jsonl")),
-    "sample_harmful": Adapter(safety.harmful, _REQUEST, (safety.FILE,)),
-    "sample_harmless": Adapter(safety.harmless, _REQUEST, (safety.FILE,)),
-    **{name: Adapter(read, _PROMPT, (ecommerce.FILE,)) for name, read in ecommerce.READERS.items()},
-    "sample_agents": Adapter(sample_agents, _EPISODE, ("problems.jsonl", "demonstrations.jsonl")),
-    "sample_self_play": Adapter(
-        sample_self_play, _EPISODE, ("problems.jsonl", "demonstrations.jsonl")
-    ),
-    "sample_house": Adapter(sample_house, _PROMPT, ("problems.jsonl", "demonstrations.jsonl")),
-    "sample_science": Adapter(sample_science, _PROMPT, ("problems.jsonl", "demonstrations.jsonl")),
-    "sample_general": Adapter(sample_general, _PROMPT, ("problems.jsonl", "demonstrations.jsonl")),
-    "episodes": Adapter(episodes, _EPISODE),
-    "environments": Adapter(environments, ("library", "environment", "domain", "language")),
-    "prompt_jsonl": Adapter(prompt_jsonl, _PROMPT),
-    "ae110k": Adapter(ae110k, ("input", "target_scores"), ("ae-110k*.jsonl",)),
-    "oa_mine": Adapter(oa_mine, ("input", "target_scores"), ("oa-mine*.jsonl",)),
-    "prdect_id": Adapter(prdect_id, ("id", "Product Name", "Category")),
-    "gsm8k": Adapter(gsm8k, ("question", "answer")),
-    "math_train": Adapter(math_train, ("problem", "answer")),
-    "mgsm": Adapter(mgsm, ("question", "gold", "lang")),
-    "mbpp": Adapter(mbpp, ("text", "test_list")),
-    "olympiadbench": Adapter(olympiadbench, ("question", "final_answer")),
-    "humaneval": Adapter(humaneval, ("prompt", "entry_point", "test")),
-    "apps": Adapter(apps, ("question", "input_output")),
-    "code_contests": Adapter(code_contests, ("description",)),
-    "livecodebench": Adapter(
-        livecodebench, ("question_content", "public_test_cases", "private_test_cases")
-    ),
-    "bbh": Adapter(bbh, ("input", "target")),
-    "knights_knaves": Adapter(knights_knaves, ("quiz", "names", "solution")),
-    "zebra_logic": Adapter(zebra_logic, ("puzzle", "solution")),
-    "gpqa": Adapter(
-        gpqa,
-        ("Question", "Correct Answer", *(f"Incorrect Answer {number}" for number in (1, 2, 3))),
-    ),
-    "av_speakerbench_blind": Adapter(av_speakerbench_blind, ("question", "choices", "answer")),
-    "bfcl": Adapter(bfcl, ("id", "question", "function")),
-    "bfcl_multi_turn": Adapter(
-        bfcl_multi_turn,
-        ("id", "question", "initial_config", "involved_classes", "ground_truth"),
-        ("*multi_turn_base*.jsonl", "*multi_turn_miss*.jsonl", "*multi_turn_long*.jsonl"),
-    ),
-    "toolrl_rlla": Adapter(toolrl_rlla, ("instruction", "input", "output")),
-    "api_bank": Adapter(api_bank, ("system", "user", "answer")),
-    "tau_bench_retail": Adapter(
-        tau_bench_retail, ("instruction", "actions"), ("tasks*.jsonl", "*.parquet")
-    ),
-    "ifeval": Adapter(ifeval, ("prompt", "instruction_id_list", "kwargs")),
-    "m_ifeval": Adapter(m_ifeval, ("prompt", "instruction_id_list", "kwargs"), ("??_input.jsonl",)),
-}
+ADAPTERS: Table[Adapter] = Table(
+    {
+        "sample_world": Adapter(
+            sample, ("task", "language", "question"), ("problems.jsonl", "demonstrations.jsonl")
+        ),
+        "sample_shop": Adapter(sample_shop, _EPISODE, ("problems.jsonl", "demonstrations.jsonl")),
+        "sample_harmful": Adapter(safety.harmful, _REQUEST, (safety.FILE,)),
+        "sample_harmless": Adapter(safety.harmless, _REQUEST, (safety.FILE,)),
+        **{
+            name: Adapter(read, _PROMPT, (ecommerce.FILE,))
+            for name, read in ecommerce.READERS.items()
+        },
+        "sample_agents": Adapter(
+            sample_agents, _EPISODE, ("problems.jsonl", "demonstrations.jsonl")
+        ),
+        "sample_self_play": Adapter(
+            sample_self_play, _EPISODE, ("problems.jsonl", "demonstrations.jsonl")
+        ),
+        "sample_house": Adapter(sample_house, _PROMPT, ("problems.jsonl", "demonstrations.jsonl")),
+        "sample_science": Adapter(
+            sample_science, _PROMPT, ("problems.jsonl", "demonstrations.jsonl")
+        ),
+        "sample_general": Adapter(
+            sample_general, _PROMPT, ("problems.jsonl", "demonstrations.jsonl")
+        ),
+        "episodes": Adapter(episodes, _EPISODE),
+        "environments": Adapter(environments, ("library", "environment", "domain", "language")),
+        "prompt_jsonl": Adapter(prompt_jsonl, _PROMPT),
+        "ae110k": Adapter(ae110k, ("input", "target_scores"), ("ae-110k*.jsonl",)),
+        "oa_mine": Adapter(oa_mine, ("input", "target_scores"), ("oa-mine*.jsonl",)),
+        "prdect_id": Adapter(prdect_id, ("id", "Product Name", "Category")),
+        "gsm8k": Adapter(gsm8k, ("question", "answer")),
+        "math_train": Adapter(math_train, ("problem", "answer")),
+        "mgsm": Adapter(mgsm, ("question", "gold", "lang")),
+        "mbpp": Adapter(mbpp, ("text", "test_list")),
+        "olympiadbench": Adapter(olympiadbench, ("question", "final_answer")),
+        "humaneval": Adapter(humaneval, ("prompt", "entry_point", "test")),
+        "apps": Adapter(apps, ("question", "input_output")),
+        "code_contests": Adapter(code_contests, ("description",)),
+        "livecodebench": Adapter(
+            livecodebench, ("question_content", "public_test_cases", "private_test_cases")
+        ),
+        "bbh": Adapter(bbh, ("input", "target")),
+        "knights_knaves": Adapter(knights_knaves, ("quiz", "names", "solution")),
+        "zebra_logic": Adapter(zebra_logic, ("puzzle", "solution")),
+        "gpqa": Adapter(
+            gpqa,
+            ("Question", "Correct Answer", *(f"Incorrect Answer {number}" for number in (1, 2, 3))),
+        ),
+        "av_speakerbench_blind": Adapter(av_speakerbench_blind, ("question", "choices", "answer")),
+        "bfcl": Adapter(bfcl, ("id", "question", "function")),
+        "bfcl_multi_turn": Adapter(
+            bfcl_multi_turn,
+            ("id", "question", "initial_config", "involved_classes", "ground_truth"),
+            ("*multi_turn_base*.jsonl", "*multi_turn_miss*.jsonl", "*multi_turn_long*.jsonl"),
+        ),
+        "toolrl_rlla": Adapter(toolrl_rlla, ("instruction", "input", "output")),
+        "api_bank": Adapter(api_bank, ("system", "user", "answer")),
+        "tau_bench_retail": Adapter(
+            tau_bench_retail, ("instruction", "actions"), ("tasks*.jsonl", "*.parquet")
+        ),
+        "ifeval": Adapter(ifeval, ("prompt", "instruction_id_list", "kwargs")),
+        "m_ifeval": Adapter(
+            m_ifeval, ("prompt", "instruction_id_list", "kwargs"), ("??_input.jsonl",)
+        ),
+    },
+    lambda reference: Adapter(load(reference, Read), ()),
+)
+"""By name: a built-in one is a function and a line here."""
 
 
 def read_file(
@@ -147,10 +174,16 @@ def adapt(
 
     Rows that `select` leaves out are dropped; a row without a column of it is quarantined.
     """
+    # A mapping file and an adapter of one's own may name verifiers of one's own; a row may not.
+    may_name_code = mapping is not None or is_reference(name)
+    pins: dict[str, str] = {}
+    source_name = name
     if mapping is not None:
         read = partial(read_mapped, mapping, language=language_in(path))
     elif name in ADAPTERS:
         read = ADAPTERS[name].read
+        reference = Reference.parse(name)
+        source_name = reference.name if reference else name
     else:
         detail = f"{name!r} is not one of {', '.join(sorted(ADAPTERS))}"
         yield refuse_row(name, path.name, sha256_file(path), "unknown_adapter", detail)
@@ -158,21 +191,57 @@ def adapt(
     for row in rows:
         if isinstance(row, UnreadableRow):
             problem = row.problem
-            yield refuse_row(name, row.key, row.source_row, problem.reason, problem.detail)
+            yield refuse_row(source_name, row.key, row.source_row, problem.reason, problem.detail)
             continue
         try:
             if unwanted := _unwanted(row, select):
                 yield refuse_row(
-                    name, row.key, row.source_row, "not_selected", unwanted, Outcome.DROPPED
+                    source_name, row.key, row.source_row, "not_selected", unwanted, Outcome.DROPPED
                 )
                 continue
-            items = read(row)
+            items = _pinned(read, row, pins) if may_name_code else _without_code(read, row)
         except SettingsError:  # a refusal would stay in a cache after the user has acted
             raise
         except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
-            yield _refuse(name, row, error)
+            yield _refuse(source_name, row, error)
         else:
             yield [replace(item, source=source) for item in items] if source else items
+
+
+def _without_code(read: Callable[[RawRow], list[Item]], row: RawRow) -> list[Item]:
+    """Read a row that must not name code to run: anybody may have written it.
+
+    Raises:
+        BadRow: it does.
+    """
+    named = str(row.fields.get("verifier", ""))
+    if is_reference(named):  # before an adapter looks it up
+        raise BadRow("code_in_row", f"verifier is {named!r}")
+    items = read(row)
+    for item in items:
+        if isinstance(item.record, Problem) and is_reference(item.record.verifier):
+            raise BadRow("code_in_row", f"verifier is {item.record.verifier!r}")
+    return items
+
+
+def _pinned(read: Callable[[RawRow], list[Item]], row: RawRow, pins: dict[str, str]) -> list[Item]:
+    return [_with_pins(item, pins) for item in read(row)]
+
+
+def _with_pins(item: Item, pins: dict[str, str]) -> Item:
+    """Pin the verifier of an item if it is one of a user's own; `pins` has those seen before.
+
+    Raises:
+        SettingsError: there is no such verifier.
+    """
+    record, answers = item.record, item.answers
+    problem = record if isinstance(record, Problem) else answers
+    if problem is None or not is_reference(problem.verifier):
+        return item
+    if problem.verifier not in pins:
+        pins[problem.verifier] = pin(problem.verifier)
+    pinned = problem.model_copy(update={"verifier": pins[problem.verifier]})
+    return replace(item, record=pinned) if record is problem else replace(item, answers=pinned)
 
 
 def _refuse(name: str, row: RawRow, error: Exception) -> Quarantined:

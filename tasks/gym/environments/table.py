@@ -3,12 +3,14 @@
 A problem's environment is that of its verifier, which judges the episode by the same rules.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Protocol
 
 from data_schemas.prompts import Message, Problem
 from tasks.gym.environments import shop
 from tasks.gym.environments.outside import play
+from tasks.gym.protocol import find_game
+from tasks.plugins import Table
 
 
 class Environment(Protocol):
@@ -23,5 +25,18 @@ class Environment(Protocol):
     def __call__(self, problem: Problem, turns: Sequence[str]) -> tuple[Message, ...] | None: ...
 
 
-ENVIRONMENTS: Mapping[str, Environment] = {"shop": shop.observe, "environment": play.observe}
+def _own(reference: str) -> Environment:
+    """Return the environment of a verifier of a user's own.
+
+    Raises:
+        KeyError: it has none.
+        SettingsError: as `tasks.plugins.load`.
+    """
+    game = find_game(reference)
+    if game is None:
+        raise KeyError(reference)
+    return game.observe
+
+
+ENVIRONMENTS: Table[Environment] = Table({"shop": shop.observe, "environment": play.observe}, _own)
 """By verifier. Problems of other verifiers are answered in one turn."""

@@ -88,7 +88,7 @@ class ScoringService:
         self._tokenizer: TokenizerFile | None = (
             None if tokenizer_folder is None else find_tokenizer(tokenizer_folder)
         )
-        self._entries = binding.entries(settings) if entries is None else dict(entries)
+        self._entries = binding.entries(settings) if entries is None else entries
         self._pool = WorkerPool(count)
         self._in_workers = WorkQueue(
             "scoring", self._work, num_threads=count, portion=PORTION, bound=max_waiting

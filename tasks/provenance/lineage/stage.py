@@ -33,7 +33,8 @@ from data_schemas.lineage_events import (
     VersionRestored,
 )
 from data_schemas.statements import ExecutionRecord, Input, Output, Statement
-from tasks.errors import DataError, EngineError
+from tasks.errors import DataError, EngineError, SettingsError
+from tasks.plugins import references_in
 from tasks.provenance.lineage import builder, registration, statements
 from tasks.provenance.lineage.catalogue import STATEMENT, Catalogue
 from tasks.provenance.lineage.descriptions import NOTE, describe_stage, run_tags
@@ -376,13 +377,18 @@ def stage(
         settings: of the stage.
         store: where artifacts, statements and the spool lie.
         execution: of the workflow.
-        code: source digest, or all that ran if the stage was resumed under changed code.
+        code: source digest, or all that ran if the stage was resumed under changed code; those of
+            a user's own code in the settings are added.
+
+    Raises:
+        SettingsError: a reference in the settings does not say which code it means.
 
     An error in the block marks the MLflow run FAILED and passes through; no statement and
     no execution record are written then.
     """
     reachable = sync(store)
     digests = (code,) if isinstance(code, str) else tuple(code)
+    digests = tuple(dict.fromkeys((*digests, *_own_code(name, settings))))
     spool = new_spool(workplace(store) / "spool", statements.run_key(execution.id, name))
     record = StageRecord(name, settings, store, execution, digests, spool)
     started, clock, cpu = time.time(), time.monotonic(), _cpu_seconds()
@@ -393,6 +399,17 @@ def stage(
     except BaseException as error:
         record.fail(error)
         raise
+
+
+def _own_code(name: str, settings: BaseModel) -> Iterator[str]:
+    """Yield the digests of a user's own code that settings name."""
+    for reference in references_in(settings):
+        if not reference.digest:
+            raise SettingsError(
+                f"{name}: {reference} is not pinned, so no statement could say which code ran. "
+                "Pass the settings through check_settings (tasks/stages/opening.py)"
+            )
+        yield reference.digest
 
 
 def _cpu_seconds() -> float:

@@ -48,7 +48,7 @@ class Effect:
 
 def with_loss(settings: RLSettings, kind: PolicyLoss) -> RLSettings:
     """Change the loss, with its paper's clip range; the step's own loss keeps its settings."""
-    if kind is settings.loss.kind:
+    if kind == settings.loss.kind:
         return settings
     low, high = CLIP_RANGES[kind]
     changes = {"kind": kind, "clip_low": low, "clip_high": high}
@@ -102,7 +102,7 @@ def _cosine(left_NT: torch.Tensor, right_NT: torch.Tensor) -> float:
 
 def _name(settings: RLSettings) -> str:
     loss = settings.loss
-    if loss.kind is PolicyLoss.ESPO:
+    if loss.kind == PolicyLoss.ESPO:
         return f"espo ({loss.ratio.value})"
     spread = "" if scales_by_std(loss) else ", no std"
-    return f"{loss.kind.value} (-{loss.clip_low:g}, +{loss.clip_high:g}{spread})"
+    return f"{loss.kind} (-{loss.clip_low:g}, +{loss.clip_high:g}{spread})"

@@ -13,8 +13,7 @@ import torch
 from data_schemas.ledger import GroupOutcome
 from data_schemas.rl_settings import MathsReward, RLSettings, RouterReplay
 from data_schemas.rollouts import ScoredRollout
-from tasks.algorithms.advantages import group_advantages, two_part_advantages
-from tasks.algorithms.losses.table import scales_by_std
+from tasks.algorithms.advantages import estimate, two_part_advantages
 from tasks.algorithms.packing import pad_rows
 from tasks.algorithms.routing import pad_traces
 from tasks.algorithms.zero_variance import rl_zvp_advantages
@@ -77,13 +76,7 @@ def scalar_advantages(settings: RLSettings, groups: Sequence[CollectedGroup]) ->
     given = [entry.advantages for entry in groups]
     if None not in given:
         return torch.tensor([_padded(row or (), width, 0.0) for row in given])
-    advantages_PG = group_advantages(
-        scores_PG,
-        penalties_PG,
-        valid_PG,
-        std_floor=settings.zero_variance.std_floor,
-        scale_by_std=scales_by_std(settings.loss),
-    )
+    advantages_PG = estimate(settings, scores_PG, penalties_PG, valid_PG)
     for place, row in enumerate(given):
         if row is not None:
             advantages_PG[place] = torch.tensor(_padded(row, width, 0.0))

@@ -12,7 +12,7 @@ from data_schemas.rl_settings import Correction, LossSettings, RLSettings
 from tasks.algorithms.corrections import correction_weights
 from tasks.algorithms.losses import table
 from tasks.algorithms.losses.kl import kl_penalty
-from tasks.algorithms.losses.surrogate import Plan, clipped_objective
+from tasks.algorithms.losses.protocol import Plan
 from tasks.engines.protocols import TokenBatch, TokenScores
 from tasks.rl.update.batch import StepBatch
 
@@ -112,12 +112,13 @@ class PolicyLoss:
         column, beta = batch.columns, self.settings.auxiliary.kl
         plan = Plan(column["groups"], column["weights"], column["clip_low"], column["clip_high"])
         old_NT = column["old_logprobs"]
-        objective_N, clipped_NT = clipped_objective(
-            logprobs_NT,
-            old_NT,
+        outside_NT = plan.weights_NT <= 0  # padding there may be anything
+        objective_N, clipped_NT = table.find(self.settings).objective(
+            logprobs_NT.masked_fill(outside_NT, 0.0),
+            old_NT.masked_fill(outside_NT, 0.0),
             column["advantages"],
             plan,
-            ratio_mode=table.ratio_mode(self.settings),
+            self.settings,
         )
         counts = {
             "clipped_tokens": float(clipped_NT.sum()),

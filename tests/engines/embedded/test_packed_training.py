@@ -88,7 +88,7 @@ def policy_loss(logprobs_NT, batch):
         column["old_logprobs"],
         column["advantages"],
         plan,
-        ratio_mode=table.ratio_mode(SETTINGS),
+        ratio_mode=table.find(SETTINGS).ratio(SETTINGS),
     )
     return -objective_N.sum() / 10, {"tokens": float(batch.response_NT.sum())}
 

@@ -1,0 +1,95 @@
+"""What a policy loss is: how it weighs the tokens of a step, and the objective that it maximises.
+
+Built-in losses are entries of table.py. `loss.kind: my_loss.py:name` names one of a user's own, of
+the clipped family (surrogate.py) or of any other. Everything around it stays: advantages,
+importance weights against mismatch, C3PO's token budget, the KL penalty and router losses.
+Letters: N sequences, T tokens.
+"""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+
+from data_schemas.rl_settings import LossSettings
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Groups, weights and clip ranges of a step; all [N, T], zero outside the mask."""
+
+    groups_NT: torch.Tensor
+    """int64 group number within the sequence."""
+    weights_NT: torch.Tensor
+    """Token weights >= 0; for a mean over the sequence they sum to 1 per sequence."""
+    clip_low_NT: torch.Tensor
+    clip_high_NT: torch.Tensor
+
+    def columns(self) -> dict[str, torch.Tensor]:
+        """Return the plan as columns of a TokenBatch."""
+        return {
+            "groups": self.groups_NT,
+            "weights": self.weights_NT,
+            "clip_low": self.clip_low_NT,
+            "clip_high": self.clip_high_NT,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class StepTotals:
+    """Totals of the whole step that a plan needs; rows without gradient are included."""
+
+    num_sequences: int
+    num_tokens: int
+    """Response tokens."""
+    max_new_tokens: int
+    """Longest response that may be sampled; Dr. GRPO's constant."""
+    updates: tuple[torch.Tensor, ...]
+    """Rows of every update, over all ranks."""
+    seed: int
+    """Seed of C3PO's draw; different for every step."""
+    token_budget: int = 0
+    """C3PO's Phi of every update, over all ranks; 0 = all tokens."""
+
+
+@dataclass(frozen=True, slots=True)
+class StepTokens:
+    """The tokens of a step under pi_old, before its first update."""
+
+    entropy_NT: torch.Tensor
+    """Full-vocabulary entropy, nats."""
+    mask_NT: torch.Tensor
+    """Response tokens, bool."""
+    vocabulary: int
+    totals: StepTotals
+
+
+class Loss(Protocol):
+    """A policy loss.
+
+    Contract: both methods are pure. `objective` may see any rows of the step, in any order and
+    split; a token of weight 0 changes nothing.
+    """
+
+    def plan(self, step: StepTokens, settings: LossSettings) -> Plan:
+        """Weigh the tokens of a step, once, from pi_old."""
+        ...
+
+    def objective(
+        self,
+        logprobs_NT: torch.Tensor,
+        old_logprobs_NT: torch.Tensor,
+        advantages_NT: torch.Tensor,
+        plan: Plan,
+        settings: LossSettings,
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return the objective of every sequence [N], with gradient, and the clipped tokens [N, T].
+
+        Args:
+            logprobs_NT: under the policy in training, with gradient.
+            old_logprobs_NT: under pi_old.
+            advantages_NT: times the importance weights against mismatch.
+            plan: rows of what `plan` returned, after C3PO's budget.
+            settings: of the loss.
+        """
+        ...

@@ -1,0 +1,428 @@
+"""Code of a user's own: what a name in the settings, a mapping file or an adapter refers to.
+
+A name is that of a built-in, an entry of a `Table`, or a reference: `my_rewards.py:short_enough`
+or `package.module:name` (data_schemas/references.py). A file is looked for in the working folder,
+then beside `tasks/`, where Flyte unpacks what was registered.
+
+Which code a reference means is part of it: `pin` adds the digest of the file, of the modules that
+it imports from its own folder or package, and of other files that it names by a reference. A pinned
+name is in the settings of every stage and in the rows of every data set, so it reaches statements,
+the state folder of RL and Flyte's cache keys without further bookkeeping; code that changed since
+is refused as it is loaded.
+
+What is in `tasks` and `data_schemas` is not part of the digest: stages hash their own source.
+"""
+
+import ast
+import functools
+import hashlib
+import importlib
+import importlib.util
+import inspect
+import os
+import sys
+from collections import UserDict
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from types import ModuleType
+from typing import Any, TypeVar, cast
+
+from pydantic import BaseModel
+
+from data_schemas.faults import did_you_mean
+from data_schemas.references import Pluggable, Reference, is_reference
+from tasks.errors import SettingsError
+
+ROOT = Path(__file__).resolve().parents[1]
+OURS = ("tasks", "data_schemas", "workflows")
+GUIDE = "README.md, section 'Code of your own'"
+
+FormT = TypeVar("FormT")
+ValueT = TypeVar("ValueT")
+ModelT = TypeVar("ModelT", bound=BaseModel)
+
+
+class Table(UserDict[str, ValueT]):
+    """Built-ins by name; a reference is looked up as well, and becomes an entry by `own`.
+
+    Iteration is over the built-ins.
+
+    Args:
+        entries: the built-ins.
+        own: makes an entry of a reference.
+
+    Raises:
+        KeyError: on look-up, of a name that is neither; `own` raises it where code of a user's own
+            has no entry in this table.
+        SettingsError: on look-up, of a reference whose code is missing, changed or of another form.
+    """
+
+    def __init__(self, entries: Mapping[str, ValueT], own: Callable[[str], ValueT]) -> None:
+        super().__init__(entries)
+        self._own = own
+
+    def __missing__(self, name: str) -> ValueT:
+        if is_reference(name):
+            return self._own(name)
+        raise KeyError(name)
+
+    def __contains__(self, name: object) -> bool:
+        try:
+            return isinstance(name, str) and (name in self.data or bool(self[name]) or True)
+        except KeyError:
+            return False
+
+    def find(self, name: str, where: str) -> ValueT:
+        """Return the entry of a name.
+
+        Raises:
+            SettingsError: there is none; names the setting `where` it was written.
+        """
+        try:
+            return self[name]
+        except KeyError:
+            known = did_you_mean(name, list(self.data)) or f"use one of {', '.join(self.data)}"
+            raise SettingsError(
+                f"{where} is {name!r}; {known}, or code of your own as my_file.py:name ({GUIDE})"
+            ) from None
+        except SettingsError as error:
+            raise SettingsError(f"{where}: {error}") from error
+
+    def with_entries(self, entries: Mapping[str, ValueT]) -> "Table[ValueT]":
+        """Return the same table with some entries replaced or added."""
+        return Table({**self.data, **entries}, self._own)
+
+
+def load(reference: str, form: type[FormT]) -> FormT:
+    """Return what a reference names, in a form that is asked for; a class is instantiated.
+
+    Args:
+        reference: with or without a pin.
+        form: a Protocol: of functions, or of objects with its methods.
+
+    Raises:
+        SettingsError: there is no such file or name, it cannot be imported, is not the code that it
+            is pinned to, or is not of that form. One line, with an example of the form.
+    """
+    return _fitting(attribute(reference), form, reference)
+
+
+def attribute(reference: str) -> object:
+    """Return what a reference names, whatever its form; errors as in `load`."""
+    parts = Reference.parse(reference)
+    if parts is None:
+        raise SettingsError(f"{reference!r} is no reference; write my_file.py:name ({GUIDE})")
+    return _pinned_attribute(parts) if parts.digest else _attribute(parts)
+
+
+@functools.cache
+def _pinned_attribute(parts: Reference) -> object:
+    """Load a reference once: the code that it is pinned to does not change."""
+    return _attribute(parts)
+
+
+def _attribute(parts: Reference) -> object:
+    path = _path_of(parts)
+    digest = _digest(path, parts)
+    if parts.digest and digest != parts.digest:
+        raise SettingsError(
+            f"{parts.place} has changed since {parts.name} was chosen (sha256 {digest[:12]}, then "
+            f"{parts.digest[:12]}). Restore it, or start again without '@{parts.digest[:12]}...'"
+        )
+    module = _module(parts, path, digest)
+    if parts.name not in vars(module):
+        names = [name for name in vars(module) if not name.startswith("_")]
+        likely = did_you_mean(parts.name, names)
+        raise SettingsError(f"{parts.place} has no {parts.name!r}{likely and f'; {likely}'}")
+    value: object = vars(module)[parts.name]
+    if not isinstance(value, type):
+        return value
+    try:
+        return value()
+    except TypeError as error:
+        raise SettingsError(
+            f"{parts.place}:{parts.name} is a class that cannot be made without arguments: {error}"
+        ) from error
+
+
+def pin(reference: str) -> str:
+    """Add the digest of its code to a reference, unless it has one; load it in any case.
+
+    Loaded, its files are among those that `pyflyte run --remote` and `pyflyte register` ship under
+    `--copy auto`, if they lie below the project.
+
+    Raises:
+        SettingsError: as in `load`.
+    """
+    attribute(reference)
+    parts = cast("Reference", Reference.parse(reference))
+    for named in _named_files(_path_of(parts), parts):
+        _module(named, _path_of(named), _digest(_path_of(named), named))
+    if parts.digest:
+        return reference
+    place = _portable(parts)
+    return str(Reference(place, parts.name, _digest(_path_of(parts), parts)))
+
+
+def pinned(settings: ModelT, where: str = "") -> ModelT:
+    """Pin every reference in settings; see `pin`. Settings without any come back as they are.
+
+    Args:
+        settings: a group, with groups in it.
+        where: dotted name of the group in front of its fields, for messages.
+
+    Raises:
+        SettingsError: as `pin`; names the setting.
+    """
+    changes: dict[str, object] = {}
+    for name, field in type(settings).model_fields.items():
+        value: object = getattr(settings, name)
+        pluggable = any(isinstance(one, Pluggable) for one in field.metadata)
+        new = _pinned_value(value, pluggable, f"{where}{name}")
+        if new != value:
+            changes[name] = new
+    return settings.model_copy(update=changes) if changes else settings
+
+
+def _pinned_value(value: object, pluggable: bool, where: str) -> object:
+    match value:
+        case BaseModel():
+            return pinned(value, f"{where}.")
+        case tuple():
+            parts = cast("tuple[object, ...]", value)
+            return tuple(
+                _pinned_value(part, pluggable, f"{where}[{place}]")
+                for place, part in enumerate(parts)
+            )
+        case str() if pluggable and is_reference(value):
+            try:
+                return pin(value)
+            except SettingsError as error:
+                raise SettingsError(f"{where}: {error}") from error
+        case _:
+            return value
+
+
+def references_in(settings: BaseModel) -> Iterator[Reference]:
+    """Yield every reference in settings."""
+    for name, field in type(settings).model_fields.items():
+        value: object = getattr(settings, name)
+        parts = cast("tuple[object, ...]", value) if isinstance(value, tuple) else (value,)
+        for part in parts:
+            if isinstance(part, BaseModel):
+                yield from references_in(part)
+            elif any(isinstance(one, Pluggable) for one in field.metadata):
+                found = Reference.parse(str(part))
+                if found:
+                    yield found
+
+
+def _path_of(parts: Reference) -> Path:
+    """Return the file of a reference.
+
+    Raises:
+        SettingsError: there is none.
+    """
+    if parts.is_file:
+        for folder in (Path.cwd(), ROOT):
+            path = folder / Path(parts.place).expanduser()  # an absolute one stays as it is
+            if path.is_file():
+                return path.resolve()
+        raise SettingsError(
+            f"{parts.place} is in neither {Path.cwd()} nor {ROOT}. Correct the path; on a cluster, "
+            "register with --copy all, or keep the file below the project"
+        )
+    if str(Path.cwd()) not in sys.path:
+        sys.path.append(str(Path.cwd()))
+    try:
+        spec = importlib.util.find_spec(parts.place)
+    except (ImportError, ValueError) as error:
+        raise SettingsError(f"{parts.place} cannot be imported: {error}") from error
+    if spec is None or spec.origin is None or not Path(spec.origin).is_file():
+        raise SettingsError(
+            f"{parts.place} is no module that can be imported here. Install it, set PYTHONPATH, or "
+            "write the path of a file: my_file.py:name"
+        )
+    return Path(spec.origin).resolve()
+
+
+def _portable(parts: Reference) -> str:
+    """Write a file below the project or the working folder relative to it: so a pod has it."""
+    if not parts.is_file:
+        return parts.place
+    path = _path_of(parts)
+    for folder in (Path.cwd().resolve(), ROOT):
+        if path.is_relative_to(folder):
+            return path.relative_to(folder).as_posix()
+    return path.as_posix()
+
+
+def _module(parts: Reference, path: Path, digest: str) -> ModuleType:
+    """Import the code of a reference.
+
+    Raises:
+        SettingsError: it raises.
+    """
+    try:
+        if not parts.is_file:
+            return importlib.import_module(parts.place)
+        # Named by its content, so that no file hides another module, or an older state of itself.
+        name = f"own_{path.stem}_{digest[:12]}"
+        if name in sys.modules:
+            return sys.modules[name]
+        if str(path.parent) not in sys.path:
+            sys.path.append(str(path.parent))  # it may import its neighbours
+        spec = importlib.util.spec_from_file_location(name, path)
+        assert spec is not None, f"{path} ends in .py"
+        assert spec.loader is not None, f"{path} is a file"
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[name] = module
+        try:
+            spec.loader.exec_module(module)
+        except BaseException:
+            del sys.modules[name]
+            raise
+        return module
+    except SettingsError:
+        raise
+    except Exception as error:
+        raise SettingsError(
+            f"{parts.place} cannot be imported: {type(error).__name__}: {error}"
+        ) from error
+
+
+def _digest(path: Path, parts: Reference) -> str:
+    """Hash the files that a reference stands for, by content and by place beside the first."""
+    digest = hashlib.sha256()
+    for file in sorted(_closure(path, parts)):
+        digest.update(f"{os.path.relpath(file, path.parent)}\n".encode())
+        digest.update(hashlib.sha256(file.read_bytes()).digest())
+    return digest.hexdigest()
+
+
+def _closure(path: Path, parts: Reference) -> set[Path]:
+    """The file, the modules that it imports from its folder or package, and files that it names."""
+    found: set[Path] = set()
+    waiting = [path]
+    while waiting:
+        file = waiting.pop()
+        if file in found:
+            continue
+        found.add(file)
+        waiting.extend(_imported(file, path, parts))
+        waiting.extend(_path_of(named) for named in _references(file))
+    return found
+
+
+def _named_files(path: Path, parts: Reference) -> Iterator[Reference]:
+    for file in _closure(path, parts):
+        yield from _references(file)
+
+
+def _references(file: Path) -> Iterator[Reference]:
+    """Yield references to other files among the texts of a file: an adapter names a verifier."""
+    for node in ast.walk(_parsed(file)):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            parts = Reference.parse(node.value)
+            if parts and parts.is_file:
+                yield parts
+
+
+def _imported(file: Path, first: Path, parts: Reference) -> Iterator[Path]:
+    """Yield the files of a module's imports that belong to the same folder or package."""
+    depth = 0 if parts.is_file else parts.place.count(".") + (first.name == "__init__.py")
+    root = first.parent if parts.is_file else first.parents[depth]
+    package = parts.place.partition(".")[0]
+    for node in ast.walk(_parsed(file)):
+        for folder, names in _targets(node, file, root):
+            top = names[0] if names else ""
+            if folder == root and (top in OURS or (not parts.is_file and top != package)):
+                continue
+            for end in range(1, len(names) + 1):
+                inner = folder.joinpath(*names[:end])
+                for path in (inner.with_suffix(".py"), inner / "__init__.py"):
+                    if path.is_file():
+                        yield path.resolve()
+
+
+def _targets(node: ast.AST, file: Path, root: Path) -> Iterator[tuple[Path, list[str]]]:
+    """Yield (folder, path of names below it) of everything that a statement may import."""
+    if isinstance(node, ast.Import):
+        for item in node.names:
+            yield root, item.name.split(".")
+    if isinstance(node, ast.ImportFrom):
+        folder = file.parents[node.level - 1] if node.level else root
+        names = node.module.split(".") if node.module else []
+        for item in node.names:
+            yield folder, [*names, item.name]
+
+
+def _parsed(file: Path) -> ast.Module:
+    try:
+        return ast.parse(file.read_bytes())
+    except SyntaxError as error:
+        raise SettingsError(
+            f"{file} cannot be imported: line {error.lineno}: {error.msg}"
+        ) from error
+
+
+def _fitting(value: object, form: type[FormT], reference: str) -> FormT:
+    """Check a value against a Protocol: its methods are there, and can be called as it says.
+
+    Raises:
+        SettingsError: one is not.
+    """
+    for name, method in _methods(form).items():
+        own: Any = value if name == "__call__" else getattr(value, name, None)
+        label = "" if name == "__call__" else f".{name}"
+        if not callable(own):
+            _refuse(reference, form, f"it has no method {name}" if label else "it is no function")
+        _, *expected = inspect.signature(method).parameters.values()  # without self
+        places = [one.name for one in expected if one.kind is not one.KEYWORD_ONLY]
+        keywords = {one.name: None for one in expected if one.kind is one.KEYWORD_ONLY}
+        try:
+            inspect.signature(own).bind(*places, **keywords)
+        except TypeError as error:
+            _refuse(reference, form, f"{reference.partition('@')[0]}{label} {_plainly(error)}")
+        except ValueError:
+            pass  # a function in C, without a signature
+    return cast("FormT", value)
+
+
+def _plainly(error: TypeError) -> str:
+    return str(error).replace("missing a required argument", "needs another argument")
+
+
+def _refuse(reference: str, form: type[object], reason: str) -> None:
+    parts = cast("Reference", Reference.parse(reference))
+    raise SettingsError(
+        f"{parts.place}:{parts.name} is no {form.__name__}: {reason}. Example: "
+        f"{_example(form, parts.name)} ({GUIDE})"
+    )
+
+
+def _methods(form: type[object]) -> dict[str, Callable[..., object]]:
+    return {
+        name: method
+        for name, method in vars(form).items()
+        if inspect.isfunction(method) and (name == "__call__" or not name.startswith("_"))
+    }
+
+
+def _example(form: type[object], name: str) -> str:
+    """Write the form as a user would."""
+    methods = _methods(form)
+    if "__call__" in methods:
+        return _head(name, methods["__call__"], own=False)
+    heads = "; ".join(_head(each, method, own=True) for each, method in methods.items())
+    return f"class {name}: {heads}"
+
+
+def _head(name: str, method: Callable[..., object], *, own: bool) -> str:
+    texts: list[str] = []
+    for one in list(inspect.signature(method).parameters.values())[0 if own else 1 :]:
+        if one.kind is one.KEYWORD_ONLY and "*" not in texts:
+            texts.append("*")
+        texts.append(one.name)
+    result = inspect.signature(method).return_annotation
+    return f"def {name}({', '.join(texts)}) -> {inspect.formatannotation(result, 'data_schemas')}"
