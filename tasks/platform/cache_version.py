@@ -34,7 +34,7 @@ NOT_COVERED = (
 
 def code_digest(name: str) -> str:
     """Hash the source files that the result of a stage depends on."""
-    return shell_digest(f"tasks.{STAGES[name].package}.task", name)
+    return shell_digest(f"tasks.{STAGES[name].module}", name)
 
 
 @functools.cache
@@ -61,7 +61,7 @@ def shell_digest(module: str, function: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Shell:
-    """One function of a task.py, with the definitions of that file that it uses."""
+    """One function of a file of shells, with the definitions of that file that it uses."""
 
     text: str
     """Its source and that of the definitions it uses, without comments."""
