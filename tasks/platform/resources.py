@@ -212,6 +212,15 @@ STAGES = {
     "tabulate_scaffold": Stage("scaffold", SMALL, "cpu", hours=2, retries=2, cached=False),
     # Prints its table.
     "compare_claims": Stage("claims", SMALL, "cpu", hours=0.5, retries=2, cached=False),
+    # Reads a file from outside.
+    "read_study": Stage("study", SMALL, "cpu", hours=0.5, cached=False),
+    # Their cells are cached stage by stage.
+    "study_cells": Stage("study", SMALL, "cpu", hours=24 * 28, retries=2, cached=False),
+    "study_variant": Stage("study", SMALL, "cpu", hours=24 * 28, retries=2, cached=False),
+    "study_cell": Stage("study", SMALL, "cpu", hours=24 * 28, retries=2, cached=False),
+    "measure_cell": Stage("study", SMALL, "cpu", hours=2, retries=2),
+    # Prints its table, and writes a file outside.
+    "tabulate_study": Stage("study", SMALL, "cpu", hours=2, retries=2, cached=False),
     "release": Stage("release", LARGE, "cpu", hours=6, retries=2, cached=False),
     "summary": Stage("report", SMALL, "cpu", hours=0.5, retries=2, cached=False),
     "answers_page": Stage("report", SMALL, "cpu", hours=0.5, retries=2, cached=False),
