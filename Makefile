@@ -280,7 +280,7 @@ mismatch: $(CHOSEN_STAMP) ## rollout engine against trainer, router replay off, 
 	COLUMNS=170 $(CHOSEN_BIN)/pyflyte run workflows/mismatch.py mismatch --engines $(or $(ENGINES),embedded) $(ARGS)
 
 drift: $(CHOSEN_STAMP) ## the same over 50 steps of RL, as a table and a figure; ENGINES=real
-	$(CHOSEN_BIN)/python -m tasks.mismatch.drift --engines $(or $(ENGINES),embedded) $(ARGS)
+	$(CHOSEN_BIN)/python -m tasks.study.mismatch.drift --engines $(or $(ENGINES),embedded) $(ARGS)
 
 bench-engines: $(STAMP) ## vLLM, Megatron-core, the embedded engines and generate compared
 	$(if $(wildcard $(ENGINES_VENV)/bin/python),$(ENGINES_VENV)/bin,$(BIN))/python -m tasks.benchmarks.engines $(ARGS)

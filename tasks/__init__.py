@@ -1,11 +1,11 @@
 """The code of the pipeline, in floors. An arrow points down only.
 
     benchmarks           measures what the floors below do
-    claims | scaffold | self_play
-                         reads the reports of other stages
-    mismatch | replay    run or repeat a phase of RL, with that stage's own functions
+    study | scaffold | self_play
+                         reads the reports of other stages; compares variants of settings
+    replay               repeats a step of RL, with that stage's own functions
     intake | foundation | curation | synthesis | sft | judge_training | merge | rl | evaluation
-        | ablation | release | audit | ledger | tracing | retraining | report | capacity
+        | release | audit | ledger | tracing | retraining | report | capacity
                          one folder per stage; task.py is its thin Flyte shell
     durability | lineage | live | platform
                          states of an unfinished training; statements and MLflow; the page of a

@@ -15,7 +15,7 @@ from flytekit.clis.sdk_in_container.pyflyte import main
 from tasks.benchmarks import engines, rewards, rl_step
 from tasks.benchmarks.resume import command as resume
 from tasks.foundation import wider
-from tasks.mismatch import drift
+from tasks.study.mismatch import drift
 from tasks.platform.command_line import run
 
 # flytekit leaves the folder of a task's checkpoint to the garbage collector, which warns. It runs

@@ -21,8 +21,8 @@ from data_schemas.machine_settings import MachineSettings, Precision
 from data_schemas.rl_settings import RLSettings, RouterReplay
 from tasks.durability import states
 from tasks.foundation.base import shipped_base
-from tasks.mismatch.drift import settings_of
-from tasks.mismatch.numerics import real_engines, sample_problems
+from tasks.study.mismatch.drift import settings_of
+from tasks.study.mismatch.numerics import real_engines, sample_problems
 from tasks.platform.command_line import positive, positive_number, run
 from tasks.rewards.scoring.service import ScoringService
 from tasks.rl.durability import state

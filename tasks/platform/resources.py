@@ -122,8 +122,6 @@ STAGES = {
     ),
     # Reads files from outside.
     "collect_comparisons": Stage("judge_training", SMALL, "cpu", hours=2, retries=2, cached=False),
-    # Prints its table.
-    "tabulate_judges": Stage("judge_training", SMALL, "cpu", hours=0.5, retries=2, cached=False),
     "measure_completeness": Stage(
         "judge_training", SMALL, "cpu", hours=24, retries=2, cached=False
     ),
@@ -193,8 +191,6 @@ STAGES = {
     "compare_logs": Stage("evaluation", SMALL, "cpu", hours=2, cached=False),
     "export": Stage("evaluation", SMALL, "cpu", hours=2, retries=2, cached=False),
     "compare_last": Stage("evaluation", SMALL, "cpu", hours=2, retries=2),
-    "vary": Stage("ablation", SMALL, "cpu", hours=0.5),
-    "tabulate": Stage("ablation", SMALL, "cpu", hours=2, retries=2, cached=False),
     "seed_recipe": Stage("synthesis", SMALL, "cpu", hours=0.5),
     "begin_synthesis": Stage("synthesis", SMALL, "cpu", hours=1),
     "measure_writer": Stage("synthesis", H100_NODE, "rollout", hours=12, retries=3),
@@ -210,8 +206,6 @@ STAGES = {
     "vary_scaffold": Stage("scaffold", SMALL, "cpu", hours=0.5),
     "prove_lift": Stage("scaffold", H100_NODE, "rollout", hours=12, retries=3),
     "tabulate_scaffold": Stage("scaffold", SMALL, "cpu", hours=2, retries=2, cached=False),
-    # Prints its table.
-    "compare_claims": Stage("claims", SMALL, "cpu", hours=0.5, retries=2, cached=False),
     # Reads a file from outside.
     "read_study": Stage("study", SMALL, "cpu", hours=0.5, cached=False),
     # Their cells are cached stage by stage.
@@ -230,7 +224,7 @@ STAGES = {
     "compare_models": Stage("tracing", LARGE, "cpu", hours=2, retries=2, cached=False),
     "forget": Stage("tracing", LARGE, "cpu", hours=2, retries=2, cached=False),
     "replay": Stage("replay", SMALL, "cpu", hours=1, retries=2, cached=False),
-    "mismatch": Stage("mismatch", LARGE, "cpu", hours=2, retries=2, cached=False),
+    "mismatch": Stage("study.mismatch", LARGE, "cpu", hours=2, retries=2, cached=False),
     "capacity": Stage("capacity", SMALL, "cpu", hours=0.5, cached=False),
     "find_start": Stage("retraining", SMALL, "cpu", hours=1, retries=2, cached=False),
     "scan_inbox": Stage("retraining", LARGE, "cpu", hours=12, retries=2, cached=False),

@@ -12,6 +12,7 @@ from tasks.platform.tables import SCREEN_WIDTH, STYLE, Sheet, html_table, screen
 Columns = Sequence[tuple[str, Callable[[Evidence, str], str]]]
 SHARES = ("accuracy", "macro", "use/", "zero variance", "clipped", "gain", "equal", "called a tie")
 """Beginnings of names whose values are shares, written as percent or points."""
+FEW_VARIANTS = 5
 _BRIEF = ("reward", "zero variance/first draws", "use/trained", "use/trained_zvp", "clipped", "tokens")
 
 
@@ -20,7 +21,7 @@ def number(cell: EvidenceCell, name: str) -> str:
     what = name.partition("/")[2]
     difference = " minus " in name.partition("/")[0] or "gain" in what
     if cell.value is None:
-        return f"none: {cell.note}"
+        return "refused"
     scale, unit, digits = 1.0, "", None
     if what.startswith(SHARES):
         scale, digits = 100.0, 1
@@ -127,9 +128,13 @@ def page(kept: Evidence) -> str:
 
 
 def show(kept: Evidence) -> None:
-    """Print the table, in as many columns as it needs."""
+    """Print the table, with a line per number where there are few variants."""
     console = Console(width=max(Console().width, SCREEN_WIDTH))
-    console.print(screen_table(*rows_of(kept)))
+    header, rows = rows_of(kept)
+    if len(rows) <= FEW_VARIANTS:
+        turned = [tuple(column) for column in zip(header, *rows, strict=True)]
+        header, rows = list(turned[0]), turned[1:]
+    console.print(screen_table(header, rows))
     if (gains := gains_of(kept))[1]:
         console.print(screen_table(*gains))
     console.print(conditions(kept), markup=False)

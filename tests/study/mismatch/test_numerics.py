@@ -16,10 +16,10 @@ from tasks.engines.chat import load_tokenizer, render_prompts
 from tasks.engines.protocols import TokenBatch, TokenScores
 from tasks.errors import SettingsError
 from tasks.foundation.base import shipped_base
-from tasks.mismatch.drift import NUM_PROBLEMS
-from tasks.mismatch.numerics import EMBEDDED, gaps, measure, sample_problems
-from tasks.mismatch.task import mismatch
-from tasks.mismatch.text import gaps_markdown
+from tasks.study.mismatch.drift import NUM_PROBLEMS
+from tasks.study.mismatch.numerics import EMBEDDED, gaps, measure, sample_problems
+from tasks.study.mismatch.task import mismatch
+from tasks.study.mismatch.text import gaps_markdown
 
 
 def test_bf16_shows_and_what_replays_the_trainers_own_routes_changes_nothing(tiny_moe):

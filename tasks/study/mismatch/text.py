@@ -7,7 +7,7 @@ from dataclasses import fields
 from rich.table import Table
 
 from tasks.algorithms.mismatch import QUARTERS
-from tasks.mismatch.numerics import Gap
+from tasks.study.mismatch.numerics import Gap
 
 Columns = tuple[tuple[str, Callable[[Gap], str]], ...]
 """Heads and cells; the first three columns are names, the others numbers."""

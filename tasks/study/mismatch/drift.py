@@ -1,6 +1,6 @@
 """The mismatch of every step of RL, with and without router replay.
 
-    python -m tasks.mismatch.drift --engines real --steps 50 --out drift
+    python -m tasks.study.mismatch.drift --engines real --steps 50 --out drift
 
 One phase per replay mode, from the same model, problems and seed: the responses of the first step
 are the same, later ones come from policies that were trained differently. The plot shows the values
@@ -28,8 +28,8 @@ from data_schemas.prompts import Domain, Problem
 from data_schemas.rl_settings import EngineSettings, RewardSettings, RLSettings, RouterReplay
 from tasks.foundation.base import shipped_base
 from tasks.interchange.model_folder import check_model_folder
-from tasks.mismatch.alarms import alarms_table
-from tasks.mismatch.numerics import EMBEDDED, real_engines, sample_problems
+from tasks.study.mismatch.alarms import alarms_table
+from tasks.study.mismatch.numerics import EMBEDDED, real_engines, sample_problems
 from tasks.platform.command_line import positive, positive_number, run
 from tasks.platform.progress import progress
 from tasks.rewards.scoring.service import ScoringService
@@ -154,7 +154,7 @@ def _parse_rate(text: str) -> float:
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     """Read a command line."""
     parser = argparse.ArgumentParser(
-        prog="python -m tasks.mismatch.drift",
+        prog="python -m tasks.study.mismatch.drift",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tasks.mismatch.alarms import (
+from tasks.study.mismatch.alarms import (
     CALM_STEPS,
     WATCHED,
     alarm_step,

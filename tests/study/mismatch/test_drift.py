@@ -8,8 +8,8 @@ from data_schemas.machine_settings import Precision, RolloutKind, TrainerKind
 from data_schemas.mismatch import Decision, GateRecord
 from data_schemas.rl_settings import RouterReplay
 from tasks.errors import SettingsError
-from tasks.mismatch import drift
-from tasks.mismatch.numerics import real_engines
+from tasks.study.mismatch import drift
+from tasks.study.mismatch.numerics import real_engines
 
 
 def gate(step: int, k3: float) -> GateRecord:

@@ -4,14 +4,14 @@ from collections import Counter
 
 import pytest
 
-from tasks.errors import DataError, SettingsError
+from data_schemas.judge_study import TrainingPairs
+from tasks.errors import DataError
 from tasks.judge_training.collection import both_orders
 from tasks.judge_training.pairs import ComparisonPair
-from tasks.judge_training.sweep.conditions import (
-    CONDITIONS,
+from tasks.judge_training.training_pairs import (
+    TIE_SHARES,
+    changed_pairs,
     common_size,
-    select_conditions,
-    training_pairs,
     with_label_noise,
     with_tie_share,
 )

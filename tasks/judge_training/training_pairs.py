@@ -1,79 +1,42 @@
-"""Conditions of the sweep: what is changed in the training comparisons, one thing at a time.
+"""Changes of the training comparisons of a judge: another share of ties, noise in the labels.
 
-The held-out comparisons are the same in every condition: without their ties the ranked groups,
+The held-out comparisons are the same with every change: without their ties the ranked groups,
 in which advantages are compared, would not be whole. A share of ties is made by leaving out pairs,
 and all shares have the same number of pairs, so that a share is not a difference of their number.
 
 A changed label would contradict the analyses of its pair, so the conditions with label noise teach
-labels alone, as files of people do. `labels` is their baseline.
+labels alone, as files of people do. A noise of 0 is their baseline.
 """
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-from tasks.errors import DataError, SettingsError
+from data_schemas.judge_study import TrainingPairs
+from tasks.errors import DataError
 from tasks.judge_training.pairs import ComparisonPair
 from tasks.rewards.judging.form import Label
 
 
-@dataclass(frozen=True, slots=True)
-class Condition:
-    """One line of the table."""
-
-    name: str
-    meaning: str
-    tie_share: float | None = None
-    """Of the training pairs; None as they were collected."""
-    noise: float | None = None
-    """Share of the training labels that are replaced; None teaches analyses and true labels."""
+TIE_SHARES = (0.1, 0.33, 0.6)
+"""All shares have as many pairs as each of these can be made with."""
 
 
-CONDITIONS = (
-    Condition("collected", "all comparisons"),
-    Condition("ties_10", "10 % of the training pairs are ties", tie_share=0.1),
-    Condition("ties_33", "33 %, as many pairs", tie_share=0.33),
-    Condition("ties_60", "60 %, as many pairs", tie_share=0.6),
-    Condition("labels", "all comparisons, without analyses", noise=0.0),
-    Condition("noise_10", "the same, 10 % of the training labels replaced", noise=0.1),
-    Condition("noise_30", "the same, 30 % of the training labels replaced", noise=0.3),
-)
-TIE_SHARES = tuple(one.tie_share for one in CONDITIONS if one.tie_share is not None)
-
-
-def select_conditions(names: str) -> tuple[Condition, ...]:
-    """Select conditions by comma-separated names; all of them for ''.
-
-    Raises:
-        SettingsError: there is no such condition.
-    """
-    by_name = {one.name: one for one in CONDITIONS}
-    wanted = {name.strip() for name in names.split(",") if name.strip()} or by_name.keys()
-    unknown = sorted(wanted - by_name.keys())
-    if unknown:
-        raise SettingsError(
-            f"there is no condition {unknown[0]!r}; choose from {', '.join(by_name)}"
-        )
-    return tuple(one for name, one in by_name.items() if name in wanted)
-
-
-def training_pairs(
-    pairs: Sequence[ComparisonPair], condition: str, seed: int
+def changed_pairs(
+    pairs: Sequence[ComparisonPair], changes: TrainingPairs, seed: int
 ) -> list[ComparisonPair]:
-    """Return the training pairs of a condition, in their order."""
-    (chosen,) = select_conditions(condition)
+    """Return the training pairs after the changes, in their order."""
     changed = list(pairs)
-    if chosen.tie_share is not None:
-        changed = with_tie_share(changed, chosen.tie_share, common_size(changed), seed)
-    if chosen.noise is not None:
+    if changes.tie_share is not None:
+        changed = with_tie_share(changed, changes.tie_share, common_size(changed), seed)
+    if changes.noise is not None:
         changed = with_label_noise(
-            [_without_analyses(pair) for pair in changed], chosen.noise, seed
+            [_without_analyses(pair) for pair in changed], changes.noise, seed
         )
     return changed
 
 
 def common_size(pairs: Sequence[ComparisonPair]) -> int:
-    """Return the largest number of pairs with which every share of the sweep can be made."""
+    """Return the largest number of pairs with which every share can be made."""
     ties = sum(pair.label is Label.TIE for pair in pairs)
     others = len(pairs) - ties
     return min(int(min(ties / share, others / (1 - share))) for share in TIE_SHARES)
