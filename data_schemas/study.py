@@ -120,7 +120,8 @@ class EvidenceCell(BaseModel):
     problems: int = Field(default=0, description="0 = not a mean over problems")
     seeds: tuple[float, ...] = Field(default=(), description="value of each seed")
     shown: bool | None = Field(
-        default=None, description="of a difference: its intervals exclude 0, after Holm's correction"
+        default=None,
+        description="of a difference: its intervals exclude 0, after Holm's correction",
     )
     note: str = Field(default="", description="why there is no interval, or what it stands for")
 

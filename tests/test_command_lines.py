@@ -15,8 +15,8 @@ from flytekit.clis.sdk_in_container.pyflyte import main
 from tasks.benchmarks import engines, rewards, rl_step
 from tasks.benchmarks.resume import command as resume
 from tasks.foundation import wider
-from tasks.study.mismatch import drift
 from tasks.platform.command_line import run
+from tasks.study.mismatch import drift
 
 # flytekit leaves the folder of a task's checkpoint to the garbage collector, which warns. It runs
 # at the end of this module, so that the warnings fail no other test and not the exit of pytest.
@@ -226,11 +226,12 @@ OTHERS = [
     ("evaluate", ["--model", "http://host/v1"], "names no model; write http://host/v1#NAME"),
     ("evaluate", ["--model", "hf://a/b"], "base model hf://a/b is of an unknown kind. Give a"),
     ("evaluate", ["--model", "x", "--settings", '{"sftt": {}}'], "did you mean `sft`?"),
-    ("ablation", ["--max_tokens", "0"], "--max_tokens is 0"),
-    ("ablation", ["--settings", '{"sft": {"seed": -1}}'], "sft.seed is -1"),
-    ("merges", ["--settings", '{"merge": {"method": "tise"}}'], "did you mean `ties`?"),
+    ("study", [], "--of is missing"),
+    ("study", ["--of", "/nowhere.yaml"], "/nowhere.yaml cannot be read"),
+    ("study", ["--of", "cpu_smok", "--against", "nightly"], "mean `cpu_smoke`?"),
+    ("study", ["--of", "nightly", "--against", "cpu_smoke"], "has no PipelineSettings"),
+    ("study", ["--of", "x.yaml", "--seeds", "-1"], "--seeds is -1"),
     ("upcycle", ["--settings", '{"widht": 16}'], "did you mean `width`?"),
-    ("seeds", ["--settings", '{"sft": {"epochs": -1}}'], "sft.epochs is -1"),
     ("post_training", ["--settings", "notjson"], "should be a valid json object"),
     ("post_training", ["--settings", "{"], "should be a valid json object"),
     ("post_training", ["--settings", ""], "should be a valid json object"),

@@ -1,4 +1,4 @@
-"""A study: variants of settings x seeds x models, in one table with intervals, and an evidence file.
+"""Variants of settings x seeds x models, in one table with intervals, and an evidence file.
 
     pyflyte run workflows/study.py study --of workflows/studies/ladder.yaml
     pyflyte run workflows/study.py study --of mine.yaml --against other.yaml

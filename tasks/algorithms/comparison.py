@@ -10,6 +10,7 @@ Letters: S seeds, P problems, B replicates, C points of a curve, T targets.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -36,8 +37,9 @@ class Draws:
     problems_BP: Array
 
 
+@lru_cache(maxsize=32)
 def draw(
-    num_seeds: int, domains_P: Sequence[str], *, seed: int, replicates: int = REPLICATES
+    num_seeds: int, domains_P: tuple[str, ...], *, seed: int, replicates: int = REPLICATES
 ) -> Draws:
     """Draw seeds and problems with replacement.
 
@@ -106,7 +108,7 @@ def crossed_interval(
     values = np.asarray(values_SP, dtype=np.float64)
     if values.ndim != 2 or not values.size or not np.all(np.isfinite(values)):
         raise DataError(f"a comparison needs finite values [S, P], got shape {values.shape}")
-    domains = list(domains_P) or ["all"] * values.shape[1]
+    domains = tuple(domains_P) or ("all",) * values.shape[1]
     draws = draw(values.shape[0], domains, seed=seed, replicates=replicates)
     return percentile_interval(weighted_mean(values, domains), replicate_means(values, draws))
 

@@ -21,12 +21,12 @@ from data_schemas.machine_settings import MachineSettings, Precision
 from data_schemas.rl_settings import RLSettings, RouterReplay
 from tasks.durability import states
 from tasks.foundation.base import shipped_base
-from tasks.study.mismatch.drift import settings_of
-from tasks.study.mismatch.numerics import real_engines, sample_problems
 from tasks.platform.command_line import positive, positive_number, run
 from tasks.rewards.scoring.service import ScoringService
 from tasks.rl.durability import state
 from tasks.rl.run import Phase, train
+from tasks.study.mismatch.drift import settings_of
+from tasks.study.mismatch.numerics import real_engines, sample_problems
 
 ENDLESS = 1_000_000
 """Steps of the phase: its time is over before."""

@@ -12,7 +12,7 @@ from data_schemas.rl_settings import JudgeSettings
 from data_schemas.settings import SFTSettings
 from tasks.judge_training import collection, report
 from tasks.judge_training.completeness import measurement as completeness
-from tasks.judge_training.measurement import REPORT_FILE, measure
+from tasks.judge_training.measurement import measure
 from tasks.judge_training.training_pairs import changed_pairs
 from tasks.lineage.stage import stage
 from tasks.platform.cache_version import code_digest

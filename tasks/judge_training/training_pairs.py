@@ -16,7 +16,6 @@ from tasks.errors import DataError
 from tasks.judge_training.pairs import ComparisonPair
 from tasks.rewards.judging.form import Label
 
-
 TIE_SHARES = (0.1, 0.33, 0.6)
 """All shares have as many pairs as each of these can be made with."""
 

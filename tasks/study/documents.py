@@ -115,7 +115,9 @@ def claim_rows(
         try:
             kept = read(one.study)
         except DataError:
-            rows.append((one.claim, one.paper, "", f"{NOT_MEASURED}: `make evidence NAME={one.study}`"))
+            rows.append(
+                (one.claim, one.paper, "", f"{NOT_MEASURED}: `make evidence NAME={one.study}`")
+            )
             continue
         cell = _cell(kept, one.number)
         claimed = cell.value is not None and (cell.value < 0.0 if one.less else cell.value > 0.0)

@@ -9,9 +9,9 @@ Names of cells:
     ARM/accuracy/CHECKPOINT, ARM/macro/CHECKPOINT          mean over problems; over domains
     ARM/gain/FROM/TO, ARM/macro gain/FROM/TO, ARM/gain in DOMAIN/FROM/TO
     ARM/METRIC                                             of tasks.study.measures
-    ARM/tokens per point                                   grading's included, over the merged model
+    ARM/tokens per point                                   grading's too, over the merged model
     ARM minus OTHER/equal steps/CHECKPOINT, .../equal tokens, .../macro at equal tokens
-    ARM minus OTHER/cost ratio                             tokens to the same accuracies, as a factor
+    ARM minus OTHER/cost ratio                             tokens to the same accuracies, a factor
     ARM minus OTHER/METRIC
 """
 
@@ -29,7 +29,7 @@ from tasks.algorithms.estimators import Interval
 from tasks.errors import DataError
 
 GRID = 4
-"""Accuracies at which costs are compared."""
+"""Accuracies at which costs are compared, between the start and the end that all seeds reached."""
 BEFORE_RL = "merged"
 _ONE_RUN = "interval of this run, not of the method"
 Array = NDArray[np.float64]
@@ -233,7 +233,7 @@ def over_seeds(
     *,
     difference: bool = False,
 ) -> EvidenceCell:
-    """Summarise one value per seed; with one seed, by the interval within that run if it has one."""
+    """Summarise one value per seed; with one seed, by the interval within that run if any."""
     mean = float(np.mean(values))
     if len(values) > 1:
         found = comparison.t_interval(values)
@@ -273,7 +273,7 @@ def _is_shown(interval: Interval, seeds: Sequence[float]) -> bool:
 
 
 def _chance(values_SP: Array, domains: Sequence[str]) -> float:
-    names = list(domains) or ["all"] * values_SP.shape[1]
+    names = tuple(domains) or ("all",) * values_SP.shape[1]
     draws = comparison.draw(values_SP.shape[0], names, seed=0)
     return comparison.two_sided_p(comparison.replicate_means(values_SP, draws))
 
@@ -282,8 +282,8 @@ def _cost_ratio(arm: Arm, other: Arm, ours: Curve, theirs: Curve) -> EvidenceCel
     tops = [side.accuracy_CSP.mean(axis=2).max(axis=0).min() for side in (ours, theirs)]
     bottom = max(side.accuracy_CSP[0].mean(axis=1).max() for side in (ours, theirs))
     top = min(tops)
-    grid = np.linspace(bottom, top, GRID + 1)[1:] if top > bottom else np.array([])
-    draws = comparison.draw(len(arm.measures), ["all"] * len(arm.problems), seed=0)
+    grid = np.linspace(bottom, top, GRID + 2)[1:-1] if top > bottom else np.array([])
+    draws = comparison.draw(len(arm.measures), ("all",) * len(arm.problems), seed=0)
     found = comparison.cost_ratio(ours, theirs, grid, draws)
     runs, problems = len(arm.measures), len(arm.problems)
     if found.ratio is None:

@@ -3,7 +3,7 @@
 A report is recognised by its files: a phase of RL, an evaluation, a judge; a recipe's own report
 may have `metrics.json`, numbers by name.
 
-    tokens             everything generated until a checkpoint: grading, drafts and what no update used
+    tokens             everything generated until a checkpoint: grading, drafts, what no update used
     use/...            share of the tokens that RL generated, by what became of them
     zero variance/...  share of zero-variance groups, mean over steps
 """
@@ -15,8 +15,14 @@ from pathlib import Path
 
 from data_schemas.arrow import read_table
 from data_schemas.ledger import LedgerRow
-from data_schemas.reports import LEDGER_FILE, SKIPPED_FILE, STEPS_FILE, TIMING_FILE
-from data_schemas.reports import StepReport, StepTiming
+from data_schemas.reports import (
+    LEDGER_FILE,
+    SKIPPED_FILE,
+    STEPS_FILE,
+    TIMING_FILE,
+    StepReport,
+    StepTiming,
+)
 from data_schemas.samples import SampleResult
 from data_schemas.study import Cell, Measures
 from tasks.algorithms.token_uses import token_uses
@@ -99,7 +105,13 @@ def _read_phases(
     phases: Mapping[str, Path], grading: int, metrics: dict[str, float], names: Sequence[str]
 ) -> tuple[dict[str, int], dict[str, int]]:
     """Add the metrics of all phases together; return tokens and steps until every checkpoint."""
-    tokens, done, rows, steps, seconds = dict.fromkeys(names, 0), dict.fromkeys(names, 0), [], [], 0.0
+    tokens, done, rows, steps, seconds = (
+        dict.fromkeys(names, 0),
+        dict.fromkeys(names, 0),
+        [],
+        [],
+        0.0,
+    )
     for name, folder in phases.items():
         if not (folder / SKIPPED_FILE).exists():
             rows += read_ledger(folder / LEDGER_FILE)
@@ -142,7 +154,9 @@ def _phase_metrics(rows: Sequence[LedgerRow], steps: Sequence[StepReport]) -> di
 
 
 def _read_judge(
-    report: Mapping[str, object], metrics: dict[str, float], intervals: dict[str, tuple[float, float]]
+    report: Mapping[str, object],
+    metrics: dict[str, float],
+    intervals: dict[str, tuple[float, float]],
 ) -> None:
     measures = report["measures"]
     assert isinstance(measures, list)

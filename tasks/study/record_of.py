@@ -44,9 +44,7 @@ def evidence_of(plan: Plan, measures: Sequence[Measures]) -> Evidence:
         settings=plan.digest,
         code={name: code_digest(name) for name in find_run(study.run).stages(study.checkpoints)},
         seeds=study.seeds,
-        variants={
-            name: study.variants[name.partition(" on ")[0]].meaning for name in plan.against
-        },
+        variants={name: study.variants[name.partition(" on ")[0]].meaning for name in plan.against},
         against=plan.against,
         checkpoints=study.checkpoints,
         cells=evidence.cells_of(arms, plan.against, study.checkpoints, study.gains),
@@ -54,7 +52,7 @@ def evidence_of(plan: Plan, measures: Sequence[Measures]) -> Evidence:
 
 
 def commit() -> str:
-    """Name the commit of the repository, with '+' if files differ from it; 'unknown' without git."""
+    """Name the commit of the repository, '+' if files differ from it; 'unknown' without git."""
     try:
         head = _git("rev-parse", "--short=9", "HEAD")
         changed = _git("status", "--porcelain", "--untracked-files=no", "--", "*.py", "*.yaml")

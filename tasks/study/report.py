@@ -13,7 +13,14 @@ Columns = Sequence[tuple[str, Callable[[Evidence, str], str]]]
 SHARES = ("accuracy", "macro", "use/", "zero variance", "clipped", "gain", "equal", "called a tie")
 """Beginnings of names whose values are shares, written as percent or points."""
 FEW_VARIANTS = 5
-_BRIEF = ("reward", "zero variance/first draws", "use/trained", "use/trained_zvp", "clipped", "tokens")
+_BRIEF = (
+    "reward",
+    "zero variance/first draws",
+    "use/trained",
+    "use/trained_zvp",
+    "clipped",
+    "tokens",
+)
 
 
 def number(cell: EvidenceCell, name: str) -> str:
@@ -98,7 +105,7 @@ def conditions(kept: Evidence) -> str:
         f"`{kept.command}`; commit {kept.commit}, {kept.date}, seeds "
         f"{', '.join(map(str, kept.seeds))}{held_out}; {kept.machine}. 95 % intervals: crossed "
         "bootstrap of seeds and problems for accuracies, Student's t over seeds for the others. "
-        "Shown: the interval excludes 0, that of the seeds' means as well, after Holm's correction; "
+        "Shown: the interval excludes 0, that of the seeds' means too, after Holm's correction; "
         "with one seed nothing is shown. Tokens are all that were generated, grading's included."
     )
 

@@ -77,7 +77,7 @@ def test_a_macro_average_weighs_domains_and_draws_within_them():
     found = comparison.crossed_interval(values_SP, domains)
 
     assert (found.mean, found.low, found.high) == pytest.approx((0.5, 0.5, 0.5))
-    draws = comparison.draw(1, domains, seed=0, replicates=50)
+    draws = comparison.draw(1, tuple(domains), seed=0, replicates=50)
     assert draws.problems_BP[:, 3] == pytest.approx(0.5)
     assert draws.problems_BP.sum(axis=1) == pytest.approx(1.0)
 
@@ -126,7 +126,7 @@ def curve(levels, tokens, noise=0.0, seed=0) -> Curve:
 
 
 def test_half_of_the_tokens_for_the_same_accuracies_is_a_ratio_of_one_half():
-    draws = comparison.draw(3, ["all"] * 40, seed=0, replicates=200)
+    draws = comparison.draw(3, ("all",) * 40, seed=0, replicates=200)
 
     found = comparison.cost_ratio(
         curve([0.3, 0.5, 0.7], [0, 10, 20], 0.01),
@@ -140,7 +140,7 @@ def test_half_of_the_tokens_for_the_same_accuracies_is_a_ratio_of_one_half():
 
 
 def test_a_plateau_has_no_ratio_of_costs():
-    draws = comparison.draw(3, ["all"] * 40, seed=0, replicates=200)
+    draws = comparison.draw(3, ("all",) * 40, seed=0, replicates=200)
     flat = curve([0.3, 0.7, 0.701], [0, 20, 40], 0.2)
 
     found = comparison.cost_ratio(flat, curve([0.3, 0.5, 0.8], [0, 20, 40], 0.2), [0.7005], draws)

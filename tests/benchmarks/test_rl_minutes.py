@@ -4,8 +4,8 @@ from data_schemas.machine_settings import MachineSettings
 from data_schemas.rl_settings import RouterReplay
 from tasks.benchmarks.rl_minutes import ENDLESS, minutes_of, progress_of, train_until
 from tasks.durability import states
-from tasks.study.mismatch.drift import settings_of
 from tasks.rl.durability import state
+from tasks.study.mismatch.drift import settings_of
 
 NOW = 1e-9
 """Minutes that the first step is longer than."""

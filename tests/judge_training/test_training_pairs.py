@@ -60,12 +60,12 @@ def test_a_larger_share_has_the_ties_of_a_smaller_one():
     assert {p.id for p in many if p.label is not Label.TIE} < {p.id for p in few}
 
 
-def test_every_share_of_the_sweep_has_the_same_number_of_pairs_and_no_larger_one_is_possible():
+def test_every_share_has_the_same_number_of_pairs_and_no_larger_one_is_possible():
     size = common_size(PAIRS)
-    shares = [one for one in CONDITIONS if one.tie_share is not None]
+    changes = [TrainingPairs(tie_share=share) for share in TIE_SHARES]
 
     assert 100 / 0.6 - 1 < size <= 100 / 0.6
-    assert {size} == {len(training_pairs(PAIRS, one.name, 0)) for one in shares}
+    assert {size} == {len(changed_pairs(PAIRS, one, 0)) for one in changes}
 
 
 def test_too_few_ties_are_an_error_that_says_how_many_are_needed():
@@ -79,7 +79,7 @@ def test_comparisons_without_ties_have_no_shares():
     without = [pair for pair in PAIRS if pair.label is not Label.TIE]
 
     with pytest.raises(DataError, match="Add comparisons"):
-        training_pairs(without, "ties_10", 0)
+        changed_pairs(without, TrainingPairs(tie_share=0.1), 0)
 
 
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.3, 1.0])
@@ -106,22 +106,14 @@ def test_more_noise_keeps_the_wrong_labels_of_less():
     assert little.items() < much.items()
 
 
-@pytest.mark.parametrize("name", ["labels", "noise_10", "noise_30"])
-def test_no_analysis_contradicts_a_label_because_none_is_taught(name):
-    changed = training_pairs(PAIRS, name, 0)
+@pytest.mark.parametrize("noise", [0.0, 0.1, 0.3])
+def test_no_analysis_contradicts_a_label_because_none_is_taught(noise):
+    changed = changed_pairs(PAIRS, TrainingPairs(noise=noise), 0)
 
     rows = [row for pair in changed for row in both_orders(pair)]
     assert not any("has one" in row.response or "better" in row.response for row in rows)
     assert [pair.label for pair in changed] == [parse_label(row.response) for row in rows[::2]]
 
 
-def test_the_first_condition_changes_nothing():
-    assert PAIRS == training_pairs(PAIRS, CONDITIONS[0].name, 0)
-
-
-def test_conditions_are_selected_by_name_in_the_order_of_the_table():
-    assert CONDITIONS == select_conditions("")
-    chosen = [one.name for one in select_conditions("noise_10, ties_10")]
-    assert ["ties_10", "noise_10"] == chosen
-    with pytest.raises(SettingsError, match="no condition 'ties'; choose from collected, ties_10"):
-        select_conditions("ties")
+def test_without_changes_the_pairs_are_those_that_were_collected():
+    assert PAIRS == changed_pairs(PAIRS, TrainingPairs(), 0)

@@ -108,9 +108,7 @@ def wire_judge(cell: Cell, store: str) -> Wired:
     """Wire the training of a judge on changed comparisons, beside a Bradley-Terry head."""
     settings = JudgeStudySettings.model_validate_json(cell.settings)
     run, execution = open_store(store=store, workflow="study")
-    base = ingest_base(
-        path=settings.base_model, name="judge_base", store=run, execution=execution
-    )
+    base = ingest_base(path=settings.base_model, name="judge_base", store=run, execution=execution)
     collected = collect_comparisons(
         settings=settings.sft, files=list(settings.files), base=base, store=run, execution=execution
     )
@@ -141,6 +139,4 @@ def wire_judge(cell: Cell, store: str) -> Wired:
 
 
 PIPELINE = Run(PipelineSettings, wire_pipeline, _pipeline_stages)
-JUDGE = Run(
-    JudgeStudySettings, wire_judge, lambda _: ("vary_comparisons", "sft", "measure_judge")
-)
+JUDGE = Run(JudgeStudySettings, wire_judge, lambda _: ("vary_comparisons", "sft", "measure_judge"))
