@@ -117,6 +117,9 @@ class EvidenceCell(BaseModel):
     low: float | None = Field(default=None, description="95 % interval; None = there is none")
     high: float | None = None
     runs: int = Field(description="seeds")
+    error: float | None = Field(
+        default=None, description="standard error by moments of seeds and problems, for comparison"
+    )
     problems: int = Field(default=0, description="0 = not a mean over problems")
     seeds: tuple[float, ...] = Field(default=(), description="value of each seed")
     shown: bool | None = Field(

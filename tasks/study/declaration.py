@@ -20,10 +20,9 @@ from tasks.study.runs import Run, find_run
 
 PRESETS: dict[str, BaseModel] = {
     name.lower(): value
-    for module in (presets, shop_presets)
-    for name, value in vars(module).items()
+    for name, value in vars(presets).items()
     if name.isupper() and not name.startswith("_") and isinstance(value, BaseModel)
-}
+} | {"shop": shop_presets.SHOP}
 PARENT = "parent"
 """Key of a settings file that names the preset or file that it changes."""
 DEFAULTS = "defaults"

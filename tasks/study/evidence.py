@@ -213,7 +213,7 @@ def crossed(
     """Summarise values of seeds and problems."""
     interval = comparison.crossed_interval(values_SP, domains)
     num_seeds, num_problems = values_SP.shape
-    names = list(domains) or ["all"] * num_problems
+    names = tuple(domains) or ("all",) * num_problems
     seeds = tuple(comparison.weighted_mean(row[None], names) for row in values_SP)
     return EvidenceCell(
         value=interval.mean,
@@ -222,6 +222,7 @@ def crossed(
         runs=num_seeds,
         problems=num_problems,
         seeds=seeds,
+        error=None if domains or num_seeds < 2 else comparison.crossed_variance(values_SP) ** 0.5,
         shown=_is_shown(interval, seeds) if difference else None,
         note=_ONE_RUN if num_seeds == 1 else "",
     )
