@@ -12,7 +12,8 @@ LADDER = "workflows/studies/ladder.yaml"
 PAGE = """Before.
 
 <!-- evidence
-Accuracy is {{ value("ladder", "default/accuracy/rl/two") }}, the gain {{ verdict("ladder", "default/gain/merged/rl/two") }}.
+Accuracy is {{ value("ladder", "default/accuracy/rl/two") }},
+the gain {{ verdict("ladder", "default/gain/merged/rl/two") }}.
 -->
 anything
 <!-- end of evidence -->
@@ -55,7 +56,7 @@ def test_a_region_is_rendered_and_the_rest_of_the_page_stays(tmp_path):
 
     page = documents.render(PAGE, tmp_path)
 
-    assert "Accuracy is 77.1 % [70.0, 80.0], the gain not shown.\n" in page
+    assert "Accuracy is 77.1 % [70.0, 80.0],\nthe gain not shown.\n" in page
     assert "anything" not in page
     assert page.startswith("Before.\n")
     assert page.endswith("After.\n")
