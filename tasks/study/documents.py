@@ -29,7 +29,7 @@ from tasks.platform.cache_version import ROOT
 from tasks.platform.command_line import run
 from tasks.platform.tables import markdown_table
 from tasks.store.files import write_bytes
-from tasks.study import record_of, report
+from tasks.study import evidence_file, report
 
 CLAIMS = ROOT / "tasks" / "study" / "claims.yaml"
 _REGION = re.compile(
@@ -62,7 +62,7 @@ def pages() -> list[Path]:
     return sorted(path for path in found if "<!-- evidence\n" in path.read_text())
 
 
-def render(text: str, folder: Path = record_of.FOLDER) -> str:
+def render(text: str, folder: Path = evidence_file.FOLDER) -> str:
     """Render all regions of a page.
 
     Args:
@@ -77,7 +77,7 @@ def render(text: str, folder: Path = record_of.FOLDER) -> str:
 
 def measured(kept: Evidence, folder: Path) -> str:
     """Say where and when numbers were measured, and what has changed since then."""
-    changed = record_of.changes_since(kept.name, folder)
+    changed = evidence_file.changes_since(kept.name, folder)
     since = f"; since then changed: {', '.join(changed)}" if changed else ""
     runs = f"{len(kept.seeds)} seed{'s' if len(kept.seeds) > 1 else ''}"
     return f"`{kept.name}`: {runs}, measured at {kept.commit}{since}"
@@ -139,7 +139,7 @@ def _rendered(template: str, folder: Path) -> str:
     used: dict[str, Evidence] = {}
 
     def read(name: str) -> Evidence:
-        used[name] = record_of.read(name, folder)
+        used[name] = evidence_file.read(name, folder)
         return used[name]
 
     def value(study: str, name: str) -> str:

@@ -12,7 +12,7 @@ from tasks.platform.cache_version import code_digest
 from tasks.platform.deck import deck
 from tasks.platform.shell import fan_out, shell
 from tasks.store.files import canonical_json, write_bytes
-from tasks.study import declaration, measures, record_of, report
+from tasks.study import declaration, evidence_file, measures, report
 from tasks.study.runs import find_run
 
 MEASURES_FILE = "measures.json"
@@ -100,14 +100,14 @@ def tabulate_study(
         for place, ref in enumerate(ref for variant in reports for ref in variant):
             text = (record.read(f"cell/{place}", ref) / MEASURES_FILE).read_bytes()
             found.append(Measures.model_validate_json(text))
-        kept: Evidence = record_of.evidence_of(plan, found)
+        kept: Evidence = evidence_file.evidence_of(plan, found)
         sheet = report.sheet(kept)
         with record.output("report") as out:
-            write_bytes(out / EVIDENCE_FILE, record_of.dumped(kept))
+            write_bytes(out / EVIDENCE_FILE, evidence_file.dumped(kept))
             write_bytes(out / MARKDOWN_FILE, sheet.markdown.encode())
             write_bytes(out / PAGE_FILE, report.page(kept).encode())
         if evidence:
-            record_of.write(kept, evidence)
+            evidence_file.write(kept, evidence)
         record.facts({"cells": len(found), "numbers": len(kept.cells)})
         record.rows(len(found), len(found))
         deck(report.page(kept))

@@ -5,7 +5,7 @@ import pytest
 from data_schemas.study import Evidence, EvidenceCell
 from tasks.errors import DataError
 from tasks.platform.cache_version import code_digest
-from tasks.study import documents, record_of
+from tasks.study import documents, evidence_file
 from tasks.study.declaration import read_study
 
 LADDER = "workflows/studies/ladder.yaml"
@@ -23,7 +23,7 @@ After.
 
 
 def evidence(**changes) -> Evidence:
-    plan = read_study(str(record_of.ROOT / LADDER), "", 1)
+    plan = read_study(str(evidence_file.ROOT / LADDER), "", 1)
     given = {
         "name": "ladder",
         "title": "t",
@@ -48,11 +48,11 @@ def evidence(**changes) -> Evidence:
 
 @pytest.fixture(autouse=True)
 def _fresh():
-    record_of.changes_since.cache_clear()
+    evidence_file.changes_since.cache_clear()
 
 
 def test_a_region_is_rendered_and_the_rest_of_the_page_stays(tmp_path):
-    record_of.write(evidence(), str(tmp_path))
+    evidence_file.write(evidence(), str(tmp_path))
 
     page = documents.render(PAGE, tmp_path)
 
@@ -66,7 +66,7 @@ def test_a_region_is_rendered_and_the_rest_of_the_page_stays(tmp_path):
 
 def test_what_has_changed_since_then_stands_behind_the_numbers(tmp_path):
     code = {"merge": "0" * 64, "gone": "0" * 64, "curate": code_digest("curate")}
-    record_of.write(evidence(settings="0" * 64, code=code), str(tmp_path))
+    evidence_file.write(evidence(settings="0" * 64, code=code), str(tmp_path))
 
     page = documents.render(PAGE, tmp_path)
 
@@ -76,7 +76,7 @@ def test_what_has_changed_since_then_stands_behind_the_numbers(tmp_path):
 def test_a_number_that_nobody_measured_is_refused(tmp_path):
     with pytest.raises(DataError, match="make evidence NAME=ladder measures it"):
         documents.render(PAGE, tmp_path)
-    record_of.write(evidence(cells={}), str(tmp_path))
+    evidence_file.write(evidence(cells={}), str(tmp_path))
     with pytest.raises(DataError, match="has no 'default/accuracy/rl/two'"):
         documents.render(PAGE, tmp_path)
     broken = PAGE.replace("value(", "valeu(")
@@ -87,10 +87,10 @@ def test_a_number_that_nobody_measured_is_refused(tmp_path):
 def test_an_evidence_file_keeps_every_number_and_has_a_line_for_each(tmp_path):
     kept = evidence()
 
-    record_of.write(kept, str(tmp_path))
+    evidence_file.write(kept, str(tmp_path))
 
     text = (tmp_path / "ladder.json").read_text()
-    assert kept == record_of.read("ladder", tmp_path)
+    assert kept == evidence_file.read("ladder", tmp_path)
     assert 1 == sum("default/gain/merged/rl/two" in line for line in text.splitlines())
 
 
@@ -132,7 +132,7 @@ def test_the_claims_of_the_papers_name_studies_and_variants_that_exist():
         if not claim.study:
             assert claim.because
             continue
-        path = record_of.ROOT / "workflows" / "studies" / f"{claim.study}.yaml"
+        path = evidence_file.ROOT / "workflows" / "studies" / f"{claim.study}.yaml"
         plan = read_study(str(path))
         for arm in claim.number.partition("/")[0].split(" minus "):
             assert arm in plan.against, claim

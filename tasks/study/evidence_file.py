@@ -21,7 +21,7 @@ from tasks.errors import DataError, SettingsError
 from tasks.platform.cache_version import ROOT, code_digest
 from tasks.platform.resources import STAGES
 from tasks.store.files import write_bytes
-from tasks.study import declaration, evidence
+from tasks.study import cells, declaration
 from tasks.study.runs import find_run
 
 FOLDER = ROOT / "tasks" / "study" / "evidence"
@@ -32,7 +32,7 @@ DIGITS = 6
 def evidence_of(plan: Plan, measures: Sequence[Measures]) -> Evidence:
     """Compare the cells of a plan, and say what they were measured with."""
     study = declaration.study_of(plan)
-    arms = evidence.arms_of(measures, study.seeds)
+    arms = cells.arms_of(measures, study.seeds)
     return Evidence(
         name=plan.name,
         title=study.title,
@@ -47,7 +47,7 @@ def evidence_of(plan: Plan, measures: Sequence[Measures]) -> Evidence:
         variants={name: study.variants[name.partition(" on ")[0]].meaning for name in plan.against},
         against=plan.against,
         checkpoints=study.checkpoints,
-        cells=evidence.cells_of(arms, plan.against, study.checkpoints, study.gains),
+        cells=cells.cells_of(arms, plan.against, study.checkpoints, study.gains),
     )
 
 
@@ -65,10 +65,10 @@ def dumped(kept: Evidence) -> bytes:
     """Write evidence as JSON, a line per number, so that a change is readable."""
     fields = kept.model_dump(mode="json", exclude={"cells"})
     lines = [f"{json.dumps(name)}: {json.dumps(value)}" for name, value in fields.items()]
-    cells = [
+    numbers = [
         f"  {json.dumps(name)}: {json.dumps(_rounded(cell))}" for name, cell in kept.cells.items()
     ]
-    body = ",\n".join([*lines, '"cells": {\n' + ",\n".join(cells) + "\n}"])
+    body = ",\n".join([*lines, '"cells": {\n' + ",\n".join(numbers) + "\n}"])
     return ("{\n" + body + "\n}\n").encode()
 
 

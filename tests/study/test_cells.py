@@ -5,8 +5,7 @@ import pytest
 
 from data_schemas.study import Measures
 from tasks.errors import DataError
-from tasks.study import evidence
-from tasks.study.evidence import arms_of, cells_of
+from tasks.study.cells import arms_of, cells_of, over_seeds
 
 PROBLEMS = [f"maths/{place}" for place in range(30)] + [f"code/{place}" for place in range(10)]
 CHECKPOINTS = ("merged", "rl/one", "rl/two")
@@ -131,7 +130,7 @@ def test_cells_that_answered_other_problems_or_are_missing_are_refused():
 
 
 def test_a_metric_has_the_interval_of_its_seeds_or_with_one_seed_that_of_its_run():
-    assert evidence.over_seeds([1.0, 3.0]).low == pytest.approx(2 - 12.7062, abs=1e-3)
-    one = evidence.over_seeds([1.0], (0.5, 1.5))
+    assert over_seeds([1.0, 3.0]).low == pytest.approx(2 - 12.7062, abs=1e-3)
+    one = over_seeds([1.0], (0.5, 1.5))
     assert (0.5, 1.5, "interval of this run, not of the method") == (one.low, one.high, one.note)
-    assert evidence.over_seeds([1.0]).low is None
+    assert over_seeds([1.0]).low is None
