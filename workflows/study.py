@@ -13,8 +13,8 @@ from typing import Annotated
 from pydantic import Field
 
 from data_schemas.artifacts import ReportRef
-from tasks.intake.task import open_store
 from tasks.platform.entry_point import entry_point
+from tasks.stages.opening import open_store
 from tasks.study.task import read_study, study_cells, tabulate_study
 from workflows.parts import cells as _cells  # studies name its runs; Flyte ships what is imported
 

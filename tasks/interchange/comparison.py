@@ -7,8 +7,8 @@ from data_schemas.reports import Comparison
 from data_schemas.samples import SampleResult
 from data_schemas.settings import EvaluationSettings
 from tasks.algorithms.estimators import paired_difference
+from tasks.algorithms.suites import ProblemScore, per_problem, suite_names
 from tasks.errors import DataError
-from tasks.interchange.suites import ProblemScore, per_problem, suite_names
 
 SAMPLES_FILE = "samples.parquet"
 """SampleResult rows of an evaluation."""

@@ -14,7 +14,7 @@ from data_schemas.faults import did_you_mean, explain
 from data_schemas.group import merged_over
 from data_schemas.study import Cell, Plan, Study, Variant
 from tasks.errors import SettingsError
-from tasks.interchange.yaml_file import check, parse_yaml
+from tasks.formats.yaml_file import check, parse_yaml
 from tasks.store.files import canonical_json
 from tasks.study.runs import Run, find_run
 

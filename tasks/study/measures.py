@@ -25,10 +25,10 @@ from data_schemas.reports import (
 )
 from data_schemas.samples import SampleResult
 from data_schemas.study import Cell, Measures
+from tasks.algorithms.comparison import SAMPLES_FILE
 from tasks.algorithms.token_uses import token_uses
 from tasks.errors import DataError
-from tasks.interchange.comparison import SAMPLES_FILE
-from tasks.interchange.ledger_file import read_ledger
+from tasks.formats.ledger_file import read_ledger
 
 LAST_STEPS = 10
 TRAINING = "training/"

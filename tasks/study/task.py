@@ -7,10 +7,10 @@ stopped goes on.
 
 from data_schemas.artifacts import DatasetRef, Execution, ReportRef, StoreRef
 from data_schemas.study import Cell, Evidence, Measures, Plan
-from tasks.lineage.stage import stage
 from tasks.platform.cache_version import code_digest
 from tasks.platform.deck import deck
 from tasks.platform.shell import fan_out, shell
+from tasks.provenance.lineage.stage import stage
 from tasks.store.files import canonical_json, write_bytes
 from tasks.study import declaration, evidence_file, measures, report
 from tasks.study.runs import find_run

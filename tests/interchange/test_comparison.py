@@ -6,8 +6,8 @@ import pytest
 
 from data_schemas.prompts import Domain
 from data_schemas.settings import EvaluationSettings
+from tasks.algorithms.comparison import compare
 from tasks.errors import DataError
-from tasks.interchange.comparison import compare
 
 SETTINGS = EvaluationSettings(samples=2)
 

@@ -12,7 +12,7 @@ from data_schemas.reports import LEDGER_FILE, STEPS_FILE, TIMING_FILE, StepRepor
 from data_schemas.samples import SampleResult
 from data_schemas.study import Cell
 from tasks.errors import DataError
-from tasks.interchange.ledger_file import write_ledger
+from tasks.formats.ledger_file import write_ledger
 from tasks.study.measures import measure
 
 CELL = Cell(

@@ -8,13 +8,13 @@ from data_schemas.demonstrations import Parent
 from data_schemas.judge_study import JudgeStudySettings
 from data_schemas.settings import PipelineSettings
 from data_schemas.study import Cell
-from tasks.curation.task import fit_settings, grade
-from tasks.evaluation.task import evaluate
-from tasks.foundation.task import ingest_base, ingest_models
-from tasks.intake.task import check_settings, open_store
-from tasks.judge_training.task import collect_comparisons, measure_judge, vary_comparisons
-from tasks.rl.task import rl
-from tasks.sft.task import sft
+from tasks.stages.curation import fit_settings, grade
+from tasks.stages.evaluation import evaluate
+from tasks.stages.foundation import ingest_base, ingest_models
+from tasks.stages.judges import collect_comparisons, measure_judge, vary_comparisons
+from tasks.stages.opening import check_settings, open_store
+from tasks.stages.rl import rl
+from tasks.stages.sft import sft
 from tasks.study.runs import Run, Wired
 from workflows.parts.fine_tuning import fine_tuning
 from workflows.parts.preparation import preparation
