@@ -177,11 +177,27 @@ lint: $(STAMP) ## style, types and import contracts only
 	$(BIN)/basedpyright --pythonpath $(BIN)/python
 	$(BIN)/lint-imports
 
-seeds: $(STAMP) ## the pipeline with three seeds, and the gain of each step of the checkpoint progression
-	$(BIN)/pyflyte run workflows/seeds.py seeds $(ARGS)
+# A study is a declaration in workflows/studies, or of your own: make study OF=mine.yaml
+# Two presets or settings files: make study OF=mine.yaml AGAINST=cpu_smoke SEEDS=3
+OF ?= workflows/studies/ladder.yaml
+AGAINST ?=
+# Of the recipes; a study has its own unless SEEDS is given.
+SEEDS ?= 3
+VARIANTS ?=
+GIVEN_SEEDS = $(if $(filter command environment,$(origin SEEDS)),--seeds $(SEEDS))
+
+study: $(STAMP) ## variants of settings with several seeds, in one table with intervals: OF=file
+	$(BIN)/pyflyte run workflows/study.py study --of $(OF) $(if $(AGAINST),--against $(AGAINST)) $(GIVEN_SEEDS) $(ARGS)
+
+evidence: $(STAMP) ## run a study and keep its numbers in tasks/study/evidence: NAME=ladder SEEDS=1
+	$(BIN)/pyflyte run workflows/study.py study --of workflows/studies/$(if $(filter file,$(origin NAME)),ladder,$(NAME)).yaml \
+		$(GIVEN_SEEDS) --evidence tasks/study/evidence $(ARGS)
+
+docs: $(STAMP) ## render the numbers in all pages from tasks/study/evidence
+	$(BIN)/python -m tasks.study.documents $(ARGS)
 
 shop: $(STAMP) ## multi-turn tool use: the tiny model learns to serve a shop's customers, three seeds
-	$(BIN)/pyflyte run workflows/shop.py shop $(ARGS)
+	$(BIN)/pyflyte run workflows/study.py study --of workflows/studies/shop.yaml $(GIVEN_SEEDS) $(ARGS)
 
 grove: $(STAMP) ## Grove MoE against the model it was upcycled from, three seeds: SEEDS=1
 	EACHPROMPT_SEEDS=$(SEEDS) $(BIN)/pyflyte run workflows/grove.py grove $(ARGS)
@@ -194,9 +210,6 @@ spell: $(STAMP) ## questioner, responder and verifier by self-play, against a pl
 
 synthesis: $(STAMP) ## a model writes maths problems, another one learns from them: SEEDS=1
 	EACHPROMPT_SEEDS=$(SEEDS) $(BIN)/pyflyte run workflows/synthesis.py synthesis $(ARGS)
-
-merges: $(STAMP) ## every method of merging on the same parents, three seeds: SEEDS=1
-	EACHPROMPT_SEEDS=$(SEEDS) $(BIN)/pyflyte run workflows/merges.py merges $(ARGS)
 
 # make recipe NAME=ring_lite, or compass_thinker
 NAME ?= compassmax
@@ -258,19 +271,6 @@ bench-rl: $(STAMP) ## one RL step against TRL's GRPOTrainer, on the same model a
 bench-resume: $(STAMP) ## kill and resume a small RL job of ours and of TRL: ARGS="--points 50"
 	$(BIN)/python -m tests.bench.resume.command $(ARGS)
 
-# SEEDS and VARIANTS select the runs: make ablation SEEDS=1 VARIANTS=gspo,zv_off
-# Losses by how far off-policy their updates are: make ablation VARIANTS=clip ARGS="--max_tokens 50000"
-SEEDS ?= 3
-VARIANTS ?=
-
-claims: $(STAMP) ## the papers' claims on one page: their number, ours, interval, verdict
-	EACHPROMPT_SEEDS=$(SEEDS) EACHPROMPT_VARIANTS=$(or $(VARIANTS),claims) \
-		$(BIN)/pyflyte run workflows/claims.py claims $(ARGS)
-
-ablation: $(STAMP) ## effect of each RL feature on equal tokens: about 30 minutes of CPU
-	EACHPROMPT_SEEDS=$(SEEDS) EACHPROMPT_VARIANTS=$(VARIANTS) \
-		$(BIN)/pyflyte run workflows/ablation.py ablation $(ARGS)
-
 audit: $(STAMP) ## walk back from the released model to the raw files, re-hashing everything
 	$(BIN)/pyflyte run workflows/audit.py audit $(ARGS)
 
@@ -294,7 +294,7 @@ mismatch: $(CHOSEN_STAMP) ## rollout engine against trainer, router replay off, 
 	COLUMNS=170 $(CHOSEN_BIN)/pyflyte run workflows/mismatch.py mismatch --engines $(or $(ENGINES),embedded) $(ARGS)
 
 drift: $(CHOSEN_STAMP) ## the same over 50 steps of RL, as a table and a figure; ENGINES=real
-	$(CHOSEN_BIN)/python -m tasks.mismatch.drift --engines $(or $(ENGINES),embedded) $(ARGS)
+	$(CHOSEN_BIN)/python -m tasks.study.mismatch.drift --engines $(or $(ENGINES),embedded) $(ARGS)
 
 bench-engines: $(STAMP) ## vLLM, Megatron-core, the embedded engines and generate compared
 	$(if $(wildcard $(ENGINES_VENV)/bin/python),$(ENGINES_VENV)/bin,$(BIN))/python -m tests.bench.engines $(ARGS)

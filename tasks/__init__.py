@@ -1,24 +1,28 @@
 """The code of the pipeline, in floors. An arrow points down only.
 
-    benchmarks           measures what the floors below do
-    claims | scaffold | self_play
+    scaffold | self_play
                          reads the reports of other stages
-    mismatch | replay    run or repeat a phase of RL, with that stage's own functions
-    intake | foundation | curation | synthesis | sft | judge_training | merge | rl | evaluation
-        | ablation | release | audit | ledger | tracing | retraining | report | capacity
-                         one folder per stage; task.py is its thin Flyte shell
-    durability | lineage | live | platform
-                         states of an unfinished training; statements and MLflow; the page of a
-                         running phase; what Flyte sees
-    rewards              one verifier per file, one table
+    stages               the Flyte shells of all stages: unpack, call, record, return
+    study | synthesis | retraining
+                         variants of settings compared; new rows every night: inbox, decisions,
+                         exactly once
+    rl | evaluation | capacity | settings
+                         one step of RL and its replay; held-out suites; memory and time of a
+                         layout; settings from the command line
+    training             models made other than by RL: base model, fine-tuning, merge, judge
+    curation             raw rows to problems and demonstrations; adapters; the sample world
+    pages | durability   reports and live pages; states of an unfinished training
+    provenance           what made this: statements, MLflow, rows, ledger, release, audit
+    platform             what Flyte and the command line see
+    gym                  verifiers, sandbox, judge, environments
     engines              rollout engines and trainers behind Protocols
-    interchange          the records that stages hand to each other
+    models               what a model directory is: folder, weights, architectures
+    formats              the files that stages hand to each other
     store                artifacts by content, in a folder or in S3
-    algorithms | marketplace
-                         formulas: pure functions on tensors and numbers; the sample world
+    algorithms           formulas: pure functions on tensors and numbers
     plugins              code of a user's own, by name: found, checked, hashed
     errors               who can act on a failure
 
-Stages never import each other; what two of them need lies one floor lower. The contract `floors`
-in pyproject.toml is the law; a test compares this map with it and with the folders.
+Only `stages` and what lies above it knows Flyte's tasks. The contract `floors` in pyproject.toml is
+the law; a test compares this map with it and with the folders.
 """

@@ -12,8 +12,8 @@ import pytest
 from click.testing import CliRunner
 from flytekit.clis.sdk_in_container.pyflyte import main
 
-from tasks.mismatch import drift
 from tasks.platform.command_line import run
+from tasks.study.mismatch import drift
 from tasks.training.foundation import wider
 from tests.bench import engines, rewards, rl_step
 from tests.bench.resume import command as resume
@@ -226,11 +226,12 @@ OTHERS = [
     ("evaluate", ["--model", "http://host/v1"], "names no model; write http://host/v1#NAME"),
     ("evaluate", ["--model", "hf://a/b"], "base model hf://a/b is of an unknown kind. Give a"),
     ("evaluate", ["--model", "x", "--settings", '{"sftt": {}}'], "did you mean `sft`?"),
-    ("ablation", ["--max_tokens", "0"], "--max_tokens is 0"),
-    ("ablation", ["--settings", '{"sft": {"seed": -1}}'], "sft.seed is -1"),
-    ("merges", ["--settings", '{"merge": {"method": "tise"}}'], "did you mean `ties`?"),
+    ("study", [], "--of is missing"),
+    ("study", ["--of", "/nowhere.yaml"], "/nowhere.yaml cannot be read"),
+    ("study", ["--of", "cpu_smok", "--against", "nightly"], "mean `cpu_smoke`?"),
+    ("study", ["--of", "nightly", "--against", "cpu_smoke"], "has no PipelineSettings"),
+    ("study", ["--of", "x.yaml", "--seeds", "-1"], "--seeds is -1"),
     ("upcycle", ["--settings", '{"widht": 16}'], "did you mean `width`?"),
-    ("seeds", ["--settings", '{"sft": {"epochs": -1}}'], "sft.epochs is -1"),
     ("post_training", ["--settings", "notjson"], "should be a valid json object"),
     ("post_training", ["--settings", "{"], "should be a valid json object"),
     ("post_training", ["--settings", ""], "should be a valid json object"),

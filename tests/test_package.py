@@ -14,12 +14,11 @@ from flyteidl.admin.workflow_pb2 import WorkflowSpec
 from flyteidl.core.execution_pb2 import WorkflowExecution
 
 from data_schemas import presets
-from data_schemas.settings import MergeMethod, PipelineSettings, RetrainSettings
-from tasks.ablation.variants import VARIANTS
+from data_schemas.settings import PipelineSettings, RetrainSettings
 from tasks.platform import resources
 from tasks.platform.cache_version import code_digest
 from tasks.platform.literals import unpacked
-from tasks.training.judge.sweep.conditions import CONDITIONS
+from tasks.study.declaration import read_study
 from tests.admin import BUNDLE
 from tests.packages import DOMAIN, PROJECT, ROOT, VERSION, pod, register_into
 
@@ -269,27 +268,15 @@ def test_the_release_is_judged_against_the_five_models_before_rl_two_and_against
     assert len(parents.binding.collection.bindings) == 6
 
 
-def test_the_study_trains_and_examines_every_variant_with_every_seed(workflows):
-    called = tasks_of(workflows["workflows.ablation.study"])
+def test_a_study_of_any_size_has_few_nodes(workflows):
+    """A node per variant, seed and stage is made by dynamic tasks, whose limit is their own."""
+    called = tasks_of(workflows["workflows.study.study"])
 
-    assert 3 * len(VARIANTS) == called["vary"] == called["rl"]
-    assert 3 * len(VARIANTS) + 1 == called["evaluate"]  # and the start model
-    assert 1 == called["tabulate"]
-
-
-def test_every_merge_has_the_same_parents_and_an_evaluation_per_seed(workflows):
-    called = tasks_of(workflows["workflows.merges.merges"])
-
-    assert 3 * (len(MergeMethod) - 1) == called["merge"]  # TIES is merged by fine_tuning
-    assert 3 * (3 + len(MergeMethod)) == called["evaluate"]  # and the base and both parents
-    assert 3 + len(MergeMethod) == called["pool"]
-    assert 1 == called["compare"]
-
-
-def test_the_sweep_trains_and_measures_a_judge_per_condition(workflows):
-    called = tasks_of(workflows["workflows.judge_sweep.judge_sweep"])
-
-    assert len(CONDITIONS) == called["vary_comparisons"] == called["sft"] == called["measure_judge"]
+    assert dict.fromkeys(("read_study", "study_cells", "open_store", "tabulate_study"), 1) == called
+    for declaration in (ROOT / "workflows" / "studies").glob("*.yaml"):
+        cells = read_study(str(declaration)).cells
+        assert 100 > len({cell.variant for cell in cells})
+        assert 100 > len({cell.seed for cell in cells})
 
 
 def test_retraining_asks_three_times_whether_it_is_worth_it(workflows):

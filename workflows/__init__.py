@@ -3,7 +3,6 @@
 post_training   the pipeline; made of fine_tuning, reinforcement (twice) and scoring
 curate          read, clean and decontaminate sources; one page of what became of them
 judge           train a ternary judge on human comparisons, with a Bradley-Terry reward as baseline
-judge_sweep     judge and baseline under other shares of ties and label noise
 distil          a teacher answers the problems; its right answers become demonstrations
 verify_answers  several models solve the training problems: solve rates, and answers to look at
 compare         two evaluations, or sample logs of lm-eval, item by item
@@ -17,12 +16,8 @@ experts         find a model's Super Experts, which merge and FP8 then spare
 pretrain        make the tiny base model
 replay          recompute a step of RL from its snapshot
 mismatch        trainer against rollout engine, with and without router replay
-ablation        each feature of RL off in turn
-claims          the papers' claims: their number, ours, and whether it is shown
 agreement       compare two verifiers of final answers
 recipe          a paper's recipe on the tiny model
-merges          every method of merging on the same parents
-seeds           the pipeline with three seeds, and what each checkpoint gained
 grove           Grove MoE against the model it was upcycled from
 upcycle         make a Grove MoE of a mixture of experts, as a base model
 completeness    whether explanations of ambiguous words name all of their meanings
@@ -31,7 +26,7 @@ mars            solver, verifier and corrector trained together, and what RL cha
 spell           questioner, responder and verifier trained by self-play on documents
 synthesis       a model writes problems from concepts, and another one learns from them
 scaffold        RuscaRL: criteria of a rubric in the prompt of some samples, for a while
-shop            the pipeline on a shop whose customers take several turns to serve
+study           variants of settings x seeds x models: one table, one page, one evidence file
 capacity        the memory of one GPU under a layout
 launch_plans    the pipeline's presets by name, and the scheduled runs
 """

@@ -11,8 +11,8 @@ from typing import Annotated
 from pydantic import Field
 
 from data_schemas.group import Positive, Seed
-from tasks.mismatch.task import mismatch as measure
 from tasks.platform.entry_point import entry_point
+from tasks.stages.mismatch import mismatch as measure
 
 
 @entry_point

@@ -128,8 +128,6 @@ STAGES = {
     ),
     # Reads files from outside.
     "collect_comparisons": Stage("stages.judges", SMALL, "cpu", hours=2, retries=2, cached=False),
-    # Prints its table.
-    "tabulate_judges": Stage("stages.judges", SMALL, "cpu", hours=0.5, retries=2, cached=False),
     "measure_completeness": Stage("stages.judges", SMALL, "cpu", hours=24, retries=2, cached=False),
     "vary_comparisons": Stage("stages.judges", SMALL, "cpu", hours=0.5),
     "measure_judge": Stage("stages.judges", H100_NODE, "trainer", hours=24, retries=3),
@@ -199,8 +197,6 @@ STAGES = {
     "compare_logs": Stage("stages.evaluation", SMALL, "cpu", hours=2, cached=False),
     "export": Stage("stages.evaluation", SMALL, "cpu", hours=2, retries=2, cached=False),
     "compare_last": Stage("stages.evaluation", SMALL, "cpu", hours=2, retries=2),
-    "vary": Stage("ablation.task", SMALL, "cpu", hours=0.5),
-    "tabulate": Stage("ablation.task", SMALL, "cpu", hours=2, retries=2, cached=False),
     "seed_recipe": Stage("synthesis.task", SMALL, "cpu", hours=0.5),
     "begin_synthesis": Stage("synthesis.task", SMALL, "cpu", hours=1),
     "measure_writer": Stage("synthesis.task", H100_NODE, "rollout", hours=12, retries=3),
@@ -216,8 +212,15 @@ STAGES = {
     "vary_scaffold": Stage("scaffold.task", SMALL, "cpu", hours=0.5),
     "prove_lift": Stage("scaffold.task", H100_NODE, "rollout", hours=12, retries=3),
     "tabulate_scaffold": Stage("scaffold.task", SMALL, "cpu", hours=2, retries=2, cached=False),
-    # Prints its table.
-    "compare_claims": Stage("claims.task", SMALL, "cpu", hours=0.5, retries=2, cached=False),
+    # Reads a file from outside.
+    "read_study": Stage("stages.study", SMALL, "cpu", hours=0.5, cached=False),
+    # Their cells are cached stage by stage.
+    "study_cells": Stage("stages.study", SMALL, "cpu", hours=24 * 28, retries=2, cached=False),
+    "study_variant": Stage("stages.study", SMALL, "cpu", hours=24 * 28, retries=2, cached=False),
+    "study_cell": Stage("stages.study", SMALL, "cpu", hours=24 * 28, retries=2, cached=False),
+    "measure_cell": Stage("stages.study", SMALL, "cpu", hours=2, retries=2),
+    # Prints its table, and writes a file outside.
+    "tabulate_study": Stage("stages.study", SMALL, "cpu", hours=2, retries=2, cached=False),
     "release": Stage("stages.release", LARGE, "cpu", hours=6, retries=2, cached=False),
     "summary": Stage("stages.pages", SMALL, "cpu", hours=0.5, retries=2, cached=False),
     "answers_page": Stage("stages.pages", SMALL, "cpu", hours=0.5, retries=2, cached=False),
@@ -227,7 +230,7 @@ STAGES = {
     "compare_models": Stage("stages.rows", LARGE, "cpu", hours=2, retries=2, cached=False),
     "forget": Stage("stages.rows", LARGE, "cpu", hours=2, retries=2, cached=False),
     "replay": Stage("stages.replay", SMALL, "cpu", hours=1, retries=2, cached=False),
-    "mismatch": Stage("mismatch.task", LARGE, "cpu", hours=2, retries=2, cached=False),
+    "mismatch": Stage("stages.mismatch", LARGE, "cpu", hours=2, retries=2, cached=False),
     "capacity": Stage("stages.capacity", SMALL, "cpu", hours=0.5, cached=False),
     "find_start": Stage("stages.retraining", SMALL, "cpu", hours=1, retries=2, cached=False),
     "scan_inbox": Stage("stages.retraining", LARGE, "cpu", hours=12, retries=2, cached=False),

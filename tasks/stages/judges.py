@@ -7,6 +7,7 @@ from typing import NamedTuple
 from rich.console import Console
 
 from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, ReportRef, StoreRef
+from data_schemas.judge_study import TrainingPairs
 from data_schemas.rl_settings import JudgeSettings
 from data_schemas.settings import SFTSettings
 from tasks.gym.judging.model_judge import ModelJudge
@@ -19,9 +20,8 @@ from tasks.store import location
 from tasks.store.files import canonical_json, write_bytes
 from tasks.training.judge import collection, report
 from tasks.training.judge.completeness import measurement as completeness
-from tasks.training.judge.measurement import REPORT_FILE, measure
-from tasks.training.judge.sweep import table as sweep_table
-from tasks.training.judge.sweep.conditions import training_pairs
+from tasks.training.judge.measurement import measure
+from tasks.training.judge.training_pairs import changed_pairs
 
 
 class Collected(NamedTuple):
@@ -91,67 +91,32 @@ def measure_judge(
 @shell("vary_comparisons")
 def vary_comparisons(
     settings: SFTSettings,
-    condition: str,
+    training: TrainingPairs,
     comparisons: DatasetRef,
     store: StoreRef,
     execution: Execution,
 ) -> DatasetRef:
-    """Change the training comparisons as a condition of the sweep says.
+    """Change the training comparisons.
 
     Args:
         settings: its seed determines which pairs are left out or get another label.
-        condition: one of `tasks.training.judge.sweep.conditions`.
+        training: the changes.
         comparisons: collected; the held-out ones stay as they are.
         store: of the run.
         execution: of the workflow.
     """
     code = code_digest("vary_comparisons")
-    with stage(f"vary_comparisons/{condition}", settings, store, execution, code) as record:
+    with stage("vary_comparisons", training, store, execution, code) as record:
         folder = record.read("comparisons", comparisons)
         left_out = json.loads((folder / collection.LEFT_OUT).read_bytes())
-        training, held_out = collection.read_collection(folder)
-        changed = training_pairs(training, condition, settings.seed)
-        left_out["condition"] = len(training) - len(changed)
+        pairs, held_out = collection.read_collection(folder)
+        changed = changed_pairs(pairs, training, settings.seed)
+        left_out["changes"] = len(pairs) - len(changed)
         with record.output("comparisons") as out:
             facts = collection.write_collection(changed, held_out, left_out, out)
         record.facts(facts)
         deck_of_facts("vary_comparisons", facts)
         return record.ref("comparisons", DatasetRef)
-
-
-@shell("tabulate_judges")
-def tabulate_judges(
-    settings: SFTSettings,
-    names: list[str],
-    reports: list[ReportRef],
-    store: StoreRef,
-    execution: Execution,
-) -> ReportRef:
-    """Print and store one table of the measurements of a sweep.
-
-    Args:
-        settings: of the trainings.
-        names: conditions; the reports have the same order.
-        reports: of `measure_judge`.
-        store: of the run.
-        execution: of the workflow.
-    """
-    code = code_digest("tabulate_judges")
-    with stage("tabulate_judges", settings, store, execution, code) as record:
-        found = {
-            name: report.JudgeReport.model_validate_json(
-                (record.read(name, ref) / REPORT_FILE).read_bytes()
-            )
-            for name, ref in zip(names, reports, strict=True)
-        }
-        with record.output("report") as out:
-            dumped = {name: one.model_dump(mode="json") for name, one in found.items()}
-            write_bytes(out / "sweep.json", canonical_json(dumped))
-            write_bytes(out / "sweep.md", sweep_table.markdown(found).encode())
-        record.facts(sweep_table.facts(found))
-        deck_of_facts("tabulate_judges", sweep_table.facts(found))
-        Console(soft_wrap=True, highlight=False).print(sweep_table.markdown(found), markup=False)
-        return record.ref("report", ReportRef)
 
 
 @shell("measure_completeness")

@@ -3,8 +3,8 @@
 from data_schemas.machine_settings import MachineSettings
 from data_schemas.rl_settings import RouterReplay
 from tasks.durability import states
-from tasks.mismatch.drift import settings_of
 from tasks.rl.durability import state
+from tasks.study.mismatch.drift import settings_of
 from tests.bench.rl_minutes import ENDLESS, minutes_of, progress_of, train_until
 
 NOW = 1e-9

@@ -1,7 +1,6 @@
 """A wrong environment variable is one line with exit code 2, whatever imports the module."""
 
 import os
-import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -95,23 +94,3 @@ def test_a_wrong_variable_ends_a_command_with_one_line(tmp_path, command, variab
     lines = [line for line in done.stderr.splitlines() if "Warning" not in line and line.strip()]
     assert 1 == len(lines), lines
     assert lines[0].startswith(f"SettingsError: {variable} is {value!r}; {allowed}")
-
-
-@pytest.mark.parametrize(
-    ("variable", "value", "allowed"),
-    [
-        ("EACHPROMPT_SEEDS", "abc", COUNT),
-        ("EACHPROMPT_VARIANTS", "gpso", "there is no variant 'gpso'; choose from"),
-    ],
-)
-def test_a_wrong_variable_of_a_study_ends_it_before_its_graph_is_made(
-    monkeypatch, capsys, variable, value, allowed
-):
-    monkeypatch.setenv(variable, value)
-
-    with pytest.raises(SystemExit) as ended:
-        runpy.run_path(str(ROOT / "workflows" / "ablation.py"))
-
-    assert 2 == ended.value.code
-    (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith(f"SettingsError: {variable} is {value!r}; {allowed}")

@@ -11,6 +11,7 @@ from transformers import Qwen2Config, Qwen2ForCausalLM
 from data_schemas import presets
 from data_schemas.arrow import read_table
 from data_schemas.demonstrations import Demonstration
+from data_schemas.judge_study import TrainingPairs
 from data_schemas.rl_settings import JudgeKind, JudgeSettings
 from data_schemas.settings import SFTSettings
 from tasks.engines.chat import load_tokenizer
@@ -19,7 +20,7 @@ from tasks.gym.judging.opening import open_judge
 from tasks.models.model_folder import SHIPPED
 from tasks.provenance.lineage.statements import load_statement
 from tasks.stages.foundation import ingest_base
-from tasks.stages.judges import collect_comparisons, tabulate_judges, vary_comparisons
+from tasks.stages.judges import collect_comparisons, vary_comparisons
 from tasks.stages.opening import open_store
 from tasks.training.judge.collection import (
     DEMONSTRATIONS,
@@ -29,8 +30,7 @@ from tasks.training.judge.collection import (
 )
 from tasks.training.judge.measurement import PICTURE_FILE, REPORT_FILE
 from tasks.training.judge.report import JudgeReport
-from tasks.training.judge.sweep.conditions import training_pairs
-from tasks.training.judge.sweep.table import markdown
+from tasks.training.judge.training_pairs import changed_pairs
 from workflows.judge import judge
 
 
@@ -89,7 +89,7 @@ def dense_base(tmp_path):
 @pytest.fixture(scope="module")
 def collected(tmp_path_factory):
     """The sample comparisons, and the store and execution of their run."""
-    run, execution = open_store(store=str(tmp_path_factory.mktemp("runs")), workflow="judge_sweep")
+    run, execution = open_store(store=str(tmp_path_factory.mktemp("runs")), workflow="study")
     base = ingest_base(path="", name="judge_base", store=run, execution=execution)
     comparisons = collect_comparisons(
         settings=presets.JUDGE, files=[], base=base, store=run, execution=execution
@@ -123,13 +123,13 @@ def test_a_dense_base_becomes_a_judge(dense_base, tmp_path):
     assert reply
 
 
-@pytest.mark.parametrize("condition", ["ties_60", "noise_30"])
-def test_a_condition_changes_what_is_taught_and_keeps_what_is_held_out(collected, condition):
+@pytest.mark.parametrize("changes", [TrainingPairs(tie_share=0.6), TrainingPairs(noise=0.3)])
+def test_changes_are_of_what_is_taught_and_keep_what_is_held_out(collected, changes):
     comparisons, run, execution = collected
 
     varied = vary_comparisons(
         settings=presets.JUDGE,
-        condition=condition,
+        training=changes,
         comparisons=comparisons,
         store=run,
         execution=execution,
@@ -138,29 +138,11 @@ def test_a_condition_changes_what_is_taught_and_keeps_what_is_held_out(collected
     before, held_out = read_collection(Path(comparisons.uri))
     after, still_held_out = read_collection(Path(varied.uri))
     assert held_out == still_held_out
-    assert training_pairs(before, condition, presets.JUDGE.seed) == after != before
+    assert changed_pairs(before, changes, presets.JUDGE.seed) == after != before
     taught = read_table(Path(varied.uri) / DEMONSTRATIONS, Demonstration)
     assert [row for pair in after for row in both_orders(pair)] == taught
     left_out = json.loads((Path(varied.uri) / LEFT_OUT).read_bytes())
-    assert len(before) - len(after) == left_out["condition"]
-
-
-def test_the_reports_of_a_sweep_become_one_table(trained):
-    found, store = trained
-    run, execution = open_store(store=store, workflow="judge_sweep")
-
-    swept = tabulate_judges(
-        settings=presets.JUDGE,
-        names=["collected", "labels"],
-        reports=[found.report, found.report],
-        store=run,
-        execution=execution,
-    )
-
-    both = dict.fromkeys(("collected", "labels"), report_in(found.report.uri))
-    assert markdown(both) == (Path(swept.uri) / "sweep.md").read_text()
-    stored = json.loads((Path(swept.uri) / "sweep.json").read_bytes())
-    assert both == {name: JudgeReport.model_validate(one) for name, one in stored.items()}
+    assert len(before) - len(after) == left_out["changes"]
 
 
 @pytest.mark.slow

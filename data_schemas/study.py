@@ -1,0 +1,150 @@
+"""A study: variants of settings x seeds x models, and the evidence that it leaves.
+
+The declaration is a YAML file that people write; cells, measures and evidence are records of the
+command that runs it.
+"""
+
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from data_schemas.group import Seed, Settings
+
+
+class Variant(Settings):
+    """One arm of a study."""
+
+    meaning: str = Field(default="", description="what it changes, for the table")
+    changes: dict[str, Any] = Field(
+        default={},
+        description="settings by path, 'rl_two.loss.kind' or 'rl_*.loss.kind', or nested in groups",
+    )
+    settings: str = Field(
+        default="", description="preset or file instead of the study's; '' = the study's"
+    )
+    against: str = Field(
+        default="", description="variant it is compared with; '' = the first one of the study"
+    )
+
+
+class Study(Settings):
+    """The declaration of a study."""
+
+    title: str = Field(min_length=1)
+    run: str = Field(
+        default="workflows.parts.cells:PIPELINE",
+        description="what a cell does: module:name of a tasks.study.runs.Run",
+    )
+    settings: str = Field(default="cpu_smoke", description="name of a preset, or a settings file")
+    changes: dict[str, Any] = Field(default={}, description="of all variants, before their own")
+    seeds: tuple[Seed, ...] = Field(default=(0, 1, 2), min_length=1)
+    seeded: tuple[str, ...] = Field(
+        default=("sft", "grading", "rl_one", "rl_two", "evaluation"),
+        description="groups whose seed is that of the cell; without curation, so that all seeds "
+        "answer the same held-out problems",
+    )
+    models: dict[str, str] = Field(
+        default={}, description="base models by name, folders; empty = that of the settings"
+    )
+    checkpoints: tuple[str, ...] = Field(
+        default=("merged", "rl/one", "rl/two"),
+        min_length=1,
+        description="evaluated, in the order of training; stages behind the last one do not run",
+    )
+    max_tokens: int = Field(
+        default=0, ge=0, description="generated tokens that end each phase of RL; 0 = its steps"
+    )
+    variants: dict[str, Variant] = Field(default={"default": Variant()}, min_length=1)
+    gains: tuple[tuple[str, str], ...] = Field(
+        default=(), description="pairs of checkpoints: what training gained from one to the other"
+    )
+
+
+class Cell(BaseModel):
+    """One variant with one seed."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    variant: str
+    seed: int
+    run: str
+    settings: str = Field(description="as JSON; seed included")
+    checkpoints: tuple[str, ...]
+    max_tokens: int
+
+
+class Plan(BaseModel):
+    """A study with the settings of every variant resolved, as the command hands it on."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str
+    source: str = Field(description="path of the declaration")
+    command: str
+    study: str = Field(description="Study as JSON: its free settings have no type in Flyte")
+    against: dict[str, str] = Field(description="variant to the one it is compared with")
+    cells: tuple[Cell, ...]
+    digest: str = Field(description="of the settings of all cells")
+
+
+class Measures(BaseModel):
+    """What was measured of one cell."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    variant: str
+    seed: int
+    metrics: dict[str, float] = Field(default={}, description="by name")
+    intervals: dict[str, tuple[float, float]] = Field(
+        default={}, description="within this run, of some metrics"
+    )
+    domains: dict[str, str] = Field(default={}, description="of the held-out problems")
+    accuracy: dict[str, dict[str, float | None]] = Field(
+        default={}, description="checkpoint to problem to share solved; None = no verdict"
+    )
+    tokens: dict[str, int] = Field(
+        default={}, description="generated until this checkpoint, grading's and drafts' included"
+    )
+    steps: dict[str, int] = Field(default={}, description="of RL until this checkpoint")
+
+
+class EvidenceCell(BaseModel):
+    """One number."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    value: float | None = Field(description="None = refused, see `note`")
+    low: float | None = Field(default=None, description="95 % interval; None = there is none")
+    high: float | None = None
+    runs: int = Field(description="seeds")
+    error: float | None = Field(
+        default=None, description="standard error by moments of seeds and problems, for comparison"
+    )
+    problems: int = Field(default=0, description="0 = not a mean over problems")
+    seeds: tuple[float, ...] = Field(default=(), description="value of each seed")
+    shown: bool | None = Field(
+        default=None,
+        description="of a difference: its intervals exclude 0, after Holm's correction",
+    )
+    note: str = Field(default="", description="why there is no interval, or what it stands for")
+
+
+class Evidence(BaseModel):
+    """What a study found, and what it was measured with. Written by its command only."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str
+    title: str
+    source: str = Field(description="declaration, relative to the repository")
+    command: str
+    commit: str = Field(description="of the repository; '+' behind it: with uncommitted changes")
+    date: str
+    machine: str
+    settings: str = Field(description="digest of the settings of all cells")
+    code: dict[str, str] = Field(description="stage to the digest of its code")
+    seeds: tuple[int, ...]
+    variants: dict[str, str] = Field(description="name to meaning")
+    against: dict[str, str]
+    checkpoints: tuple[str, ...]
+    cells: dict[str, EvidenceCell]

@@ -1,1 +1,0 @@
-"""Ablation study: one RL phase per disabled feature, with equal numbers of tokens."""

@@ -1,1 +1,0 @@
-"""The papers' claims in one table: their number, ours, an interval and a verdict."""

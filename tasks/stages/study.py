@@ -1,0 +1,115 @@
+"""Flyte tasks of a study: a node per variant, per seed and per cell, then one table.
+
+Three dynamic tasks, because Flyte allows 100 nodes in a workflow: a study may have 100 variants and
+100 seeds, and a cell 100 nodes. Every stage of a cell is in Flyte's cache, so a study that was
+stopped goes on.
+"""
+
+from data_schemas.artifacts import DatasetRef, Execution, ReportRef, StoreRef
+from data_schemas.study import Cell, Evidence, Measures, Plan
+from tasks.platform.cache_version import code_digest
+from tasks.platform.deck import deck
+from tasks.platform.shell import fan_out, shell
+from tasks.provenance.lineage.stage import stage
+from tasks.store.files import canonical_json, write_bytes
+from tasks.study import declaration, evidence_file, measures, report
+from tasks.study.runs import find_run
+
+MEASURES_FILE = "measures.json"
+EVIDENCE_FILE = "evidence.json"
+MARKDOWN_FILE = "study.md"
+PAGE_FILE = "study.html"
+
+
+@shell("read_study")
+def read_study(of: str, against: str, seeds: int) -> Plan:
+    """Read a study, or make one of two settings files, and refuse what cannot run."""
+    return declaration.read_study(of, against, seeds)
+
+
+@fan_out("study_cells")
+def study_cells(plan: Plan, store: str) -> list[list[ReportRef]]:
+    """Run every variant in a dynamic task of its own."""
+    variants = list(dict.fromkeys(cell.variant for cell in plan.cells))
+    return [
+        study_variant(cells=[cell for cell in plan.cells if cell.variant == name], store=store)
+        for name in variants
+    ]
+
+
+@fan_out("study_variant")
+def study_variant(cells: list[Cell], store: str) -> list[ReportRef]:
+    """Run every seed of a variant in a dynamic task of its own."""
+    return [study_cell(cell=cell, store=store) for cell in cells]
+
+
+@fan_out("study_cell")
+def study_cell(cell: Cell, store: str) -> ReportRef:
+    """Run what the study names, and measure it."""
+    wired = find_run(cell.run).wire(cell, store)
+    return measure_cell(
+        cell=cell,
+        names=wired.names,
+        reports=wired.reports,
+        graded=wired.graded,
+        store=wired.store,
+        execution=wired.execution,
+    )
+
+
+@shell("measure_cell")
+def measure_cell(
+    cell: Cell,
+    names: list[str],
+    reports: list[ReportRef],
+    graded: list[DatasetRef],
+    store: StoreRef,
+    execution: Execution,
+) -> ReportRef:
+    """Read what the reports of a cell say, as one small file."""
+    name = f"study/{cell.variant}/{cell.seed}"
+    with stage(name, cell, store, execution, code_digest("measure_cell")) as record:
+        folders = {one: record.read(one, ref) for one, ref in zip(names, reports, strict=True)}
+        problems = [record.read(f"graded/{place}", ref) for place, ref in enumerate(graded)]
+        found = measures.measure(cell, folders, problems)
+        with record.output("report") as out:
+            write_bytes(out / MEASURES_FILE, canonical_json(found))
+        record.facts(found.metrics)
+        return record.ref("report", ReportRef)
+
+
+@shell("tabulate_study")
+def tabulate_study(
+    plan: Plan,
+    reports: list[list[ReportRef]],
+    evidence: str,
+    store: StoreRef,
+    execution: Execution,
+) -> ReportRef:
+    """Compare all cells, print the table, and write page and evidence.
+
+    Args:
+        plan: the study.
+        reports: measures by variant and seed.
+        evidence: folder that the evidence file is written to as well; '' = none.
+        store: of the run.
+        execution: of the workflow.
+    """
+    with stage("study", plan, store, execution, code_digest("tabulate_study")) as record:
+        found: list[Measures] = []
+        for place, ref in enumerate(ref for variant in reports for ref in variant):
+            text = (record.read(f"cell/{place}", ref) / MEASURES_FILE).read_bytes()
+            found.append(Measures.model_validate_json(text))
+        kept: Evidence = evidence_file.evidence_of(plan, found)
+        sheet = report.sheet(kept)
+        with record.output("report") as out:
+            write_bytes(out / EVIDENCE_FILE, evidence_file.dumped(kept))
+            write_bytes(out / MARKDOWN_FILE, sheet.markdown.encode())
+            write_bytes(out / PAGE_FILE, report.page(kept).encode())
+        if evidence:
+            evidence_file.write(kept, evidence)
+        record.facts({"cells": len(found), "numbers": len(kept.cells)})
+        record.rows(len(found), len(found))
+        deck(report.page(kept))
+        report.show(kept)
+        return record.ref("report", ReportRef)

@@ -1,0 +1,133 @@
+"""Evidence files: written by the command of a study, read by documents, and compared with today.
+
+Evidence is stale where today's settings or the code of a stage differ from those it was measured
+with; a document then says so, and nobody has to remember it.
+"""
+
+import json
+import math
+import os
+import platform
+import subprocess
+import time
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+
+import pydantic
+
+from data_schemas.study import Evidence, EvidenceCell, Measures, Plan
+from tasks.errors import DataError, SettingsError
+from tasks.platform.cache_version import ROOT, code_digest
+from tasks.platform.resources import STAGES
+from tasks.store.files import write_bytes
+from tasks.study import cells, declaration
+from tasks.study.runs import find_run
+
+FOLDER = ROOT / "tasks" / "study" / "evidence"
+DIGITS = 6
+"""Significant digits of a number in a file."""
+
+
+def evidence_of(plan: Plan, measures: Sequence[Measures]) -> Evidence:
+    """Compare the cells of a plan, and say what they were measured with."""
+    study = declaration.study_of(plan)
+    arms = cells.arms_of(measures, study.seeds)
+    return Evidence(
+        name=plan.name,
+        title=study.title,
+        source=plan.source,
+        command=plan.command,
+        commit=commit(),
+        date=time.strftime("%Y-%m-%d", time.gmtime()),
+        machine=f"{platform.machine()}, {os.cpu_count()} cores, {platform.system()}",
+        settings=plan.digest,
+        code={name: code_digest(name) for name in find_run(study.run).stages(study.checkpoints)},
+        seeds=study.seeds,
+        variants={name: study.variants[name.partition(" on ")[0]].meaning for name in plan.against},
+        against=plan.against,
+        checkpoints=study.checkpoints,
+        cells=cells.cells_of(arms, plan.against, study.checkpoints, study.gains),
+    )
+
+
+def commit() -> str:
+    """Name the commit of the repository, '+' if files differ from it; 'unknown' without git."""
+    try:
+        head = _git("rev-parse", "--short=9", "HEAD")
+        changed = _git("status", "--porcelain", "--untracked-files=no", "--", "*.py", "*.yaml")
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+    return f"{head}+" if changed else head
+
+
+def dumped(kept: Evidence) -> bytes:
+    """Write evidence as JSON, a line per number, so that a change is readable."""
+    fields = kept.model_dump(mode="json", exclude={"cells"})
+    lines = [f"{json.dumps(name)}: {json.dumps(value)}" for name, value in fields.items()]
+    numbers = [
+        f"  {json.dumps(name)}: {json.dumps(_rounded(cell))}" for name, cell in kept.cells.items()
+    ]
+    body = ",\n".join([*lines, '"cells": {\n' + ",\n".join(numbers) + "\n}"])
+    return ("{\n" + body + "\n}\n").encode()
+
+
+def write(kept: Evidence, folder: str) -> None:
+    """Write the evidence file of a study."""
+    write_bytes(Path(folder) / f"{kept.name}.json", dumped(kept))
+
+
+def read(name: str, folder: Path = FOLDER) -> Evidence:
+    """Read the evidence of a study.
+
+    Raises:
+        DataError: it was never measured, or somebody broke the file.
+    """
+    path = folder / f"{name}.json"
+    if not path.exists():
+        raise DataError(f"there is no evidence of {name!r}; make evidence NAME={name} measures it")
+    try:
+        return Evidence.model_validate_json(path.read_bytes())
+    except pydantic.ValidationError as error:
+        raise DataError(f"{path} is no evidence file; make evidence NAME={name}") from error
+
+
+@cache
+def changes_since(kept_name: str, folder: Path = FOLDER) -> tuple[str, ...]:
+    """Name what differs today: 'settings', and stages whose code is another one."""
+    kept = read(kept_name, folder)
+    changed = []
+    try:
+        plan = declaration.read_study(str(ROOT / kept.source), "", _counted(kept.seeds))
+        if plan.digest != kept.settings:
+            changed.append("settings")
+    except SettingsError:
+        changed.append("settings")
+    changed += [
+        name
+        for name, digest in kept.code.items()
+        if name not in STAGES or code_digest(name) != digest
+    ]
+    return tuple(changed)
+
+
+def _counted(seeds: Sequence[int]) -> int:
+    return len(seeds) if tuple(seeds) == tuple(range(len(seeds))) else 0
+
+
+def _rounded(cell: EvidenceCell) -> dict[str, object]:
+    fields = cell.model_dump(exclude_defaults=True)
+    return {name: _short(value) for name, value in fields.items()}
+
+
+def _short(value: object) -> object:
+    if isinstance(value, float):
+        return None if math.isnan(value) else float(f"{value:.{DIGITS}g}")
+    if isinstance(value, tuple):
+        return [_short(one) for one in value]
+    return value
+
+
+def _git(*arguments: str) -> str:
+    command = ["git", "-C", str(ROOT), *arguments]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()

@@ -1,0 +1,172 @@
+"""What is measured of one cell of a study, read from the reports of its stages.
+
+A report is recognised by its files: a phase of RL, an evaluation, a judge; a recipe's own report
+may have `metrics.json`, numbers by name.
+
+    tokens             everything generated until a checkpoint: grading, drafts, what no update used
+    use/...            share of the tokens that RL generated, by what became of them
+    zero variance/...  share of zero-variance groups, mean over steps
+"""
+
+import json
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from data_schemas.arrow import read_table
+from data_schemas.ledger import LedgerRow
+from data_schemas.reports import (
+    LEDGER_FILE,
+    SKIPPED_FILE,
+    STEPS_FILE,
+    TIMING_FILE,
+    StepReport,
+    StepTiming,
+)
+from data_schemas.samples import SampleResult
+from data_schemas.study import Cell, Measures
+from tasks.algorithms.comparison import SAMPLES_FILE
+from tasks.algorithms.token_uses import token_uses
+from tasks.errors import DataError
+from tasks.formats.ledger_file import read_ledger
+
+LAST_STEPS = 10
+TRAINING = "training/"
+"""In front of the checkpoint in the name of a phase's report."""
+METRICS_FILE = "metrics.json"
+REPORT_FILE = "report.json"
+"""Of grading, and of a judge, which has `judge_confusion` in it."""
+_COLUMNS = {
+    "zero variance/first draws": "zero_variance/share",
+    "zero variance/trained batch": "zero_variance/trained_share",
+    "clipped": "policy/clip_share",
+    "staleness": "rollout/staleness_versions",
+    "mismatch/nats": "mismatch/mean_abs_logprob",
+    "mismatch/k3": "mismatch/k3",
+}
+
+
+def measure(cell: Cell, reports: Mapping[str, Path], graded: Sequence[Path]) -> Measures:
+    """Read the reports of a cell.
+
+    Args:
+        cell: what was run.
+        reports: folders by name; evaluations by checkpoint, phases by 'training/' and theirs.
+        graded: folders of graded problems.
+    """
+    metrics: dict[str, float] = {}
+    intervals: dict[str, tuple[float, float]] = {}
+    domains: dict[str, str] = {}
+    accuracy: dict[str, dict[str, float | None]] = {}
+    phases: dict[str, Path] = {}
+    for name, folder in reports.items():
+        if name.startswith(TRAINING):
+            phases[name.removeprefix(TRAINING)] = folder
+        elif (folder / SAMPLES_FILE).exists():
+            samples = read_table(folder / SAMPLES_FILE, SampleResult)
+            domains |= {one.problem_id: one.domain.value for one in samples}
+            accuracy[name] = accuracy_by_problem(samples)
+        elif (folder / METRICS_FILE).exists():
+            metrics |= json.loads((folder / METRICS_FILE).read_bytes())
+        elif (folder / REPORT_FILE).exists():
+            _read_judge(json.loads((folder / REPORT_FILE).read_bytes()), metrics, intervals)
+        else:
+            raise DataError(f"the report {name!r} has none of the files that a study reads")
+    samples_per_problem = json.loads(cell.settings).get("grading", {}).get("samples", 0)
+    grading = round(samples_per_problem * sum(_graded_tokens(folder) for folder in graded))
+    tokens, steps = _read_phases(phases, grading, metrics, cell.checkpoints)
+    return Measures(
+        variant=cell.variant,
+        seed=cell.seed,
+        metrics=metrics,
+        intervals=intervals,
+        domains=domains,
+        accuracy=accuracy,
+        tokens=tokens,
+        steps=steps,
+    )
+
+
+def accuracy_by_problem(samples: Sequence[SampleResult]) -> dict[str, float | None]:
+    """Share of scored responses that solved a problem; None if no response has a verdict."""
+    solved: dict[str, list[bool]] = defaultdict(list)
+    for sample in samples:
+        solved[sample.problem_id] += [sample.solved] if sample.scored else []
+    return {name: sum(found) / len(found) if found else None for name, found in solved.items()}
+
+
+def _graded_tokens(folder: Path) -> float:
+    """Tokens of one response to every problem that was graded, those that it dropped included."""
+    domains = json.loads((folder / REPORT_FILE).read_bytes())["domains"].values()
+    return sum(domain["graded"] * domain["mean_tokens"] for domain in domains)
+
+
+def _read_phases(
+    phases: Mapping[str, Path], grading: int, metrics: dict[str, float], names: Sequence[str]
+) -> tuple[dict[str, int], dict[str, int]]:
+    """Add the metrics of all phases together; return tokens and steps until every checkpoint."""
+    tokens, done, rows, steps, seconds = (
+        dict.fromkeys(names, 0),
+        dict.fromkeys(names, 0),
+        [],
+        [],
+        0.0,
+    )
+    for name, folder in phases.items():
+        if not (folder / SKIPPED_FILE).exists():
+            rows += read_ledger(folder / LEDGER_FILE)
+            lines = (folder / STEPS_FILE).read_bytes().splitlines()
+            steps += [StepReport.model_validate_json(line) for line in lines]
+            timings = (folder / TIMING_FILE).read_bytes().splitlines()
+            seconds += sum(
+                sum(StepTiming.model_validate_json(line).cpu_seconds.values()) for line in timings
+            )
+        tokens[name] = grading + sum(row.generated_tokens for row in rows)
+        done[name] = len(steps)
+    if phases and "merged" in tokens:
+        # Grading is of the merged model: what is spent before the first step of RL.
+        tokens["merged"] = grading
+    if steps:
+        metrics |= _phase_metrics(rows, steps)
+        metrics |= {
+            "tokens/grading": grading,
+            "tokens/rl": sum(row.generated_tokens for row in rows),
+            "tokens": grading + sum(row.generated_tokens for row in rows),
+            "steps": len(steps),
+            "cpu seconds of rl": seconds,
+        }
+    return tokens, done
+
+
+def _phase_metrics(rows: Sequence[LedgerRow], steps: Sequence[StepReport]) -> dict[str, float]:
+    generated = max(1, sum(row.generated_tokens for row in rows))
+    uses = token_uses(rows)
+    found = {f"use/{use.value}": count / generated for use, count in uses.items()}
+    for name, column in _COLUMNS.items():
+        found[name] = sum(step.metrics[column] for step in steps) / len(steps)
+    last = steps[-LAST_STEPS:]
+    norms = [step.metrics["policy/grad_norm"] for step in steps]
+    mean = sum(norms) / len(norms)
+    variance = sum((norm - mean) ** 2 for norm in norms) / len(norms)
+    found["reward"] = sum(step.metrics["reward/mean"] for step in last) / len(last)
+    found["gradient/relative variance"] = variance / max(mean**2, 1e-30)
+    return found
+
+
+def _read_judge(
+    report: Mapping[str, object],
+    metrics: dict[str, float],
+    intervals: dict[str, tuple[float, float]],
+) -> None:
+    measures = report["measures"]
+    assert isinstance(measures, list)
+    for one in measures:
+        for side in ("judge", "scalar", "difference"):
+            name = f"{one['name']}/{side}"
+            metrics[name] = one[side]["mean"]
+            intervals[name] = one[side]["low"], one[side]["high"]
+    for side in ("judge", "scalar"):
+        preferred = [report[f"{side}_confusion"][label] for label in ("A", "B")]  # type: ignore[index]
+        calls = sum(sum(row.values()) for row in preferred)
+        ties = sum(count for row in preferred for label, count in row.items() if label not in "AB")
+        metrics[f"called a tie, but is none/{side}"] = ties / max(1, calls)

@@ -1,0 +1,151 @@
+"""The table and the page of a study, and how a number is written."""
+
+import html
+import math
+from collections.abc import Callable, Sequence
+
+from rich.console import Console
+
+from data_schemas.study import Evidence, EvidenceCell
+from tasks.platform.tables import SCREEN_WIDTH, STYLE, Sheet, html_table, screen_table
+
+Columns = Sequence[tuple[str, Callable[[Evidence, str], str]]]
+SHARES = ("accuracy", "macro", "use/", "zero variance", "clipped", "gain", "equal", "called a tie")
+"""Beginnings of names whose values are shares, written as percent or points."""
+FEW_VARIANTS = 5
+_BRIEF = (
+    "reward",
+    "zero variance/first draws",
+    "use/trained",
+    "use/trained_zvp",
+    "clipped",
+    "tokens",
+)
+
+
+def number(cell: EvidenceCell, name: str) -> str:
+    """Write a value with its interval, in the unit of its name."""
+    what = name.partition("/")[2]
+    difference = " minus " in name.partition("/")[0] or "gain" in what
+    if cell.value is None:
+        return "refused"
+    scale, unit, digits = 1.0, "", None
+    if what.startswith(SHARES):
+        scale, digits = 100.0, 1
+        unit = "" if difference else " %"
+    sign = "+" if difference and "cost ratio" not in what else ""
+
+    def text(value: float) -> str:
+        if digits is not None:
+            return format(scale * value, f"{sign}.{digits}f")
+        if abs(value) >= 1000:
+            return format(value, f"{sign},.0f")
+        return format(value, f"{sign}.3g")
+
+    interval = ""
+    if cell.low is not None and cell.high is not None and math.isfinite(cell.low):
+        interval = f" [{text(cell.low)}, {text(cell.high)}]"
+    return f"{text(cell.value)}{unit}{interval}"
+
+
+def rows_of(kept: Evidence) -> tuple[list[str], list[tuple[str, ...]]]:
+    """Header and one line per arm: accuracy by checkpoint, differences, and what RL did."""
+    checkpoints = [
+        name for name in kept.checkpoints if any(f"/accuracy/{name}" in key for key in kept.cells)
+    ]
+    compared = any(" minus " in key for key in kept.cells)
+    metrics = [
+        name for name in _BRIEF if all(f"{arm}/{name}" in kept.cells for arm in kept.variants)
+    ]
+    if not checkpoints:
+        first = next(iter(kept.variants))
+        metrics = [key.partition("/")[2] for key in kept.cells if key.startswith(f"{first}/")]
+    header = ["variant", "", *checkpoints, *([f"macro, {checkpoints[-1]}"] if checkpoints else [])]
+    steps = f"equal steps/{checkpoints[-1]}" if checkpoints else ""
+    pairs = [name for name in (steps, "equal tokens", "cost ratio") if compared and name]
+    has = [name for name in pairs if any(key.endswith(f"/{name}") for key in kept.cells)]
+    header += ["against", *[name.partition("/")[0] for name in has], "shown"] if has else []
+    header += metrics
+    rows = []
+    for arm, meaning in kept.variants.items():
+        cells = [f"{arm}/accuracy/{name}" for name in checkpoints]
+        cells += [f"{arm}/macro/{checkpoints[-1]}"] if checkpoints else []
+        row = [arm, meaning, *(_text(kept, name) for name in cells)]
+        if has:
+            other = kept.against[arm]
+            names = [f"{arm} minus {other}/{name}" for name in has]
+            row += ["" if other == arm else other, *(_text(kept, name) for name in names)]
+            row.append(shown(kept, names))
+        rows.append((*row, *(_text(kept, f"{arm}/{name}") for name in metrics)))
+    return header, rows
+
+
+def shown(kept: Evidence, names: Sequence[str]) -> str:
+    """Say which of several differences are shown."""
+    cells = [(name, kept.cells[name]) for name in names if name in kept.cells]
+    found = [name.split("/")[1] for name, cell in cells if cell.shown]
+    return ", ".join(found) or ("no" if cells else "")
+
+
+def gains_of(kept: Evidence) -> tuple[list[str], list[tuple[str, ...]]]:
+    """Header and one line per gain of training: between two checkpoints, by domain."""
+    rows = [
+        (*key.split("/", 1), number(cell, key), "shown" if cell.shown else "not shown", cell.note)
+        for key, cell in kept.cells.items()
+        if "gain" in key and " minus " not in key
+    ]
+    return ["variant", "", "points", "", ""], rows
+
+
+def conditions(kept: Evidence) -> str:
+    """Say under which conditions the numbers were measured."""
+    problems = max((cell.problems for cell in kept.cells.values()), default=0)
+    held_out = f", {problems} held-out problems" if problems else ""
+    return (
+        f"`{kept.command}`; commit {kept.commit}, {kept.date}, seeds "
+        f"{', '.join(map(str, kept.seeds))}{held_out}; {kept.machine}. 95 % intervals: crossed "
+        "bootstrap of seeds and problems for accuracies, Student's t over seeds for the others. "
+        "Shown: the interval excludes 0, that of the seeds' means too, after Holm's correction; "
+        "with one seed nothing is shown. Tokens are all that were generated, grading's included."
+    )
+
+
+def sheet(kept: Evidence) -> Sheet:
+    """The table of a study."""
+    header, rows = rows_of(kept)
+    return Sheet(kept.title, header, rows, conditions(kept))
+
+
+def page(kept: Evidence) -> str:
+    """The page of a study: its table, its gains and every number."""
+    title = html.escape(kept.title)
+    every = [
+        (name, number(cell, name), str(cell.runs), str(cell.problems or ""), cell.note)
+        for name, cell in kept.cells.items()
+    ]
+    gains = gains_of(kept)
+    parts = [
+        f"<!doctype html><meta charset=utf-8><title>{title}</title><style>{STYLE}</style>",
+        f"<h1>{title}</h1>{html_table(*rows_of(kept))}<p>{html.escape(conditions(kept))}</p>",
+        f"<h2>Gains of training</h2>{html_table(*gains)}" if gains[1] else "",
+        "<h2>Every number</h2>",
+        html_table(("", "value", "seeds", "problems", "note"), every),
+    ]
+    return "".join(parts)
+
+
+def show(kept: Evidence) -> None:
+    """Print the table, with a line per number where there are few variants."""
+    console = Console(width=max(Console().width, SCREEN_WIDTH))
+    header, rows = rows_of(kept)
+    if len(rows) <= FEW_VARIANTS:
+        turned = [tuple(column) for column in zip(header, *rows, strict=True)]
+        header, rows = list(turned[0]), turned[1:]
+    console.print(screen_table(header, rows))
+    if (gains := gains_of(kept))[1]:
+        console.print(screen_table(*gains))
+    console.print(conditions(kept), markup=False)
+
+
+def _text(kept: Evidence, name: str) -> str:
+    return number(kept.cells[name], name) if name in kept.cells else ""

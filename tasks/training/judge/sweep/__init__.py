@@ -1,1 +1,0 @@
-"""The judge against the Bradley-Terry head under other training comparisons."""

@@ -1,0 +1,144 @@
+"""Numbers in pages: rendered from evidence, and stale ones say so."""
+
+import pytest
+
+from data_schemas.study import Evidence, EvidenceCell
+from tasks.errors import DataError
+from tasks.platform.cache_version import code_digest
+from tasks.study import documents, evidence_file
+from tasks.study.declaration import read_study
+
+LADDER = "workflows/studies/ladder.yaml"
+PAGE = """Before.
+
+<!-- evidence
+Accuracy is {{ value("ladder", "default/accuracy/rl/two") }},
+the gain {{ verdict("ladder", "default/gain/merged/rl/two") }}.
+-->
+anything
+<!-- end of evidence -->
+
+After.
+"""
+
+
+def evidence(**changes) -> Evidence:
+    plan = read_study(str(evidence_file.ROOT / LADDER), "", 1)
+    given = {
+        "name": "ladder",
+        "title": "t",
+        "source": LADDER,
+        "command": plan.command,
+        "commit": "abc",
+        "date": "2026-01-01",
+        "machine": "m",
+        "settings": plan.digest,
+        "code": {"merge": code_digest("merge")},
+        "seeds": (0,),
+        "variants": {"default": "as shipped"},
+        "against": {"default": "default"},
+        "checkpoints": ("merged", "rl/two"),
+        "cells": {
+            "default/accuracy/rl/two": EvidenceCell(value=0.771, low=0.7, high=0.8, runs=1),
+            "default/gain/merged/rl/two": EvidenceCell(value=0.07, runs=1, shown=False),
+        },
+    }
+    return Evidence.model_validate(given | changes)
+
+
+@pytest.fixture(autouse=True)
+def _fresh():
+    evidence_file.changes_since.cache_clear()
+
+
+def test_a_region_is_rendered_and_the_rest_of_the_page_stays(tmp_path):
+    evidence_file.write(evidence(), str(tmp_path))
+
+    page = documents.render(PAGE, tmp_path)
+
+    assert "Accuracy is 77.1 % [70.0, 80.0],\nthe gain not shown.\n" in page
+    assert "anything" not in page
+    assert page.startswith("Before.\n")
+    assert page.endswith("After.\n")
+    assert "<sub>`ladder`: 1 seed, measured at abc</sub>" in page
+    assert page == documents.render(page, tmp_path)
+
+
+def test_what_has_changed_since_then_stands_behind_the_numbers(tmp_path):
+    code = {"merge": "0" * 64, "gone": "0" * 64, "curate": code_digest("curate")}
+    evidence_file.write(evidence(settings="0" * 64, code=code), str(tmp_path))
+
+    page = documents.render(PAGE, tmp_path)
+
+    assert "measured at abc; since then changed: settings, merge, gone</sub>" in page
+
+
+def test_a_number_that_nobody_measured_is_refused(tmp_path):
+    with pytest.raises(DataError, match="make evidence NAME=ladder measures it"):
+        documents.render(PAGE, tmp_path)
+    evidence_file.write(evidence(cells={}), str(tmp_path))
+    with pytest.raises(DataError, match="has no 'default/accuracy/rl/two'"):
+        documents.render(PAGE, tmp_path)
+    broken = PAGE.replace("value(", "valeu(")
+    with pytest.raises(DataError, match="valeu"):
+        documents.render(broken, tmp_path)
+
+
+def test_an_evidence_file_keeps_every_number_and_has_a_line_for_each(tmp_path):
+    kept = evidence()
+
+    evidence_file.write(kept, str(tmp_path))
+
+    text = (tmp_path / "ladder.json").read_text()
+    assert kept == evidence_file.read("ladder", tmp_path)
+    assert 1 == sum("default/gain/merged/rl/two" in line for line in text.splitlines())
+
+
+def test_a_claim_is_shown_only_where_its_evidence_says_so():
+    cells = {
+        "a/x": EvidenceCell(value=0.1, low=0.05, high=0.2, runs=3, shown=True),
+        "a/y": EvidenceCell(value=0.1, low=-0.1, high=0.2, runs=3, shown=False),
+        "a/z": EvidenceCell(value=0.1, runs=1, shown=False, note="one run"),
+    }
+    kept = evidence(cells=cells)
+    claims = [
+        documents.Claim(claim="up", study="ladder", number="a/x"),
+        documents.Claim(claim="down", study="ladder", number="a/x", less=True),
+        documents.Claim(claim="perhaps", study="ladder", number="a/y"),
+        documents.Claim(claim="once", study="ladder", number="a/z"),
+        documents.Claim(claim="never", because="no FP8 here"),
+        documents.Claim(claim="later", study="nothing", number="a/x"),
+    ]
+
+    def read(name: str) -> Evidence:
+        if name != "ladder":
+            raise DataError("none")
+        return kept
+
+    verdicts = [row[-1] for row in documents.claim_rows(read, claims)]
+
+    assert verdicts == [
+        "shown",
+        "the opposite is shown",
+        "not shown",
+        "not shown (one run)",
+        "cannot be shown here: no FP8 here",
+        "not measured: `make evidence NAME=nothing`",
+    ]
+
+
+def test_the_claims_of_the_papers_name_studies_and_variants_that_exist():
+    for claim in documents.read_claims():
+        if not claim.study:
+            assert claim.because
+            continue
+        path = evidence_file.ROOT / "workflows" / "studies" / f"{claim.study}.yaml"
+        plan = read_study(str(path))
+        for arm in claim.number.partition("/")[0].split(" minus "):
+            assert arm in plan.against, claim
+
+
+@pytest.mark.parametrize("path", documents.pages(), ids=lambda path: path.name)
+def test_every_page_is_what_its_evidence_says(path):
+    """`make docs` renders them."""
+    assert documents.render(path.read_text()) == path.read_text()

@@ -1,0 +1,142 @@
+"""What a cell of a study runs. Part of `study`.
+
+A recipe declares one of these in its own workflow and studies name it: `run: module:NAME`.
+"""
+
+from data_schemas.artifacts import CheckpointRef, DatasetRef, ReportRef
+from data_schemas.demonstrations import Parent
+from data_schemas.judge_study import JudgeStudySettings
+from data_schemas.settings import PipelineSettings
+from data_schemas.study import Cell
+from tasks.stages.curation import fit_settings, grade
+from tasks.stages.evaluation import evaluate
+from tasks.stages.foundation import ingest_base, ingest_models
+from tasks.stages.judges import collect_comparisons, measure_judge, vary_comparisons
+from tasks.stages.opening import check_settings, open_store
+from tasks.stages.rl import rl
+from tasks.stages.sft import sft
+from tasks.study.runs import Run, Wired
+from workflows.parts.fine_tuning import fine_tuning
+from workflows.parts.preparation import preparation
+
+CHECKPOINTS = ("base", "sft/reasoning", "sft/commerce", "merged", "rl/one", "rl/two")
+
+
+def _pipeline_stages(checkpoints: tuple[str, ...]) -> tuple[str, ...]:
+    last = max(CHECKPOINTS.index(name) for name in checkpoints)
+    trained = ("sft", "merge") if last else ()
+    return ("curate", *trained, *(("grade", "rl") if last > 3 else ()), "evaluate")
+
+
+def wire_pipeline(cell: Cell, store: str) -> Wired:
+    """Wire the pipeline up to the last checkpoint that the study evaluates.
+
+    Every cell has an execution of its own; what several cells have in common is in Flyte's cache.
+    """
+    settings = PipelineSettings.model_validate_json(cell.settings)
+    run, execution = open_store(store=store, workflow="study")
+    checked = check_settings(settings=settings, sources="")
+    named = ingest_models(settings=checked, store=run, execution=execution)
+    rows = preparation(settings=named, store=run, execution=execution)
+    fitted = fit_settings(settings=named, curated=rows.curated, store=run)
+    models: dict[str, CheckpointRef] = {"base": rows.base}
+    trainings: dict[str, ReportRef] = {}
+    graded: list[DatasetRef] = []
+    last = max(CHECKPOINTS.index(name) for name in cell.checkpoints)
+    if last > 0:
+        tuned = fine_tuning(
+            settings=fitted.sft,
+            merging=fitted.merge,
+            curated=rows.curated,
+            base=rows.base,
+            store=run,
+            execution=execution,
+        )
+        models |= {
+            "sft/reasoning": tuned.reasoning,
+            "sft/commerce": tuned.commerce,
+            "merged": tuned.merged,
+        }
+    if last > 3:
+        graded.append(
+            grade(
+                settings=fitted.grading,
+                curated=rows.curated,
+                start=models["merged"],
+                store=run,
+                execution=execution,
+            )
+        )
+        one = rl(
+            settings=fitted.rl_one,
+            name="rl/one",
+            start=models["merged"],
+            graded=graded[0],
+            store=run,
+            execution=execution,
+            max_tokens=cell.max_tokens,
+        )
+        models["rl/one"], trainings["training/rl/one"] = one.model, one.report
+    if last > 4:
+        two = rl(
+            settings=fitted.rl_two,
+            name="rl/two",
+            start=models["rl/one"],
+            graded=graded[0],
+            store=run,
+            execution=execution,
+            max_tokens=cell.max_tokens,
+            earlier=trainings["training/rl/one"],
+        )
+        models["rl/two"], trainings["training/rl/two"] = two.model, two.report
+    evaluations = {
+        name: evaluate(
+            settings=fitted.evaluation,
+            name=name,
+            model=models[name],
+            curated=rows.curated,
+            store=run,
+            execution=execution,
+        )
+        for name in cell.checkpoints
+    }
+    reports = {**trainings, **evaluations}
+    return Wired([*reports], [*reports.values()], graded, run, execution)
+
+
+def wire_judge(cell: Cell, store: str) -> Wired:
+    """Wire the training of a judge on changed comparisons, beside a Bradley-Terry head."""
+    settings = JudgeStudySettings.model_validate_json(cell.settings)
+    run, execution = open_store(store=store, workflow="study")
+    base = ingest_base(path=settings.base_model, name="judge_base", store=run, execution=execution)
+    collected = collect_comparisons(
+        settings=settings.sft, files=list(settings.files), base=base, store=run, execution=execution
+    )
+    comparisons = vary_comparisons(
+        settings=collected.settings,
+        training=settings.training,
+        comparisons=collected.comparisons,
+        store=run,
+        execution=execution,
+    )
+    tuned = sft(
+        settings=collected.settings,
+        parent=Parent.JUDGE,
+        curated=comparisons,
+        base=base,
+        store=run,
+        execution=execution,
+    )
+    report = measure_judge(
+        settings=collected.settings,
+        judge=tuned.model,
+        base=base,
+        comparisons=comparisons,
+        store=run,
+        execution=execution,
+    )
+    return Wired(["judge"], [report], [], run, execution)
+
+
+PIPELINE = Run(PipelineSettings, wire_pipeline, _pipeline_stages)
+JUDGE = Run(JudgeStudySettings, wire_judge, lambda _: ("vary_comparisons", "sft", "measure_judge"))
