@@ -60,6 +60,10 @@ class DatasetRef(BaseModel):
     statement: str = Field(default="", repr=False)
 
 
+NO_DATASET = DatasetRef(uri="", digest="")
+"""Passed on where nothing was curated or graded: Flyte takes no optional value for a plain input."""
+
+
 class ReportRef(BaseModel):
     """A directory with a machine-readable report and the data it was computed from."""
 

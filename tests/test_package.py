@@ -21,10 +21,17 @@ from tasks.platform import resources
 from tasks.platform.cache_version import code_digest
 from tasks.platform.literals import unpacked
 from tests.admin import BUNDLE
+from tests.compiler import Platform
 from tests.packages import DOMAIN, PROJECT, ROOT, VERSION, pod, register_into
 
 ROLLOUT_IMAGE = "registry.example/rollout@sha256:" + 64 * "a"
 MAP_TASKS = 4
+ADAPTED = Platform(
+    limits={"cpu": "96", "memory": "1600Gi", "gpu": "8", "ephemeral-storage": "4Ti"}
+)
+"""A Flyte of defaults, but for the limits of containers that the guide says to set."""
+REFUSED = ["workflows.ablation.study"]
+"""A study of more nodes than Flyte takes; delete it here once it fits."""
 PLANTED = "planted-c0ffee"
 """Value of every secret of the machine that registers."""
 ON_GPUS = (
@@ -48,7 +55,8 @@ def registered(tmp_path_factory):
         "MLFLOW_TRACKING_PASSWORD": PLANTED,
         "AWS_SECRET_ACCESS_KEY": PLANTED,
     }
-    return register_into(tmp_path_factory.mktemp("registered"), variables)
+    folder = tmp_path_factory.mktemp("registered")
+    return register_into(folder, variables, ADAPTED, REFUSED)
 
 
 @pytest.fixture(scope="session")
@@ -99,6 +107,12 @@ def test_everything_is_registered_once_under_one_version_what_others_need_first(
         (one.project, one.domain, one.version) for one in registered.ids
     }
     assert [] == [name for name, count in Counter(names).items() if count > 1]
+
+
+def test_a_cluster_takes_everything_but_the_studies_that_are_named(registered):
+    assert REFUSED == list(registered.refused)
+    (reason,) = registered.refused["workflows.ablation.study"]
+    assert "exceeds limit (279 > 100)" in reason
 
 
 def test_the_scheduled_plan_and_those_of_presets_are_active(registered, plans):

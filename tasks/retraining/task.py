@@ -7,7 +7,7 @@ from typing import NamedTuple
 from rich.console import Console
 
 from data_schemas.arrow import read_table
-from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, StoreRef
+from data_schemas.artifacts import NO_DATASET, CheckpointRef, DatasetRef, Execution, StoreRef
 from data_schemas.curated import GRADED, HELD_OUT, PROBLEMS
 from data_schemas.drift import Night
 from data_schemas.graded import GradedProblem
@@ -154,7 +154,7 @@ def scan_inbox(settings: RetrainSettings, store: StoreRef, execution: Execution)
 @shell("skip_curation")
 def skip_curation(decision: Decision) -> Examined:
     """Continue without curation: there is no new file."""
-    return Examined(Examination(decision=decision, curated=None), is_enough=False)
+    return Examined(Examination(decision=decision, curated=NO_DATASET), is_enough=False)
 
 
 @shell("examine_rows")
@@ -193,18 +193,17 @@ def examine_rows(
     night.save(store.uri, execution.id, Night(drift=change, refused=night.refusals(folder)))
     facts = {**counted.refused, "drift": change.explain(), "decision": decision.reason}
     deck_of_facts("examine_rows", facts)
-    enough = decision.outcome is Outcome.LEARN
     return Examined(
-        Examination(decision=decision, curated=curated if enough else None), is_enough=enough
+        Examination(decision=decision, curated=curated),
+        is_enough=decision.outcome is Outcome.LEARN,
     )
 
 
 @shell("skip_grading")
-def skip_grading(decision: Decision) -> Assessed:
+def skip_grading(settings: RetrainSettings, decision: Decision) -> Assessed:
     """Continue without grading: there are too few new rows."""
-    return Assessed(
-        Assessment(decision=decision, lesson=None), is_worth=False, by_sft=False, by_merge=False
-    )
+    assessment = Assessment(decision=decision, lesson=Lesson(phase=settings.rl))
+    return Assessed(assessment, is_worth=False, by_sft=False, by_merge=False)
 
 
 @shell("assess_learning_value")
@@ -237,13 +236,13 @@ def assess_learning_value(
     night.add_pass_rates(store.uri, execution.id, {"new": rates, "replayed": old})
     mixed = Mixed.model_validate_json((mixture / MIX_REPORT).read_bytes())
     decision, teaching = worth.decide_learning(settings, rows.reason, rates, mixed, demonstrations)
-    lesson = None
+    lesson = Lesson(phase=settings.rl)
     if decision.outcome is Outcome.LEARN:
         phase = fit_phase(settings.rl, problems, "rl")
         lesson = Lesson(curated=curated, graded=graded, phase=phase, teaching=teaching)
     return Assessed(
         Assessment(decision=decision, lesson=lesson),
-        is_worth=lesson is not None,
+        is_worth=decision.outcome is Outcome.LEARN,
         by_sft=teaching is Teaching.SFT,
         by_merge=teaching is Teaching.MERGE,
     )
