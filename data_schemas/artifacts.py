@@ -61,7 +61,7 @@ class DatasetRef(BaseModel):
 
 
 NO_DATASET = DatasetRef(uri="", digest="")
-"""Passed on where nothing was curated or graded: Flyte takes no optional value for a plain input."""
+"""Passed on where nothing was curated or graded: Flyte feeds no optional value to a plain input."""
 
 
 class ReportRef(BaseModel):
