@@ -12,13 +12,7 @@ A variable has the name of its launch plan, because that is how pyflyte finds it
 defaults, which an execution may change: part of `--settings` is merged over those of the plan.
 """
 
-from flytekit import (
-    ConcurrencyLimitBehavior,
-    ConcurrencyPolicy,
-    CronSchedule,
-    Email,
-    WorkflowExecutionPhase,
-)
+from flytekit import ConcurrencyPolicy, CronSchedule, Email, WorkflowExecutionPhase
 
 from data_schemas import presets
 from data_schemas.intake import Teaching
@@ -84,6 +78,6 @@ nightly_retrain = plan(
     schedule=CronSchedule(schedule="0 3 * * *"),
     notifications=[_MAIL] if resources.NOTIFY else [],
     max_parallelism=1,
-    # A night that is not over when the next one is due is not joined by it.
-    concurrency=ConcurrencyPolicy(max_concurrency=1, behavior=ConcurrencyLimitBehavior.SKIP),
+    # The next one is skipped while a night is not over.
+    concurrency=ConcurrencyPolicy(max_concurrency=1),
 )
