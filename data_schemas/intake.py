@@ -101,7 +101,7 @@ class Outcome(StrEnum):
     SKIP = "skip"
     """Nothing to learn from them: do not look at them again."""
     PEOPLE = "people"
-    """People must look at some of them first; the others wait."""
+    """People must look at some of them first, and the others alone are not enough."""
 
 
 class Decision(BaseModel):
@@ -121,6 +121,9 @@ class Examination(BaseModel):
 
     decision: Decision
     curated: DatasetRef = Field(description="NO_DATASET if no file was read")
+    held: list[str] = Field(
+        default=[], description="sha256 of files that people must look at; nothing learns from them"
+    )
 
 
 class Teaching(StrEnum):
