@@ -20,7 +20,7 @@ from data_schemas.artifacts import (
     StoreRef,
 )
 from data_schemas.settings import EvaluationSettings
-from tasks.evaluation.task import evaluate_all
+from tasks.stages.evaluation import evaluate_all
 from tests.compiler import Platform, compile_workflow
 from tests.packages import ROOT, pod
 

@@ -17,8 +17,8 @@ from data_schemas.intake import InboxFile
 from data_schemas.prompts import Problem
 from data_schemas.quarantine import Outcome, Quarantined
 from data_schemas.raw_files import RowPlace
-from tasks.interchange.content import content_key
-from tasks.interchange.known import rows_of_files
+from tasks.formats.content import content_key
+from tasks.formats.known import rows_of_files
 
 MAX_UNUSABLE = 0.5
 """Share of the rows of a file that are quarantined and give nothing else."""

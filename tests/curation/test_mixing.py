@@ -14,7 +14,7 @@ from data_schemas.raw_files import RowPlace
 from data_schemas.settings import CurationSettings
 from tasks.curation.mixing import Known, load_known, mix, replay, take_slice
 from tasks.curation.mixture import draw
-from tasks.interchange.withdrawn import LIST_FILE, read_list, write_list
+from tasks.formats.withdrawn import LIST_FILE, read_list, write_list
 
 SETTINGS = CurationSettings(held_out_per_suite=5)
 
