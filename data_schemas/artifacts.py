@@ -60,6 +60,10 @@ class DatasetRef(BaseModel):
     statement: str = Field(default="", repr=False)
 
 
+NO_DATASET = DatasetRef(uri="", digest="")
+"""Passed on where nothing was curated or graded: Flyte feeds no optional value to a plain input."""
+
+
 class ReportRef(BaseModel):
     """A directory with a machine-readable report and the data it was computed from."""
 

@@ -5,7 +5,7 @@ from typing import Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from data_schemas.artifacts import DatasetRef
+from data_schemas.artifacts import NO_DATASET, DatasetRef
 from data_schemas.mapping import ColumnMapping
 from data_schemas.rl_settings import RLSettings
 
@@ -101,7 +101,7 @@ class Outcome(StrEnum):
     SKIP = "skip"
     """Nothing to learn from them: do not look at them again."""
     PEOPLE = "people"
-    """People must look at some of them first; the others wait."""
+    """People must look at some of them first, and the others alone are not enough."""
 
 
 class Decision(BaseModel):
@@ -115,13 +115,14 @@ class Decision(BaseModel):
 
 
 class Examination(BaseModel):
-    """The decision on the rows of new files and, if they are worth grading, the curated set."""
+    """The decision on the rows of new files, and the curated set."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     decision: Decision
-    curated: DatasetRef | None = Field(
-        description="None if nothing is graded; the decision has the reason"
+    curated: DatasetRef = Field(description="NO_DATASET if no file was read")
+    held: list[str] = Field(
+        default=[], description="sha256 of files that people must look at; nothing learns from them"
     )
 
 
@@ -137,12 +138,12 @@ class Teaching(StrEnum):
 
 
 class Lesson(BaseModel):
-    """New rows that are worth a phase of RL."""
+    """New rows that are worth a phase of RL; without rows there is no lesson."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    curated: DatasetRef
-    graded: DatasetRef
+    curated: DatasetRef = NO_DATASET
+    graded: DatasetRef = NO_DATASET
     phase: RLSettings = Field(description="fitted to the number of graded problems")
     teaching: Teaching = Field(
         default=Teaching.OFF, description="fine-tuning before RL; off without demonstrations"
@@ -150,17 +151,16 @@ class Lesson(BaseModel):
 
 
 class Assessment(BaseModel):
-    """The decision on the new files and, if they are worth training on, the lesson."""
+    """The decision on the new files, and the lesson: without rows if nothing is learned."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     decision: Decision
-    lesson: Lesson | None = Field(
-        description="None if nothing is learned; the decision has the reason"
-    )
+    lesson: Lesson
 
     @model_validator(mode="after")
     def _there_is_a_lesson_exactly_if_it_is_to_be_learned(self) -> Self:
-        if (self.lesson is not None) != (self.decision.outcome is Outcome.LEARN):
+        is_lesson = NO_DATASET not in (self.lesson.curated, self.lesson.graded)
+        if is_lesson != (self.decision.outcome is Outcome.LEARN):
             raise ValueError(f"decision '{self.decision.outcome}' with lesson {self.lesson!r}")
         return self

@@ -3,8 +3,18 @@
 from pydantic import BaseModel, ConfigDict, Field
 
 REPORT = "mix.json"
+ASIDE = "aside.json"
 REPLAYED = "replayed.json"
 """Ids of the problems that are old; beside the tables of the mixed set."""
+
+
+class Aside(BaseModel):
+    """aside.json: files of a curated set that people have to look at; nothing learns from them."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    curated: str = Field(default="", description="digest of the set")
+    files: tuple[str, ...] = Field(default=(), description="sha256 of each")
 
 
 class Mixed(BaseModel):

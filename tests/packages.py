@@ -4,13 +4,14 @@ import os
 import subprocess
 import sys
 import tarfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from google.protobuf.json_format import MessageToDict
 
 from tests.admin import Registered, recording_admin
+from tests.compiler import Platform
 
 ROOT = Path(__file__).parents[1]
 PROJECT, DOMAIN, VERSION = "eachprompt", "development", "0.1.0"
@@ -28,10 +29,12 @@ def package_into(folder: Path, variables: Mapping[str, str]) -> Path:
     return folder / "package"
 
 
-def register_into(folder: Path, variables: Mapping[str, str]) -> Registered:
-    """Run `pyflyte register` against an admin that records."""
+def register_into(
+    folder: Path, variables: Mapping[str, str], platform: Platform, exceptions: Sequence[str] = ()
+) -> Registered:
+    """Run `pyflyte register` against an admin that compiles and records."""
     (folder / "registered").mkdir()
-    with recording_admin(folder / "registered") as registered:
+    with recording_admin(folder / "registered", platform, exceptions) as registered:
         config = folder / "flyte.yaml"
         config.write_text(f"admin:\n  endpoint: {registered.endpoint}\n  insecure: true\n")
         command = ["--config", config, "register", "--image", "registry.example/cpu:1"]
@@ -62,6 +65,20 @@ def pod(task: Any) -> dict[str, Any]:
         "limits": {names[item.name]: item.value for item in container.resources.limits},
         "grace": None,
     }
+
+
+def run_remotely(
+    folder: Path, command: Sequence[str], variables: Mapping[str, str], platform: Platform
+) -> Registered:
+    """Run `pyflyte run --remote` against an admin that compiles and records."""
+    (folder / "registered").mkdir()
+    with recording_admin(folder / "registered", platform) as registered:
+        config = folder / "flyte.yaml"
+        config.write_text(f"admin:\n  endpoint: {registered.endpoint}\n  insecure: true\n")
+        options = ["--remote", "--project", PROJECT, "--domain", DOMAIN]
+        options += ["--image", "registry.example/cpu:1"]
+        _pyflyte(["--config", config, "run", *options, *command], folder, variables)
+    return registered
 
 
 def _pyflyte(command: list[str | Path], folder: Path, variables: Mapping[str, str]) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgpack
 import pytest
+from flyteidl.admin import launch_plan_pb2
 from flyteidl.admin.launch_plan_pb2 import LaunchPlan
 from flyteidl.admin.task_pb2 import TaskSpec
 from flyteidl.admin.workflow_pb2 import WorkflowSpec
@@ -20,10 +21,13 @@ from tasks.platform.cache_version import code_digest
 from tasks.platform.literals import unpacked
 from tasks.study.declaration import read_study
 from tests.admin import BUNDLE
+from tests.compiler import Platform
 from tests.packages import DOMAIN, PROJECT, ROOT, VERSION, pod, register_into
 
 ROLLOUT_IMAGE = "registry.example/rollout@sha256:" + 64 * "a"
 MAP_TASKS = 4
+ADAPTED = Platform(limits={"cpu": "96", "memory": "1600Gi", "gpu": "8", "ephemeral-storage": "4Ti"})
+"""A Flyte of defaults, but for the limits of containers that the guide says to set."""
 PLANTED = "planted-c0ffee"
 """Value of every secret of the machine that registers."""
 ON_GPUS = (
@@ -47,7 +51,8 @@ def registered(tmp_path_factory):
         "MLFLOW_TRACKING_PASSWORD": PLANTED,
         "AWS_SECRET_ACCESS_KEY": PLANTED,
     }
-    return register_into(tmp_path_factory.mktemp("registered"), variables)
+    folder = tmp_path_factory.mktemp("registered")
+    return register_into(folder, variables, ADAPTED)
 
 
 @pytest.fixture(scope="session")
@@ -98,6 +103,10 @@ def test_everything_is_registered_once_under_one_version_what_others_need_first(
         (one.project, one.domain, one.version) for one in registered.ids
     }
     assert [] == [name for name, count in Counter(names).items() if count > 1]
+
+
+def test_a_cluster_takes_everything(registered):
+    assert {} == registered.refused
 
 
 def test_the_scheduled_plan_and_those_of_presets_are_active(registered, plans):
@@ -318,10 +327,11 @@ def test_retraining_fine_tunes_one_model_or_merges_two_or_none(workflows):
 )
 def test_a_launch_plan_carries_its_preset_whole(plans, name, preset):
     plan = plans[name].spec
-    packed = plan.fixed_inputs.literals["settings"].scalar.binary.value
+    packed = plan.default_inputs.parameters["settings"].default.scalar.binary.value
 
     assert plan.workflow_id.name == "workflows.post_training.post_training"
     assert preset == PipelineSettings.model_validate(unpacked(msgpack.unpackb(packed)))
+    assert not plan.fixed_inputs.literals  # pyflyte could not start it
 
 
 def test_retraining_runs_every_night_on_a_large_preset_that_an_execution_may_change(plans):
@@ -336,6 +346,12 @@ def test_retraining_runs_every_night_on_a_large_preset_that_an_execution_may_cha
     assert {"settings", "inbox", "model", "demonstrations", "store"} == inputs.keys()
     assert not plan.fixed_inputs.literals
     assert presets.SINGLE_NODE.release.name == presets.NIGHTLY_SINGLE_NODE.release.name
+
+
+def test_a_night_that_runs_longer_than_a_day_is_not_joined_by_the_next(plans):
+    policy = plans["nightly_retrain"].spec.concurrency_policy
+
+    assert (1, launch_plan_pb2.CONCURRENCY_LIMIT_BEHAVIOR_SKIP) == (policy.max, policy.behavior)
 
 
 def test_who_is_named_at_registration_is_told_how_the_night_ended(plans):

@@ -43,9 +43,13 @@ class Released(NamedTuple):
 
 
 @subworkflow
-def pipeline(settings: PipelineSettings, store: str, sources: str) -> Pipeline:
+def pipeline(
+    settings: PipelineSettings, store: str, sources: str, base_model: str = "", release: str = ""
+) -> Pipeline:
     """Curate, fine-tune, merge, reinforce in two phases, evaluate, release."""
-    checked = check_settings(settings=settings, sources=sources)
+    checked = check_settings(
+        settings=settings, sources=sources, base_model=base_model, release=release
+    )
     run, execution = open_store(store=store, workflow="post_training")
     named = ingest_models(settings=checked, store=run, execution=execution)
     rows = preparation(settings=named, store=run, execution=execution)
@@ -124,7 +128,11 @@ def pipeline(settings: PipelineSettings, store: str, sources: str) -> Pipeline:
 
 @entry_point
 def post_training(
-    settings: PipelineSettings = presets.CPU_SMOKE, store: str = "runs", sources: str = ""
+    settings: PipelineSettings = presets.CPU_SMOKE,
+    store: str = "runs",
+    sources: str = "",
+    base_model: str = "",
+    release: str = "",
 ) -> Released:
     """Turn a base model into a released reasoning model, with lineage from raw rows on.
 
@@ -132,10 +140,14 @@ def post_training(
         settings: only the groups and fields that differ from the defaults need to be given.
         store: folder or s3:// prefix where artifacts, lineage and reports are kept.
         sources: real files instead of the sample world, as adapter=path,adapter=path.
+        base_model: Hugging Face directory, in place of that of the settings.
+        release: name of the registered model, in place of that of the settings.
 
     Returns:
         model: the registered model; it has the alias 'released' if it passed the gate.
         page: the HTML report of this run.
     """
-    run = pipeline(settings=settings, store=store, sources=sources)
+    run = pipeline(
+        settings=settings, store=store, sources=sources, base_model=base_model, release=release
+    )
     return Released(model=run.model, page=run.page)

@@ -7,8 +7,6 @@ fail some? -> SFT if there are demonstrations -> one phase of RL -> evaluate -> 
 is no, the run ends with the reason.
 """
 
-from typing import cast
-
 from data_schemas import presets
 from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, StoreRef
 from data_schemas.demonstrations import Parent
@@ -71,6 +69,7 @@ def study(
     settings: RetrainSettings,
     rows: Decision,
     curated: DatasetRef,
+    held: list[str],
     start: CheckpointRef,
     known: list[DatasetRef],
     demonstrations: Teaching,
@@ -82,6 +81,7 @@ def study(
         settings=settings,
         curated=curated,
         known=known,
+        held=held,
         demonstrations=demonstrations,
         store=store,
         execution=execution,
@@ -157,7 +157,7 @@ def prepare(
         by_sft,
         lambda: teach(
             settings=settings,
-            lesson=cast("Lesson", assessment.lesson),
+            lesson=assessment.lesson,
             start=start,
             store=store,
             execution=execution,
@@ -169,7 +169,7 @@ def prepare(
         by_merge,
         lambda: teach_and_merge(
             settings=settings,
-            lesson=cast("Lesson", assessment.lesson),
+            lesson=assessment.lesson,
             start=tuned,
             store=store,
             execution=execution,
@@ -271,15 +271,15 @@ def retraining(
         lambda: study(
             settings=named,
             rows=found.examination.decision,
-            # This branch runs only if there is one.
-            curated=cast("DatasetRef", found.examination.curated),
+            curated=found.examination.curated,
+            held=found.examination.held,
             start=start.model,
             known=start.known,
             demonstrations=demonstrations,
             store=run,
             execution=execution,
         ),
-        lambda: skip_grading(decision=found.examination.decision),
+        lambda: skip_grading(settings=named, decision=found.examination.decision),
     )
     taught = prepare(
         settings=named,
@@ -295,7 +295,7 @@ def retraining(
         assessed.is_worth,
         lambda: promote(
             settings=named,
-            lesson=cast("Lesson", assessed.assessment.lesson),
+            lesson=assessed.assessment.lesson,
             decision=assessed.assessment.decision,
             start=start.model,
             taught=taught,

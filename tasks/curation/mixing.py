@@ -18,14 +18,14 @@ their list is passed on.
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from data_schemas.arrow import read_table, write_table
 from data_schemas.curated import DEMONSTRATIONS, FACETS, HELD_OUT, PROBLEMS, QUARANTINE
 from data_schemas.demonstrations import Demonstration, Parent
-from data_schemas.mixed import REPLAYED, Mixed
+from data_schemas.mixed import ASIDE, REPLAYED, Aside, Mixed
 from data_schemas.mixed import REPORT as MIX_REPORT
 from data_schemas.prompts import SLICE, Domain, Problem
 from data_schemas.quarantine import Quarantined
@@ -35,8 +35,9 @@ from tasks.curation.curate import REPORT
 from tasks.curation.items import Item, ticket
 from tasks.curation.mixture import draw
 from tasks.formats.content import content_key, content_keys
+from tasks.formats.known import read_known, rows_of_files
 from tasks.formats.withdrawn import LIST_FILE, read_list
-from tasks.store.files import canonical_json, write_bytes
+from tasks.store.files import canonical_json, sha256_bytes, write_bytes
 
 OLD_SHARE = 0.25
 """Of the problems and demonstrations trained on: old ones. The share of Ibrahim et al. (2024,
@@ -63,6 +64,7 @@ def mix(
     out: Path,
     *,
     merge: bool = False,
+    left: Aside = Aside(),  # noqa: B008 - frozen
 ) -> Mixed:
     """Write the set that a retraining learns from.
 
@@ -73,14 +75,23 @@ def mix(
         known: of the released model.
         out: empty folder.
         merge: keep the parents of demonstrations; else one model is fine-tuned on all of them.
+        left: new files that people have to look at first; their rows are left out.
     """
+    aside = rows_of_files(new, set(left.files))
     seen = content_keys([*known.problems, *known.held_out])
-    problems = [p for p in read_table(new / PROBLEMS, Problem) if content_key(p) not in seen]
+    problems = [
+        problem
+        for problem in read_table(new / PROBLEMS, Problem)
+        if content_key(problem) not in seen and problem.source_row not in aside
+    ]
     held_out, fresh = take_slice(problems, known.held_out, month, settings)
     pool = _without_ids(known.problems, {problem.id for problem in [*fresh, *held_out]})
-    old = replay(pool, len(fresh), settings.seed)
+    # Other old rows every night, and no draw of its new ones has the same ticket.
+    night = sha256_bytes(canonical_json(sorted(problem.id for problem in fresh)))[:16]
+    old = replay(pool, len(fresh), settings.seed, night)
 
-    shown = read_table(new / DEMONSTRATIONS, Demonstration)
+    table = read_table(new / DEMONSTRATIONS, Demonstration)
+    shown = [one for one in table if one.source_row not in aside]
     practised = _replay_demonstrations(known.demonstrations, shown, settings.seed)
     items = [*as_items([*fresh, *old]), *(Item(d, d.prompt_text) for d in [*shown, *practised])]
     kept, found = decontaminate(items, as_items(held_out))
@@ -99,6 +110,7 @@ def mix(
     replayed = {problem.id for problem in old}
     of_new = {one.id for one in shown}
     write_bytes(out / REPLAYED, canonical_json(sorted(replayed)))
+    write_bytes(out / ASIDE, canonical_json(left))
     mixed = Mixed(
         fresh=sum(problem.id not in replayed for problem in learned),
         replayed=sum(problem.id in replayed for problem in learned),
@@ -143,10 +155,11 @@ def take_slice(
     return [*held_out, *added], [problem for problem in problems if problem.id not in drawn]
 
 
-def replay(old: Sequence[Problem], fresh: int, seed: int) -> list[Problem]:
+def replay(old: Sequence[Problem], fresh: int, seed: int, night: str) -> list[Problem]:
     """Draw old problems, evenly over their domains, so that they are OLD_SHARE of the whole."""
     count = round(fresh * OLD_SHARE / (1.0 - OLD_SHARE))
-    return draw(old, dict.fromkeys({problem.domain for problem in old}, 1.0), count, seed)
+    weights = dict.fromkeys({problem.domain for problem in old}, 1.0)
+    return draw(old, weights, count, seed, f"replay/{night}")
 
 
 def _replay_demonstrations(
@@ -171,11 +184,11 @@ def _without_ids(problems: Iterable[Problem], taken: set[str]) -> list[Problem]:
     return list({one.id: one for one in problems if one.id not in taken}.values())
 
 
-def load_known(folders: Sequence[Path], new: Path) -> Known:
+def load_known(sets: Mapping[str, Path], new: Path) -> Known:
     """Read what the released model was trained and is evaluated on, without withdrawn rows.
 
     Args:
-        folders: every curated set on the way to it.
+        sets: every curated set and every mixture on the way to it, by digest.
         new: curated folder of the new files, with the held-out set so far and the exclusions.
     """
     suites = read_table(new / HELD_OUT, Problem)
@@ -184,14 +197,12 @@ def load_known(folders: Sequence[Path], new: Path) -> Known:
     return Known(
         problems=tuple(
             problem
-            for folder in folders
-            for problem in read_table(folder / PROBLEMS, Problem)
+            for problem in read_known(sets, PROBLEMS, Problem)
             if content_key(problem) not in asked and problem.source_row not in gone
         ),
         demonstrations=tuple(
             one
-            for folder in folders
-            for one in read_table(folder / DEMONSTRATIONS, Demonstration)
+            for one in read_known(sets, DEMONSTRATIONS, Demonstration)
             if one.source_row not in gone
         ),
         held_out=tuple(suites),

@@ -12,7 +12,11 @@ from tasks.curation.items import ticket
 
 
 def draw(
-    problems: Sequence[Problem], weights: Mapping[Domain, float], count: int, seed: int
+    problems: Sequence[Problem],
+    weights: Mapping[Domain, float],
+    count: int,
+    seed: int,
+    name: str = "mixture",
 ) -> list[Problem]:
     """Draw at most `count` problems, without repetition, in their given order.
 
@@ -22,8 +26,9 @@ def draw(
             without any weights the draw ignores the domains.
         count: maximum number of problems.
         seed: determines which problems are drawn.
+        name: of the draw. Two draws of one name are nested: who wins the first wins the second.
     """
-    shuffled = sorted(problems, key=lambda problem: ticket("mixture", seed, problem.id))
+    shuffled = sorted(problems, key=lambda problem: ticket(name, seed, problem.id))
     if weights:
         available: dict[Domain, list[Problem]] = defaultdict(list)
         for problem in shuffled:

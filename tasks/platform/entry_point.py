@@ -19,7 +19,9 @@ from typing import Any, ParamSpec, TypeVar, cast, get_args, get_origin
 import click
 import rich_click.rich_click as help_defaults
 import yaml
+from flytekit import LaunchPlan
 from flytekit.core.docstring import Docstring
+from flytekit.core.interface import Interface
 from flytekit.core.workflow import (
     PythonFunctionWorkflow,
     WorkflowFailurePolicy,
@@ -103,6 +105,40 @@ class EntryPoint(PythonFunctionWorkflow):
         except ValidationError as error:
             raise SettingsError(f"--{explain(error, self._signature_model)}") from error
         return {name: getattr(checked, name) for name in given}
+
+
+class Plan(LaunchPlan):
+    """A launch plan that pyflyte starts with the plan's own values.
+
+    pyflyte fills what the command line does not name from the interface, which is the workflow's
+    in Flyte's own plans: each of them would run the workflow's preset.
+    """
+
+    @property
+    def python_interface(self) -> Interface:
+        """The workflow's, with the values of the plan as defaults."""
+        interface, own = self.workflow.python_interface, self.saved_inputs
+        defaults = {name: one[1] for name, one in interface.inputs_with_defaults.items()} | own
+        inputs = {
+            name: (_reader(name, kind, own[name]) if is_settings(kind) else kind, defaults[name])
+            for name, kind in interface.inputs.items()
+        }
+        return Interface(inputs, interface.outputs)
+
+
+def plan(
+    name: str, function: Callable[..., object], inputs: Mapping[str, Any], **options: Any
+) -> LaunchPlan:
+    """Make a launch plan of an entry point.
+
+    Args:
+        name: of the plan, and of the variable that holds it, by which pyflyte finds it.
+        function: the entry point.
+        inputs: values that an execution may change; settings are one of them.
+        options: of `LaunchPlan.get_or_create`.
+    """
+    entry = cast("EntryPoint", function)
+    return Plan.get_or_create(entry, name, default_inputs=dict(inputs), **options)
 
 
 class _Described(Docstring):

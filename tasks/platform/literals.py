@@ -7,6 +7,7 @@ then miss its cache. A string keeps its bytes: the parts of a model that tasks t
 canonical JSON inside of it, after the record separator of RFC 7464, which no setting starts with.
 """
 
+import copy
 import json
 from typing import Annotated, Any, cast
 
@@ -43,10 +44,13 @@ class CanonicalTransformer(PydanticTransformer):
         self._types: dict[type[BaseModel], LiteralType] = {}
 
     def get_literal_type(self, t: type[BaseModel]) -> LiteralType:
-        """Describe a model once, not anew for each of the interfaces that name it."""
+        """Describe a model once, not anew for each of the interfaces that name it.
+
+        Each gets a description of its own: flytekit replaces the fields of a union's member in it.
+        """
         if t not in self._types:
             self._types[t] = super().get_literal_type(t)
-        return self._types[t]
+        return copy.copy(self._types[t])
 
     def to_literal(
         self,

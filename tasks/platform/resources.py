@@ -8,42 +8,84 @@ A task runs in one pod on one node, except for the stages marked `team`: they ma
 of several nodes, and several processes in each pod.
 """
 
+import os
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Self, TypeVar
 
 from tasks.platform import environment
 
-IMAGES = {
-    kind: environment.read(
-        f"EACHPROMPT_IMAGE_{kind.upper()}", f"ghcr.io/eachprompt/{kind}:0.1.0", environment.image
-    )
-    for kind in ("cpu", "rollout", "trainer")
-}
-"""One image per kind of machine (see containers/). Set the variables when registering."""
-POD_TEMPLATES = {
-    kind: environment.read(f"EACHPROMPT_POD_TEMPLATE_{kind.upper()}", "", environment.name)
-    for kind in IMAGES
-}
-"""PodTemplates of the cluster, per image: tolerations, volumes, variables such as NCCL's."""
-SECRETS = environment.read("EACHPROMPT_SECRETS", "", environment.secrets)
-"""Which secrets of the cluster become variables of every pod: VARIABLE=group/key,..."""
-NODES = environment.read("EACHPROMPT_NODES", "1", environment.positive)
-"""Nodes of every stage that may have several; more than one needs Kubeflow's training operator."""
-PROCESSES = environment.read("EACHPROMPT_PROCESSES", "1", environment.positive)
-"""Processes of such a stage on each of its nodes: one per GPU that trains.
-
-Like the images, both are read when the workflows are registered; pods receive the same values.
-"""
+Value = TypeVar("Value")
 
 
-CURATION_TASKS = environment.read("EACHPROMPT_CURATION_TASKS", "1", environment.positive)
-"""Tasks that map the shards of curation, as a map task; 1 = the task that collects them maps them.
+@dataclass(frozen=True, slots=True)
+class Registration:
+    """What is read at import, and has to be the same at registration and in every pod.
 
-Read when the workflows are registered. The number changes no byte of what is curated.
-"""
+    Pods receive the variables as they were set: a task that makes tasks (`fan_out`) makes them in
+    its pod, from this table.
+    """
 
-SMOKE = environment.read("EACHPROMPT_SMOKE", "0", environment.switch)
-"""Register every stage on the smallest machine and in the CPU image: the tiny model on embedded
-engines then tests a cluster (store, MLflow, images, permissions) without a GPU."""
+    images: dict[str, str]
+    """One image per kind of machine (see containers/)."""
+    pod_templates: dict[str, str]
+    """PodTemplates of the cluster, per image: tolerations, volumes, variables such as NCCL's."""
+    secrets: dict[str, tuple[str, str]]
+    """Which secrets of the cluster become variables of every pod: VARIABLE=group/key,..."""
+    nodes: int
+    """Nodes of every stage that may have several; more than one needs the training operator."""
+    processes: int
+    """Processes of such a stage on each of its nodes: one per GPU that trains."""
+    curation_tasks: int
+    """Tasks that map the shards of curation, as a map task; 1 = the task that collects them maps
+    them. The number changes no byte of what is curated."""
+    smoke: bool
+    """Every stage on the smallest machine and in the CPU image: the tiny model on embedded engines
+    then tests a cluster (store, MLflow, images, permissions) without a GPU."""
+    variables: dict[str, str]
+    """Those of the above that are set, as text."""
+
+    @classmethod
+    def read(cls) -> Self:
+        """Read the variables of this process."""
+        variables: dict[str, str] = {}
+
+        def value(variable: str, default: str, parse: Callable[[str], Value]) -> Value:
+            if variable in os.environ:
+                variables[variable] = os.environ[variable]
+            return environment.read(variable, default, parse)
+
+        kinds = ("cpu", "rollout", "trainer")
+        return cls(
+            images={
+                kind: value(
+                    f"EACHPROMPT_IMAGE_{kind.upper()}",
+                    f"ghcr.io/eachprompt/{kind}:0.1.0",
+                    environment.image,
+                )
+                for kind in kinds
+            },
+            pod_templates={
+                kind: value(f"EACHPROMPT_POD_TEMPLATE_{kind.upper()}", "", environment.name)
+                for kind in kinds
+            },
+            secrets=value("EACHPROMPT_SECRETS", "", environment.secrets),
+            nodes=value("EACHPROMPT_NODES", "1", environment.positive),
+            processes=value("EACHPROMPT_PROCESSES", "1", environment.positive),
+            curation_tasks=value("EACHPROMPT_CURATION_TASKS", "1", environment.positive),
+            smoke=value("EACHPROMPT_SMOKE", "0", environment.switch),
+            variables=variables,
+        )
+
+
+REGISTRATION = Registration.read()
+IMAGES, POD_TEMPLATES, SECRETS = (
+    REGISTRATION.images,
+    REGISTRATION.pod_templates,
+    REGISTRATION.secrets,
+)
+NODES, PROCESSES = REGISTRATION.nodes, REGISTRATION.processes
+CURATION_TASKS, SMOKE = REGISTRATION.curation_tasks, REGISTRATION.smoke
 NOTIFY = environment.read("EACHPROMPT_NOTIFY", "", environment.addresses)
 """E-mail addresses that are told how a scheduled retraining ended."""
 

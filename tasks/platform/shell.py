@@ -38,6 +38,7 @@ from tasks.platform.resources import (
     NODES,
     POD_TEMPLATES,
     PROCESSES,
+    REGISTRATION,
     SECRETS,
     STAGES,
     Stage,
@@ -123,7 +124,7 @@ def _in_processes(
     # Imported here: an installation for one process has no Elastic plugin.
     from tasks.platform.elastic import in_team, team
 
-    arguments |= {"task_config": team(stage.grace_s), "shared_memory": True}
+    arguments["task_config"] = team(stage.grace_s)
     return in_team(function)
 
 
@@ -167,7 +168,9 @@ def task_arguments(name: str) -> dict[str, Any]:
         "pod_template_name": POD_TEMPLATES[stage.image] or None,
         "secret_requests": _secrets() or None,
         "cache": _cache(name) if stage.cached else False,
-        "environment": _processes(),
+        "environment": dict(REGISTRATION.variables) or None,
+        # NCCL and vLLM exchange data in /dev/shm, of which a pod has 64 MiB without this.
+        "shared_memory": bool(stage.machine.gpus) or (stage.team and NODES * PROCESSES > 1),
         "enable_deck": True,
         "deck_fields": (),
     }
@@ -190,13 +193,6 @@ def _secrets() -> list[Secret]:
 def in_pod() -> bool:
     """True in a container on a cluster, where each stage has an image of its own."""
     return "FLYTE_INTERNAL_EXECUTION_ID" in os.environ
-
-
-def _processes() -> dict[str, str] | None:
-    """The variables by which a pod creates the same tasks as the registration did."""
-    if NODES * PROCESSES == 1:
-        return None
-    return {"EACHPROMPT_NODES": str(NODES), "EACHPROMPT_PROCESSES": str(PROCESSES)}
 
 
 def _pod(grace_s: int) -> PodTemplate:

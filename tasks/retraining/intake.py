@@ -126,14 +126,14 @@ def mapping_of_file(file: InboxFile) -> ColumnMapping | None:
     return file.mapping or shipped_mappings().get(adapter_of(file.key))
 
 
-def count(curated: Path, known: AbstractSet[str]) -> Counted:
+def count(curated: Path, problems: Sequence[Problem], known: AbstractSet[str]) -> Counted:
     """Count what curation made of the files.
 
     Args:
         curated: folder of the curated set.
+        problems: its problems, but for those of files that people have to look at.
         known: `content_keys` of what the released model was trained and evaluated on.
     """
-    problems = read_table(curated / PROBLEMS, Problem)
     refused = Counter(row.reason for row in read_table(curated / QUARANTINE, Quarantined))
     totals = json.loads((curated / CURATION_REPORT).read_bytes())["totals"]
     return Counted(

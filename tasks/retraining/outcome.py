@@ -27,21 +27,28 @@ def with_inputs(settings: RetrainSettings, inbox: str, model: str) -> RetrainSet
     return settings
 
 
+def divide(
+    decision: Decision, files: Sequence[InboxFile]
+) -> tuple[list[InboxFile], list[InboxFile]]:
+    """Return the files that people must look at, and the others."""
+    held = [file for file in files if file.key in decision.held]
+    return held, [file for file in files if file.key not in decision.held]
+
+
 def without_training(
     decision: Decision, files: Sequence[InboxFile]
-) -> tuple[list[InboxFile], FileStatus | None]:
-    """Return the files that are not read again, and what became of them.
+) -> dict[FileStatus, list[InboxFile]]:
+    """Return the files that are not read again, by what became of them.
 
-    Of files that people must look at, those of the decision are held; all, if it names none.
+    A decision that needs people and names no file holds all of them.
     """
-    match decision.outcome:
-        case Outcome.SKIP:
-            return list(files), FileStatus.SKIPPED
-        case Outcome.PEOPLE:
-            held = [file for file in files if not decision.held or file.key in decision.held]
-            return held, FileStatus.HELD
-        case _:
-            return [], None
+    held, others = divide(decision, files)
+    if decision.outcome is Outcome.PEOPLE and not decision.held:
+        held = list(files)
+    settled = {FileStatus.HELD: held}
+    if decision.outcome is Outcome.SKIP:
+        settled[FileStatus.SKIPPED] = others
+    return {status: some for status, some in settled.items() if some}
 
 
 def conclude(facts: Mapping[str, float | int | str], files: Sequence[InboxFile]) -> End:

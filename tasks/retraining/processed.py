@@ -72,7 +72,8 @@ def identity(file: InboxFile) -> str:
     """Identify what a file says: its content, and the mapping that reads it."""
     if file.mapping is None:
         return file.fingerprint
-    return sha256_bytes(f"{file.fingerprint}\n{file.mapping.model_dump_json()}".encode())
+    # A mapping comes from a file or through Flyte, which sorts keys: only canonical JSON is equal.
+    return sha256_bytes(canonical_json([file.fingerprint, file.mapping.model_dump(mode="json")]))
 
 
 def settle(

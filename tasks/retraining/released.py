@@ -19,7 +19,7 @@ class ReleasedModel:
     model: CheckpointRef
     """The checkpoint that was released, without card and manifest."""
     curated: tuple[DatasetRef, ...]
-    """Everything curated on the way to it, oldest first."""
+    """Everything curated on the way to it, oldest first; then what nights mixed of it."""
     held_out: DatasetRef
     """The set that contains its whole held-out set: of its last mixture, else of curation."""
 
@@ -44,8 +44,9 @@ def find_released(name: str, tracking_uri: str, store: str) -> ReleasedModel:
         raise DataError(f"{about}: its chain holds no candidate or no curated rows. Run the audit.")
     found = candidates[0]
     model = CheckpointRef(uri=found.uri, digest=found.digest, statement=found.statement)
-    held_out = [*curated[:1], *_outputs(statements, "mix")][-1]
-    return ReleasedModel(statement=root, model=model, curated=curated, held_out=held_out)
+    mixed = _outputs(statements, "mix")
+    held_out = [*curated[:1], *mixed][-1]
+    return ReleasedModel(statement=root, model=model, curated=(*curated, *mixed), held_out=held_out)
 
 
 def _outputs(statements: dict[str, Statement], stage: str) -> tuple[DatasetRef, ...]:

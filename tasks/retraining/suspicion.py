@@ -2,12 +2,11 @@
 
 Two things are seen in the rows alone: a file most of whose rows cannot be used (another schema, a
 damaged export), and a file that gives known questions other answers than before (wrong labels, or
-somebody's attempt to teach them). Each is set aside by itself; the other files wait for the next
-run.
+somebody's attempt to teach them). Each is set aside by itself; the night goes on with the others.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,9 +18,12 @@ from data_schemas.prompts import Problem
 from data_schemas.quarantine import Outcome, Quarantined
 from data_schemas.raw_files import RowPlace
 from tasks.formats.content import content_key
+from tasks.formats.known import rows_of_files
 
 MAX_UNUSABLE = 0.5
 """Share of the rows of a file that are quarantined and give nothing else."""
+MIN_UNUSABLE = 5
+"""Fewer unusable rows are quarantined as everywhere, and say nothing about their file."""
 MAX_CONTRADICTIONS = 0.2
 """Share of the problems of a file with another answer than known. Fewer are chance: a question may
 have several right answers, and code several sets of tests."""
@@ -41,7 +43,7 @@ class FileRows:
     @property
     def fault(self) -> str:
         """Why people must look at the file; '' if they need not."""
-        if self.unusable > MAX_UNUSABLE * self.rows:
+        if self.unusable >= MIN_UNUSABLE and self.unusable > MAX_UNUSABLE * self.rows:
             reasons = ", ".join(f"{name} {count}" for name, count in sorted(self.reasons.items()))
             return f"{self.unusable} of {self.rows} rows cannot be used: {reasons}"
         limit = max(MIN_CONTRADICTIONS, MAX_CONTRADICTIONS * self.problems)
@@ -93,3 +95,15 @@ def suspects(curated: Path, known: Sequence[Problem], files: Sequence[InboxFile]
         for file in files
     }
     return {key: fault for key, fault in found.items() if fault}
+
+
+def without(curated: Path, held: Collection[str]) -> list[Problem]:
+    """Read the problems of a curated set, but for those of some files.
+
+    Args:
+        curated: folder of the set.
+        held: sha256 of the files.
+    """
+    aside = rows_of_files(curated, set(held))
+    problems = read_table(curated / PROBLEMS, Problem)
+    return [problem for problem in problems if problem.source_row not in aside]

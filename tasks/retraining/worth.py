@@ -53,11 +53,8 @@ def decide_grading(
     if counted.refused:
         found += f"; not usable: {_listed(counted.refused)}"
     foreign = [field for field in drift.fields if field.is_foreign]
-    if suspects:
-        outcome = Outcome.PEOPLE
-        named = "; ".join(f"{key}: {why}" for key, why in sorted(suspects.items()))
-        reason = f"needs people: {named}. These files are set aside, the others wait"
-    elif counted.problems < settings.min_rows:
+    held = tuple(sorted(suspects or ()))
+    if counted.problems < settings.min_rows:
         outcome, reason = Outcome.WAIT, f"{counted.problems} problems are left"
     elif counted.fresh == 0:
         reason = (
@@ -69,7 +66,7 @@ def decide_grading(
         outcome = Outcome.WAIT
         reason = f"{counted.fresh} problems are not known to the released model yet"
     elif foreign:
-        outcome = Outcome.PEOPLE
+        outcome, held = Outcome.PEOPLE, ()
         named = ", ".join(f"{field.field} ({field.unknown:.0%})" for field in foreign)
         reason = (
             "needs people: most new problems have a value that no problem of the released model "
@@ -78,17 +75,22 @@ def decide_grading(
     else:
         outcome, reason = Outcome.LEARN, f"{counted.fresh} fresh problems"
     asked = f"; min_rows asks for {settings.min_rows}" if outcome is Outcome.WAIT else ""
+    reason += asked
+    if suspects:
+        named = "; ".join(f"{key}: {why}" for key, why in sorted(suspects.items()))
+        rest = "the night goes on without them" if outcome is Outcome.LEARN else "of the others"
+        reason = f"needs people: {named}. These files are set aside; {rest}: {reason}"
+        outcome = Outcome.PEOPLE if outcome is Outcome.WAIT else outcome
     return Decision(
-        outcome=outcome,
-        reason=f"{found}; {reason}{asked}. Drift: {drift.explain()}",
-        held=tuple(sorted(suspects or ())),
+        outcome=outcome, reason=f"{found}; {reason}. Drift: {drift.explain()}", held=held
     )
 
 
 def decide_learning(
     settings: RetrainSettings,
-    rows: str,
+    rows: Decision,
     pass_rates: Sequence[float | None],
+    replayed: int,
     mixed: Mixed,
     wanted: Teaching,
 ) -> tuple[Decision, Teaching]:
@@ -96,9 +98,10 @@ def decide_learning(
 
     Args:
         settings: `min_unsolved_share`, `min_rows` and `sft.epochs`.
-        rows: reason of the decision to grade them, which comes first in the new one.
+        rows: the decision to grade them, whose reason comes first in the new one.
         pass_rates: of the released model on the new problems; None where no answer was scored.
-        mixed: what would be trained on.
+        replayed: old problems that were graded beside them.
+        mixed: what was graded from.
         wanted: use of demonstrations, if there are enough.
 
     Returns:
@@ -106,16 +109,19 @@ def decide_learning(
     """
     teaching, why = choose_teaching(settings, mixed, wanted)
     outcome, graded = _learning(settings, pass_rates, is_taught=teaching is not Teaching.OFF)
-    parts = [f"{rows}. Graded: {graded}"]
+    parts = [f"{rows.reason}. Graded: {graded}"]
     if mixed.refused:
         parts.append(f"Left out: {_listed(mixed.refused)}")
     if outcome is not Outcome.LEARN:
-        return Decision(outcome=outcome, reason=". ".join(parts)), Teaching.OFF
+        return Decision(outcome=outcome, reason=". ".join(parts), held=rows.held), Teaching.OFF
     parts.append(why)
-    parts.append(f"Trained on {mixed.fresh} new and {mixed.replayed} old problems")
+    parts.append(
+        f"RL draws from {len(pass_rates)} new and {replayed} old problems, of "
+        f"{mixed.fresh} and {mixed.replayed} that were offered"
+    )
     if mixed.added:
         parts.append(f"{mixed.added} new ones are held out as {mixed.slice}")
-    return Decision(outcome=outcome, reason=". ".join(parts)), teaching
+    return Decision(outcome=outcome, reason=". ".join(parts), held=rows.held), teaching
 
 
 def choose_teaching(

@@ -4,13 +4,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TypeVar
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
 from data_schemas.artifacts import is_address
+from data_schemas.faults import explain
 from data_schemas.lora_settings import TrainingEngines
 from data_schemas.machine_settings import MachineSettings, RolloutKind, TrainerKind
 from data_schemas.rl_settings import JudgeKind, RLSettings, RouterReplay
-from data_schemas.settings import PipelineSettings, RetrainSettings, Source
+from data_schemas.settings import PipelineSettings, ReleaseSettings, RetrainSettings, Source
 from tasks.algorithms import advantages
 from tasks.algorithms.losses import table as losses
 from tasks.engines import select
@@ -67,6 +68,23 @@ def with_sources(settings: PipelineSettings, sources: str) -> PipelineSettings:
         return settings
     curation = settings.curation.model_copy(update={"sources": chosen})
     return settings.model_copy(update={"curation": curation})
+
+
+def with_names(settings: PipelineSettings, base_model: str, release: str) -> PipelineSettings:
+    """Replace the base model and the name of the registered model, each unless empty.
+
+    Raises:
+        SettingsError: the registry takes no such name.
+    """
+    if base_model:
+        settings = settings.model_copy(update={"base_model": base_model})
+    if not release:
+        return settings
+    try:
+        named = ReleaseSettings.model_validate(settings.release.model_dump() | {"name": release})
+    except ValidationError as error:
+        raise SettingsError(f"--release: {explain(error, ReleaseSettings)}") from error
+    return settings.model_copy(update={"release": named})
 
 
 def with_suites(settings: PipelineSettings, suites: str) -> PipelineSettings:

@@ -10,6 +10,7 @@ from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, StoreRe
 from data_schemas.curated import DEMONSTRATIONS, PROBLEMS
 from data_schemas.demonstrations import MERGED, Demonstration, Parent
 from data_schemas.intake import Teaching
+from data_schemas.mixed import Aside
 from data_schemas.prompts import Problem
 from data_schemas.raw_files import Part
 from data_schemas.rl_settings import JudgeKind, JudgeSettings, RewardSettings
@@ -264,6 +265,7 @@ def mix(
     settings: RetrainSettings,
     curated: DatasetRef,
     known: list[DatasetRef],
+    held: list[str],
     demonstrations: Teaching,
     store: StoreRef,
     execution: Execution,
@@ -273,19 +275,31 @@ def mix(
     Args:
         settings: of the retraining.
         curated: rows of the new files, with the held-out set so far.
-        known: curated sets that led to the released model.
+        known: curated sets and mixtures that led to the released model.
+        held: sha256 of the new files whose rows are left out.
         demonstrations: their parents are kept for a merge.
         store: of the run.
         execution: its start names the month of the slice.
     """
     with stage("mix", settings, store, execution, code_digest("mix")) as record:
         new = record.read("curated", curated)
-        folders = [record.read(f"known/{place}", ref) for place, ref in enumerate(known, start=1)]
-        earlier = mixing.load_known(folders, new)
+        sets = {
+            ref.digest: record.read(f"known/{place}", ref)
+            for place, ref in enumerate(known, start=1)
+        }
+        earlier = mixing.load_known(sets, new)
         month = time.strftime("%Y-%m", time.gmtime(execution.started))
         with record.output("curated") as out:
             merge = demonstrations is Teaching.MERGE
-            mixed = mixing.mix(settings.curation, month, new, earlier, out, merge=merge)
+            mixed = mixing.mix(
+                settings.curation,
+                month,
+                new,
+                earlier,
+                out,
+                merge=merge,
+                left=Aside(curated=curated.digest, files=tuple(held)),
+            )
         facts = mixed.model_dump(exclude={"parents", "refused"}) | mixed.refused
         record.facts(facts)
         record.rows(mixed.fresh + sum(mixed.refused.values()), mixed.fresh + mixed.replayed)

@@ -51,8 +51,14 @@ class Opened(NamedTuple):
 
 
 @shell("check_settings")
-def check_settings(settings: PipelineSettings, sources: str, suites: str = "") -> PipelineSettings:
-    """Add the sources of the command line to the settings, and refuse settings that cannot run.
+def check_settings(
+    settings: PipelineSettings,
+    sources: str,
+    suites: str = "",
+    base_model: str = "",
+    release: str = "",
+) -> PipelineSettings:
+    """Add the inputs of the command line to the settings, and refuse settings that cannot run.
 
     Engines must be installed, the number of processes must fit the layout of every stage, and
     models must be complete and long enough.
@@ -61,7 +67,10 @@ def check_settings(settings: PipelineSettings, sources: str, suites: str = "") -
         settings: of the workflow.
         sources: 'adapter=path,adapter=path', or '' to keep those of the settings.
         suites: 'name=path,name=path', benchmarks instead of all sources; '' for none.
+        base_model: in place of that of the settings, unless empty.
+        release: name of the registered model, likewise.
     """
+    settings = options.with_names(settings, base_model, release)
     _check("sft", settings.sft.engines, "sft")
     _check("general_sft", settings.general_sft.engines, "sft")
     _check("grading", settings.grading.engines, "grade")

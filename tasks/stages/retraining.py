@@ -7,7 +7,7 @@ from typing import NamedTuple
 from rich.console import Console
 
 from data_schemas.arrow import read_table
-from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, StoreRef
+from data_schemas.artifacts import NO_DATASET, CheckpointRef, DatasetRef, Execution, StoreRef
 from data_schemas.curated import GRADED, HELD_OUT, PROBLEMS
 from data_schemas.drift import Night
 from data_schemas.graded import GradedProblem
@@ -15,6 +15,7 @@ from data_schemas.intake import (
     Assessment,
     Decision,
     Examination,
+    FileStatus,
     InboxFile,
     Lesson,
     Outcome,
@@ -27,6 +28,7 @@ from data_schemas.settings import RetrainSettings
 from tasks.engines.select import require
 from tasks.formats import night
 from tasks.formats.content import content_keys
+from tasks.formats.known import read_known
 from tasks.formats.readiness import fit_phase
 from tasks.platform.cache_version import code_digest
 from tasks.platform.deck import deck_of_facts
@@ -154,7 +156,7 @@ def scan_inbox(settings: RetrainSettings, store: StoreRef, execution: Execution)
 @shell("skip_curation")
 def skip_curation(decision: Decision) -> Examined:
     """Continue without curation: there is no new file."""
-    return Examined(Examination(decision=decision, curated=None), is_enough=False)
+    return Examined(Examination(decision=decision, curated=NO_DATASET), is_enough=False)
 
 
 @shell("examine_rows")
@@ -174,37 +176,34 @@ def examine_rows(
         files: the decision to read them.
         listed: the files.
         curated: their rows.
-        known: curated sets that led to the released model.
+        known: curated sets and mixtures that led to the released model.
         store: of the run.
         execution: that the page of the night belongs to.
     """
     folder, *others = (localise(ref.uri, ref.digest, workplace(store)) for ref in (curated, *known))
-    seen = [
-        row
-        for other in others
-        for name in (PROBLEMS, HELD_OUT)
-        for row in read_table(other / name, Problem)
-    ]
-    problems = read_table(folder / PROBLEMS, Problem)
-    counted = intake.count(folder, content_keys(seen))
-    change = drift.measure(seen, problems, night.facets([folder, *others]))
+    sets = {ref.digest: other for ref, other in zip(known, others, strict=True)}
+    seen = [row for name in (PROBLEMS, HELD_OUT) for row in read_known(sets, name, Problem)]
     suspects = suspicion.suspects(folder, seen, listed)
+    held = {file.sha256 for file in listed if file.key in suspects}
+    problems = suspicion.without(folder, held)
+    counted = intake.count(folder, problems, content_keys(seen))
+    told = [one for one in others if not (one / MIX_REPORT).exists()]  # mixtures repeat them
+    change = drift.measure(seen, problems, night.facets([folder, *told]))
     decision = worth.decide_grading(settings, files.reason, counted, change, suspects)
     night.save(store.uri, execution.id, Night(drift=change, refused=night.refusals(folder)))
     facts = {**counted.refused, "drift": change.explain(), "decision": decision.reason}
     deck_of_facts("examine_rows", facts)
-    enough = decision.outcome is Outcome.LEARN
     return Examined(
-        Examination(decision=decision, curated=curated if enough else None), is_enough=enough
+        Examination(decision=decision, curated=curated, held=sorted(held)),
+        is_enough=decision.outcome is Outcome.LEARN,
     )
 
 
 @shell("skip_grading")
-def skip_grading(decision: Decision) -> Assessed:
+def skip_grading(settings: RetrainSettings, decision: Decision) -> Assessed:
     """Continue without grading: there are too few new rows."""
-    return Assessed(
-        Assessment(decision=decision, lesson=None), is_worth=False, by_sft=False, by_merge=False
-    )
+    assessment = Assessment(decision=decision, lesson=Lesson(phase=settings.rl))
+    return Assessed(assessment, is_worth=False, by_sft=False, by_merge=False)
 
 
 @shell("assess_learning_value")
@@ -236,14 +235,16 @@ def assess_learning_value(
     old = [problem.pass_rate for problem in problems if problem.id in replayed]
     night.add_pass_rates(store.uri, execution.id, {"new": rates, "replayed": old})
     mixed = Mixed.model_validate_json((mixture / MIX_REPORT).read_bytes())
-    decision, teaching = worth.decide_learning(settings, rows.reason, rates, mixed, demonstrations)
-    lesson = None
+    decision, teaching = worth.decide_learning(
+        settings, rows, rates, len(old), mixed, demonstrations
+    )
+    lesson = Lesson(phase=settings.rl)
     if decision.outcome is Outcome.LEARN:
         phase = fit_phase(settings.rl, problems, "rl")
         lesson = Lesson(curated=curated, graded=graded, phase=phase, teaching=teaching)
     return Assessed(
         Assessment(decision=decision, lesson=lesson),
-        is_worth=lesson is not None,
+        is_worth=decision.outcome is Outcome.LEARN,
         by_sft=teaching is Teaching.SFT,
         by_merge=teaching is Teaching.MERGE,
     )
@@ -264,8 +265,7 @@ def record_skip(
     execution: Execution,
 ) -> str:
     """Report why nothing is trained; files without learning value are not read again."""
-    settled, status = outcome.without_training(decision, files)
-    if status is not None:
+    for status, settled in outcome.without_training(decision, files).items():
         processed.settle(store.uri, settings.inbox, settled, status, execution.id)
     return _say(f"Not retrained: {decision.reason}.")
 
@@ -282,9 +282,11 @@ def conclude(
 ) -> str:
     """Record what became of the files, now that all results are stored."""
     facts = load_statement(store.uri, candidate.statement).facts
-    end = outcome.conclude(facts, files)
+    held, learned = outcome.divide(decision, files)
+    end = outcome.conclude(facts, learned)
+    processed.settle(store.uri, settings.inbox, held, FileStatus.HELD, execution.id)
     if end.status is not None:
-        processed.settle(store.uri, settings.inbox, files, end.status, execution.id)
+        processed.settle(store.uri, settings.inbox, learned, end.status, execution.id)
     return _say(f"{end.message} Why it was trained: {decision.reason}. Report: {page}")
 
 

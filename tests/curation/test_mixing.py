@@ -6,12 +6,14 @@ from collections import Counter
 import pytest
 
 from data_schemas.arrow import read_table, write_table
-from data_schemas.curated import DEMONSTRATIONS, HELD_OUT, PROBLEMS
+from data_schemas.curated import DEMONSTRATIONS, HELD_OUT, PROBLEMS, ROWS
 from data_schemas.demonstrations import Demonstration, Parent
-from data_schemas.mixed import REPLAYED
+from data_schemas.mixed import REPLAYED, Aside
 from data_schemas.prompts import Domain, Message, Problem, Role
+from data_schemas.raw_files import RowPlace
 from data_schemas.settings import CurationSettings
 from tasks.curation.mixing import Known, load_known, mix, replay, take_slice
+from tasks.curation.mixture import draw
 from tasks.formats.withdrawn import LIST_FILE, read_list, write_list
 
 SETTINGS = CurationSettings(held_out_per_suite=5)
@@ -136,7 +138,7 @@ def test_a_merge_keeps_the_parents_of_demonstrations(tmp_path, curated):
 
 @pytest.mark.parametrize(("fresh", "count"), [(0, 0), (30, 10), (300, 80)])
 def test_the_share_of_replayed_problems_is_met_until_there_are_no_more(fresh, count):
-    assert count == len(replay(OLD, fresh, 0))
+    assert count == len(replay(OLD, fresh, 0, "a"))
 
 
 def test_few_new_problems_give_no_slice():
@@ -162,7 +164,7 @@ def test_what_the_model_knows_is_all_that_was_curated_for_it_but_the_held_out_se
     held_out = NEW[1].model_copy(update={"id": "slice=2026-10/n1"})
     write_table(tmp_path / "b" / HELD_OUT, Problem, [held_out])
 
-    known = load_known([tmp_path / "a", tmp_path / "b"], tmp_path / "b")
+    known = load_known({"1": tmp_path / "a", "2": tmp_path / "b"}, tmp_path / "b")
 
     assert ["o0", "o1", "n0"] == [one.id for one in known.problems]
     assert ["o0", "n0"] == [one.id for one in known.demonstrations]
@@ -180,9 +182,53 @@ def test_a_withdrawn_row_is_not_replayed_and_its_list_is_passed_on(tmp_path, cur
     write_table(curated / HELD_OUT, Problem, [])
     write_list(curated / LIST_FILE, [gone.source_row])
 
-    loaded = load_known([known], curated)
+    loaded = load_known({"1": known}, curated)
     _, out = mixed(tmp_path, curated, known=loaded)
 
     assert (kept,) == loaded.problems
     assert [kept.id] == [one.id for one in loaded.demonstrations]
     assert {gone.source_row} == read_list(out / LIST_FILE)
+
+
+def of_file(one, number, digest):
+    row = f"{number:064d}"
+    return one.model_copy(update={"source_row": row}), RowPlace(
+        source_row=row, file=digest, number=number + 1
+    )
+
+
+def test_rows_of_files_that_people_must_see_are_not_learned_from_now_or_later(tmp_path, curated):
+    good, bad = 64 * "a", 64 * "b"
+    placed = [of_file(one, n, bad if n % 2 else good) for n, one in enumerate(NEW)]
+    problems, places = zip(*placed, strict=True)
+    write_table(curated / PROBLEMS, Problem, problems)
+    write_table(curated / DEMONSTRATIONS, Demonstration, [shown(one, 7) for one in problems])
+    write_table(curated / ROWS, RowPlace, places)
+    write_table(curated / HELD_OUT, Problem, [])
+    out = tmp_path / "mixture"
+    out.mkdir()
+
+    mix(SETTINGS, "2026-11", curated, KNOWN, out, left=Aside(curated="1", files=(bad,)))
+    later = load_known({"1": curated, "2": out}, curated)
+
+    expected = {one.id for one in problems[::2]}
+    learned = {one.id for one in read_table(out / PROBLEMS, Problem)} - {one.id for one in OLD}
+    held_out = {one.id.split("/")[-1] for one in read_table(out / HELD_OUT, Problem)}
+    assert learned < expected
+    assert expected - learned < held_out
+    assert expected == {one.id for one in later.problems}
+    assert expected == {one.id for one in later.demonstrations}
+    approved = load_known({"1": curated, "3": curated}, curated)  # the same rows, of another night
+    assert {one.id for one in problems} == {one.id for one in approved.problems}
+
+
+def test_replay_neither_repeats_itself_nor_crowds_out_the_new_where_fewer_are_graded():
+    many = [problem(f"m{number}") for number in range(4000)]
+    fresh = [problem(f"f{number}") for number in range(3000)]
+    old, other = replay(many, len(fresh), 0, "a"), replay(many, len(fresh), 0, "b")
+    graded = draw([*fresh, *old], {Domain.MATHS: 1.0}, 400, 0)
+
+    assert 1000 == len(old)
+    # By chance a quarter is common to both, give or take 15; 100 of 400 are old, give or take 9.
+    assert 180 < len({one.id for one in old} & {one.id for one in other}) < 320
+    assert 60 < len({one.id for one in old} & {one.id for one in graded}) < 140

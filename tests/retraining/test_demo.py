@@ -52,7 +52,7 @@ def test_the_poisoned_night_contradicts_known_rows_and_needs_people(tmp_path):
             known[row["question"]] = row.get("answer")
     contradicted = sum(known.get(row["prompt"]) not in (None, row["answer"]) for row in found)
     fault = FileRows(len(found), 0, {}, len(found), contradicted).fault
-    counted = Counted(rows=len(found), problems=len(found), fresh=0, refused={})
+    counted = Counted(rows=len(found), problems=0, fresh=0, refused={})
 
     decision = worth.decide_grading(
         NIGHTLY_DEMO, "1 files", counted, STABLE, {"wednesday.jsonl": fault}

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from data_schemas.arrow import write_table
+from data_schemas.arrow import read_table, write_table
 from data_schemas.intake import Counted, Intake
 from data_schemas.prompts import Domain, Message, Problem, Role
 from data_schemas.quarantine import ItemKind, Outcome, Quarantined
@@ -171,7 +171,11 @@ def test_problems_are_fresh_unless_the_released_model_knows_their_prompt(tmp_pat
     write_table(tmp_path / "quarantine.parquet", Quarantined, [bad, bad])
     (tmp_path / "report.json").write_text('{"totals": {"rows": 5}}')
 
-    counted = count(tmp_path, content_keys([problem("what is  3 + 4?")]))
+    counted = count(
+        tmp_path,
+        read_table(tmp_path / "problems.parquet", Problem),
+        content_keys([problem("what is  3 + 4?")]),
+    )
 
     assert Counted(rows=5, problems=3, fresh=1, refused={"not_json": 2}) == counted
 

@@ -62,18 +62,20 @@ def test_inputs_replace_the_settings_unless_they_are_empty(inbox, model, expecte
 
 
 @pytest.mark.parametrize(
-    ("decided", "held", "keys", "status"),
+    ("decided", "held", "expected"),
     [
-        (Outcome.WAIT, (), [], None),
-        (Outcome.SKIP, (), ["a", "b"], FileStatus.SKIPPED),
-        (Outcome.PEOPLE, ("b",), ["b"], FileStatus.HELD),
-        (Outcome.PEOPLE, (), ["a", "b"], FileStatus.HELD),
+        (Outcome.WAIT, (), {}),
+        (Outcome.WAIT, ("b",), {FileStatus.HELD: ["b"]}),
+        (Outcome.SKIP, (), {FileStatus.SKIPPED: ["a", "b"]}),
+        (Outcome.SKIP, ("b",), {FileStatus.HELD: ["b"], FileStatus.SKIPPED: ["a"]}),
+        (Outcome.PEOPLE, ("b",), {FileStatus.HELD: ["b"]}),
+        (Outcome.PEOPLE, (), {FileStatus.HELD: ["a", "b"]}),
     ],
 )
-def test_only_what_people_must_look_at_is_held(decided, held, keys, status):
+def test_only_what_people_must_look_at_is_held(decided, held, expected):
     files = [InboxFile(key=key, uri=key, bytes=1, fingerprint=key) for key in ("a", "b")]
     decision = Decision(outcome=decided, reason="because", held=held)
 
-    settled, found = without_training(decision, files)
+    settled = without_training(decision, files)
 
-    assert (keys, status) == ([file.key for file in settled], found)
+    assert expected == {status: [one.key for one in some] for status, some in settled.items()}

@@ -3,12 +3,19 @@
 import threading
 
 import pytest
+from flytekit import FlyteContext
+from flytekit.core.type_engine import TypeEngine
 from hypothesis import given
 from hypothesis import strategies as st
 
 from data_schemas.intake import FileStatus, InboxFile, Processed
+from data_schemas.mapping import ColumnMapping
+from data_schemas.prompts import Domain
 from tasks.errors import DataError
-from tasks.retraining.processed import MAX_REFUSALS, load, select, settle
+from tasks.platform import literals
+from tasks.retraining.processed import MAX_REFUSALS, identity, load, select, settle
+
+literals.register()
 
 
 def _file(key, fingerprint="e1"):
@@ -123,3 +130,52 @@ def test_a_damaged_record_says_what_to_do(store, done, tmp_path):
         DataError, match=r"is no record of processed files.*Delete it to read the whole inbox again"
     ):
         load(store, "s3://b/in")
+
+
+NAMES = st.text("abcdef", min_size=1, max_size=4)
+MAPPINGS = st.builds(
+    ColumnMapping,
+    name=st.just("shop"),
+    domain=st.just(Domain.CHOICE),
+    language=st.just("en"),
+    prompt=st.just("{question}"),
+    verifier=st.just("choice"),
+    answer=st.just({"others": "{wrong}", "correct": "{right}"}),
+    facets=st.dictionaries(NAMES, NAMES.map(lambda name: f"{{{name}}}"), max_size=4),
+)
+
+
+@given(mapping=MAPPINGS)
+def test_a_file_is_the_same_after_it_went_through_flyte(mapping):
+    context = FlyteContext.current_context()
+    file = _file("a").model_copy(update={"mapping": mapping})
+    kind = TypeEngine.to_literal_type(list[InboxFile])
+    literal = TypeEngine.to_literal(context, [file], list[InboxFile], kind)
+    carried = type(literal.to_flyte_idl()).FromString(literal.to_flyte_idl().SerializeToString())
+    (after,) = TypeEngine.to_python_value(
+        context, type(literal).from_flyte_idl(carried), list[InboxFile]
+    )
+
+    assert identity(file) == identity(after)
+
+
+def test_a_file_that_a_mapping_reads_is_processed_once(done):
+    answer = {"others": "{wrong}", "correct": "{right}"}
+    listed = _mapped(answer)
+    through_flyte = _mapped(dict(sorted(answer.items())))
+    mark = done(through_flyte)
+
+    assert [] == select(mark, [listed])
+    assert ["a"] == keys(select(mark, [_mapped(answer | {"correct": "{other}"})]))
+
+
+def _mapped(answer):
+    mapping = ColumnMapping(
+        name="shop",
+        domain=Domain.CHOICE,
+        language="en",
+        prompt="{question}",
+        verifier="choice",
+        answer=answer,
+    )
+    return _file("a").model_copy(update={"mapping": mapping})

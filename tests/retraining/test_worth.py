@@ -37,6 +37,10 @@ def _intake(*files, left=None):
     return Intake(inbox="s3://drop/in", files=files, left=left or {})
 
 
+def rows(reason="rows"):
+    return Decision(outcome=Outcome.LEARN, reason=reason)
+
+
 @pytest.mark.parametrize(
     ("intake", "waiting", "outcome", "reason"),
     [
@@ -94,13 +98,30 @@ def test_counts_alone_can_stop_it(counts, outcome, reason):
     assert Decision(outcome=outcome, reason=f"{reason}. Drift: {STABLE.explain()}") == decision
 
 
-def test_a_suspect_file_needs_people_and_is_named():
-    counted = Counted(rows=60, problems=60, fresh=60, refused={})
+@pytest.mark.parametrize(
+    ("fresh", "outcome", "rest"),
+    [
+        (60, Outcome.LEARN, "the night goes on without them: 60 fresh problems"),
+        (0, Outcome.SKIP, "of the others: all 60 problems are duplicates"),
+        (3, Outcome.PEOPLE, "of the others: 3 problems are not known"),
+    ],
+)
+def test_a_suspect_file_is_set_aside_and_the_night_goes_on_with_the_others(fresh, outcome, rest):
+    counted = Counted(rows=61, problems=60, fresh=fresh, refused={})
 
     decision = decide_grading(SETTINGS, "2 files", counted, STABLE, {"b.csv": "it contradicts"})
 
-    assert (Outcome.PEOPLE, ("b.csv",)) == (decision.outcome, decision.held)
-    assert "needs people: b.csv: it contradicts. These files are set aside" in decision.reason
+    assert (outcome, ("b.csv",)) == (decision.outcome, decision.held)
+    told = f"needs people: b.csv: it contradicts. These files are set aside; {rest}"
+    assert told in decision.reason
+
+
+def test_files_that_are_set_aside_stay_so_whatever_is_learned_from_the_others():
+    before = rows().model_copy(update={"held": ("b.csv",)})
+
+    for rates in ([0.5], [1.0], [None]):
+        decision, _ = decide_learning(SETTINGS, before, rates, 0, MIXED, Teaching.SFT)
+        assert ("b.csv",) == decision.held
 
 
 @pytest.mark.parametrize(("unknown", "outcome"), [(0.89, Outcome.LEARN), (0.9, Outcome.PEOPLE)])
@@ -133,7 +154,7 @@ def test_drift_to_the_unknown_needs_people(unknown, outcome):
 )
 def test_what_the_model_already_solves_can_stop_it(pass_rates, outcome, reason):
     decision, teaching = decide_learning(
-        SETTINGS, "40 fresh problems", pass_rates, MIXED, Teaching.SFT
+        SETTINGS, rows("40 fresh problems"), pass_rates, 12, MIXED, Teaching.SFT
     )
 
     assert outcome is decision.outcome
@@ -146,7 +167,9 @@ def test_a_share_of_zero_still_needs_one_unsolved_problem():
     settings = SETTINGS.model_copy(update={"min_unsolved_share": 0.0})
 
     for rates, outcome in (([1.0, 1.0], Outcome.SKIP), ([1.0] * 99 + [0.5], Outcome.LEARN)):
-        assert outcome is decide_learning(settings, "rows", rates, MIXED, Teaching.SFT)[0].outcome
+        assert (
+            outcome is decide_learning(settings, rows(), rates, 12, MIXED, Teaching.SFT)[0].outcome
+        )
 
 
 @pytest.mark.parametrize(
@@ -177,24 +200,30 @@ def test_verified_demonstrations_decide_on_fine_tuning(wanted, epochs, changes, 
     settings = SETTINGS.model_copy(update={"sft": sft})
     mixed = SHOWN.model_copy(update=changes)
 
-    decision, chosen = decide_learning(settings, "rows", [0.5], mixed, Teaching(wanted))
+    decision, chosen = decide_learning(settings, rows(), [0.5], 9, mixed, Teaching(wanted))
 
     assert Teaching(teaching) is chosen
     assert told in decision.reason
-    assert "Trained on 36 new and 12 old problems" in decision.reason
+    assert (
+        "RL draws from 1 new and 9 old problems, of 36 and 12 that were offered" in decision.reason
+    )
     assert "4 new ones are held out as slice=2026-11" in decision.reason
 
 
 def test_what_the_model_never_solves_it_may_still_be_shown():
     never = [0.0] * 10
 
-    assert Outcome.LEARN is decide_learning(SETTINGS, "rows", never, SHOWN, Teaching.SFT)[0].outcome
-    assert Outcome.SKIP is decide_learning(SETTINGS, "rows", never, MIXED, Teaching.SFT)[0].outcome
+    assert (
+        Outcome.LEARN is decide_learning(SETTINGS, rows(), never, 0, SHOWN, Teaching.SFT)[0].outcome
+    )
+    assert (
+        Outcome.SKIP is decide_learning(SETTINGS, rows(), never, 0, MIXED, Teaching.SFT)[0].outcome
+    )
 
 
 def test_a_skipped_night_fine_tunes_nothing_and_names_what_was_left_out():
     mixed = SHOWN.model_copy(update={"refused": {"wrong_answer": 3}})
-    decision, teaching = decide_learning(SETTINGS, "rows", [1.0], mixed, Teaching.SFT)
+    decision, teaching = decide_learning(SETTINGS, rows(), [1.0], 0, mixed, Teaching.SFT)
 
     assert (Outcome.SKIP, Teaching.OFF) == (decision.outcome, teaching)
     assert decision.reason.endswith("Left out: wrong_answer 3")

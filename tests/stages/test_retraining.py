@@ -10,21 +10,22 @@ from tasks.stages.retraining import skip_grading
 
 ROWS = DatasetRef(uri="store/objects/0", digest="0")
 LESSON = Lesson(curated=ROWS, graded=ROWS, phase=presets.NIGHTLY.rl)
+NOTHING = Lesson(phase=presets.NIGHTLY.rl)
 
 
 @pytest.mark.parametrize("outcome", [Outcome.WAIT, Outcome.SKIP])
 def test_rows_that_are_not_graded_are_no_lesson(outcome):
     decision = Decision(outcome=outcome, reason="3 rows; min_rows asks for 10")
 
-    assessed = skip_grading(decision=decision)
+    assessed = skip_grading(settings=presets.NIGHTLY, decision=decision)
 
-    assert Assessment(decision=decision, lesson=None) == assessed.assessment
+    assert Assessment(decision=decision, lesson=NOTHING) == assessed.assessment
     assert (False, False, False) == (assessed.is_worth, assessed.by_sft, assessed.by_merge)
 
 
 @pytest.mark.parametrize(
     ("outcome", "lesson"),
-    [(Outcome.LEARN, None), (Outcome.WAIT, LESSON), (Outcome.SKIP, LESSON)],
+    [(Outcome.LEARN, NOTHING), (Outcome.WAIT, LESSON), (Outcome.SKIP, LESSON)],
 )
 def test_an_assessment_has_a_lesson_exactly_if_it_is_to_be_learned(outcome, lesson):
     with pytest.raises(ValidationError, match=f"decision '{outcome}' with lesson"):

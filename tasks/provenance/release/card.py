@@ -43,14 +43,15 @@ def model_card(
         allow_unicode=True,
         width=100,
     )
+    released = manifest.gate.released
     parts = [
         f"---\n{front}---",
         f"# {manifest.name} {manifest.version}",
         _introduction(manifest),
+        *([] if released else [_reasons(manifest)]),  # MLflow cuts a description at its end
         f"## Evaluation\n\n{_progression(progression)}\n\n{_progression_note(progression)}",
         f"### Against the base and the released model\n\n{_differences(manifest)}",
-        "## Why it was released\n\n" if manifest.gate.released else "## Why it was not released\n",
-        "\n".join(f"- {reason}" for reason in manifest.gate.reasons),
+        *([_reasons(manifest)] if released else []),
         f"## Provenance\n\n{_made_of(chain)}",
         f"### Train-inference mismatch\n\n{_mismatch(manifest)}",
         f"### Raw files\n\n{_raw_files(manifest)}",
@@ -58,6 +59,14 @@ def model_card(
         f"## Verification\n\n{_how_to_check(manifest)}",
     ]
     return "\n\n".join(part.rstrip("\n") for part in parts) + "\n"
+
+
+def _reasons(manifest: ReleaseManifest) -> str:
+    """List the rules of the gate, those that failed first."""
+    gate = manifest.gate
+    ordered = sorted(gate.reasons, key=lambda reason: reason.startswith("passed"))
+    title = "Why it was released" if gate.released else "Why it was not released"
+    return f"## {title}\n\n" + "\n".join(f"- {reason}" for reason in ordered)
 
 
 def _front_matter(

@@ -166,6 +166,8 @@ def test_a_refused_candidate_gets_its_folder_and_a_card_that_says_so(made, out):
     assert "It did not pass the release gate." in card
     assert "## Why it was not released" in card
     assert "- FAILED: gain over merged" in card
+    # MLflow's description is cut at its end.
+    assert card.index("- FAILED: gain over merged") < card.index("## Evaluation")
     assert "Do not serve it." in card
 
 
