@@ -7,7 +7,7 @@ from pydantic import BaseModel
 
 from data_schemas.artifacts import is_address
 from data_schemas.lora_settings import TrainingEngines
-from data_schemas.machine_settings import MachineSettings, RolloutKind, TrainerKind
+from data_schemas.machine_settings import MachineSettings, RolloutKind
 from data_schemas.rl_settings import JudgeKind, RouterReplay
 from data_schemas.settings import PipelineSettings, RetrainSettings, Source
 from tasks.engines import select
@@ -131,7 +131,8 @@ def require_layers(settings: PipelineSettings) -> None:
             select.require_layers(
                 base,
                 rollout=engines.rollout,
-                trainer=engines.trainer if trains else TrainerKind.TORCH,
+                trainer=engines.trainer if trains else None,
+                lora_rank=engines.lora.rank if trains else 0,
             )
         except SettingsError as error:
             raise SettingsError(f"{name}: {error}") from error
