@@ -63,6 +63,7 @@ def refuse_megatron(known: Architecture) -> None:
         (*_outside(known), *_odd(known), *_unknown_rope(known, MEGATRON_ROPES)),
         {
             "multi-head latent attention": known.latent,
+            "biases beside those of query, key and value": known.output_bias,
             "norms over whole projections of query and key": known.qk_norm == "projection",
             "other bounds of llama3's rotary embedding than 1, 4 and 8192": (
                 known.rope.kind == "llama3" and llama3 != MEGATRON_LLAMA3
