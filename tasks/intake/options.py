@@ -1,5 +1,6 @@
 """Convert command line options to settings."""
 
+import logging
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -24,6 +25,8 @@ from tasks.interchange.model_folder import (
 )
 from tasks.interchange.weights import check_tensors
 from tasks.lineage.lookup import parse_model_uri
+
+logger = logging.getLogger(__name__)
 
 EXAMPLE = "--sources gsm8k=data/train.jsonl,ae110k=data/ae110k"
 LONGEST_PROMPT = 2**20
@@ -136,6 +139,21 @@ def require_layers(settings: PipelineSettings) -> None:
             )
         except SettingsError as error:
             raise SettingsError(f"{name}: {error}") from error
+
+
+def fit_to_base(settings: PipelineSettings) -> PipelineSettings:
+    """Switch R3, the default, off in the phases of a dense base: there is nothing to replay."""
+    base = local_folder(settings.base_model)
+    if base is None or not base.is_dir() or has_router(base):
+        return settings
+    fitted = settings
+    for name in ("rl_one", "rl_two"):
+        phase = getattr(settings, name)
+        if phase.steps and phase.router_replay is RouterReplay.R3:
+            logger.info("%s.router_replay is 'off': the base has no router", name)
+            phase = phase.model_copy(update={"router_replay": RouterReplay.OFF})
+            fitted = fitted.model_copy(update={name: phase})
+    return fitted
 
 
 def require_router(settings: PipelineSettings) -> None:

@@ -70,6 +70,7 @@ def check_settings(settings: PipelineSettings, sources: str, suites: str = "") -
     _check("evaluation", settings.evaluation.engines, "evaluate")
     if not in_pod():  # this pod may not have the volumes of the other stages
         options.require_models(settings)
+        settings = options.fit_to_base(settings)
         options.require_router(settings)
         options.require_layers(settings)
     return options.with_suites(options.with_sources(settings, sources), suites)
