@@ -9,6 +9,7 @@ from pydantic import BaseModel
 from data_schemas.artifacts import is_address
 from data_schemas.lora_settings import TrainingEngines
 from data_schemas.machine_settings import MachineSettings, RolloutKind
+from data_schemas.public_sets import BENCHMARKS
 from data_schemas.rl_settings import JudgeKind, RouterReplay
 from data_schemas.settings import PipelineSettings, RetrainSettings, Source
 from tasks.engines import select
@@ -139,6 +140,21 @@ def require_layers(settings: PipelineSettings) -> None:
             )
         except SettingsError as error:
             raise SettingsError(f"{name}: {error}") from error
+
+
+def require_roles(settings: PipelineSettings) -> None:
+    """Refuse a benchmark among the sources that are trained on, before anything is read.
+
+    Raises:
+        SettingsError: names it.
+    """
+    for source in settings.curation.sources:
+        if source.adapter in BENCHMARKS and not source.evaluation:
+            raise SettingsError(
+                f"curation.sources trains on {source.adapter}, which is a benchmark; give it "
+                f"evaluation true ({BENCHMARK}{source.adapter}=... on the command line), or take "
+                "it out"
+            )
 
 
 def fit_to_base(settings: PipelineSettings) -> PipelineSettings:

@@ -73,7 +73,9 @@ def check_settings(settings: PipelineSettings, sources: str, suites: str = "") -
         settings = options.fit_to_base(settings)
         options.require_router(settings)
         options.require_layers(settings)
-    return options.with_suites(options.with_sources(settings, sources), suites)
+    chosen = options.with_suites(options.with_sources(settings, sources), suites)
+    options.require_roles(chosen)
+    return chosen
 
 
 @shell("with_sources")
