@@ -107,20 +107,31 @@ _CLUSTER = MachineSettings(
 )
 """256 H100s and a 245B MoE with 71B active; `make budget` shows the memory of each GPU."""
 _MOUNTED_MODEL = "/mnt/models/base"
-_MOUNTED_SOURCES = tuple(
-    Source(adapter=name, path=f"/mnt/data/{name}")
-    for name in (
-        "gsm8k",
-        "math_train",
-        "mbpp",
-        "ifeval",
-        "toolrl_rlla",
-        "bfcl",
-        "ae110k",
-        "prdect_id",
-    )
+_MOUNTED_SOURCES = (
+    *(
+        Source(adapter=name, path=f"/mnt/data/{name}")
+        for name in (
+            "open_thoughts3",  # long chains of thought: maths, code, science
+            "s1k_1_1",
+            "marco_o1",
+            "gsm8k",
+            "math_train",
+            "mbpp",
+            "toolrl_rlla",
+            "ae110k",
+            "prdect_id",
+        )
+    ),
+    *(
+        Source(adapter=name, path=f"/mnt/data/{name}", evaluation=True)
+        for name in ("mgsm", "ifeval", "bfcl")
+    ),
+    Source(adapter="prompt_jsonl", path="/mnt/data/instruction"),
 )
 """Where cluster nodes mount the base model and the raw files; a missing path is refused."""
+LONG_THINKING_WORDS = 400
+"""Median words of thinking below which a demonstration set is not one of long chains of thought;
+GSM8K's solutions have 52, an empty block none [I]."""
 
 
 def _rollouts_only(engines: MachineSettings) -> MachineSettings:
@@ -167,6 +178,7 @@ def _large(
     """The pipeline for a full-size MoE; `tokens` is the longest response."""
     sft = SFTSettings(
         epochs=3,  # Ring-lite (spec B.3)
+        min_thinking_words=LONG_THINKING_WORDS,
         learning_rate=3e-4,  # Ring-lite (spec B.3)
         warmup_share=0.01,  # Ring-lite (spec B.3)
         batch_tokens=256 * 8192,  # Ring-lite: 256 sequences; their mean length is a guess
@@ -193,7 +205,7 @@ def _large(
         ),
         rl_one=_reinforcement(RLSettings(domains=_PHASE_ONE), engines, prompts, tokens, steps),
         rl_two=_reinforcement(RLSettings(domains=_PHASE_TWO), engines, prompts, tokens, steps),
-        general_sft=sft.model_copy(update={"epochs": 0}),
+        general_sft=sft.model_copy(update={"epochs": 0, "min_thinking_words": 0}),
         evaluation=EvaluationSettings(
             samples=8, max_new_tokens=tokens, engines=_rollouts_only(engines)
         ),
@@ -235,7 +247,8 @@ _SERVED_JUDGE = JudgeSettings(kind=JudgeKind.HTTP, address="http://judge:8000/v1
 """`vllm serve` of a judge that workflows/judge.py trained from DeepSeek-R1-Distill-Qwen3-8B."""
 _GENERAL = (
     Source(adapter="prompt_jsonl", path="/mnt/data/open_text"),
-    Source(adapter="xcopa", path="/mnt/data/xcopa"),
+    Source(adapter="prompt_jsonl", path="/mnt/data/general"),
+    Source(adapter="xcopa", path="/mnt/data/xcopa", evaluation=True),
 )
 """Open text with a reference, and general questions."""
 EQ8 = LossSettings(clip_scale=0.02)
@@ -285,7 +298,12 @@ _RING_LITE_RL = FULL_SCALE.rl_one.model_copy(
         "router_replay": RouterReplay.OFF,
     }
 )
-_SCIENCE = Source(adapter="prompt_jsonl", path="/mnt/data/science")
+_SCIENCE = (
+    Source(adapter="prompt_jsonl", path="/mnt/data/science"),
+    Source(adapter="prompt_jsonl", path="/mnt/data/general"),
+)
+_RING_LITE_TOKENS = 32_768 - 1024
+"""Of a response: Ling-lite-1.5 has 32,768 positions, the prompt included."""
 _RING_LITE_MIX = {
     Domain.MATHS: 64.5,
     Domain.CODE: 25.5,
@@ -296,7 +314,10 @@ _RING_LITE_MIX = {
 RING_LITE = FULL_SCALE.model_copy(
     update={
         "curation": FULL_SCALE.curation.model_copy(
-            update={"sources": (*_MOUNTED_SOURCES, _SCIENCE)}
+            update={
+                "sources": (*_MOUNTED_SOURCES, *_SCIENCE),
+                "max_response_tokens": _RING_LITE_TOKENS,
+            }
         ),
         "sft": FULL_SCALE.sft.model_copy(
             update={
@@ -309,17 +330,25 @@ RING_LITE = FULL_SCALE.model_copy(
             update={
                 "drop_at_or_above": 1.0,
                 "drop_at_or_below": 0.0,
+                "max_new_tokens": _RING_LITE_TOKENS,
                 "engines": _rollouts_only(_RING_LITE_NODES),
             }
         ),
         "evaluation": FULL_SCALE.evaluation.model_copy(
-            update={"engines": _rollouts_only(_RING_LITE_NODES), "top_p": 0.95}
+            update={
+                "engines": _rollouts_only(_RING_LITE_NODES),
+                "max_new_tokens": _RING_LITE_TOKENS,
+                "top_p": 0.95,
+            }
         ),
         "rl_one": _RING_LITE_RL.model_copy(
             update={"domains": {Domain.MATHS: 1.0}, "max_new_tokens": 24_576}
         ),
         "rl_two": _RING_LITE_RL.model_copy(
-            update={"domains": {Domain.CODE: 1.0, Domain.SCIENCE: 1.0}, "max_new_tokens": 32_768}
+            update={
+                "domains": {Domain.CODE: 1.0, Domain.SCIENCE: 1.0},
+                "max_new_tokens": _RING_LITE_TOKENS,
+            }
         ),
         "general_sft": FULL_SCALE.general_sft.model_copy(
             update={
@@ -338,11 +367,13 @@ science, then a general SFT. The first SFT is the pipeline's own.
 _DENSE_NODE = _NODE.model_copy(
     update={"layout": _NODE.layout.model_copy(update={"expert": 1})}  # a dense model
 )
+_THINKER_TOKENS = 4096 - 1024
+"""Of a response: the paper's 4,096 is the total, and Qwen2.5-Math-7B has as many positions."""
 _COMPASS_THINKER_RL = SINGLE_NODE.rl_one.model_copy(
     update={
         "engines": EngineSettings(**dict(_DENSE_NODE)),
         "domains": {Domain.MATHS: 1.0},
-        "max_new_tokens": 4096,
+        "max_new_tokens": _THINKER_TOKENS,
         "loss": LossSettings(kind=PolicyLoss.GRPO, clip_low=0.2, clip_high=0.28),
         "zero_variance": ZeroVarianceSettings(
             refill_rounds=3,
@@ -362,9 +393,14 @@ COMPASS_THINKER = SINGLE_NODE.model_copy(
         "sft": SINGLE_NODE.sft.model_copy(
             update={"epochs": 0, "engines": TrainingEngines(**dict(_DENSE_NODE))}
         ),
-        "grading": SINGLE_NODE.grading.model_copy(update={"engines": _rollouts_only(_DENSE_NODE)}),
+        "curation": SINGLE_NODE.curation.model_copy(
+            update={"max_response_tokens": _THINKER_TOKENS}
+        ),
+        "grading": SINGLE_NODE.grading.model_copy(
+            update={"engines": _rollouts_only(_DENSE_NODE), "max_new_tokens": _THINKER_TOKENS}
+        ),
         "evaluation": SINGLE_NODE.evaluation.model_copy(
-            update={"engines": _rollouts_only(_DENSE_NODE)}
+            update={"engines": _rollouts_only(_DENSE_NODE), "max_new_tokens": _THINKER_TOKENS}
         ),
         "rl_one": _COMPASS_THINKER_RL,
         "rl_two": _COMPASS_THINKER_RL.model_copy(update={"seed": 1}),
