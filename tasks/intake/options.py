@@ -95,9 +95,7 @@ def require_models(settings: PipelineSettings) -> None:
         SettingsError: names the setting.
     """
     require_folders(settings)
-    base = local_folder(settings.base_model)
-    if base is not None and base.is_dir():  # else it is checked as it is ingested
-        _require_positions(settings, base)
+    require_positions(settings)
 
 
 def require_folders(settings: PipelineSettings | RetrainSettings) -> None:
@@ -225,8 +223,15 @@ def _model_folders(
             yield f"{name}.address", judge.address, check_model_folder
 
 
-def _require_positions(settings: PipelineSettings, base: Path) -> None:
-    """Refuse responses that do not fit the context of the base model behind a longest prompt."""
+def require_positions(settings: PipelineSettings) -> None:
+    """Refuse responses that do not fit the context of the base model behind a longest prompt.
+
+    Raises:
+        SettingsError: names the setting and both lengths.
+    """
+    base = local_folder(settings.base_model)
+    if base is None or not base.is_dir():
+        return  # it is checked as it is ingested
     positions = read_config(base).get("max_position_embeddings")
     prompt = settings.curation.max_prompt_tokens
     for name in ("grading", "rl_one", "rl_two", "evaluation"):
