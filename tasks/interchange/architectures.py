@@ -402,3 +402,23 @@ def register_architecture(folder: Path) -> None:
     if needs_registration(folder):
         # Imported here: 2 s that stages without models are spared.
         importlib.import_module(FAMILIES[architecture(folder)].module).register()
+
+
+def end_ids(folder: Path, own: int) -> tuple[int, ...]:
+    """Ids of all tokens that end a response: the tokenizer's, then those of the model's configs.
+
+    A base model ends a text with one token and its chat template a turn with another; SFT teaches
+    the tokenizer's, and the model may still answer with the other.
+
+    Args:
+        folder: model directory; its config.json and generation_config.json may be missing.
+        own: end token of the tokenizer.
+    """
+    ends = [own]
+    for name in ("config.json", "generation_config.json"):
+        try:
+            listed = json.loads((folder / name).read_bytes()).get("eos_token_id")
+        except (OSError, ValueError, AttributeError):
+            continue  # whoever opens the model says what is wrong with it
+        ends += listed if isinstance(listed, list) else [listed]
+    return tuple(dict.fromkeys(end for end in ends if isinstance(end, int) and end >= 0))

@@ -85,7 +85,7 @@ class HFRolloutEngine:
             widen_routers(self._model, folder)
         self._forward = DecoderForward(self._model)
         self._tokenizer = load_tokenizer(folder)
-        self._end_token, self._pad_token = end_and_pad(self._tokenizer)
+        self._end_tokens, self._pad_token = end_and_pad(self._tokenizer)
         self._version = version
         self._slots = slots
         self._room = _cache_tokens(self._forward)
@@ -167,7 +167,7 @@ class HFRolloutEngine:
     def _verified(self, requests: Sequence[Request], sampling: Sampling) -> Iterator[Rollout]:
         stop = StopStrings(self._tokenizer, sampling.stop)
         verifier = Verifier(
-            self._forward, self._decoded, self._end_token, stop, sampling, self._room
+            self._forward, self._decoded, self._end_tokens, stop, sampling, self._room
         )
         yield from verifier.generate(self._seats(requests, sampling), self._version)
         self._counters = replace(
@@ -181,7 +181,7 @@ class HFRolloutEngine:
         known: dict[int, _Prefix] = {}
         stop = StopStrings(self._tokenizer, sampling.stop)
         size = min(self._slots, intake.samples)
-        slots = Slots(sampling, size, self._room, self._end_token, stop)
+        slots = Slots(sampling, size, self._room, self._end_tokens, stop)
         logits_BV = torch.empty(0, self._model.config.vocab_size, device=self._forward.device)
         taken = 0
         while waiting or slots.live or intake.open:
