@@ -43,7 +43,14 @@ def refuse_trainer(known: Architecture) -> None:
 
 def refuse_vllm(known: Architecture) -> None:
     """Refuse what vLLM 0.30 computes otherwise, or does not open."""
-    _refuse(known, "rollout 'vllm'", "'hf'", (*_outside(known), *known.oddities), {})
+    unskipped = known.mtp_layers > 0 and known.family == "bailing_moe"
+    _refuse(
+        known,
+        "rollout 'vllm'",
+        "'hf'",
+        (*_outside(known), *known.oddities),
+        {"layers of multi-token prediction, which its loader does not skip,": unskipped},
+    )
 
 
 def refuse_megatron(known: Architecture) -> None:
