@@ -88,16 +88,6 @@ def with_suites(settings: PipelineSettings, suites: str) -> PipelineSettings:
     return settings.model_copy(update={"curation": curation.model_copy(update=update)})
 
 
-def require_models(settings: PipelineSettings) -> None:
-    """Refuse settings whose models cannot be opened or are too short, before any stage runs.
-
-    Raises:
-        SettingsError: names the setting.
-    """
-    require_folders(settings)
-    require_positions(settings)
-
-
 def require_folders(settings: PipelineSettings | RetrainSettings) -> None:
     """Refuse settings that name a judge, guard, encoder or screen model that cannot be opened.
 

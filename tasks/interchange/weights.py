@@ -8,6 +8,7 @@ names the file of every tensor. Engines differ in what they do with an incomplet
 import json
 from collections.abc import Iterable
 from contextlib import ExitStack
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -131,7 +132,7 @@ class Weights:
                     f"{', '.join(DTYPES)}. Use the checkpoint before quantisation."
                 )
 
-    @property
+    @cached_property
     def mtp(self) -> set[str]:
         """Names of the tensors of multi-token prediction, which are kept but not trained."""
         if architecture(self.folder) not in FAMILIES:
