@@ -16,7 +16,7 @@ from typing import Any
 from data_schemas.machine_settings import LayoutSettings
 from tasks.algorithms.experts.adjugates import adjugates_per_token
 from tasks.errors import DataError, SettingsError
-from tasks.interchange.architectures import GROVE_MOE, architecture_of
+from tasks.models.architectures import GROVE_MOE, architecture_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from data_schemas.demonstrations import Demonstration, Parent
 from data_schemas.prompts import Domain
 from tasks.errors import DataError
-from tasks.rewards.protocol import THINK_CLOSE, THINK_OPEN
+from tasks.gym.protocol import THINK_CLOSE, THINK_OPEN
 
 
 def thinking_words(response: str) -> int:

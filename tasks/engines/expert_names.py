@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 
 import torch
 
-from tasks.interchange.architectures import Names, architecture_of
+from tasks.models.architectures import Names, architecture_of
 
 GATE_UP, DOWN = "experts.gate_up_proj", "experts.down_proj"
 """[E, 2F, H] and [E, H, F]; adjugates of Grove MoE are in `chunk_experts`."""

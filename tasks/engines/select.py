@@ -25,7 +25,7 @@ from tasks.engines.team.rank_info import replicas
 from tasks.engines.team.rollout import TeamRollout
 from tasks.engines.team.trainer import TeamTrainer
 from tasks.errors import SettingsError
-from tasks.interchange.architectures import FAMILIES, architecture, read_architecture
+from tasks.models.architectures import FAMILIES, architecture, read_architecture
 from tasks.store.objects import on_every_machine
 
 

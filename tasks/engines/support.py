@@ -6,7 +6,7 @@ Every function raises SettingsError with what the model has and which engine to 
 from collections.abc import Iterable
 
 from tasks.errors import SettingsError
-from tasks.interchange.architectures import FAMILIES, Architecture
+from tasks.models.architectures import FAMILIES, Architecture
 
 STATIC_ROPES = ("default", "linear", "llama3", "yarn")
 """Rotary embeddings whose frequencies do not depend on the length of a batch."""

@@ -23,7 +23,7 @@ from tasks.capacity.model_shape import (
 )
 from tasks.engines.embedded.hf_model import load_model
 from tasks.errors import DataError, SettingsError
-from tasks.interchange.weights import Weights
+from tasks.models.weights import Weights
 from tests.engines.families import CONFIGS, write_family
 
 VECTORS = Path(__file__).parents[1] / "algorithms" / "experts" / "grove_vectors.json"

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from transformers import AutoConfig, AutoModelForCausalLM
 
-from tasks.interchange.architectures import register_architecture
+from tasks.models.architectures import register_architecture
 
 COMMON = {
     "hidden_act": "silu",

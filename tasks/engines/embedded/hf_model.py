@@ -10,8 +10,8 @@ from transformers.utils import logging as transformers_logging
 from tasks.engines.embedded.router_replay import named_routers
 from tasks.engines.expert_names import names_of
 from tasks.errors import SettingsError
-from tasks.interchange.architectures import read_architecture, register_architecture
-from tasks.interchange.weights import Weights, check_tensors
+from tasks.models.architectures import read_architecture, register_architecture
+from tasks.models.weights import Weights, check_tensors
 
 _LOADING = Lock()
 """transformers replaces `tie_weights` of all models while it loads one: of two threads, the second

@@ -18,7 +18,7 @@ from transformers import PreTrainedModel
 
 from tasks.algorithms.experts.products import grouped, through_all_experts, through_experts
 from tasks.engines.support import refuse_rollout
-from tasks.interchange.architectures import architecture_of
+from tasks.models.architectures import architecture_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from torch import nn
 from data_schemas.routing import Routing
 from tasks.algorithms.routing import gate_weights, replayed_choice
 from tasks.errors import DataError, SettingsError
-from tasks.interchange.architectures import architecture_of
+from tasks.models.architectures import architecture_of
 
 RouterOutput = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
 """(logits_ME, gate weights_MK, expert ids_MK)"""

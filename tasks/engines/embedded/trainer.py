@@ -42,7 +42,7 @@ from tasks.engines.protocols import (
     TokenScores,
 )
 from tasks.errors import DataError, EngineError
-from tasks.interchange.weights import copy_mtp, write_config
+from tasks.models.weights import copy_mtp, write_config
 
 ADAM_BETAS = (0.9, 0.95)
 GRAD_CLIP = 1.0

@@ -15,7 +15,7 @@ from data_schemas.machine_settings import LayoutSettings, Precision
 from tasks.engines.process_group import COLLECTIVE_LIMIT
 from tasks.engines.rollout_vllm.receive import BACKEND, ROUTER_ARCHITECTURE, TransferExtension
 from tasks.errors import SettingsError
-from tasks.interchange.architectures import (
+from tasks.models.architectures import (
     FAMILIES,
     architecture,
     read_architecture,

@@ -19,7 +19,7 @@ from safetensors.torch import save_file
 from tasks.engines.expert_names import split_experts
 from tasks.engines.rollout_vllm.broadcast import PacketSender
 from tasks.errors import EngineError, SettingsError
-from tasks.interchange.architectures import FAMILIES, architecture, read_architecture
+from tasks.models.architectures import FAMILIES, architecture, read_architecture
 
 CHUNK_BYTES = 256 * 2**20
 """Size of a file, and so the memory of a weight sync."""

@@ -40,8 +40,8 @@ from tasks.engines.trainer_megatron.names import (
 )
 from tasks.engines.trainer_megatron.parallel import Ranks
 from tasks.errors import EngineError, SettingsError
-from tasks.interchange.architectures import read_architecture
-from tasks.interchange.weights import copy_mtp, write_config
+from tasks.models.architectures import read_architecture
+from tasks.models.weights import copy_mtp, write_config
 
 INDEX = "model.safetensors.index.json"
 SHARD_BYTES = 5 * 10**9

@@ -11,7 +11,7 @@ from data_schemas.machine_settings import LayoutSettings
 from data_schemas.routing import Routing
 from tasks.engines.support import refuse_megatron
 from tasks.errors import SettingsError
-from tasks.interchange.architectures import Names, read_architecture
+from tasks.models.architectures import Names, read_architecture
 
 
 @dataclass(frozen=True, slots=True)

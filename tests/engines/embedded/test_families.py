@@ -32,8 +32,8 @@ from tasks.engines.expert_names import held_tensors, named_tensors
 from tasks.engines.protocols import TokenBatch
 from tasks.engines.select import open_rollout, open_trainer
 from tasks.errors import SettingsError
-from tasks.interchange.architectures import read_architecture
-from tasks.interchange.weights import Weights
+from tasks.models.architectures import read_architecture
+from tasks.models.weights import Weights
 from tests.engines.embedded.test_rollout_forward import prefill_and_decode
 from tests.engines.families import BIASED, CONFIGS, ROUTED, write_family
 from tests.engines.losses_of_contract import likelihood

@@ -12,7 +12,7 @@ from tasks.engines.embedded.hf_model import load_model
 from tasks.engines.support import refuse_megatron
 from tasks.engines.trainer_megatron.geometry import read_geometry
 from tasks.errors import SettingsError
-from tasks.interchange.architectures import architecture_of, read_architecture
+from tasks.models.architectures import architecture_of, read_architecture
 from tests.engines.families import COMMON, CONFIGS, write_family
 from tests.engines.trainer_megatron.small_models import LENGTHS, packed_tokens
 
