@@ -63,30 +63,8 @@ export FLYTE_SDK_LOGGING_LEVEL ?= 40
 
 # A folder that holds the public data sets under the names in SETS.
 DATA ?= data
-# One entry per set: adapter=path below it, with evaluation: in front of benchmarks, which are
-# the test and dev files and the sets that are published to evaluate with.
-SETS := evaluation:mgsm=mgsm evaluation:gsm8k=gsm8k/test.jsonl evaluation:amc23=amc23 \
-	evaluation:olympiadbench=olympiadbench evaluation:cmath=cmath_zh evaluation:humaneval=humaneval \
-	evaluation:cruxeval=cruxeval evaluation:bbh=bbh evaluation:xcopa=xcopa \
-	$(foreach people,3 4 5,evaluation:knights_knaves=knights_knaves/$(people)ppl_test.parquet) \
-	evaluation:ifeval=ifeval evaluation:m_ifeval=m_ifeval evaluation:bfcl=bfcl_v4 \
-	evaluation:api_bank=api_bank evaluation:tau_bench_retail=tau_bench_retail/tasks_dev.jsonl \
-	evaluation:ae110k=attribute_extraction/ae-110k_test.jsonl \
-	evaluation:amazon_google=product_matching/amazon_google_test.parquet \
-	evaluation:amazon_google=product_matching/amazon_google_valid.parquet \
-	evaluation:shoppingbench_knowledge=shoppingbench/web_simpleqa.jsonl \
-	evaluation:sentiment_id=nusax/sentiment_indonesian_test.jsonl evaluation:wisesight=wisesight_th \
-	gsm8k=gsm8k/train.jsonl gsm8k_model_solutions=gsm8k_model_solutions math_train=math_train \
-	qwen_math_graded=qwen_math_graded mbpp=mbpp marco_o1=marco_o1_cot s1k=s1k_sample \
-	$(foreach people,3 5,knights_knaves=knights_knaves/$(people)ppl_train.parquet) \
-	toolrl_rlla=toolrl_rlla tau_bench_retail=tau_bench_retail/tasks_train.jsonl \
-	tau_bench_address=tau_bench_retail/db_users.jsonl \
-	ae110k=attribute_extraction/ae-110k_train.jsonl oa_mine=attribute_extraction \
-	amazon_google=product_matching/amazon_google_train.parquet \
-	product_matching=product_matching/walmart_amazon_train.parquet \
-	prdect_id=prdect_id prdect_id_emotion=prdect_id casa=indonlu/casa_train.jsonl \
-	hoasa=indonlu/hoasa_train.jsonl sentiment_id=indonlu/smsa_valid.jsonl \
-	nusax_translation=nusax/mt_train.jsonl
+# The list of sets with their roles: adapter=path below it, with evaluation: in front of benchmarks.
+SETS := $(shell sed -n 's/^    "\(.*=.*\)",$$/\1/p' data_schemas/public_sets.py)
 
 # The pipeline on the first ROWS rows of each.
 ROWS ?= 60

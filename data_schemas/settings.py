@@ -77,6 +77,13 @@ class GradingSettings(Settings):
     """Stage 1b: pass rates of the start model, bands, and the seeded mixture."""
 
     samples: int = Field(default=4, ge=2, le=1024, description="responses per problem")
+    temperature: float = Field(
+        default=1.0,
+        ge=LOWEST_TEMPERATURE,
+        le=10.0,
+        description="of the responses; a pass rate is that of the policy at this temperature, so "
+        "take that of the RL phases",
+    )
     max_new_tokens: int = Field(default=64, ge=1, description="of a response")
     drop_at_or_above: float = Field(
         default=1.0,
@@ -121,6 +128,12 @@ class SFTSettings(Settings):
     domains: dict[Domain, float] = Field(
         default_factory=dict,
         description="share of an epoch's demonstrations per domain; empty = each of them once",
+    )
+    min_thinking_words: int = Field(
+        default=0,
+        ge=0,
+        description="median words of thinking in the demonstrations of the reasoning parent, whose "
+        "every domain must be there; fewer is refused; 0 = not a stage of long chains of thought",
     )
     parents: dict[Parent, str] = Field(
         default_factory=dict,

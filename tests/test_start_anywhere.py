@@ -209,7 +209,7 @@ def test_an_existing_parent_that_is_missing_is_refused_before_anything_runs():
     settings = PipelineSettings.model_validate({"sft": {"parents": {"commerce": "/no/model"}}})
 
     with pytest.raises(SettingsError, match=r"^sft\.parents\.commerce: /no/model is not a folder"):
-        options.require_models(settings)
+        options.require_folders(settings)
 
 
 def test_a_registered_parent_without_a_version_is_refused_before_anything_runs():
@@ -217,7 +217,7 @@ def test_a_registered_parent_without_a_version_is_refused_before_anything_runs()
 
     message = r"^sft\.parents\.commerce: 'models:/v3' names no model; use models:/NAME@released"
     with pytest.raises(SettingsError, match=message):
-        options.require_models(settings)
+        options.require_folders(settings)
 
 
 def demonstration(number: int, parent: Parent) -> Demonstration:
@@ -317,4 +317,4 @@ def test_a_model_that_is_not_on_this_disk_is_checked_as_it_is_ingested(path):
         {"sft": {"parents": {"commerce": path}}, "evaluation": {"judge": judge}}
     )
 
-    options.require_models(settings)
+    options.require_folders(settings)

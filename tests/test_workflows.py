@@ -142,7 +142,7 @@ def test_engines_without_a_layer_of_the_base_are_refused_before_any_stage(tiny_g
         {"base_model": str(tiny_grove), "evaluation": {"engines": {"rollout": "vllm"}}}
     )
 
-    with pytest.raises(SettingsError, match=r"evaluation: .* engines\.rollout 'vllm' has no adj"):
+    with pytest.raises(SettingsError, match=r"evaluation: .* 'vllm' does not have adjugate"):
         options.require_layers(settings)
     options.require_layers(PipelineSettings(base_model=str(tiny_grove)))
     plain = settings.model_copy(update={"base_model": ""})

@@ -1,4 +1,4 @@
-"""Expert choices: gates under replay, trace checks, stacking, agreement.
+"""Expert choices: selection, gates under replay, trace checks, stacking, agreement.
 
 Source: R3 (arXiv 2510.11370), and Router Replay in CompassMax-V3-Thinking.
 Letters: M tokens, T tokens of one sequence, L MoE layers, E experts, K experts per token.
@@ -9,7 +9,11 @@ import torch
 from numpy.typing import NDArray
 
 from data_schemas.rollouts import MISSING_ROUTE, RouterTrace
+from data_schemas.routing import Routing
 from tasks.errors import DataError
+
+SMALLEST_SUM = 1e-20
+"""Added to the sum of sigmoid gates, as in the modelling code of DeepSeek-V3."""
 
 
 def replayed_choice(native_MK: torch.Tensor, recorded_MK: torch.Tensor) -> torch.Tensor:
@@ -18,20 +22,49 @@ def replayed_choice(native_MK: torch.Tensor, recorded_MK: torch.Tensor) -> torch
     return torch.where(missing_M1, native_MK, recorded_MK)
 
 
-def gate_weights(
-    logits_ME: torch.Tensor, chosen_MK: torch.Tensor, renormalise: bool
+def selection(
+    logits_ME: torch.Tensor, routing: Routing, bias_E: torch.Tensor | None = None
 ) -> torch.Tensor:
-    """Softmax gates at given experts; gradient flows through the logits only.
+    """Choose K experts per token, as the router itself does.
+
+    Of several groups those are kept whose two best experts have the largest sum (DeepSeek-V3,
+    2412.19437, and the modelling code of GLM-4.5 and Ling 2.0).
 
     Args:
-        renormalise: True (`norm_topk_prob`) lets the K gates of a token sum to one,
-            which equals a softmax over the K gathered logits.
+        bias_E: of a biased routing; it has no part in the gates.
     """
-    if renormalise:
-        gates_MK = torch.softmax(logits_ME.gather(1, chosen_MK).float(), dim=1)
+    # The softmax keeps the order of its logits.
+    ranks_ME = logits_ME.detach()
+    if routing.score == "sigmoid":
+        ranks_ME = torch.sigmoid(ranks_ME.float())
+    if bias_E is not None:
+        ranks_ME = ranks_ME + bias_E
+    if routing.groups > 1:
+        grouped = ranks_ME.unflatten(1, (routing.groups, -1))
+        best = grouped.topk(2, dim=2).values.sum(dim=2).topk(routing.kept_groups, dim=1).indices
+        dropped = torch.ones(grouped.shape[:2], dtype=torch.bool, device=ranks_ME.device)
+        dropped.scatter_(1, best, value=False)
+        ranks_ME = grouped.masked_fill(dropped[..., None], -torch.inf).flatten(1)
+    return ranks_ME.topk(routing.top_k, dim=1).indices
+
+
+def gate_weights(
+    logits_ME: torch.Tensor, chosen_MK: torch.Tensor, routing: Routing
+) -> torch.Tensor:
+    """Gates at given experts, in fp32; gradient flows through the logits only.
+
+    A softmax over all experts whose K gates are renormalised is a softmax over the K logits.
+    """
+    wide_ME = logits_ME.float()
+    if routing.score == "sigmoid":
+        gates_MK = torch.sigmoid(wide_ME.gather(1, chosen_MK))
+        if routing.renormalised:
+            gates_MK = gates_MK / (gates_MK.sum(dim=1, keepdim=True) + SMALLEST_SUM)
+    elif routing.renormalised:
+        gates_MK = torch.softmax(wide_ME.gather(1, chosen_MK), dim=1)
     else:
-        gates_MK = torch.softmax(logits_ME.float(), dim=1).gather(1, chosen_MK)
-    return gates_MK.to(logits_ME.dtype)
+        gates_MK = torch.softmax(wide_ME, dim=1).gather(1, chosen_MK)
+    return gates_MK if routing.scale == 1.0 else gates_MK * routing.scale
 
 
 def check_trace(trace: RouterTrace, num_tokens: int, num_experts: int) -> None:

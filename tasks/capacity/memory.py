@@ -221,6 +221,7 @@ def layer_bytes(
         + routed * kernels.expert_width * width
     )
     elements += routed * kernels.expert_hidden * model.hidden if model.experts else 0
+    elements += rows * kernels.expert_width * model.shared_width
     if model.adjugates:
         added = rows * imbalance * model.adjugates_per_token
         elements += added * kernels.expert_width * model.adjugate_width
@@ -317,8 +318,11 @@ def rollout_weight_bytes(model: ModelShape, tensor: int, precision: Precision) -
     """
     heads = max(model.key_value_heads, tensor)
     projections = model.hidden * (2 * model.query_size + 2 * heads * model.head_size)
-    divided = model.layers * (projections + model.routed_parameters) // tensor
-    whole = model.layers * (2 * model.hidden + model.small + model.experts * model.hidden)
+    routed = model.layers - model.dense_layers
+    experts = routed * model.routed_parameters + model.unrouted_parameters
+    divided = (model.layers * projections + experts) // tensor
+    whole = model.layers * (2 * model.hidden + model.small)
+    whole += routed * model.experts * model.hidden
     vocabulary = -(-model.vocabulary // 64) * 64
     tables = (1 if model.tied else 2) * vocabulary * model.hidden // tensor
     other = 4 if precision is Precision.FP32 else 2

@@ -1,4 +1,4 @@
-"""The shape of a Qwen3-like model, and its tensors on one rank of a trainer.
+"""The shape of a decoder, and its tensors on one rank of a trainer.
 
 Source: megatron-core 0.16.1. Tensor parallelism divides attention and vocabulary, expert
 parallelism divides whole experts (expert tensor parallelism is 1), and pipeline stages have equal
@@ -11,16 +11,17 @@ Sizes are in elements, not bytes; see memory.py for those.
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from data_schemas.machine_settings import LayoutSettings
 from tasks.algorithms.experts.adjugates import adjugates_per_token
 from tasks.errors import DataError, SettingsError
-from tasks.models.architectures import GROVE_MOE
+from tasks.models.architectures import GROVE_MOE, architecture_of
 
 
 @dataclass(frozen=True, slots=True)
 class ModelShape:
-    """A decoder like Qwen2, Qwen3, Qwen3-MoE, Grove MoE: grouped-query attention, gated experts."""
+    """Grouped-query attention and gated feed-forwards, those of experts among them."""
 
     layers: int
     hidden: int
@@ -34,6 +35,12 @@ class ModelShape:
     """Per layer; 0 = dense."""
     chosen: int = 0
     """Experts per token."""
+    dense_layers: int = 0
+    """First layers of a mixture of experts that have no experts."""
+    dense_width: int = 0
+    """Hidden size of their feed-forward."""
+    shared_width: int = 0
+    """Hidden size of what every token passes beside its experts: all shared experts together."""
     adjugates: int = 0
     """Per layer (Grove MoE), each beside an equal number of experts; 0 = none."""
     adjugate_width: int = 0
@@ -63,7 +70,7 @@ class ModelShape:
     @property
     def parameters(self) -> int:
         """Parameters of the whole model."""
-        return self._outside_experts + self.layers * self.routed_parameters
+        return self._outside_experts + self._routed_layers * self.routed_parameters
 
     @property
     def routed_parameters(self) -> int:
@@ -79,7 +86,8 @@ class ModelShape:
         """
         active = self.chosen if self.experts else 1
         adjugates = round(self.layers * self.adjugates_per_token * self.adjugate_parameters)
-        return self._outside_experts + self.layers * active * self.expert_parameters + adjugates
+        routed = self._routed_layers * active * self.expert_parameters
+        return self._outside_experts + routed + adjugates
 
     @property
     def largest_layer(self) -> int:
@@ -104,11 +112,22 @@ class ModelShape:
         return norms + (self.query_size + 2 * self.key_value_size if self.biases else 0)
 
     @property
+    def unrouted_parameters(self) -> int:
+        """Parameters of all feed-forwards beside routed ones: shared experts, dense layers."""
+        shared = (self.layers - self.dense_layers) * self.shared_width
+        return 3 * self.hidden * (shared + self.dense_layers * self.dense_width)
+
+    @property
+    def _routed_layers(self) -> int:
+        return self.layers - self.dense_layers
+
+    @property
     def _outside_experts(self) -> int:
         attention = self.hidden * 2 * (self.query_size + self.key_value_size)
-        layer = attention + 2 * self.hidden + self.small + self.experts * self.hidden
+        layer = attention + 2 * self.hidden + self.small
+        routers = self._routed_layers * self.experts * self.hidden
         tables = (1 if self.tied else 2) * self.vocabulary * self.hidden
-        return self.layers * layer + tables + self.hidden
+        return self.layers * layer + routers + self.unrouted_parameters + tables + self.hidden
 
 
 COMPASSMAX = ModelShape(
@@ -149,13 +168,11 @@ LING_LITE = ModelShape(
     vocabulary=126_464,
     width=1408,
     experts=64,
-    chosen=8,
+    chosen=6,
+    shared_width=2 * 1408,
     head_norms=False,
 )
-"""The base of Ring-lite, 16.8B: 64 experts and top-6; its two shared experts are among the chosen.
-
-Its architecture is not one that the engines load; the shape is for the budget of the recipe.
-"""
+"""The base of Ring-lite (Ling-lite-1.5): 16.8B, 2.75B active; two shared experts beside the six."""
 QWEN2_5_7B = ModelShape(
     layers=28,
     hidden=3584,
@@ -170,43 +187,43 @@ QWEN2_5_7B = ModelShape(
 """Dense; Compass-Thinker-7B starts from a model of this size."""
 
 
-def shape_of(config: Mapping[str, object]) -> ModelShape:
+def shape_of(config: Mapping[str, Any]) -> ModelShape:
     """Read the shape from a config.json of one of these families.
 
     Raises:
-        DataError: a size is missing, or dense and expert layers are mixed.
+        DataError: a size is missing, a dense layer is behind one with experts, or attention is
+            latent.
     """
 
-    def size(*names: str) -> int:
-        for name in names:
-            value = config.get(name)
-            if isinstance(value, int):
-                return value
-        raise DataError(f"config.json has no integer {' or '.join(names)}")
-
-    experts = 0
-    if "num_experts_per_tok" in config:
-        experts = size("num_experts", "num_local_experts")
-        if config.get("mlp_only_layers") or config.get("decoder_sparse_step", 1) != 1:
-            raise DataError("config.json mixes dense and expert layers; only one kind is supported")
-    grove = config.get("model_type") == GROVE_MOE
-    heads = size("num_attention_heads")
-    head_size = config.get("head_dim")
+    try:
+        known = architecture_of(config)
+    except SettingsError as error:
+        raise DataError(str(error)) from error
+    routing, dense = known.routing, known.layers - len(known.moe_layers)
+    if routing and known.moe_layers != tuple(range(dense, known.layers)):
+        raise DataError("config.json has dense layers behind others with experts")
+    if known.latent:
+        raise DataError("config.json has multi-head latent attention, which no budget counts")
     return ModelShape(
-        layers=size("num_hidden_layers"),
-        hidden=size("hidden_size"),
-        heads=heads,
-        key_value_heads=size("num_key_value_heads"),
-        head_size=head_size if isinstance(head_size, int) else size("hidden_size") // heads,
-        vocabulary=size("vocab_size"),
-        width=size("moe_intermediate_size") if experts else size("intermediate_size"),
-        experts=experts,
-        chosen=size("num_experts_per_tok") if experts else 0,
-        adjugates=size("num_chunk_experts") if grove else 0,
-        adjugate_width=size("chunk_expert_intermediate_size") if grove else 0,
-        tied=config.get("tie_word_embeddings") is True,
-        head_norms=config.get("model_type") != "qwen2",
-        biases=config.get("model_type") == "qwen2",
+        layers=known.layers,
+        hidden=known.hidden,
+        heads=known.heads,
+        key_value_heads=known.groups,
+        head_size=known.head_size,
+        vocabulary=known.vocab,
+        width=known.expert_size if routing else known.dense_size,
+        experts=known.num_experts,
+        chosen=routing.top_k if routing else 0,
+        dense_layers=dense if routing else 0,
+        dense_width=known.dense_size if routing and dense else 0,
+        shared_width=known.shared_size,
+        adjugates=config.get("num_chunk_experts", 0) if known.family == GROVE_MOE else 0,
+        adjugate_width=(
+            config.get("chunk_expert_intermediate_size", 0) if known.family == GROVE_MOE else 0
+        ),
+        tied=known.tied,
+        head_norms=known.qk_norm == "head",
+        biases=known.qkv_bias,
     )
 
 
@@ -274,10 +291,16 @@ def rank_tensors(model: ModelShape, layout: LayoutSettings, stage: int) -> RankT
     table = -(-model.vocabulary // tensor) * model.hidden  # the last rank's is padded
     if stage == 0:
         shared.append(table)
-    for _ in range(model.layers // layout.pipeline):
+    per_stage = model.layers // layout.pipeline
+    for layer in range(stage * per_stage, (stage + 1) * per_stage):
         shared.extend(attention)
-        if not model.experts:
-            shared.extend(size // tensor for size in up_and_down)
+        is_dense = not model.experts or layer < model.dense_layers
+        plain = model.shared_width if model.experts else model.width
+        if layer < model.dense_layers:
+            plain = model.dense_width
+        if plain:
+            shared.extend([2 * model.hidden * plain // tensor, model.hidden * plain // tensor])
+        if is_dense:
             continue
         shared.append(model.experts * model.hidden)
         expert.extend(up_and_down * (model.experts // layout.expert))

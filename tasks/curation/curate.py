@@ -150,7 +150,12 @@ def curate(
     if held_out_from is None and not examined:  # new rows of a model may all be known or broken
         _check_enough(account, bool(suites))
     write_suites(out, (file.suite for file in listed))
-    full_report = {"totals": totals, "sources": report, "families": _families(account, suites)}
+    full_report = {
+        "totals": totals,
+        "sources": report,
+        "families": _families(account, suites),
+        "thinking": account.thinking.report(),
+    }
     write_bytes(out / REPORT, json.dumps(full_report, indent=2, sort_keys=True).encode())
     write_bytes(out / CROISSANT, json.dumps(croissant(out, report), indent=2).encode())
     _LOG.info(

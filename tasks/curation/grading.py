@@ -90,6 +90,15 @@ def grade(
     write_bytes(out / REPORT, json.dumps(report, indent=2, sort_keys=True).encode())
     reasons = Counter(refusal.reason for refusal in refused)
     rates = [problem.pass_rate for problem in graded if problem.pass_rate is not None]
+    unsolved = unsolved_domains(graded)
+    if unsolved:
+        _LOG.warning(
+            "pass rate 0 in %d of %d domains (%s): RL has nothing to reward there. Fine-tune on "
+            "them first, add easier problems, or lower grading.temperature",
+            len(unsolved),
+            len({problem.domain for problem in graded}),
+            ", ".join(unsolved),
+        )
     _LOG.info("graded %d problems, kept %d, dropped %s", len(graded), len(kept), dict(reasons))
     return {
         "offered": len(problems),
@@ -100,7 +109,17 @@ def grade(
         "too_hard": reasons["too_hard"],
         "ungraded": sum(problem.band is Band.UNGRADED for problem in graded),
         "mean_pass_rate": sum(rates) / len(rates) if rates else 0.0,
+        "unsolved_domains": len(unsolved),
     }
+
+
+def unsolved_domains(graded: Sequence[GradedProblem]) -> list[str]:
+    """Name the domains of which the start model solved no problem in any sample."""
+    best: dict[str, float] = {}
+    for problem in graded:
+        if problem.pass_rate is not None:
+            best[problem.domain] = max(best.get(problem.domain, 0.0), problem.pass_rate)
+    return sorted(domain for domain, rate in best.items() if rate == 0.0)
 
 
 def _measure(
@@ -178,7 +197,7 @@ def answer(
     ]
     sampling = Sampling(
         max_new_tokens=settings.max_new_tokens,
-        temperature=1.0,
+        temperature=settings.temperature,
         seed=settings.seed,
         record_routes=False,
     )

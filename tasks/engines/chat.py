@@ -15,7 +15,7 @@ from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
 from data_schemas.prompts import Message, Role
 from tasks.errors import SettingsError
-from tasks.models.architectures import register_architecture
+from tasks.models.architectures import end_ids, register_architecture
 
 
 def load_tokenizer(folder: Path) -> PreTrainedTokenizerBase:
@@ -43,11 +43,21 @@ def load_tokenizer(folder: Path) -> PreTrainedTokenizerBase:
             f"the tokenizer in {folder} has no chat template or no end token. "
             "Add chat_template.jinja and eos_token, or choose another base_model."
         )
+    setattr(tokenizer, _ENDS, end_ids(folder, tokenizer.eos_token_id))
     return tokenizer
 
 
-def end_and_pad(tokenizer: PreTrainedTokenizerBase) -> tuple[int, int]:
-    """Ids of the end token and of the token a batch is padded with.
+_ENDS = "ends_of_responses"
+"""Attribute of a tokenizer that `load_tokenizer` opened."""
+
+
+def ends_of(tokenizer: PreTrainedTokenizerBase) -> tuple[int, ...]:
+    """Ids of all tokens that end a response, the tokenizer's own first."""
+    return getattr(tokenizer, _ENDS, (tokenizer.eos_token_id,))
+
+
+def end_and_pad(tokenizer: PreTrainedTokenizerBase) -> tuple[tuple[int, ...], int]:
+    """Ids of the tokens that end a response, and of the token a batch is padded with.
 
     Raises:
         SettingsError: the tokenizer lacks one of them.
@@ -55,7 +65,7 @@ def end_and_pad(tokenizer: PreTrainedTokenizerBase) -> tuple[int, int]:
     end, pad = tokenizer.eos_token_id, tokenizer.pad_token_id
     if not isinstance(end, int) or not isinstance(pad, int):
         raise SettingsError("the tokenizer needs one eos_token and one pad_token; set both")
-    return end, pad
+    return ends_of(tokenizer), pad
 
 
 def render_prompt(
@@ -219,6 +229,6 @@ def render_demonstration(
 def response_text(tokenizer: PreTrainedTokenizerBase, tokens: Sequence[int]) -> str:
     """Decode a response without its end token; other special tokens stay visible."""
     ids = [int(token) for token in tokens]
-    while ids and ids[-1] in (tokenizer.eos_token_id, tokenizer.pad_token_id):
+    while ids and ids[-1] in (*ends_of(tokenizer), tokenizer.pad_token_id):
         ids.pop()
     return str(tokenizer.decode(ids, skip_special_tokens=False))

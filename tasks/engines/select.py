@@ -13,12 +13,19 @@ from tasks.engines.embedded.trainer import TorchTrainer
 from tasks.engines.lora.rollout import AdapterRollout
 from tasks.engines.protocols import RolloutEngine, Trainer
 from tasks.engines.request_queue import QueueingEngine
+from tasks.engines.support import (
+    refuse_lora,
+    refuse_megatron,
+    refuse_rollout,
+    refuse_trainer,
+    refuse_vllm,
+)
 from tasks.engines.team.controller import current
 from tasks.engines.team.rank_info import replicas
 from tasks.engines.team.rollout import TeamRollout
 from tasks.engines.team.trainer import TeamTrainer
 from tasks.errors import SettingsError
-from tasks.models.architectures import GROVE_MOE, architecture
+from tasks.models.architectures import FAMILIES, architecture, read_architecture
 from tasks.store.objects import on_every_machine
 
 
@@ -41,7 +48,7 @@ def open_rollout(engines: MachineSettings, folder: Path) -> RolloutEngine:
         SettingsError: the engine is not installed, lacks a layer of the model, does not support the
             precision, or the layout does not fit the number of processes.
     """
-    require_layers(folder, rollout=engines.rollout)
+    require_layers(folder, rollout=engines.rollout, trainer=None, lora_rank=_lora_rank(engines))
     _require_rollout(engines)
     team = current()
     if team is None:
@@ -67,7 +74,7 @@ def open_trainer(engines: MachineSettings, folder: Path, *, weight_decay: float 
         SettingsError: the trainer is not installed, lacks a layer of the model, or the layout does
             not fit the number of processes.
     """
-    require_layers(folder, trainer=engines.trainer)
+    require_layers(folder, rollout=None, trainer=engines.trainer, lora_rank=_lora_rank(engines))
     _require_trainer(engines)
     team = current()
     make = partial(_trainer_here, engines, on_every_machine(folder), weight_decay)
@@ -82,28 +89,32 @@ def open_trainer(engines: MachineSettings, folder: Path, *, weight_decay: float 
 def require_layers(
     folder: Path,
     *,
-    rollout: RolloutKind = RolloutKind.HF,
-    trainer: TrainerKind = TrainerKind.TORCH,
+    rollout: RolloutKind | None,
+    trainer: TrainerKind | None,
+    lora_rank: int = 0,
 ) -> None:
     """Refuse a model with layers that an engine does not have, before anything expensive.
 
     Args:
         folder: of the model; one without a config.json is refused as it is opened.
-        rollout: engine that will open it; the embedded ones have every layer.
+        rollout: engine that will open it; None = none will.
         trainer: the same.
+        lora_rank: of the adapters; 0 = all weights are trained.
 
     Raises:
         SettingsError: names the setting and the engine that has the layer.
     """
-    for setting, kind, instead in (
-        ("rollout", rollout, RolloutKind.HF),
-        ("trainer", trainer, TrainerKind.TORCH),
-    ):
-        if kind is not instead and architecture(folder) == GROVE_MOE:
-            raise SettingsError(
-                f"{folder} is a {GROVE_MOE} model, and engines.{setting} '{kind}' has no adjugate "
-                f"experts; set engines.{setting} to '{instead}', or use the model before upcycling"
-            )
+    if architecture(folder) not in FAMILIES:
+        return  # the embedded engines refuse it as they open it; vLLM may screen with it
+    known = read_architecture(folder)
+    try:
+        if rollout is not None:
+            (refuse_vllm if rollout is RolloutKind.VLLM else refuse_rollout)(known)
+        if trainer is not None:
+            (refuse_megatron if trainer is TrainerKind.MEGATRON else refuse_trainer)(known)
+        refuse_lora(known, lora_rank)
+    except SettingsError as error:
+        raise SettingsError(f"{folder}: {error}") from error
 
 
 def require_fit(engines: MachineSettings, *, nodes: int, processes: int) -> None:

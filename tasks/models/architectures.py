@@ -1,10 +1,386 @@
-"""Architectures that transformers does not have: registered when a folder needs one."""
+"""What a model's config.json says, in one record for all families and engines.
 
+`FAMILIES` is the registry: a family is a function that reads what is its own, the names of its
+files, and the module that teaches transformers to open it, if transformers does not have it. What
+the engines need (Megatron's geometry, vLLM's facts, the shape of a memory budget) are views of
+`Architecture`; which family an engine refuses is in tasks/engines/support.py.
+
+Nothing here imports torch or transformers.
+"""
+
+import importlib
 import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any, Literal
+
+from data_schemas.routing import Routing
+from tasks.errors import SettingsError
 
 GROVE_MOE = "grove_moe"
 """Model type with adjugate experts (grove_moe.py)."""
+BAILING_MOE = "bailing_moe"
+"""Model type of Ling and Ring, of both generations (bailing_moe.py)."""
+
+Config = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Rope:
+    """Rotary position embedding: rotates halves against each other, not neighbours."""
+
+    theta: float
+    kind: str = "default"
+    """'llama3', 'yarn', ... as in `rope_parameters`."""
+    parameters: tuple[tuple[str, float], ...] = ()
+    """Numbers of a kind that is not the default: its factor and bounds."""
+    rotated: int = 0
+    """First entries of a head that are rotated; the rest is left as it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """How tensors are named in files, where it is not as transformers names them in memory."""
+
+    renames: tuple[tuple[str, str], ...] = ()
+    """Parts of a name in memory, and in files. Each occurs nowhere else in the family's names."""
+    fused_qkv: bool = False
+    """Query, key and value are one tensor in files: all queries, then all keys, then all values."""
+
+    @property
+    def plain(self) -> bool:
+        """Whether files have the names of memory."""
+        return not self.renames and not self.fused_qkv
+
+    def in_file(self, name: str) -> str:
+        """Name a tensor as files do; its name in memory has one entry per expert."""
+        for ours, theirs in self.renames:
+            name = name.replace(ours, theirs)
+        return name
+
+    def in_memory(self, name: str) -> str:
+        """Undo `in_file`."""
+        for ours, theirs in self.renames:
+            name = name.replace(theirs, ours)
+        return name
+
+
+@dataclass(frozen=True, slots=True)
+class Architecture:
+    """A decoder with RMS norms and gated feed-forwards. Counts are of the whole model."""
+
+    family: str
+    """Its model type."""
+    layers: int
+    hidden: int
+    heads: int
+    groups: int
+    """Key-value heads."""
+    head_size: int
+    vocab: int
+    positions: int
+    """Longest sequence the model was made for, in tokens."""
+    norm_epsilon: float
+    rope: Rope
+    dense_size: int
+    """Inner size of a dense feed-forward, 0 if no layer has one."""
+    tied: bool = False
+    """The output head has the weights of the embedding."""
+    activation: str = "silu"
+    qk_norm: Literal["none", "head", "projection"] = "none"
+    """Whether query and key are normalised: every head by itself, or the whole projection."""
+    qkv_bias: bool = False
+    output_bias: bool = False
+    """Biases beside those of query, key and value."""
+    latent: bool = False
+    """Keys and values are compressed (multi-head latent attention)."""
+    window: bool = False
+    """Layers attend within a sliding window."""
+    routing: Routing | None = None
+    """None in a dense model."""
+    moe_layers: tuple[int, ...] = ()
+    """Layers with a router, from 0."""
+    expert_size: int = 0
+    shared_size: int = 0
+    """Inner size of what every token passes beside its experts: all shared experts together."""
+    shared_gated: bool = False
+    """A gate per token scales the shared experts."""
+    mtp_layers: int = 0
+    """Layers of multi-token prediction behind the last: kept and exported, not trained."""
+    dtype: str = "float32"
+    """Dtype of the files, such as 'bfloat16'."""
+    oddities: tuple[str, ...] = ()
+    """Options of config.json that change the computation and that no engine here has."""
+    names: Names = field(default=Names(), repr=False)
+
+    @property
+    def num_experts(self) -> int:
+        """Experts per MoE layer; 0 in a dense model."""
+        return self.routing.experts if self.routing else 0
+
+    def is_mtp(self, name: str) -> bool:
+        """Return whether a tensor belongs to a layer of multi-token prediction."""
+        return any(
+            name.startswith(f"model.layers.{layer}.")
+            for layer in range(self.layers, self.layers + self.mtp_layers)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """One model type: what differs from the common reading, and what transformers must be told."""
+
+    read: Callable[[Architecture, Config], Architecture]
+    names: Names = Names()
+    module: str = ""
+    """Module whose `register` teaches the Auto classes of transformers this type."""
+    only_embedded: str = ""
+    """Why engines outside of this process do not have it; '' if they may."""
+
+
+def _experts(
+    known: Architecture, config: Config, *, size: str = "moe_intermediate_size", **routing: Any
+) -> Architecture:
+    """Add a router to every layer, softmax and renormalised unless said otherwise."""
+    experts = config.get("num_experts", config.get("num_local_experts"))
+    experts = config.get("n_routed_experts", 0) if experts is None else experts
+    if not experts:
+        return known
+    return replace(
+        known,
+        routing=Routing(experts, _size(config, "num_experts_per_tok"), **routing),
+        moe_layers=tuple(range(known.layers)),
+        expert_size=_size(config, size),
+    )
+
+
+def _dense_layers(known: Architecture, dense: set[int]) -> Architecture:
+    kept = tuple(layer for layer in known.moe_layers if layer not in dense)
+    return replace(known, moe_layers=kept, dense_size=known.dense_size if dense else 0)
+
+
+def _llama(known: Architecture, config: Config) -> Architecture:
+    biased = bool(config.get("attention_bias"))
+    return replace(known, qkv_bias=biased, output_bias=biased or bool(config.get("mlp_bias")))
+
+
+def _qwen2(known: Architecture, config: Config) -> Architecture:
+    return replace(known, qkv_bias=True, window=bool(config.get("use_sliding_window")))
+
+
+def _qwen3(known: Architecture, config: Config) -> Architecture:
+    biased = bool(config.get("attention_bias"))
+    known = replace(known, qkv_bias=biased, output_bias=biased, qk_norm="head")
+    return replace(known, window=bool(config.get("use_sliding_window")))
+
+
+def _mixed(known: Architecture, config: Config) -> Architecture:
+    """Leave the layers dense that Qwen's configs name, or that are not every n-th."""
+    every = config.get("decoder_sparse_step") or 1
+    dense = {layer for layer in range(known.layers) if (layer + 1) % every}
+    return _dense_layers(known, dense | set(config.get("mlp_only_layers") or ()))
+
+
+def _qwen3_moe(known: Architecture, config: Config) -> Architecture:
+    renormalised = bool(config.get("norm_topk_prob", False))
+    return _mixed(_experts(_qwen3(known, config), config, renormalised=renormalised), config)
+
+
+def _qwen2_moe(known: Architecture, config: Config) -> Architecture:
+    known = replace(
+        known,
+        qkv_bias=bool(config.get("qkv_bias", True)),
+        window=bool(config.get("use_sliding_window")),
+    )
+    renormalised = bool(config.get("norm_topk_prob", False))
+    known = _experts(known, config, renormalised=renormalised)
+    shared = config.get("shared_expert_intermediate_size", 5632)
+    return _mixed(replace(known, shared_size=shared, shared_gated=True), config)
+
+
+def _mixtral(known: Architecture, config: Config) -> Architecture:
+    known = _experts(known, config, size="intermediate_size")
+    odd = ("router_jitter_noise",) if config.get("router_jitter_noise") else ()
+    window = config.get("sliding_window") is not None
+    return replace(known, dense_size=0, oddities=(*known.oddities, *odd), window=window)
+
+
+def _sigmoid(known: Architecture, config: Config, **defaults: Any) -> Architecture:
+    """Read what DeepSeek-V3, GLM-4.5 and Ling 2.0 have in common."""
+    known = _experts(
+        known,
+        config,
+        score="sigmoid",
+        renormalised=bool(config.get("norm_topk_prob", True)),
+        scale=float(config.get("routed_scaling_factor") or defaults["scale"]),
+        biased=True,
+        groups=config.get("n_group") or defaults["groups"],
+        kept_groups=config.get("topk_group") or defaults["kept_groups"],
+    )
+    first = config.get("first_k_dense_replace", defaults["dense"])
+    shared = config.get("n_shared_experts", 1) * known.expert_size
+    return _dense_layers(replace(known, shared_size=shared), set(range(first)))
+
+
+def _glm4_moe(known: Architecture, config: Config) -> Architecture:
+    known = replace(
+        known,
+        qkv_bias=bool(config.get("attention_bias")),
+        qk_norm="head" if config.get("use_qk_norm") else "none",
+    )
+    known = _rotated(known, config, share=0.5)
+    return _sigmoid(known, config, scale=1.0, groups=1, kept_groups=1, dense=1)
+
+
+def _deepseek_v3(known: Architecture, config: Config) -> Architecture:
+    odd = ("scoring_func",) if config.get("scoring_func", "sigmoid") != "sigmoid" else ()
+    known = replace(known, latent=True, oddities=(*known.oddities, *odd))
+    return _sigmoid(known, config, scale=2.5, groups=8, kept_groups=4, dense=3)
+
+
+def _bailing_moe(known: Architecture, config: Config) -> Architecture:
+    """Read Ling 1.5 and Ring-lite (softmax), and Ling 2.0 (sigmoid): one model type for both."""
+    second = is_second_bailing(config)
+    score = config.get("score_function") or ("sigmoid" if second else "softmax")
+    known = _experts(
+        known,
+        config,
+        score=score,
+        renormalised=bool(config.get("norm_topk_prob", True)),
+        scale=float(config.get("routed_scaling_factor") or 1.0),
+        biased=bool(config.get("moe_router_enable_expert_bias")),
+        groups=config.get("n_group") or 1,
+        kept_groups=config.get("topk_group") or 1,
+    )
+    shared = config.get("num_shared_experts", config.get("n_shared_experts")) or 0
+    odd = ("norm_head",) if config.get("norm_head") else ()
+    known = replace(
+        _rotated(known, config, share=1.0),
+        qkv_bias=bool(config.get("use_qkv_bias", config.get("attention_bias"))),
+        output_bias=bool(config.get("use_bias")),
+        qk_norm="head" if config.get("use_qk_norm", second) else "none",
+        shared_size=shared * known.expert_size,
+        oddities=(*known.oddities, *odd),
+    )
+    return _dense_layers(known, set(range(config.get("first_k_dense_replace") or 0)))
+
+
+def is_second_bailing(config: Config) -> bool:
+    """Return whether a `bailing_moe` is of the second generation, whose defaults differ."""
+    return any("V2" in str(name) for name in config.get("architectures") or ())
+
+
+def _rotated(known: Architecture, config: Config, *, share: float) -> Architecture:
+    rope = config.get("rope_parameters") or {}
+    share = rope.get("partial_rotary_factor", config.get("partial_rotary_factor", share))
+    return replace(known, rope=replace(known.rope, rotated=int(known.head_size * share)))
+
+
+_MIXTRAL_NAMES = Names(
+    (
+        (".mlp.", ".block_sparse_moe."),
+        (".gate_proj.", ".w1."),
+        (".up_proj.", ".w3."),
+        (".down_proj.", ".w2."),
+    )
+)
+_BAILING_NAMES = Names(
+    (
+        ("model.embed_tokens.", "model.word_embeddings."),
+        (".self_attn.o_proj.", ".attention.dense."),
+        (".self_attn.q_norm.", ".attention.query_layernorm."),
+        (".self_attn.k_norm.", ".attention.key_layernorm."),
+        (".self_attn.query_key_value.", ".attention.query_key_value."),
+        (".e_score_correction_bias", ".expert_bias"),
+    ),
+    fused_qkv=True,
+)
+FAMILIES: dict[str, Family] = {
+    "qwen3_moe": Family(_qwen3_moe),
+    "qwen3": Family(_qwen3),
+    "qwen2": Family(_qwen2),
+    "llama": Family(_llama),
+    "qwen2_moe": Family(_qwen2_moe),
+    "mixtral": Family(_mixtral, _MIXTRAL_NAMES),
+    BAILING_MOE: Family(_bailing_moe, _BAILING_NAMES, module="tasks.models.bailing_moe"),
+    "glm4_moe": Family(_glm4_moe),
+    "deepseek_v3": Family(_deepseek_v3),
+    GROVE_MOE: Family(
+        _qwen3_moe,
+        module="tasks.models.grove_moe",
+        only_embedded="adjugate experts",
+    ),
+}
+
+
+def architecture_of(config: Config) -> Architecture:
+    """Read a config.json, or the `to_dict` of a config of transformers.
+
+    Raises:
+        SettingsError: its model type is not in `FAMILIES`, or a size is missing.
+    """
+    family = FAMILIES.get(str(config.get("model_type")))
+    if family is None:
+        raise SettingsError(
+            f"config.json has model_type {config.get('model_type')!r}; supported are "
+            f"{', '.join(FAMILIES)}"
+        )
+    heads = _size(config, "num_attention_heads")
+    head_size = config.get("head_dim") or _size(config, "hidden_size") // heads
+    common = Architecture(
+        family=str(config["model_type"]),
+        layers=_size(config, "num_hidden_layers"),
+        hidden=_size(config, "hidden_size"),
+        heads=heads,
+        groups=config.get("num_key_value_heads") or heads,
+        head_size=head_size,
+        vocab=_size(config, "vocab_size"),
+        positions=_size(config, "max_position_embeddings"),
+        norm_epsilon=float(config.get("rms_norm_eps", 1e-6)),
+        rope=_rope(config, head_size),
+        dense_size=_size(config, "intermediate_size"),
+        tied=bool(config.get("tie_word_embeddings")),
+        activation=str(config.get("hidden_act", "silu")),
+        mtp_layers=config.get("num_nextn_predict_layers", config.get("num_mtp_layers")) or 0,
+        dtype=str(config.get("dtype") or config.get("torch_dtype") or "float32"),
+        names=family.names,
+    )
+    return family.read(common, config)
+
+
+def read_architecture(folder: Path) -> Architecture:
+    """Read the config.json of a model directory.
+
+    Raises:
+        SettingsError: there is none, its model type is not in `FAMILIES`, or a size is missing.
+    """
+    try:
+        config = json.loads((folder / "config.json").read_bytes())
+    except (OSError, ValueError) as error:
+        raise SettingsError(f"{folder} has no readable config.json: {error}") from error
+    try:
+        return architecture_of(config)
+    except SettingsError as error:
+        raise SettingsError(f"{folder}: {error}") from error
+
+
+def _rope(config: Config, head_size: int) -> Rope:
+    rope = dict(config.get("rope_parameters") or config.get("rope_scaling") or {})
+    kind = str(rope.pop("rope_type", rope.pop("type", "default")))
+    theta = rope.pop("rope_theta", None) or config.get("rope_theta") or 10000.0
+    numbers = {name: value for name, value in rope.items() if isinstance(value, int | float)}
+    numbers.pop("partial_rotary_factor", None)
+    if kind == "default":
+        numbers = {}
+    return Rope(float(theta), kind, tuple(sorted(numbers.items())), rotated=head_size)
+
+
+def _size(config: Config, name: str) -> int:
+    value = config.get(name)
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise SettingsError(f"config.json has no integer {name}")
+    return value
 
 
 def architecture(folder: Path) -> str:
@@ -15,10 +391,34 @@ def architecture(folder: Path) -> str:
         return ""  # whoever opens the folder says what is wrong with it
 
 
+def needs_registration(folder: Path) -> bool:
+    """Return whether transformers needs a module of ours to open a folder; it imports torch."""
+    family = FAMILIES.get(architecture(folder))
+    return family is not None and family.module != ""
+
+
 def register_architecture(folder: Path) -> None:
     """Let the Auto classes of transformers open this folder, if its architecture is ours."""
-    if architecture(folder) == GROVE_MOE:
+    if needs_registration(folder):
         # Imported here: 2 s that stages without models are spared.
-        from tasks.models.grove_moe import register
+        importlib.import_module(FAMILIES[architecture(folder)].module).register()
 
-        register()
+
+def end_ids(folder: Path, own: int) -> tuple[int, ...]:
+    """Ids of all tokens that end a response: the tokenizer's, then those of the model's configs.
+
+    A base model ends a text with one token and its chat template a turn with another; SFT teaches
+    the tokenizer's, and the model may still answer with the other.
+
+    Args:
+        folder: model directory; its config.json and generation_config.json may be missing.
+        own: end token of the tokenizer.
+    """
+    ends = [own]
+    for name in ("config.json", "generation_config.json"):
+        try:
+            listed = json.loads((folder / name).read_bytes()).get("eos_token_id")
+        except (OSError, ValueError, AttributeError):
+            continue  # whoever opens the model says what is wrong with it
+        ends += listed if isinstance(listed, list) else [listed]
+    return tuple(dict.fromkeys(end for end in ends if isinstance(end, int) and end >= 0))

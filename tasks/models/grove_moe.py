@@ -68,6 +68,8 @@ class GroveMoeChunkExperts(Qwen3MoeExperts):
             )
         )
         self.num_groups = config.num_chunk_experts
+        self.skips = True
+        """A group that is listed before is not computed again (`use_projections`)."""
 
     def forward(
         self, hidden_MH: torch.Tensor, groups_MK: torch.Tensor, weights_MK: torch.Tensor

@@ -7,7 +7,7 @@ from typing import Any
 
 from data_schemas.addresses import redacted
 from tasks.errors import DataError, SettingsError
-from tasks.models.architectures import GROVE_MOE
+from tasks.models.architectures import FAMILIES, read_architecture
 from tasks.models.weights import check_tensors
 from tasks.store.interface import store_at
 
@@ -15,8 +15,6 @@ SHIPPED = Path(__file__).parents[1] / "training" / "foundation" / "base_model"
 """The tiny mixture-of-experts model that comes with the project."""
 REGISTERED = "models:/"
 """Start of the name of a registered model."""
-SUPPORTED_ARCHITECTURES = ("qwen3_moe", "qwen3", "qwen2", GROVE_MOE)
-"""Model types that every stage runs, the last one with embedded engines only; two are dense."""
 
 
 def local_folder(path: str) -> Path | None:
@@ -50,8 +48,8 @@ def check_model_folder(path: Path) -> None:
     """
     config = read_config(path)
     model_type = config.get("model_type")
-    if model_type not in SUPPORTED_ARCHITECTURES:
-        supported = ", ".join(SUPPORTED_ARCHITECTURES)
+    if model_type not in FAMILIES:
+        supported = ", ".join(FAMILIES)
         advice = "Choose a model of that architecture."
         if text := _text_config(config):
             advice = (
@@ -123,8 +121,7 @@ def has_router(path: Path) -> bool:
     Raises:
         SettingsError: it is not a model directory.
     """
-    config = read_config(path)
-    return bool(config.get("num_experts") or config.get("num_local_experts"))
+    return read_architecture(path).routing is not None
 
 
 def read_config(path: Path) -> dict[str, Any]:

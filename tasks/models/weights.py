@@ -8,6 +8,7 @@ names the file of every tensor. Engines differ in what they do with an incomplet
 import json
 from collections.abc import Iterable
 from contextlib import ExitStack
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -15,13 +16,20 @@ from typing import Self
 import torch
 from huggingface_hub.errors import StrictDataclassError
 from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
 from torch import Tensor
 
 from tasks.errors import DataError
-from tasks.models.architectures import register_architecture
+from tasks.models.architectures import (
+    FAMILIES,
+    architecture,
+    read_architecture,
+    register_architecture,
+)
 
 SINGLE_FILE = "model.safetensors"
 INDEX_FILE = "model.safetensors.index.json"
+MTP_FILE = "model-mtp.safetensors"
 DTYPES = ("F64", "F32", "F16", "BF16")
 """What trainers read; a quantised checkpoint has scales besides, which they do not."""
 _BAD_CONFIG = (
@@ -105,7 +113,7 @@ class Weights:
         where = f"of {self.folder}"
         for wrong, names in (
             ("missing", expected.keys() - self.file_of.keys()),
-            ("not part of the model", self.file_of.keys() - expected.keys() - tied),
+            ("not part of the model", self.file_of.keys() - expected.keys() - tied - self.mtp),
         ):
             if names:
                 raise DataError(
@@ -123,6 +131,14 @@ class Weights:
                     f"tensor {name} {where} is {self.dtype(name)}; engines read "
                     f"{', '.join(DTYPES)}. Use the checkpoint before quantisation."
                 )
+
+    @cached_property
+    def mtp(self) -> set[str]:
+        """Names of the tensors of multi-token prediction, which are kept but not trained."""
+        if architecture(self.folder) not in FAMILIES:
+            return set()
+        known = read_architecture(self.folder)
+        return {name for name in self.file_of if known.is_mtp(name)}
 
     def _open(self, name: str) -> safe_open:
         path = self.folder / name
@@ -166,6 +182,32 @@ def write_shard(like: Path, tensors: Iterable[Tensor], out: Path) -> None:
         for tensor in tensors:
             target.write(tensor.contiguous().flatten().view(torch.uint8).numpy().data)
         assert target.tell() == like.stat().st_size
+
+
+def write_config(source: Path, folder: Path, dtype: torch.dtype) -> None:
+    """Copy the config.json of a model, with the dtype of the new files."""
+    config = json.loads((source / "config.json").read_bytes())
+    config["dtype"] = str(dtype).removeprefix("torch.")
+    config.pop("torch_dtype", None)  # the older name of the same
+    (folder / "config.json").write_text(json.dumps(config, indent=2, sort_keys=True) + "\n")
+
+
+def copy_mtp(source: Path, folder: Path) -> None:
+    """Copy the layers of multi-token prediction bit for bit; do nothing for a model without any.
+
+    Args:
+        source: model directory that has them.
+        folder: model directory of the same architecture, complete but for them.
+    """
+    with Weights(source) as weights:
+        kept = {name: weights.read(name) for name in sorted(weights.mtp)}
+    if not kept:
+        return
+    with Weights(folder) as written:
+        files = dict(written.file_of)
+    save_file(kept, folder / MTP_FILE, metadata={"format": "pt"})
+    index = {"metadata": {}, "weight_map": files | dict.fromkeys(kept, MTP_FILE)}
+    (folder / INDEX_FILE).write_text(json.dumps(index, indent=2, sort_keys=True) + "\n")
 
 
 def check_tensors(folder: Path) -> None:

@@ -1,5 +1,6 @@
 """Convert command line options to settings."""
 
+import logging
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TypeVar
@@ -9,7 +10,8 @@ from pydantic import BaseModel, ValidationError
 from data_schemas.artifacts import is_address
 from data_schemas.faults import explain
 from data_schemas.lora_settings import TrainingEngines
-from data_schemas.machine_settings import MachineSettings, RolloutKind, TrainerKind
+from data_schemas.machine_settings import MachineSettings, RolloutKind
+from data_schemas.public_sets import BENCHMARKS
 from data_schemas.rl_settings import JudgeKind, RLSettings, RouterReplay
 from data_schemas.settings import PipelineSettings, ReleaseSettings, RetrainSettings, Source
 from tasks.algorithms import advantages
@@ -31,6 +33,7 @@ from tasks.provenance.lineage.lookup import parse_model_uri
 from tasks.settings.groups import expand
 
 SettingsT = TypeVar("SettingsT", PipelineSettings, RetrainSettings)
+logger = logging.getLogger(__name__)
 EXAMPLE = "--sources gsm8k=data/train.jsonl,ae110k=data/ae110k"
 LONGEST_PROMPT = 2**20
 """Tokens of a prompt of a benchmark."""
@@ -124,18 +127,6 @@ def with_own_code(settings: SettingsT) -> SettingsT:
     return pinned(settings)
 
 
-def require_models(settings: PipelineSettings) -> None:
-    """Refuse settings whose models cannot be opened or are too short, before any stage runs.
-
-    Raises:
-        SettingsError: names the setting.
-    """
-    require_folders(settings)
-    base = local_folder(settings.base_model)
-    if base is not None and base.is_dir():  # else it is checked as it is ingested
-        _require_positions(settings, base)
-
-
 def require_folders(settings: PipelineSettings | RetrainSettings) -> None:
     """Refuse settings that name a judge, guard, encoder or screen model that cannot be opened.
 
@@ -171,10 +162,41 @@ def require_layers(settings: PipelineSettings) -> None:
             select.require_layers(
                 base,
                 rollout=engines.rollout,
-                trainer=engines.trainer if trains else TrainerKind.TORCH,
+                trainer=engines.trainer if trains else None,
+                lora_rank=engines.lora.rank if trains else 0,
             )
         except SettingsError as error:
             raise SettingsError(f"{name}: {error}") from error
+
+
+def require_roles(settings: PipelineSettings) -> None:
+    """Refuse a benchmark among the sources that are trained on, before anything is read.
+
+    Raises:
+        SettingsError: names it.
+    """
+    for source in settings.curation.sources:
+        if source.adapter in BENCHMARKS and not source.evaluation:
+            raise SettingsError(
+                f"curation.sources trains on {source.adapter}, which is a benchmark; give it "
+                f"evaluation true ({BENCHMARK}{source.adapter}=... on the command line), or take "
+                "it out"
+            )
+
+
+def fit_to_base(settings: PipelineSettings) -> PipelineSettings:
+    """Switch R3, the default, off in the phases of a dense base: there is nothing to replay."""
+    base = local_folder(settings.base_model)
+    if base is None or not base.is_dir() or has_router(base):
+        return settings
+    fitted = settings
+    for name in ("rl_one", "rl_two"):
+        phase = getattr(settings, name)
+        if phase.steps and phase.router_replay is RouterReplay.R3:
+            logger.info("%s.router_replay is 'off': the base has no router", name)
+            phase = phase.model_copy(update={"router_replay": RouterReplay.OFF})
+            fitted = fitted.model_copy(update={name: phase})
+    return fitted
 
 
 def require_router(settings: PipelineSettings) -> None:
@@ -230,8 +252,15 @@ def _model_folders(
             yield f"{name}.address", judge.address, check_model_folder
 
 
-def _require_positions(settings: PipelineSettings, base: Path) -> None:
-    """Refuse responses that do not fit the context of the base model behind a longest prompt."""
+def require_positions(settings: PipelineSettings) -> None:
+    """Refuse responses that do not fit the context of the base model behind a longest prompt.
+
+    Raises:
+        SettingsError: names the setting and both lengths.
+    """
+    base = local_folder(settings.base_model)
+    if base is None or not base.is_dir():
+        return  # it is checked as it is ingested
     positions = read_config(base).get("max_position_embeddings")
     prompt = settings.curation.max_prompt_tokens
     for name in ("grading", "rl_one", "rl_two", "evaluation"):

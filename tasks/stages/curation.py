@@ -24,6 +24,7 @@ from tasks.curation import curate as curation
 from tasks.curation import distillation, grading, mixing, questions
 from tasks.curation import ingest as ingestion
 from tasks.curation.parts import map_part, take_parts
+from tasks.curation.thinking import check_thinking
 from tasks.engines.chat import load_tokenizer
 from tasks.engines.select import open_rollout
 from tasks.errors import SettingsError
@@ -143,8 +144,11 @@ def fit_settings(
     problems = read_table(folder / PROBLEMS, Problem)
     rows = read_table(folder / DEMONSTRATIONS, Demonstration)
     for parent in MERGED if settings.sft.epochs else ():
-        if parent not in settings.sft.parents:
-            demonstrations_of(parent, rows)
+        if parent in settings.sft.parents:
+            continue
+        own = demonstrations_of(parent, rows)
+        if parent is Parent.REASONING:
+            check_thinking(own, settings.sft.min_thinking_words, settings.sft.domains)
     if settings.general_sft.epochs:
         demonstrations_of(Parent.GENERAL, rows)
     phases = {

@@ -78,10 +78,13 @@ def check_settings(
     _check("rl_two", settings.rl_two.engines, "rl")
     _check("evaluation", settings.evaluation.engines, "evaluate")
     if not in_pod():  # this pod may not have the volumes of the other stages
-        options.require_models(settings)
-        options.require_router(settings)
-        options.require_layers(settings)
+        options.require_folders(settings)
+    options.require_positions(settings)  # these look at a base that is there only
+    settings = options.fit_to_base(settings)
+    options.require_router(settings)
+    options.require_layers(settings)
     chosen = options.with_suites(options.with_sources(settings, sources), suites)
+    options.require_roles(chosen)
     return options.with_own_code(chosen)
 
 

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from data_schemas.rollouts import MISSING_ROUTE, RouterTrace
+from data_schemas.routing import Routing
 from tasks.algorithms.routing import (
     check_trace,
     disagreement,
@@ -25,7 +26,7 @@ def test_replayed_gates_and_their_gradient_are_the_worked_numbers():
     chosen = torch.tensor([vector["replay_topk"]])
     experts = torch.tensor(vector["expert_out"], dtype=torch.float64)
 
-    gates = gate_weights(logits, chosen, renormalise=True)
+    gates = gate_weights(logits, chosen, Routing(4, 2))
     output = (gates.double()[0] * experts[chosen[0]]).sum()
     output.backward()
 
@@ -38,7 +39,9 @@ def test_gates_without_renormalisation_are_the_worked_numbers():
     vector = VECTORS["router_replay"]
     logits = torch.tensor([vector["train_logits"]])
 
-    gates = gate_weights(logits, torch.tensor([vector["replay_topk"]]), renormalise=False)
+    gates = gate_weights(
+        logits, torch.tensor([vector["replay_topk"]]), Routing(4, 2, renormalised=False)
+    )
 
     assert vector["gate_replay_softmax_no_renorm"] == pytest.approx(gates[0].tolist(), abs=1e-6)
 

@@ -146,6 +146,11 @@ def endless_copy(model: Path, folder: Path) -> Path:
     if not settings.get("pad_token"):
         raise SettingsError(f"{model}: the benchmark needs a tokenizer with a pad_token")
     path.write_text(json.dumps(settings | {"eos_token": settings["pad_token"]}))
+    for name in ("config.json", "generation_config.json"):  # whose tokens end a response, too
+        if (folder / name).exists():
+            config = json.loads((folder / name).read_text())
+            config["eos_token_id"] = config.get("pad_token_id")
+            (folder / name).write_text(json.dumps(config))
     return folder
 
 

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from math import prod
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from transformers import AutoModelForCausalLM, Qwen3MoeConfig
 from data_schemas.machine_settings import LayoutSettings
 from tasks.capacity.model_shape import (
     COMPASSMAX,
+    LING_LITE,
     QWEN2_5_7B,
     QWEN3_15B_A2B,
     Ranks,
@@ -21,6 +23,8 @@ from tasks.capacity.model_shape import (
 )
 from tasks.engines.embedded.hf_model import load_model
 from tasks.errors import DataError, SettingsError
+from tasks.models.weights import Weights
+from tests.engines.families import CONFIGS, write_family
 
 VECTORS = Path(__file__).parents[1] / "algorithms" / "experts" / "grove_vectors.json"
 GROVE = json.loads(VECTORS.read_text())
@@ -156,7 +160,7 @@ def test_gpus_that_do_not_divide_are_refused():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"mlp_only_layers": [0]}, "mixes dense and expert layers"),
+        ({"mlp_only_layers": [1]}, "dense layers behind others with experts"),
         ({"vocab_size": "many"}, "no integer vocab_size"),
     ],
 )
@@ -165,3 +169,31 @@ def test_a_config_that_says_too_little_is_refused(tiny_moe, change, message):
 
     with pytest.raises(DataError, match=message):
         shape_of(config | change)
+
+
+@pytest.mark.parametrize("name", [name for name in CONFIGS if name != "deepseek_v3"])
+def test_the_parameters_of_every_family_are_those_of_its_model(name, tiny_moe, tmp_path):
+    folder = write_family(name, tiny_moe, tmp_path / "model", num_nextn_predict_layers=0)
+    config = json.loads((folder / "config.json").read_text())
+    if name == "qwen3_moe mixed":
+        with pytest.raises(DataError, match="dense layers behind others with experts"):
+            shape_of(config)
+        return
+    with Weights(folder) as weights:
+        sizes = {key: prod(weights.shape(key)) for key in weights.file_of}
+    # The gate of the shared expert is a row; the bias of a router is no parameter.
+    counted = sum(
+        size
+        for key, size in sizes.items()
+        if not key.endswith(("shared_expert_gate.weight", "expert_bias", "correction_bias"))
+    )
+
+    shape = shape_of(config)
+
+    assert counted == shape.parameters
+    assert counted == rank_tensors(shape, LayoutSettings(), 0).total
+
+
+def test_ling_lite_has_the_parameters_that_were_published():
+    assert 16.80 == pytest.approx(LING_LITE.parameters / 1e9, abs=0.005)
+    assert 2.75 == pytest.approx(LING_LITE.active_parameters / 1e9, abs=0.005)

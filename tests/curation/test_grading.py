@@ -16,7 +16,7 @@ from data_schemas.rollouts import Rollout
 from data_schemas.samples import RESPONSES, ResponseTokens
 from data_schemas.settings import GradingSettings
 from data_schemas.verdicts import Verdict, abstain, scored
-from tasks.curation.grading import REPORT, grade, screen_out
+from tasks.curation.grading import REPORT, grade, screen_out, unsolved_domains
 from tasks.curation.items import Item
 from tasks.engines.protocols import Request, Sampling
 from tasks.engines.scripted import ScriptedRolloutEngine
@@ -86,6 +86,7 @@ def test_pass_rates_bands_and_drops(
         "small_model_solves": 0,
         "too_hard": 0,
         "ungraded": 1,
+        "unsolved_domains": 0,
         "mean_pass_rate": 0.5,
     } == facts
 
@@ -186,3 +187,15 @@ def test_bands_at_their_edges():
 
     expected = ["unsolved", "hard", "medium", "medium", "easy", "solved", "ungraded"]
     assert expected == [band_of(rate) for rate in rates]
+
+
+def test_domains_in_which_nothing_is_solved_are_named(problems: list[Problem]):
+    graded = [
+        GradedProblem(**dict(problems[0]), pass_rate=rate, mean_tokens=1.0, band=band_of(rate))
+        for rate in (0.0, None, 0.0)
+    ]
+
+    assert [graded[0].domain] == unsolved_domains(graded)
+    solved = graded[0].model_copy(update={"pass_rate": 0.25})
+    assert [] == unsolved_domains([*graded, solved])
+    assert [] == unsolved_domains([graded[1]])

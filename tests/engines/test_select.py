@@ -46,8 +46,8 @@ def test_engines_without_adjugate_experts_refuse_the_model_by_name(tiny_grove):
         instead = {"rollout": "hf", "trainer": "torch"}[part]
         with pytest.raises(
             SettingsError,
-            match=f"is a grove_moe model, and engines.{part} '{kind}' has no adjugate experts; "
-            f"set engines.{part} to '{instead}'",
+            match=f"engines.{part} '{kind}' does not have adjugate experts of this grove_moe "
+            f"model; use '{instead}'",
         ):
             open_engine(engines, tiny_grove)
 

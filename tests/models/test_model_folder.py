@@ -48,9 +48,9 @@ def test_a_damaged_config_is_named(copy):
 
 
 def test_an_unsupported_architecture_is_refused(copy):
-    _edit(copy / "config.json", model_type="llama")
+    _edit(copy / "config.json", model_type="gemma3")
 
-    with pytest.raises(SettingsError, match="model_type 'llama'; supported are qwen3_moe"):
+    with pytest.raises(SettingsError, match="model_type 'gemma3'; supported are qwen3_moe"):
         check_model_folder(copy)
 
 

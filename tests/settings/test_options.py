@@ -3,7 +3,7 @@ import pytest
 from data_schemas import presets
 from data_schemas.rl_settings import AuxiliarySettings, LossSettings, RouterReplay
 from tasks.errors import SettingsError
-from tasks.settings.options import require_router
+from tasks.settings.options import fit_to_base, require_router
 
 
 def of(folder, **rl):
@@ -35,3 +35,15 @@ def test_a_dense_base_without_them_and_any_mixture_of_experts_are_accepted(tiny_
     require_router(of(tiny_dense))
     require_router(of(tiny_moe, router_replay=RouterReplay.R3))
     require_router(presets.CPU_SMOKE)
+
+
+def test_a_phase_of_a_dense_base_does_not_replay_by_default(tiny_dense, tiny_moe):
+    default, dense = of(tiny_moe, router_replay=RouterReplay.R3), of(tiny_dense)
+
+    asked = dense.model_copy(
+        update={"rl_one": dense.rl_one.model_copy(update={"router_replay": RouterReplay.R3})}
+    )
+
+    assert RouterReplay.OFF is fit_to_base(asked).rl_one.router_replay
+    require_router(fit_to_base(asked))
+    assert default is fit_to_base(default)

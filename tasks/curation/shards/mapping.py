@@ -6,6 +6,7 @@ writes on its rows and the rules only: neither on the number of processes nor on
 
 import gc
 import json
+import logging
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -38,6 +39,7 @@ from tasks.formats.withdrawn import read_list
 from tasks.gym.table import VERIFIERS
 from tasks.store.files import write_bytes
 
+_LOG = logging.getLogger(__name__)
 ROWS = 4096
 """Most rows of a shard."""
 BYTES = 4 * 2**20
@@ -97,6 +99,12 @@ def plan(raw: Path, listed: Iterable[RawFile], out: Path) -> Iterator[Job]:
     for file in listed:
         path, first = locate(raw, file), 1
         left = file.limit - of_source[file.source] if file.limit else None
+        if left == 0:
+            _LOG.warning(
+                "limit %d of source %s is used up before %s, of which nothing is read: a limit "
+                "counts the rows of all files of a source",
+                *(file.limit, file.adapter, path.name),
+            )
         if file.mapping is None and file.adapter not in ADAPTERS:
             yield Job(file, path, first, (), out / f"{number:06d}")  # refused as a whole
             number += 1

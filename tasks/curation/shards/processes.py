@@ -21,7 +21,7 @@ from typing import cast
 
 from tasks.curation.shards.mapping import Job, Rules, is_complete, map_shard, prepare
 from tasks.gym.workers.pool import MEMORY_BYTES, start_interpreter
-from tasks.models.architectures import GROVE_MOE, architecture
+from tasks.models.architectures import needs_registration
 
 _LOG = logging.getLogger(__name__)
 
@@ -92,7 +92,7 @@ class _Server:
     def __init__(self, rules: Rules, workers: int) -> None:
         self._pipe, theirs = Pipe()
         self._ended: dict[int, str] = {}
-        is_ours = architecture(rules.base_model) == GROVE_MOE  # whose code imports torch
+        is_ours = needs_registration(rules.base_model)  # whose code imports torch
         boot = _BOOT if is_ours else _WITHOUT_TORCH + _BOOT
         with theirs:
             self._process = start_interpreter(boot, theirs.fileno(), _VARIABLES)

@@ -29,6 +29,7 @@ from tasks.curation.shards.mapping import PLACES, collector_paused, counts_of
 from tasks.curation.shards.opened import Shards
 from tasks.curation.shards.selection import answered_of, named
 from tasks.curation.shards.steps import Refused
+from tasks.curation.thinking import Thinking
 from tasks.formats.solve_rates import Rates
 
 Counts = dict[str, int]
@@ -50,6 +51,7 @@ class Account:
         self.axes: dict[str, Counter[str]] = {"domain": Counter(), "language": Counter()}
         """Problems to train on by domain and by language."""
         self.verified = 0
+        self.thinking = Thinking()
 
     def of(self, source: str) -> dict[str, int | Counts]:
         """Return the report of a source. A row that cannot be read is one item."""
@@ -145,6 +147,9 @@ def _problems(shards: Shards, account: Account) -> Iterator[pa.Table]:
 def _demonstrations(shards: Shards, account: Account) -> Iterator[pa.Table]:
     for table in _living(shards, problems=False):
         _count(table, "demonstrations", account)
+        columns = (table[name].to_pylist() for name in ("source", "domain", "response"))
+        for row in zip(*columns, strict=True):
+            account.thinking.add(*row)
         yield table
 
 

@@ -1,13 +1,18 @@
 """Other projections for the experts of a transformers model than its own."""
 
 import torch
-from transformers.models.qwen3_moe.modeling_qwen3_moe import Qwen3MoeExperts
+from torch import nn
 
 from tasks.algorithms.experts.products import Projection, through_experts
-from tasks.models.grove_moe import GroveMoeChunkExperts
 
 
-def use_projections(experts: Qwen3MoeExperts, gate_up: Projection, down: Projection) -> None:
+def are_experts(module: nn.Module) -> bool:
+    """Return whether a module is all experts of a layer: two stacked tensors, in every family."""
+    held = dict(module.named_parameters(recurse=False))
+    return {"gate_up_proj", "down_proj"} <= held.keys() and held["down_proj"].ndim == 3
+
+
+def use_projections(experts: nn.Module, gate_up: Projection, down: Projection) -> None:
     """Compute a layer's experts with other projections than its own from now on."""
     num_experts = len(experts.get_parameter("down_proj"))
 
@@ -21,7 +26,7 @@ def use_projections(experts: Qwen3MoeExperts, gate_up: Projection, down: Project
             num_experts,
             gate_up=gate_up,
             down=down,
-            skips=isinstance(experts, GroveMoeChunkExperts),
+            skips=bool(getattr(experts, "skips", False)),
         )
 
     experts.forward = forward

@@ -5,12 +5,12 @@ from threading import Lock
 
 import torch
 from transformers import AutoModelForCausalLM, PreTrainedModel
-from transformers.models.qwen3_moe.modeling_qwen3_moe import Qwen3MoeTopKRouter
 from transformers.utils import logging as transformers_logging
 
+from tasks.engines.embedded.router_replay import named_routers
+from tasks.engines.expert_names import names_of
 from tasks.errors import SettingsError
-from tasks.models.architectures import register_architecture
-from tasks.models.model_folder import has_router
+from tasks.models.architectures import read_architecture, register_architecture
 from tasks.models.weights import Weights, check_tensors
 
 _LOADING = Lock()
@@ -31,7 +31,9 @@ def load_model(folder: Path, *, dtype: torch.dtype = torch.float32) -> PreTraine
     transformers_logging.disable_progress_bar()
     register_architecture(folder)
     try:
-        experts = {"experts_implementation": "grouped_mm"} if has_router(folder) else {}
+        experts = {}
+        if read_architecture(folder).routing:
+            experts = {"experts_implementation": "grouped_mm"}
         with _LOADING:
             check_tensors(folder)  # transformers would draw random values for a missing one
             model = AutoModelForCausalLM.from_pretrained(
@@ -59,14 +61,12 @@ def widen_routers(model: PreTrainedModel, folder: Path) -> None:
     Raises:
         SettingsError: the model is dense.
     """
-    found = [
-        (name, module)
-        for name, module in model.named_modules()
-        if isinstance(module, Qwen3MoeTopKRouter)
-    ]
+    found = named_routers(model)
     if not found:
         raise SettingsError("engines.fp32_router is set, but a dense model has no router")
+    names = names_of(model)
     with Weights(folder) as weights:
-        for name, router in found:
-            whole = weights.read(f"{name}.weight").to(router.weight.device, torch.float32)
+        for name, router in found.items():
+            whole = weights.read(names.in_file(f"{name}.weight"))
+            whole = whole.to(router.weight.device, torch.float32)
             router.weight = torch.nn.Parameter(whole)

@@ -15,10 +15,9 @@ import torch
 from torch import nn
 from torch.nn.functional import linear
 from transformers import PreTrainedModel
-from transformers.models.qwen3_moe.modeling_qwen3_moe import Qwen3MoeExperts
 
 from tasks.algorithms.experts.products import grouped
-from tasks.engines.embedded.experts import use_projections
+from tasks.engines.embedded.experts import are_experts, use_projections
 from tasks.engines.expert_names import split_experts
 from tasks.engines.lora.factors import ALPHA, PROJECTIONS, factor_names, merge
 from tasks.errors import SettingsError
@@ -62,7 +61,7 @@ class Adapter:
         generator = torch.Generator().manual_seed(0)
         self._targets: list[_Target] = []
         for name, module in model.named_modules():
-            if isinstance(module, Qwen3MoeExperts):
+            if are_experts(module):
                 self._adapt_experts(name, module, generator)
             elif isinstance(module, nn.Linear) and name.rpartition(".")[2] in PROJECTIONS:
                 target = self._target(f"{name}.weight", module.weight, 1, generator)
@@ -142,9 +141,7 @@ class Adapter:
         self._targets.append(target)
         return target
 
-    def _adapt_experts(
-        self, name: str, experts: Qwen3MoeExperts, generator: torch.Generator
-    ) -> None:
+    def _adapt_experts(self, name: str, experts: nn.Module, generator: torch.Generator) -> None:
         gate_up = self._target(
             f"{name}.gate_up_proj", experts.get_parameter("gate_up_proj"), 2, generator
         )

@@ -36,7 +36,7 @@ from tasks.engines.embedded.hf_model import load_on_device, widen_routers
 from tasks.engines.embedded.rollout_forward import DecoderForward, Prefilled
 from tasks.engines.embedded.slots import TOKEN_BYTES, Seat, Slots, make_seats
 from tasks.engines.embedded.verified import Verifier
-from tasks.engines.expert_names import named_tensors
+from tasks.engines.expert_names import held_tensors, in_memory
 from tasks.engines.protocols import EngineCounters, Request, Sampling
 from tasks.engines.request_queue import Intake, Requests
 from tasks.engines.stop_strings import StopStrings
@@ -85,7 +85,7 @@ class HFRolloutEngine:
             widen_routers(self._model, folder)
         self._forward = DecoderForward(self._model)
         self._tokenizer = load_tokenizer(folder)
-        self._end_token, self._pad_token = end_and_pad(self._tokenizer)
+        self._end_tokens, self._pad_token = end_and_pad(self._tokenizer)
         self._version = version
         self._slots = slots
         self._room = _cache_tokens(self._forward)
@@ -99,7 +99,7 @@ class HFRolloutEngine:
     @property
     def num_experts(self) -> int:
         """Experts per MoE layer; 0 in a dense model."""
-        return int(getattr(self._model.config, "num_experts", 0))
+        return self._forward.architecture.num_experts
 
     def slots(self, tokens: float) -> int:
         """Number of sequences decoded concurrently, as many as the cache may hold."""
@@ -116,8 +116,8 @@ class HFRolloutEngine:
         The digest is of the tensors as received, so that it equals the trainer's in any precision;
         that the model then holds these tensors, cast to its dtype, is checked one by one.
         """
-        own = dict(named_tensors(self._model))
-        incoming = dict(weights)
+        own, received = dict(held_tensors(self._model)), dict(weights)
+        incoming = in_memory(self._model, received.items())
         wrong = sorted(own.keys() ^ incoming.keys()) or [
             name for name, tensor in own.items() if tensor.shape != incoming[name].shape
         ]
@@ -133,7 +133,7 @@ class HFRolloutEngine:
                 )
         self._forward.refresh()
         self._version = version
-        return weight_digest(incoming.items())
+        return weight_digest(received.items())
 
     def sleep(self) -> None:
         """Do nothing: the cache of a call ends with it, and the weights stay."""
@@ -167,7 +167,7 @@ class HFRolloutEngine:
     def _verified(self, requests: Sequence[Request], sampling: Sampling) -> Iterator[Rollout]:
         stop = StopStrings(self._tokenizer, sampling.stop)
         verifier = Verifier(
-            self._forward, self._decoded, self._end_token, stop, sampling, self._room
+            self._forward, self._decoded, self._end_tokens, stop, sampling, self._room
         )
         yield from verifier.generate(self._seats(requests, sampling), self._version)
         self._counters = replace(
@@ -181,7 +181,7 @@ class HFRolloutEngine:
         known: dict[int, _Prefix] = {}
         stop = StopStrings(self._tokenizer, sampling.stop)
         size = min(self._slots, intake.samples)
-        slots = Slots(sampling, size, self._room, self._end_token, stop)
+        slots = Slots(sampling, size, self._room, self._end_tokens, stop)
         logits_BV = torch.empty(0, self._model.config.vocab_size, device=self._forward.device)
         taken = 0
         while waiting or slots.live or intake.open:

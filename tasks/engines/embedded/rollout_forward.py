@@ -1,4 +1,4 @@
-"""The forward pass of Qwen3-MoE, Qwen3 and Qwen2 for generation, on a transformers model's modules.
+"""The forward pass of a decoder for generation, on the modules of a transformers model.
 
 transformers rebuilds masks, copies the whole cache and calls a hundred small modules for every
 token; on a small model that is most of the time. Here a decoding step is a dozen kernels per
@@ -10,29 +10,15 @@ C tokens of a block.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import torch
-from torch import nn
 from torch.nn import functional
-from transformers import (
-    PreTrainedModel,
-    Qwen2ForCausalLM,
-    Qwen3ForCausalLM,
-    Qwen3MoeForCausalLM,
-)
-from transformers.models.qwen2.modeling_qwen2 import Qwen2DecoderLayer
-from transformers.models.qwen3.modeling_qwen3 import Qwen3Attention, Qwen3DecoderLayer
-from transformers.models.qwen3_moe.modeling_qwen3_moe import (
-    Qwen3MoeAttention,
-    Qwen3MoeDecoderLayer,
-    Qwen3MoeSparseMoeBlock,
-)
+from transformers import PreTrainedModel
 
 from tasks.algorithms.experts.products import grouped, through_all_experts, through_experts
-from tasks.errors import SettingsError
-from tasks.models.grove_moe import GroveMoeSparseMoeBlock
-
-_Model = Qwen3MoeForCausalLM | Qwen3ForCausalLM | Qwen2ForCausalLM
+from tasks.engines.support import refuse_rollout
+from tasks.models.architectures import architecture_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,21 +37,15 @@ class DecoderForward:
     """The forward pass of one model; `refresh` after its weights have changed."""
 
     def __init__(self, model: PreTrainedModel) -> None:
-        if (
-            not isinstance(model, _Model)
-            or model.config.hidden_act != "silu"
-            or model.config.sliding_window
-        ):
-            raise SettingsError(
-                "the embedded rollout engine runs Qwen3-MoE, Qwen3 and Qwen2 models with full "
-                f"attention and SiLU, not {model.config.model_type}; "
-                "set engines.rollout to 'vllm' for this model"
-            )
-        self._model = model
+        self.architecture = architecture_of(model.config.to_dict())
+        refuse_rollout(self.architecture)
+        self._model: Any = model
         self.device = model.device
         self._layers = [_Layer(layer) for layer in model.model.layers]
-        self._half = self._layers[0].head_dim // 2
-        self._scale = self._layers[0].head_dim ** -0.5
+        self._head_dim = self._layers[0].head_dim
+        self._half = self.architecture.rope.rotated // 2
+        """Of what is rotated, which may be a part of a head."""
+        self._scale = self._head_dim**-0.5
         self._num_groups = self._layers[0].heads[1]
         self.refresh()
 
@@ -77,9 +57,9 @@ class DecoderForward:
     @property
     def cache_bytes(self) -> int:
         """Bytes of one token's keys and values in all layers, and of its routes."""
-        values = 2 * len(self._layers) * self._num_groups * self._half * 2
-        routed = sum(layer.block is not None for layer in self._layers)
-        routes = routed * self._model.config.num_experts_per_tok if routed else 0
+        values = 2 * len(self._layers) * self._num_groups * self._head_dim
+        routing, routed = self.architecture.routing, len(self.architecture.moe_layers)
+        routes = routed * routing.top_k if routing else 0
         return values * self._model.dtype.itemsize + routes
 
     def refresh(self) -> None:
@@ -211,7 +191,7 @@ class DecoderForward:
     def no_tokens(self) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
         """Keys and values of a sequence that has not begun, for `block`."""
         empty = torch.empty(
-            0, self._num_groups, self._half * 2, device=self.device, dtype=self._model.dtype
+            0, self._num_groups, self._head_dim, device=self.device, dtype=self._model.dtype
         )
         return [empty] * len(self._layers), [empty] * len(self._layers)
 
@@ -229,8 +209,7 @@ class DecoderForward:
 class _Layer:
     """The parts of a decoder layer that work on single tokens."""
 
-    def __init__(self, layer: nn.Module) -> None:
-        assert isinstance(layer, Qwen3MoeDecoderLayer | Qwen3DecoderLayer | Qwen2DecoderLayer)
+    def __init__(self, layer: Any) -> None:
         self._layer = layer
         self._attention = layer.self_attn
         self.head_dim = int(layer.self_attn.head_dim)
@@ -239,7 +218,7 @@ class _Layer:
             layer.self_attn.k_proj.out_features // self.head_dim,
         )
         """Of queries, and of keys and values."""
-        self.block = layer.mlp if isinstance(layer.mlp, Qwen3MoeSparseMoeBlock) else None
+        self.block = layer.mlp if hasattr(layer.mlp, "experts") else None
 
     def join(self) -> None:
         """Fuse the weights of queries, keys and values: one matmul instead of three."""
@@ -250,7 +229,7 @@ class _Layer:
         biases: list[torch.Tensor] = [part.bias for part in parts if part.bias is not None]
         self._bias = torch.cat(biases) if biases else None
         self._norm_weight = None
-        if isinstance(attention, Qwen3MoeAttention | Qwen3Attention):
+        if hasattr(attention, "q_norm"):
             queries, groups = self.heads
             self._epsilon = attention.q_norm.variance_epsilon
             self._norm_weight = torch.cat(
@@ -273,9 +252,12 @@ class _Layer:
             wide = turned.float()
             scale = torch.rsqrt(wide.square().mean(dim=2, keepdim=True) + self._epsilon)
             turned = (wide * scale).to(hidden_MH.dtype) * self._norm_weight
-        half = turned.shape[2] // 2
+        whole, width = turned, rope[0].shape[2]
+        turned, half = whole[..., :width], width // 2
         swapped = torch.cat([turned[..., half:], turned[..., :half]], dim=2)
         turned = torch.addcmul(turned * rope[0], swapped, rope[1])
+        if width < self.head_dim:
+            turned = torch.cat([turned, whole[..., width:]], dim=2)
         query, key = turned.split([queries, groups], dim=1)
         return query, key, value
 
@@ -311,10 +293,15 @@ class _Layer:
                 gate_up=lambda rows, ends: grouped(rows, gate_up, ends),
                 down=lambda rows, ends: grouped(rows, down, ends),
             )
-        if isinstance(self.block, GroveMoeSparseMoeBlock):
+        if hasattr(self.block, "adjugates"):  # Grove MoE
             said_MH = said_MH + self.block.adjugates(
                 normed_MH, gates_MK, experts_MK, densely=densely
             )
+        if hasattr(self.block, "shared_experts"):
+            said_MH = said_MH + self.block.shared_experts(normed_MH)
+        elif hasattr(self.block, "shared_expert"):  # Qwen2-MoE, whose gate is per token
+            opening_M1 = torch.sigmoid(self.block.shared_expert_gate(normed_MH))
+            said_MH = said_MH + opening_M1 * self.block.shared_expert(normed_MH)
         return hidden_MH + said_MH, experts_MK
 
 

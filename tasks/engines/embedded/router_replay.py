@@ -10,28 +10,53 @@ Letters: M tokens in model order (batch-major), L MoE layers, E experts, K exper
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import torch
 from torch import nn
-from transformers.models.qwen3_moe.modeling_qwen3_moe import Qwen3MoeTopKRouter
 
+from data_schemas.routing import Routing
 from tasks.algorithms.routing import gate_weights, replayed_choice
 from tasks.errors import DataError, SettingsError
+from tasks.models.architectures import architecture_of
 
 RouterOutput = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
 """(logits_ME, gate weights_MK, expert ids_MK)"""
 
 
-def routers(model: nn.Module) -> list[Qwen3MoeTopKRouter]:
+def named_routers(model: nn.Module) -> dict[str, nn.Module]:
+    """The routers of a transformers model by name, in layer order; none in a dense model."""
+    return {
+        name: module
+        for name, module in model.named_modules()
+        if hasattr(module, "top_k") and name.endswith(".gate")
+    }
+
+
+def routers(model: nn.Module) -> list[nn.Module]:
     """The routers of a model in layer order.
 
     Raises:
         SettingsError: the model has none, so there is nothing to replay.
     """
-    found = [module for module in model.modules() if isinstance(module, Qwen3MoeTopKRouter)]
+    found = list(named_routers(model).values())
     if not found:
         raise SettingsError("the model has no MoE router; set router_replay to 'off'")
     return found
+
+
+def routing_of(model: nn.Module) -> Routing:
+    """How the routers of a model with routers turn logits into gates."""
+    config: Any = model.config
+    known = architecture_of(config.to_dict())
+    assert known.routing is not None
+    assert len(known.moe_layers) == len(named_routers(model)), "config.json names other layers"
+    return known.routing
+
+
+def bias_of(router: nn.Module) -> torch.Tensor | None:
+    """The bias that a router adds for its choice, if it has one."""
+    return dict(router.named_buffers()).get("e_score_correction_bias")
 
 
 class Recording:
@@ -83,22 +108,23 @@ def replaying(model: nn.Module, experts_MLK: torch.Tensor) -> Iterator[None]:
     Raises:
         DataError: the shape does not fit the model or a forward pass.
     """
-    modules = routers(model)
+    modules, routing = routers(model), routing_of(model)
     if experts_MLK.ndim != 3 or experts_MLK.shape[1] != len(modules):
         raise DataError(
             f"routes are {tuple(experts_MLK.shape)}, the model needs [tokens, {len(modules)}, k]"
         )
 
     def hook_of(layer: int):
-        def hook(module: Qwen3MoeTopKRouter, _args: object, output: RouterOutput) -> RouterOutput:
-            logits_ME, _, native_MK = output
+        def hook(_module: nn.Module, _args: object, output: RouterOutput) -> RouterOutput:
+            logits_ME, native_gates_MK, native_MK = output
             if logits_ME.shape[0] != experts_MLK.shape[0]:
                 raise DataError(
                     f"routes for {experts_MLK.shape[0]} tokens, "
                     f"but the forward pass has {logits_ME.shape[0]}"
                 )
             chosen_MK = replayed_choice(native_MK, experts_MLK[:, layer])
-            return logits_ME, gate_weights(logits_ME, chosen_MK, module.norm_topk_prob), chosen_MK
+            gates_MK = gate_weights(logits_ME, chosen_MK, routing)
+            return logits_ME, gates_MK.to(native_gates_MK.dtype), chosen_MK
 
         return hook
 

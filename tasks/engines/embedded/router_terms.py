@@ -13,8 +13,9 @@ import torch
 from torch import nn
 
 from data_schemas.rl_settings import AuxiliarySettings
+from data_schemas.routing import Routing
 from tasks.algorithms.router_losses import balance_loss, expert_loads, z_loss
-from tasks.engines.embedded.router_replay import RouterOutput, routers
+from tasks.engines.embedded.router_replay import RouterOutput, bias_of, routers, routing_of
 from tasks.errors import SettingsError
 
 
@@ -25,6 +26,7 @@ class RouterTerms:
         self._auxiliary = auxiliary
         self._num_tokens = max(1, num_tokens)
         self._counts_LE: list[torch.Tensor] = []
+        self._routing: Routing | None = None
 
     @contextmanager
     def collect_logits(self, model: nn.Module) -> Iterator[list[torch.Tensor]]:
@@ -58,8 +60,9 @@ class RouterTerms:
         self, model: nn.Module, logits_LME: list[torch.Tensor], copies_M: torch.Tensor
     ) -> None:
         """Add a part of the update to the expert loads of the balance loss."""
+        self._routing = routing_of(model)
         loads = [
-            expert_loads(logits_ME, copies_M, router.top_k)
+            expert_loads(logits_ME, copies_M, self._routing, bias_of(router))
             for logits_ME, router in zip(logits_LME, routers(model), strict=True)
         ]
         before = self._counts_LE or [torch.zeros_like(load_E) for load_E in loads]
@@ -71,8 +74,9 @@ class RouterTerms:
         """Weighted losses of a part of the update, and their unweighted values."""
         total, metrics = torch.zeros(()), {}
         if self._auxiliary.balance > 0.0:
+            assert self._routing is not None, "loads are counted before"
             terms = [
-                balance_loss(logits_ME, copies_M, counts_E, self._num_tokens)
+                balance_loss(logits_ME, copies_M, counts_E, self._num_tokens, self._routing)
                 for logits_ME, counts_E in zip(logits_LME, self._counts_LE, strict=True)
             ]
             mean = torch.stack(terms).mean()

@@ -86,18 +86,23 @@ class Slots:
         sampling: of the call.
         size: largest number of slots.
         room: tokens that all slots together hold.
-        end_token: ends a response.
+        end_tokens: each of them ends a response.
         stop: as in the sampling.
     """
 
     def __init__(
-        self, sampling: Sampling, size: int, room: int, end_token: int, stop: StopStrings
+        self,
+        sampling: Sampling,
+        size: int,
+        room: int,
+        end_tokens: tuple[int, ...],
+        stop: StopStrings,
     ) -> None:
         self._sampling = sampling
         self._stop = stop
         self._size = size
         self._room = room
-        self._end_token = end_token
+        self._end_tokens = torch.tensor(end_tokens)
         self._seats: list[Seat] = []
         self._tokens_ST = torch.empty((size, 0), dtype=torch.int64)
         self._logprobs_ST = torch.empty((size, 0))
@@ -207,7 +212,8 @@ class Slots:
         rows_B, live = torch.arange(self.live), self.live
         self._tokens_ST[rows_B, self.position_B] = token_B
         self._logprobs_ST[rows_B, self.position_B] = logprob_B
-        ended_B = (token_B == self._end_token) | (self.position_B + 1 >= self._stop_S[:live])
+        ended_B = torch.isin(token_B, self._end_tokens)
+        ended_B |= self.position_B + 1 >= self._stop_S[:live]
         if self._sampling.stop:
             ended_B |= torch.tensor(self._stop.found([self._tail(slot) for slot in range(live)]))
         return ended_B
@@ -228,7 +234,7 @@ class Slots:
         if sampling.record_routes and self._routes_STLK.shape[2]:
             trace = RouterTrace(self._routes_STLK[slot, : end - 1].numpy().copy())
         whole = len(request.response_tokens) + len(tokens_R)
-        if tokens_R[-1] == self._end_token:
+        if tokens_R[-1] in self._end_tokens:
             reason = StopReason.END
         elif sampling.stop and self._stop.found([self._tail(slot)])[0]:
             reason = StopReason.STOP

@@ -42,6 +42,7 @@ from tasks.engines.protocols import (
     TokenScores,
 )
 from tasks.errors import DataError, EngineError
+from tasks.models.weights import copy_mtp, write_config
 
 ADAM_BETAS = (0.9, 0.95)
 GRAD_CLIP = 1.0
@@ -67,6 +68,7 @@ class TorchTrainer:
             micro_batch_tokens: packed rows of a forward pass; a longer sequence is one by itself.
             lora_rank: of the factors that are trained; 0 = all weights are.
         """
+        self._source = folder
         self._model: PreTrainedModel = load_on_device(folder)
         self._tokenizer = load_tokenizer(folder)
         self._micro_batch_tokens = micro_batch_tokens
@@ -202,6 +204,9 @@ class TorchTrainer:
         state = self._adapter.merged_state() if self._adapter else None
         self._model.save_pretrained(folder, state_dict=state)
         self._tokenizer.save_pretrained(folder)
+        # transformers renames keys of config.json, and drops what the model does not use.
+        write_config(self._source, folder, self._model.dtype)
+        copy_mtp(self._source, folder)
 
     def close(self) -> None:
         """Do nothing: the model is freed with its last reference."""

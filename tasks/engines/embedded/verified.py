@@ -68,7 +68,7 @@ class Verifier:
     Args:
         forward: of the policy.
         decode: of the same policy.
-        end_token: ends a response.
+        end_tokens: each of them ends a response.
         stop: as in the sampling.
         sampling: of the rollouts.
         room: tokens whose keys and values are kept for responses that wait; what is beyond them
@@ -79,14 +79,14 @@ class Verifier:
         self,
         forward: DecoderForward,
         decode: Decode,
-        end_token: int,
+        end_tokens: tuple[int, ...],
         stop: StopStrings,
         sampling: Sampling,
         room: int,
     ) -> None:
         self._forward = forward
         self._decode = decode
-        self._end_token = end_token
+        self._end_tokens = end_tokens
         self._stop = stop
         self._sampling = sampling
         self._room = room
@@ -182,7 +182,7 @@ class Verifier:
     def _reason_to_stop(self, response: _Response) -> StopReason | None:
         """Why the response ends with its last token; None if it does not."""
         tokens, sampling = response.tokens, self._sampling
-        if tokens[-1] == self._end_token:
+        if tokens[-1] in self._end_tokens:
             return StopReason.END
         if sampling.stop and self._stop.found([tokens[-self._stop.tail :]])[0]:
             return StopReason.STOP

@@ -39,6 +39,8 @@ class AdapterRollout:
         config = json.loads((folder / "config.json").read_bytes())
         # Some directories contain the head again, although it is the embedding.
         self._left_out = {HEAD} if config.get("tie_word_embeddings") else set()
+        with Weights(folder) as weights:
+            self._left_out |= weights.mtp
 
     @property
     def policy_version(self) -> int:

@@ -56,7 +56,7 @@ def make_seats(
     return slots.make_seats(requests, sampling, max_tokens, first)
 
 
-def call_of(number: int, seat: Seat, sampling: Sampling, end_token: int) -> Call:
+def call_of(number: int, seat: Seat, sampling: Sampling, end_tokens: tuple[int, ...]) -> Call:
     """Build vLLM's call for one sample."""
     request = seat.request
     allowed = sampling.max_new_tokens - len(request.response_tokens)
@@ -74,9 +74,9 @@ def call_of(number: int, seat: Seat, sampling: Sampling, end_token: int) -> Call
         stop=list(sampling.stop),
         include_stop_str_in_output=True,
         skip_special_tokens=False,
-        # Exactly one token ends a response, even if the model's files list others.
+        # These tokens end a response, in both engines; vLLM would add others by itself.
         ignore_eos=True,
-        stop_token_ids=[end_token],
+        stop_token_ids=list(end_tokens),
         output_kind=RequestOutputKind.FINAL_ONLY,
     )
     tokens = np.concatenate([request.prompt_tokens, request.response_tokens]).tolist()

@@ -79,7 +79,7 @@ class VllmRolloutEngine:
         """
         self._facts = model_facts(folder)
         refuse(self._facts, precision, layout)
-        self._end_token, _ = end_and_pad(load_tokenizer(folder))
+        self._end_tokens, _ = end_and_pad(load_tokenizer(folder))
         options = engine_options(
             folder,
             self._facts,
@@ -150,7 +150,7 @@ class VllmRolloutEngine:
             seats.extend(make_seats(new, sampling, self._facts.max_tokens, first=taken))
             taken += len(new)
             for number, seat in enumerate(seats[first:], start=first):
-                calls.append(call_of(number, seat, sampling, self._end_token))
+                calls.append(call_of(number, seat, sampling, self._end_tokens))
             return calls[first:]
 
         if isinstance(requests, Sequence) and not sampling.enough:

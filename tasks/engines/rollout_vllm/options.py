@@ -15,6 +15,12 @@ from data_schemas.machine_settings import LayoutSettings, Precision
 from tasks.engines.process_group import COLLECTIVE_LIMIT
 from tasks.engines.rollout_vllm.receive import BACKEND, ROUTER_ARCHITECTURE, TransferExtension
 from tasks.errors import SettingsError
+from tasks.models.architectures import (
+    FAMILIES,
+    architecture,
+    read_architecture,
+    register_architecture,
+)
 
 SLOTS = 256
 """Number of sequences decoded concurrently."""
@@ -60,19 +66,24 @@ def model_facts(folder: Path) -> ModelFacts:
     path = folder / "config.json"
     if not path.is_file():
         raise SettingsError(f"{folder} is not a model directory: it has no config.json")
-    config: Mapping[str, Any] = json.loads(path.read_text())
-    num_experts = int(config.get("num_experts") or config.get("num_local_experts") or 0)
-    dense = set(config.get("mlp_only_layers") or ())
-    every = int(config.get("decoder_sparse_step") or 1)
-    layers = range(int(config["num_hidden_layers"]) if num_experts else 0)
+    if architecture(folder) not in FAMILIES:  # a dense model that screens problems
+        config: Mapping[str, Any] = json.loads(path.read_text())
+        return ModelFacts(
+            num_experts=0,
+            moe_layers=(),
+            max_tokens=int(config["max_position_embeddings"]),
+            expert_width=0,
+            head_width=int(
+                config.get("head_dim") or config["hidden_size"] // config["num_attention_heads"]
+            ),
+        )
+    known = read_architecture(folder)
     return ModelFacts(
-        num_experts=num_experts,
-        moe_layers=tuple(one for one in layers if one not in dense and (one + 1) % every == 0),
-        max_tokens=int(config["max_position_embeddings"]),
-        expert_width=int(config.get("moe_intermediate_size") or 0),
-        head_width=int(
-            config.get("head_dim") or config["hidden_size"] // config["num_attention_heads"]
-        ),
+        num_experts=known.num_experts,
+        moe_layers=known.moe_layers,
+        max_tokens=known.positions,
+        expert_width=known.expert_size,
+        head_width=known.head_size,
     )
 
 
@@ -86,6 +97,7 @@ def engine_options(
     fp8_ignored_layers: Sequence[str],
 ) -> dict[str, Any]:
     """Return the keyword arguments of vLLM's EngineArgs, the same for both placements."""
+    register_architecture(folder)  # vLLM reads config.json with transformers' classes
     on_gpu = torch.cuda.is_available()
     options: dict[str, Any] = {
         "model": str(folder),
@@ -111,6 +123,11 @@ def engine_options(
     if fp32_router:
         if not facts.num_experts:
             raise SettingsError("engines.fp32_router is set, but a dense model has no router")
+        if architecture(folder) != "qwen3_moe":
+            raise SettingsError(
+                f"engines.fp32_router is set, which rollout 'vllm' has for qwen3_moe only, not for "
+                f"{architecture(folder)}; leave it out, or use precision 'fp32'"
+            )
         options["hf_overrides"] = {"architectures": [ROUTER_ARCHITECTURE]}
     if precision is Precision.FP8:
         options["quantization"] = "fp8_per_block"

@@ -16,6 +16,7 @@ from megatron.core.transformer.moe.router import TopKRouter
 from torch import distributed
 
 from data_schemas.rl_settings import AuxiliarySettings
+from data_schemas.routing import Routing
 from tasks.algorithms.router_losses import balance_loss, expert_loads, z_loss
 from tasks.engines.trainer_megatron.router_replay import ModelReplay
 
@@ -40,10 +41,11 @@ class RouterTerms:
         num_tokens: int,
         places_L: list[int],
         num_layers: int,
+        routing: Routing | None,
     ) -> None:
         self._replay, self._auxiliary = replay, auxiliary
         self._num_tokens, self._places_L = max(1, num_tokens), places_L
-        self._num_layers = num_layers
+        self._num_layers, self._routing = num_layers, routing
         self._counts_LE: torch.Tensor | None = None
         self._sums = {"auxiliary/balance": 0.0, "auxiliary/router_z": 0.0}
 
@@ -62,7 +64,10 @@ class RouterTerms:
         def count(router: TopKRouter, layer: int, rows: torch.Tensor) -> None:
             routes = layers[layer].current
             assert routes is not None
-            loads_E = expert_loads(_logits(router, rows), routes.copies_M, router.topk)
+            assert self._routing is not None
+            loads_E = expert_loads(
+                _logits(router, rows), routes.copies_M, self._routing, router.expert_bias
+            )
             counts_LE[self._places_L[layer]] += loads_E.cpu()
 
         with self._hooked(lambda router, layer, rows, _: count(router, layer, rows)):
@@ -105,7 +110,10 @@ class RouterTerms:
         if self._auxiliary.balance > 0.0:
             assert self._counts_LE is not None
             counts_E = self._counts_LE[self._places_L[layer]].to(logits_ME.device)
-            term = balance_loss(logits_ME, routes.copies_M, counts_E, self._num_tokens)
+            assert self._routing is not None
+            term = balance_loss(
+                logits_ME, routes.copies_M, counts_E, self._num_tokens, self._routing
+            )
             total = total + self._weighed("auxiliary/balance", term, self._auxiliary.balance)
         if self._auxiliary.router_z > 0.0:
             term = z_loss(logits_ME, routes.copies_M, self._num_tokens)

@@ -24,7 +24,7 @@ from tasks.engines.chat import load_tokenizer
 from tasks.engines.trainer_megatron.geometry import Geometry
 from tasks.engines.trainer_megatron.names import (
     ROUTER,
-    ROUTER_TENSOR,
+    ROUTER_BIAS,
     Part,
     Slot,
     all_parts,
@@ -40,6 +40,8 @@ from tasks.engines.trainer_megatron.names import (
 )
 from tasks.engines.trainer_megatron.parallel import Ranks
 from tasks.errors import EngineError, SettingsError
+from tasks.models.architectures import read_architecture
+from tasks.models.weights import copy_mtp, write_config
 
 INDEX = "model.safetensors.index.json"
 SHARD_BYTES = 5 * 10**9
@@ -54,6 +56,9 @@ def load(model: torch.nn.Module, folder: Path, geometry: Geometry, ranks: Ranks)
     Raises:
         SettingsError: the files lack a tensor, have one too many or one of another shape.
     """
+    for module in model.modules():  # a bias of other precision chooses other experts
+        if getattr(module, "expert_bias", None) is not None:
+            module.expert_bias.data = module.expert_bias.data.float()
     own = _parameters(model)
     with ExitStack() as stack:
         files = _Files(folder, geometry, stack)
@@ -84,7 +89,7 @@ def export(
         stage, place = divmod(layer, per_stage)
         for slot in layer_slots(geometry, layer, place):
             yield from _export_slot(own, slot, geometry, ranks, stage)
-        if geometry.experts:
+        if layer in geometry.moe_layers:
             yield from _export_experts(own, geometry, ranks, layer, piece_bytes)
     yield from _export_slot(own, final_norm_slot(geometry), geometry, ranks, last)
     if not geometry.tied:
@@ -109,10 +114,10 @@ def save(
     if ranks.rank == 0:
         folder.mkdir(parents=True, exist_ok=True)
     own = _parameters(model)
-    sizes = {
-        part.name: torch.Size(part.shape).numel() * _like(own, part.name).dtype.itemsize
-        for part in all_parts(geometry)
-    }
+    sizes = dict[str, int]()
+    for part, kind in all_parts(geometry):
+        size = torch.Size(part.shape).numel() * _like(own, kind).dtype.itemsize
+        sizes[part.name] = sizes.get(part.name, 0) + size
     names = _shard_names(sizes, shard_bytes)
     shard: dict[str, torch.Tensor] = {}
     open_file = ""
@@ -126,12 +131,17 @@ def save(
     if ranks.rank == 0:
         _write_shard(shard, folder / open_file)
         _write_index(names, geometry, sum(sizes.values()), folder)
+        copy_mtp(source, folder)
         _copy_settings(source, folder, _like(own).dtype)
     distributed.barrier()
 
 
 def _parameters(model: torch.nn.Module) -> dict[str, torch.Tensor]:
-    return {canonical(name): parameter.detach() for name, parameter in model.named_parameters()}
+    biases = {name: one for name, one in model.named_buffers() if name.endswith(ROUTER_BIAS)}
+    return {
+        canonical(name): tensor.detach()
+        for name, tensor in (*model.named_parameters(), *biases.items())
+    }
 
 
 def _held_slots(geometry: Geometry, ranks: Ranks) -> Iterator[tuple[Slot, bool]]:
@@ -144,7 +154,7 @@ def _held_slots(geometry: Geometry, ranks: Ranks) -> Iterator[tuple[Slot, bool]]
         layer = ranks.pipeline_rank * per_stage + place
         for slot in layer_slots(geometry, layer, place):
             yield slot, False
-        for seat in range(per_rank):
+        for seat in range(per_rank if layer in geometry.moe_layers else 0):
             expert = ranks.expert_rank * per_rank + seat
             for slot in expert_slots(geometry, layer, place, expert, seat):
                 yield slot, True
@@ -164,9 +174,11 @@ class _Files:
         for path in sorted(folder.glob("*.safetensors")):
             opened = stack.enter_context(safe_open(path, framework="pt"))
             self._at |= dict.fromkeys(opened.keys(), opened)
-        expected = {part.name for part in all_parts(geometry)}
-        given = set(self._at) - ({"lm_head.weight"} if geometry.tied else set())
-        if wrong := sorted(expected ^ given):
+        expected = {part.name for part, _ in all_parts(geometry)}
+        known = read_architecture(folder)
+        kept = {name for name in self._at if known.is_mtp(name)}
+        there = set(self._at) - kept - ({"lm_head.weight"} if geometry.tied else set())
+        if wrong := sorted(expected ^ there):
             raise SettingsError(
                 f"{folder} does not hold the tensors of its config.json: {len(wrong)} are "
                 f"missing or unknown, the first is {wrong[0]}"
@@ -175,15 +187,18 @@ class _Files:
     def read(self, part: Part, axis: int | None, rank: int, size: int) -> torch.Tensor:
         """This rank's shard of a tensor, zeros where a vocabulary was padded."""
         view = self._at[part.name].get_slice(part.name)
-        if tuple(view.get_shape()) != part.shape:
+        shape = (part.whole or part.shape[0], *part.shape[1:])
+        if tuple(view.get_shape()) != shape:
             raise SettingsError(
-                f"{part.name} of {self._folder} is {view.get_shape()}, and {list(part.shape)} "
+                f"{part.name} of {self._folder} is {view.get_shape()}, and {list(shape)} "
                 "by its config.json"
             )
         if axis is None or size == 1:
-            return view[:]
+            return view[part.first : part.first + part.shape[0]]
         width = -(-part.shape[axis] // size)
         start, stop = rank * width, min((rank + 1) * width, part.shape[axis])
+        if part.whole:
+            return view[part.first + start : part.first + stop]
         shard = view[start:stop] if axis == 0 else view[:, start:stop]
         missing = width - (stop - start)
         if missing:
@@ -198,13 +213,20 @@ def _export_slot(
     shards: list[torch.Tensor | None] = [None] * len(slot.parts)
     if ranks.pipeline_rank == stage:
         shards = list(split(slot.fusion, own[slot.parameter], geometry))
+    wholes: list[torch.Tensor] = []
     for part, shard in zip(slot.parts, shards, strict=True):
         whole = shard
         if shard is not None and slot.divided is not None and ranks.tensor > 1:
             gathered = _gather(shard, ranks.tensor_group, slot.divided)
             whole = gathered.narrow(slot.divided, 0, part.shape[slot.divided])
-        like = _like(own, part.name)
-        yield part.name, _broadcast(whole, part.shape, like, ranks.pipeline_group, stage)
+        like = _like(own, slot.parameter)
+        tensor = _broadcast(whole, part.shape, like, ranks.pipeline_group, stage)
+        if not part.whole:
+            yield part.name, tensor
+            continue
+        wholes.append(tensor)
+    if wholes:
+        yield slot.parts[0].name, torch.cat(wholes)
 
 
 def _export_experts(
@@ -266,14 +288,16 @@ def _broadcast(
 
 
 def _like(own: dict[str, torch.Tensor], name: str = "") -> torch.Tensor:
-    """A parameter of this stage with the dtype and device of a tensor of any stage.
+    """A parameter of this stage with the dtype and device of a parameter of any stage.
 
-    All have one dtype, except that routers may have another; a stage holds routers, or no stage
-    does.
+    All have one dtype, except that routers and their biases may have another; a stage holds
+    routers, or no stage does.
     """
-    is_router = name.endswith(ROUTER_TENSOR)
+    kind = next((one for one in (ROUTER, ROUTER_BIAS) if name.endswith(one)), "")
     return next(
-        tensor for own_name, tensor in own.items() if own_name.endswith(ROUTER) == is_router
+        tensor
+        for own_name, tensor in own.items()
+        if (own_name.endswith(kind) if kind else not own_name.endswith((ROUTER, ROUTER_BIAS)))
     )
 
 
@@ -309,7 +333,7 @@ def _write_index(names: dict[str, str], geometry: Geometry, total_bytes: int, fo
     """List which file holds what, if there are several."""
     if len(set(names.values())) == 1:
         return
-    numbers = sum(torch.Size(part.shape).numel() for part in all_parts(geometry))
+    numbers = sum(torch.Size(part.shape).numel() for part, _ in all_parts(geometry))
     total = {"total_parameters": numbers, "total_size": total_bytes}
     index = {"metadata": total, "weight_map": dict(sorted(names.items()))}
     (folder / INDEX).write_text(json.dumps(index, indent=2, sort_keys=True) + "\n")
@@ -317,10 +341,7 @@ def _write_index(names: dict[str, str], geometry: Geometry, total_bytes: int, fo
 
 def _copy_settings(source: Path, folder: Path, dtype: torch.dtype) -> None:
     """Copy config (with the dtype of the new files), generation settings and tokenizer."""
-    config = json.loads((source / "config.json").read_text())
-    config["dtype"] = str(dtype).removeprefix("torch.")
-    config.pop("torch_dtype", None)  # the older name of the same
-    (folder / "config.json").write_text(json.dumps(config, indent=2, sort_keys=True) + "\n")
+    write_config(source, folder, dtype)
     if (source / "generation_config.json").exists():
         shutil.copy(source / "generation_config.json", folder)
     load_tokenizer(source).save_pretrained(folder)

@@ -1,18 +1,17 @@
 """The parts of a Hugging Face config.json that Megatron needs.
 
-Three families are supported: Qwen3-MoE, dense Qwen3, and Qwen2 (biases at query, key and value,
-no norm on them). Unsupported options of a config are refused by name, never ignored.
+A view of the registry of architectures. What megatron-core cannot express is refused by name, never
+ignored (tasks/engines/support.py).
 """
 
-import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from data_schemas.machine_settings import LayoutSettings
+from data_schemas.routing import Routing
+from tasks.engines.support import refuse_megatron
 from tasks.errors import SettingsError
-
-FAMILIES = ("qwen3_moe", "qwen3", "qwen2")
+from tasks.models.architectures import Names, read_architecture
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +29,7 @@ class Geometry:
     positions: int
     """Longest sequence the model was made for, in tokens."""
     dense_size: int
-    """Inner size of a dense feed-forward; a MoE has none of them."""
+    """Inner size of a dense feed-forward, 0 if no layer has one."""
     experts: int
     """Per layer; 0 in a dense model."""
     top_k: int
@@ -45,6 +44,19 @@ class Geometry:
     qkv_bias: bool
     dtype: str
     """Dtype of the files, such as 'bfloat16'."""
+    routing: Routing | None = None
+    """None in a dense model."""
+    moe_layers: tuple[int, ...] = ()
+    """Layers with a router, from 0."""
+    shared_size: int = 0
+    """Inner size of the shared experts of a layer."""
+    shared_gated: bool = False
+    rotated_share: float = 1.0
+    """Of a head, which rotary embeddings turn."""
+    llama3_factor: float = 0.0
+    """Of llama3's rotary embedding; 0 = the default one."""
+    names: Names = field(default=Names(), repr=False)
+    """How files name the tensors."""
 
     def padded_vocab(self, tensor: int) -> int:
         """Rows of the embedding, a multiple of the tensor-parallel size; the last are unused."""
@@ -61,12 +73,16 @@ class Geometry:
             "pipeline": {"layers": self.layers},
             "expert": {"experts": self.experts},
         }
-        if not self.experts:
-            divided["tensor"]["feed-forward units"] = self.dense_size
-            if layout.expert > 1:
-                raise SettingsError(
-                    f"layout.expert is {layout.expert}, but {self.family} has no experts"
-                )
+        for what, size in (
+            ("feed-forward units", self.dense_size),
+            ("units of shared experts", self.shared_size),
+        ):
+            if size:
+                divided["tensor"][what] = size
+        if not self.experts and layout.expert > 1:
+            raise SettingsError(
+                f"layout.expert is {layout.expert}, but {self.family} has no experts"
+            )
         sizes = {"tensor": layout.tensor, "pipeline": layout.pipeline, "expert": layout.expert}
         for setting, counts in divided.items():
             for what, count in counts.items():
@@ -75,6 +91,13 @@ class Geometry:
                         f"layout.{setting} is {sizes[setting]}, which does not divide "
                         f"the model's {count} {what}"
                     )
+        if self.experts:
+            per_stage = self.layers // layout.pipeline
+            if len({layer // per_stage for layer in self.moe_layers}) < layout.pipeline:
+                raise SettingsError(
+                    f"layout.pipeline is {layout.pipeline}, and a stage of dense layers only would "
+                    "have no router; use fewer stages"
+                )
 
 
 def read_geometry(folder: Path) -> Geometry:
@@ -83,58 +106,37 @@ def read_geometry(folder: Path) -> Geometry:
     Raises:
         SettingsError: no such file, another family, or an unsupported option.
     """
+    known = read_architecture(folder)
     try:
-        config: dict[str, Any] = json.loads((folder / "config.json").read_text())
-    except (OSError, ValueError) as error:
-        raise SettingsError(f"{folder} has no readable config.json: {error}") from error
-    family = config.get("model_type")
-    if family not in FAMILIES:
-        raise SettingsError(
-            f"engines.trainer 'megatron' builds {', '.join(FAMILIES)}; {folder} is a '{family}'"
-        )
-    _refuse(config, folder)
-    rope = config.get("rope_parameters") or {}
-    is_moe = family == "qwen3_moe"
+        refuse_megatron(known)
+    except SettingsError as error:
+        raise SettingsError(f"{folder}/config.json: {error}") from error
+    rope, routing = known.rope, known.routing
     return Geometry(
-        family=family,
-        layers=config["num_hidden_layers"],
-        hidden=config["hidden_size"],
-        heads=config["num_attention_heads"],
-        groups=config["num_key_value_heads"],
-        head_size=config.get("head_dim") or config["hidden_size"] // config["num_attention_heads"],
-        vocab=config["vocab_size"],
-        positions=config["max_position_embeddings"],
-        dense_size=0 if is_moe else config["intermediate_size"],
-        experts=config.get("num_experts", config.get("num_local_experts", 0)) if is_moe else 0,
-        top_k=config["num_experts_per_tok"] if is_moe else 0,
-        expert_size=config["moe_intermediate_size"] if is_moe else 0,
-        renormalised=bool(config.get("norm_topk_prob", False)),
-        norm_epsilon=config["rms_norm_eps"],
-        rope_theta=float(rope.get("rope_theta", config.get("rope_theta", 10000.0))),
-        tied=bool(config.get("tie_word_embeddings", False)),
-        qk_norm=family != "qwen2",
-        qkv_bias=family == "qwen2",
-        dtype=config.get("dtype") or config.get("torch_dtype") or "float32",
+        family=known.family,
+        layers=known.layers,
+        hidden=known.hidden,
+        heads=known.heads,
+        groups=known.groups,
+        head_size=known.head_size,
+        vocab=known.vocab,
+        positions=known.positions,
+        dense_size=known.dense_size if len(known.moe_layers) < known.layers else 0,
+        experts=known.num_experts,
+        top_k=routing.top_k if routing else 0,
+        expert_size=known.expert_size,
+        renormalised=bool(routing and routing.renormalised),
+        norm_epsilon=known.norm_epsilon,
+        rope_theta=rope.theta,
+        tied=known.tied,
+        qk_norm=known.qk_norm == "head",
+        qkv_bias=known.qkv_bias,
+        dtype=known.dtype,
+        routing=routing,
+        moe_layers=known.moe_layers,
+        shared_size=known.shared_size,
+        shared_gated=known.shared_gated,
+        rotated_share=rope.rotated / known.head_size,
+        llama3_factor=dict(rope.parameters)["factor"] if rope.kind == "llama3" else 0.0,
+        names=known.names,
     )
-
-
-def _refuse(config: dict[str, Any], folder: Path) -> None:
-    """Refuse a config with unsupported options."""
-    rope = config.get("rope_parameters") or config.get("rope_scaling") or {}
-    kind = rope.get("rope_type", rope.get("type", "default"))
-    odd = {
-        "hidden_act": config.get("hidden_act", "silu") != "silu",
-        "attention_bias": bool(config.get("attention_bias")),
-        "use_sliding_window": bool(config.get("use_sliding_window")),
-        "rope_type": kind != "default",
-        "mlp_only_layers": bool(config.get("mlp_only_layers")),
-        "decoder_sparse_step": config.get("decoder_sparse_step", 1) != 1,
-        "num_experts_per_tok": config.get("num_experts_per_tok") == 1
-        and bool(config.get("norm_topk_prob")),
-    }
-    named = [name for name, is_odd in odd.items() if is_odd]
-    if named:
-        raise SettingsError(
-            f"{folder}/config.json sets {', '.join(named)} to what engines.trainer 'megatron' "
-            "does not build; use 'torch'"
-        )

@@ -15,6 +15,7 @@ from megatron.core.models.gpt.gpt_layer_specs import (
     get_gpt_decoder_block_spec,
     get_gpt_layer_local_spec,
 )
+from megatron.core.transformer.spec_utils import ModuleSpec
 from megatron.core.transformer.transformer_block import TransformerBlockSubmodules
 from megatron.core.transformer.transformer_config import TransformerConfig
 
@@ -79,6 +80,9 @@ def build(
         share_embeddings_and_output_weights=geometry.tied,
         position_embedding_type="rope",
         rotary_base=geometry.rope_theta,
+        rotary_percent=geometry.rotated_share,
+        rope_scaling=geometry.llama3_factor > 0.0,
+        rope_scaling_factor=geometry.llama3_factor or 1.0,
     )
     if with_fp32_router:
         fp32_router.widen(model)
@@ -172,14 +176,29 @@ def _moe_settings(geometry: Geometry, *, on_gpu: bool) -> dict[str, object]:
     Top-k of the logits and a softmax over the chosen is the softmax over all, renormalised.
     Balancing stays off: Megatron's counts the router's own choice, not the replayed one.
     """
-    if not geometry.experts:
+    routing = geometry.routing
+    if routing is None:
         return {}
-    return {
+    groups = {}
+    if routing.groups > 1:
+        groups = {
+            "moe_router_num_groups": routing.groups,
+            "moe_router_group_topk": routing.kept_groups,
+        }
+    if geometry.shared_size:
+        groups["moe_shared_expert_intermediate_size"] = geometry.shared_size
+    return groups | {
+        "moe_layer_freq": [int(layer in geometry.moe_layers) for layer in range(geometry.layers)],
+        "moe_shared_expert_gate": geometry.shared_gated,
+        "moe_router_enable_expert_bias": routing.biased,
+        # The bias is the base's: Megatron would move it by its rate in every step.
+        "moe_router_bias_update_rate": 0.0,
+        "moe_router_topk_scaling_factor": None if routing.scale == 1.0 else routing.scale,
         "num_moe_experts": geometry.experts,
         "moe_router_topk": geometry.top_k,
         "moe_ffn_hidden_size": geometry.expert_size,
-        "moe_router_pre_softmax": not geometry.renormalised,
-        "moe_router_score_function": "softmax",
+        "moe_router_pre_softmax": routing.score == "softmax" and not routing.renormalised,
+        "moe_router_score_function": routing.score,
         "moe_router_dtype": "fp32",
         "moe_router_load_balancing_type": "none",
         "moe_aux_loss_coeff": 0.0,
@@ -207,8 +226,18 @@ def _kernels(config: TransformerConfig, ranks: Ranks) -> TransformerBlockSubmodu
                 "environment of lock_trainer.txt and lock_transformer_engine.txt"
             )
         return get_gpt_decoder_block_spec(config, use_transformer_engine=True)
+    count = config.num_layers // config.pipeline_model_parallel_size
+    first = ranks.pipeline_rank * count
+    routed = config.moe_layer_freq if config.num_moe_experts else [0] * config.num_layers
+    kinds = {kind: _local_layer(config, is_moe=bool(kind)) for kind in set(routed)}
+    layers = [kinds[kind] for kind in routed[first : first + count]]
+    return TransformerBlockSubmodules(layer_specs=layers, layer_norm=RMSNorm)
+
+
+def _local_layer(config: TransformerConfig, *, is_moe: bool) -> ModuleSpec:
+    """One layer of plain torch."""
     layer = get_gpt_layer_local_spec(
-        num_experts=config.num_moe_experts,
+        num_experts=config.num_moe_experts if is_moe else None,
         moe_grouped_gemm=False,
         qk_layernorm=config.qk_layernorm,
         normalization="RMSNorm",
@@ -219,5 +248,4 @@ def _kernels(config: TransformerConfig, ranks: Ranks) -> TransformerBlockSubmodu
     attention.core_attention = PackedAttention
     if config.qk_layernorm:
         attention.q_layernorm = attention.k_layernorm = RMSNorm
-    count = config.num_layers // config.pipeline_model_parallel_size
-    return TransformerBlockSubmodules(layer_specs=[layer] * count, layer_norm=RMSNorm)
+    return layer

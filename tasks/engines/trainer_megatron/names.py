@@ -31,8 +31,8 @@ _ENGINE_NAMES = (
     ),
 )
 
-ROUTER, ROUTER_TENSOR = "mlp.router.weight", "mlp.gate.weight"
-"""How Megatron's name of a router's parameter ends, and Hugging Face's."""
+ROUTER, ROUTER_BIAS = "mlp.router.weight", "mlp.router.expert_bias"
+"""How Megatron's names of a router's parameter and buffer end."""
 
 
 class Fusion(StrEnum):
@@ -45,10 +45,14 @@ class Fusion(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A Hugging Face tensor."""
+    """A Hugging Face tensor, or some rows of one."""
 
     name: str
     shape: tuple[int, ...]
+    first: int = 0
+    """Its first row in the tensor of files."""
+    whole: int = 0
+    """Rows of that tensor; 0 = those of the part."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +77,8 @@ def canonical(name: str) -> str:
 
 def embedding_slot(geometry: Geometry) -> Slot:
     """The token embedding of the first stage."""
-    part = Part("model.embed_tokens.weight", (geometry.vocab, geometry.hidden))
+    name = geometry.names.in_file("model.embed_tokens.weight")
+    part = Part(name, (geometry.vocab, geometry.hidden))
     return Slot("embedding.word_embeddings.weight", (part,), divided=0)
 
 
@@ -86,7 +91,7 @@ def final_norm_slot(geometry: Geometry) -> Slot:
 def head_slot(geometry: Geometry) -> Slot:
     """The output head; if tied, it uses the embedding's tensor."""
     name = "model.embed_tokens.weight" if geometry.tied else "lm_head.weight"
-    part = Part(name, (geometry.vocab, geometry.hidden))
+    part = Part(geometry.names.in_file(name), (geometry.vocab, geometry.hidden))
     return Slot("output_layer.weight", (part,), divided=0)
 
 
@@ -101,12 +106,16 @@ def layer_slots(geometry: Geometry, layer: int, place: int) -> Iterator[Slot]:
     hidden = geometry.hidden
     queries, keys = geometry.heads * geometry.head_size, geometry.groups * geometry.head_size
     rows = {"q": queries, "k": keys, "v": keys}
-    yield Slot(
-        f"{ours}self_attention.linear_qkv.weight",
-        tuple(Part(f"{theirs}self_attn.{x}_proj.weight", (rows[x], hidden)) for x in "qkv"),
-        Fusion.QKV,
-        divided=0,
-    )
+    in_file = geometry.names.in_file
+    parts = tuple(Part(f"{theirs}self_attn.{x}_proj.weight", (rows[x], hidden)) for x in "qkv")
+    if geometry.names.fused_qkv:
+        fused = in_file(f"{theirs}self_attn.query_key_value.weight")
+        firsts = (0, queries, queries + keys)
+        parts = tuple(
+            Part(fused, part.shape, first, queries + 2 * keys)
+            for part, first in zip(parts, firsts, strict=True)
+        )
+    yield Slot(f"{ours}self_attention.linear_qkv.weight", parts, Fusion.QKV, divided=0)
     if geometry.qkv_bias:
         yield Slot(
             f"{ours}self_attention.linear_qkv.bias",
@@ -114,13 +123,16 @@ def layer_slots(geometry: Geometry, layer: int, place: int) -> Iterator[Slot]:
             Fusion.QKV,
             divided=0,
         )
-    output = Part(f"{theirs}self_attn.o_proj.weight", (hidden, queries))
+    output = Part(in_file(f"{theirs}self_attn.o_proj.weight"), (hidden, queries))
     yield Slot(f"{ours}self_attention.linear_proj.weight", (output,), divided=1)
     if geometry.qk_norm:
         for x in "qk":
-            norm = Part(f"{theirs}self_attn.{x}_norm.weight", (geometry.head_size,))
+            norm = Part(in_file(f"{theirs}self_attn.{x}_norm.weight"), (geometry.head_size,))
             yield Slot(f"{ours}self_attention.{x}_layernorm.weight", (norm,))
-    yield from _feed_forward_slots(geometry, theirs, ours)
+    if layer in geometry.moe_layers:
+        yield from _router_slots(geometry, theirs, ours)
+    else:
+        yield from _dense_slots(geometry, f"{theirs}mlp.", f"{ours}mlp.", geometry.dense_size)
     for norm, name in (
         ("input_layernorm", "input_layernorm"),
         ("pre_mlp_layernorm", "post_attention_layernorm"),
@@ -128,24 +140,34 @@ def layer_slots(geometry: Geometry, layer: int, place: int) -> Iterator[Slot]:
         yield Slot(f"{ours}{norm}.weight", (Part(f"{theirs}{name}.weight", (hidden,)),))
 
 
-def _feed_forward_slots(geometry: Geometry, theirs: str, ours: str) -> Iterator[Slot]:
-    """The router of a MoE, or a dense feed-forward."""
-    if geometry.experts:
-        gate = Part(f"{theirs}{ROUTER_TENSOR}", (geometry.experts, geometry.hidden))
-        yield Slot(f"{ours}{ROUTER}", (gate,))
-        return
-    inner, outer = (geometry.dense_size, geometry.hidden), (geometry.hidden, geometry.dense_size)
+def _router_slots(geometry: Geometry, theirs: str, ours: str) -> Iterator[Slot]:
+    """The router of a layer, its bias, and the shared experts."""
+    in_file, routing = geometry.names.in_file, geometry.routing
+    gate = Part(in_file(f"{theirs}mlp.gate.weight"), (geometry.experts, geometry.hidden))
+    yield Slot(f"{ours}{ROUTER}", (gate,))
+    if routing is not None and routing.biased:
+        bias = in_file(f"{theirs}mlp.gate.e_score_correction_bias")
+        yield Slot(f"{ours}{ROUTER_BIAS}", (Part(bias, (geometry.experts,)),))
+    if geometry.shared_size:
+        shared = "shared_expert" if geometry.shared_gated else "shared_experts"
+        yield from _dense_slots(
+            geometry, f"{theirs}mlp.{shared}.", f"{ours}mlp.shared_experts.", geometry.shared_size
+        )
+    if geometry.shared_gated:
+        opening = Part(f"{theirs}mlp.shared_expert_gate.weight", (1, geometry.hidden))
+        yield Slot(f"{ours}mlp.shared_experts.gate_weight", (opening,))
+
+
+def _dense_slots(geometry: Geometry, theirs: str, ours: str, size: int) -> Iterator[Slot]:
+    """A feed-forward that every token passes."""
+    inner, outer = (size, geometry.hidden), (geometry.hidden, size)
     yield Slot(
-        f"{ours}mlp.linear_fc1.weight",
-        tuple(Part(f"{theirs}mlp.{x}_proj.weight", inner) for x in ("gate", "up")),
+        f"{ours}linear_fc1.weight",
+        tuple(Part(f"{theirs}{x}_proj.weight", inner) for x in ("gate", "up")),
         Fusion.GATE_UP,
         divided=0,
     )
-    yield Slot(
-        f"{ours}mlp.linear_fc2.weight",
-        (Part(f"{theirs}mlp.down_proj.weight", outer),),
-        divided=1,
-    )
+    yield Slot(f"{ours}linear_fc2.weight", (Part(f"{theirs}down_proj.weight", outer),), divided=1)
 
 
 def expert_slots(
@@ -157,16 +179,16 @@ def expert_slots(
         expert: number in the layer.
         seat: number on the rank that holds it.
     """
-    theirs = f"model.layers.{layer}.mlp.experts.{expert}."
+    theirs, in_file = f"model.layers.{layer}.mlp.experts.{expert}.", geometry.names.in_file
     ours = f"decoder.layers.{place}.mlp.experts.local_experts.{seat}."
     inner, outer = (geometry.expert_size, geometry.hidden), (geometry.hidden, geometry.expert_size)
     return (
         Slot(
             f"{ours}linear_fc1.weight",
-            tuple(Part(f"{theirs}{x}_proj.weight", inner) for x in ("gate", "up")),
+            tuple(Part(in_file(f"{theirs}{x}_proj.weight"), inner) for x in ("gate", "up")),
             Fusion.GATE_UP,
         ),
-        Slot(f"{ours}linear_fc2.weight", (Part(f"{theirs}down_proj.weight", outer),)),
+        Slot(f"{ours}linear_fc2.weight", (Part(in_file(f"{theirs}down_proj.weight"), outer),)),
     )
 
 
@@ -179,18 +201,22 @@ def expert_parts(geometry: Geometry, layer: int) -> tuple[list[Part], list[Part]
     )
 
 
-def all_parts(geometry: Geometry) -> Iterator[Part]:
-    """Every tensor of the model under Hugging Face names, in the order of export."""
-    yield from embedding_slot(geometry).parts
+def all_parts(geometry: Geometry) -> Iterator[tuple[Part, str]]:
+    """Every tensor of the model, in the order of export, with the parameter that it is of."""
+
+    def of(slot: Slot) -> Iterator[tuple[Part, str]]:
+        return ((part, slot.parameter) for part in slot.parts)
+
+    yield from of(embedding_slot(geometry))
     for layer in range(geometry.layers):
         for slot in layer_slots(geometry, layer, 0):
-            yield from slot.parts
-        if geometry.experts:
+            yield from of(slot)
+        if layer in geometry.moe_layers:
             for parts in expert_parts(geometry, layer):
-                yield from parts
-    yield from final_norm_slot(geometry).parts
+                yield from ((part, "") for part in parts)
+    yield from of(final_norm_slot(geometry))
     if not geometry.tied:
-        yield from head_slot(geometry).parts
+        yield from of(head_slot(geometry))
 
 
 def fuse(fusion: Fusion, parts: list[torch.Tensor], head_size: int) -> torch.Tensor:

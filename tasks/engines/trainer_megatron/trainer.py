@@ -275,6 +275,7 @@ class MegatronTrainer:
             self._replay,
             auxiliary,
             num_tokens=int(batch.lengths_N.sum()),
+            routing=self._geometry.routing,
             places_L=self._passes.places_L,
             num_layers=self._passes.num_layers,
         )

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tasks.errors import SettingsError
+from tasks.models.architectures import end_ids
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -50,7 +51,8 @@ def find_tokenizer(folder: Path) -> TokenizerFile:
             f"the tokenizer in {folder} rewrites spaces, which changes answers; "
             "set clean_up_tokenization_spaces to false in its tokenizer_config.json"
         )
-    return TokenizerFile(str(path), tuple(end for end in ends if end is not None))
+    known = (*end_ids(folder, ends[0]), *(end for end in ends if end is not None))
+    return TokenizerFile(str(path), tuple(dict.fromkeys(known)))
 
 
 def text_of(source: TokenizerFile, tokens: Sequence[int]) -> str:

@@ -15,7 +15,6 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
-from transformers.models.qwen3_moe.modeling_qwen3_moe import Qwen3MoeDecoderLayer, Qwen3MoeExperts
 
 from data_schemas.demonstrations import Parent
 from data_schemas.expert_profile import ExpertProfile, ExpertReading
@@ -24,7 +23,7 @@ from data_schemas.settings import PipelineSettings
 from tasks.algorithms.experts.products import grouped
 from tasks.algorithms.super_experts import massive_layers, read_algorithm, read_code, read_eq_6
 from tasks.engines.chat import load_tokenizer
-from tasks.engines.embedded.experts import use_projections
+from tasks.engines.embedded.experts import are_experts, use_projections
 from tasks.engines.embedded.hf_model import load_on_device
 from tasks.errors import DataError, SettingsError
 from tasks.training.foundation.corpus import documents
@@ -47,13 +46,12 @@ def profile(folder: Path, texts: Iterable[str]) -> ExpertProfile:
     layers = [
         (number, layer)
         for number, layer in enumerate(model.get_decoder().get_submodule("layers").children())
-        if isinstance(layer, Qwen3MoeDecoderLayer)
-        and isinstance(layer.mlp.experts, Qwen3MoeExperts)
+        if any(are_experts(module) for module in layer.modules())
     ]
     if not layers:
         raise SettingsError(
-            f"{folder} is a {model.config.model_type} model without experts of Qwen3-MoE; "
-            "only these are profiled"
+            f"{folder} is a {model.config.model_type} model without experts, "
+            "which are what is profiled"
         )
     return _conclude(layers, _observe(model, layers, rows_NT), rows_NT)
 
@@ -87,7 +85,7 @@ def calibration(tokenizer: PreTrainedTokenizerBase, texts: Iterable[str]) -> NDA
 class Peaks:
     """Records the outputs of one layer's down projections, and its hidden states."""
 
-    def __init__(self, layer: nn.Module, experts: Qwen3MoeExperts) -> None:
+    def __init__(self, layer: nn.Module, experts: nn.Module) -> None:
         self.gate_up = experts.get_parameter("gate_up_proj")
         self.down = experts.get_parameter("down_proj")
         self.peaks_E = torch.zeros(len(self.down))
@@ -115,13 +113,12 @@ class Peaks:
 
 def _observe(
     model: PreTrainedModel,
-    layers: list[tuple[int, Qwen3MoeDecoderLayer]],
+    layers: list[tuple[int, nn.Module]],
     rows_NT: NDArray[np.int32],
 ) -> list[Peaks]:
     observed = []
     for _, layer in layers:
-        assert isinstance(layer.mlp.experts, Qwen3MoeExperts)
-        observed.append(Peaks(layer, layer.mlp.experts))
+        observed.append(Peaks(layer, layer.get_submodule("mlp.experts")))
     with torch.inference_mode():
         tokens_NT = torch.from_numpy(rows_NT).long().to(model.device)
         model.get_decoder()(input_ids=tokens_NT, use_cache=False)
@@ -129,7 +126,7 @@ def _observe(
 
 
 def _conclude(
-    layers: list[tuple[int, Qwen3MoeDecoderLayer]],
+    layers: list[tuple[int, nn.Module]],
     observed: list[Peaks],
     rows_NT: NDArray[np.int32],
 ) -> ExpertProfile:

@@ -199,7 +199,8 @@ class _Merger:
         )
 
     def _copied_from(self, name: str) -> int | None:
-        if "F" not in self.base.dtype(name):
+        # Layers of multi-token prediction are not trained: they are kept bit for bit.
+        if "F" not in self.base.dtype(name) or name in self.base.mtp:
             return 0
         return self.copies.whole(name)
 

@@ -10,7 +10,7 @@ from tasks.algorithms.losses import table
 from tasks.algorithms.losses.surrogate import Plan, clipped_objective
 from tasks.algorithms.router_losses import balance_loss, expert_loads, z_loss
 from tasks.engines.embedded.hf_model import load_model
-from tasks.engines.embedded.router_replay import recording, replaying, routers
+from tasks.engines.embedded.router_replay import recording, replaying, routers, routing_of
 from tasks.engines.embedded.router_terms import RouterTerms
 from tasks.engines.embedded.trainer import GRAD_CLIP, TorchTrainer, _micro_batches
 from tasks.engines.protocols import PACKED_ROWS, PADDING_ROWS, TokenBatch
@@ -182,7 +182,7 @@ def test_auxiliary_losses_are_their_formulas_on_native_logits(tiny_moe, with_rou
     found = trainer.update(
         batch, zero_loss, temperature=0.9, learning_rate=0.0, auxiliary=auxiliary
     )
-    logits = []
+    logits, routing = [], routing_of(model)
     handles = [
         router.register_forward_hook(lambda _m, _a, output: logits.append(output[0][real_M]))
         for router in routers(model)
@@ -191,7 +191,8 @@ def test_auxiliary_losses_are_their_formulas_on_native_logits(tiny_moe, with_rou
     for handle in handles:
         handle.remove()
     balance = sum(
-        balance_loss(one, ones, expert_loads(one, ones, 2), num_tokens) for one in logits
+        balance_loss(one, ones, expert_loads(one, ones, routing), num_tokens, routing)
+        for one in logits
     ) / len(logits)
     z = sum(z_loss(one, ones, num_tokens) for one in logits) / len(logits)
     (0.05 * balance + 0.01 * z - 0.3 * entropy_R.mean()).backward()

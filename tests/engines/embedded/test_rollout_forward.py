@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from transformers import LlamaConfig, LlamaForCausalLM
+from transformers import Qwen3MoeConfig, Qwen3MoeForCausalLM
 
 from tasks.engines.embedded.hf_model import load_model
 from tasks.engines.embedded.rollout_forward import DecoderForward
@@ -67,15 +67,19 @@ def prefill_and_decode(model, tokens_PT):
     return torch.cat(found, dim=1), torch.cat(experts, dim=1)
 
 
-def test_a_model_of_another_family_is_refused():
-    config = LlamaConfig(
-        vocab_size=8,
-        hidden_size=8,
-        intermediate_size=8,
-        num_hidden_layers=1,
-        num_attention_heads=1,
-        num_key_value_heads=1,
-    )
+@pytest.mark.parametrize(
+    ("changes", "part"),
+    [
+        ({"hidden_act": "gelu"}, "hidden_act 'gelu'"),
+        ({"use_sliding_window": True, "sliding_window": 4}, "a sliding window"),
+        (
+            {"rope_parameters": {"rope_type": "dynamic", "factor": 2.0, "rope_theta": 1e4}},
+            "rope_type 'dynamic'",
+        ),
+    ],
+)
+def test_a_model_that_computes_otherwise_is_refused(tiny_moe, changes, part):
+    config = Qwen3MoeConfig.from_pretrained(tiny_moe, **changes)
 
-    with pytest.raises(SettingsError, match=r"runs Qwen3-MoE, Qwen3 and Qwen2 models .* not llama"):
-        DecoderForward(LlamaForCausalLM(config))
+    with pytest.raises(SettingsError, match=rf"'hf' does not have {part} of this qwen3_moe model"):
+        DecoderForward(Qwen3MoeForCausalLM(config))

@@ -168,7 +168,7 @@ def test_slots_never_hold_more_than_their_bound_and_lose_nothing(
 ):
     """One sequence that is longer than the bound has the slots to itself."""
     draws = torch.Generator().manual_seed(seed)
-    slots = Slots(SAMPLING, size, room, 0, StopStrings(tiny_tokenizer, ()))
+    slots = Slots(SAMPLING, size, room, (0,), StopStrings(tiny_tokenizer, ()))
     waiting = deque(Seat(place, one, 0) for place, one in enumerate(requests(lengths)))
     live, ended = list[Seat](), list[int]()
     while waiting or live:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from data_schemas.machine_settings import LayoutSettings
+from data_schemas.routing import Routing
 from tasks.engines.trainer_megatron.geometry import Geometry, read_geometry
 from tasks.errors import SettingsError
 
@@ -41,6 +42,8 @@ def test_the_base_model_is_read_as_it_is():
         qk_norm=True,
         qkv_bias=False,
         dtype="bfloat16",
+        routing=Routing(8, 2),
+        moe_layers=(0, 1, 2),
     )
 
     assert expected == read_geometry(BASE_MODEL)
@@ -61,14 +64,18 @@ def test_names_of_older_files_mean_the_same(tmp_path):
         ("hidden_act", "gelu"),
         ("attention_bias", True),
         ("use_sliding_window", True),
-        ("mlp_only_layers", [0]),
-        ("decoder_sparse_step", 2),
         ("num_experts_per_tok", 1),
         ("rope_parameters", {"rope_type": "yarn", "factor": 4.0}),
     ],
 )
 def test_what_is_not_built_is_refused_by_name(tmp_path, setting, value):
-    name = {"model_type": "deepseek_v3", "rope_parameters": "rope_type"}.get(setting, setting)
+    name = {
+        "model_type": "latent attention",
+        "attention_bias": "biases beside",
+        "use_sliding_window": "sliding window",
+        "num_experts_per_tok": "one expert per token",
+        "rope_parameters": "rope_type",
+    }.get(setting, setting)
 
     with pytest.raises(SettingsError, match=name):
         read_geometry(edited(tmp_path, **{setting: value}))

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import threading
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from data_schemas.settings import MergeMethod, MergeSettings
 from tasks.errors import DataError, SettingsError
 from tasks.training.merge import checkpoint
 from tasks.training.merge.checkpoint import merge
+from tests.engines.families import write_family
 
 SHAPES = {
     "model.embed_tokens.weight": (11, 6),
@@ -380,3 +382,24 @@ def test_an_empty_tensor_is_merged_by_every_method(tmp_path):
         merge(MergeSettings(method=method), models[0], (models[1], models[2]), folder / "out")
 
         assert (0, 6) == load_file(folder / "out" / "model.safetensors")["empty"].shape
+
+
+def test_layers_of_multi_token_prediction_are_those_of_the_reasoning_parent(tiny_moe, tmp_path):
+    base = write_family("ling mini 2", tiny_moe, tmp_path / "base")
+    held = load_file(base / "model.safetensors")
+    extra, changed = "model.layers.3.eh_proj.weight", "model.norm.weight"
+    folders = [tmp_path / name for name in ("base", "reasoning", "commerce")]
+    for number, folder in enumerate(folders):
+        if number:
+            shutil.copytree(base, folder)
+        tensors = held | {extra: torch.full((4, 4), -0.1 * number)}
+        tensors[changed] = held[changed] + number
+        save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
+    (tmp_path / "out").mkdir()
+
+    facts = merge(MergeSettings(), folders[0], (folders[1], folders[2]), tmp_path / "out")
+
+    merged = load_file(tmp_path / "out" / "model.safetensors")
+    assert torch.equal(torch.full((4, 4), -0.1), merged[extra])
+    assert not torch.equal(held[changed], merged[changed])
+    assert 1 == facts["copied_tensors"]

@@ -1,0 +1,132 @@
+"""Which architectures an engine does not have: refused by name, before anything runs.
+
+Every function raises SettingsError with what the model has and which engine to use instead.
+"""
+
+from collections.abc import Iterable
+
+from tasks.errors import SettingsError
+from tasks.models.architectures import FAMILIES, Architecture
+
+STATIC_ROPES = ("default", "linear", "llama3", "yarn")
+"""Rotary embeddings whose frequencies do not depend on the length of a batch."""
+MEGATRON_ROPES = ("default", "llama3")
+MEGATRON_LLAMA3 = {
+    "high_freq_factor": 4.0,
+    "low_freq_factor": 1.0,
+    "original_max_position_embeddings": 8192.0,
+}
+"""Constants of megatron-core 0.16.1's `rope_scaling`; only the factor is an argument."""
+LARGEST_UINT8 = 256
+"""Experts whose numbers fit into a byte, as the embedded engine keeps routes."""
+
+
+def refuse_rollout(known: Architecture) -> None:
+    """Refuse what the embedded rollout engine does not compute."""
+    _refuse(
+        known,
+        "rollout 'hf'",
+        "'vllm'",
+        (*_odd(known), *_unknown_rope(known, STATIC_ROPES)),
+        {
+            "multi-head latent attention": known.latent,
+            "norms over whole projections of query and key": known.qk_norm == "projection",
+            f"{known.num_experts} experts": known.num_experts > LARGEST_UINT8,
+        },
+    )
+
+
+def refuse_trainer(known: Architecture) -> None:
+    """Refuse what the embedded trainer does not compute: it packs sequences."""
+    _refuse(known, "trainer 'torch'", "'megatron'", _odd(known), {})
+
+
+def refuse_vllm(known: Architecture) -> None:
+    """Refuse what vLLM 0.30 computes otherwise, or does not open."""
+    unskipped = known.mtp_layers > 0 and known.family == "bailing_moe"
+    _refuse(
+        known,
+        "rollout 'vllm'",
+        "'hf'",
+        (*_outside(known), *known.oddities),
+        {"layers of multi-token prediction, which its loader does not skip,": unskipped},
+    )
+
+
+def refuse_megatron(known: Architecture) -> None:
+    """Refuse what megatron-core 0.16.1 cannot express.
+
+    Its group-limited choice ranks a group by its best K / kept groups experts, the models by their
+    best two, and it always renormalises sigmoid scores.
+    """
+    routing = known.routing
+    sigmoid = routing is not None and routing.score == "sigmoid"
+    llama3 = dict(known.rope.parameters)
+    llama3.pop("factor", None)
+    _refuse(
+        known,
+        "trainer 'megatron'",
+        "'torch'",
+        (*_outside(known), *_odd(known), *_unknown_rope(known, MEGATRON_ROPES)),
+        {
+            "multi-head latent attention": known.latent,
+            "biases beside those of query, key and value": known.output_bias,
+            "norms over whole projections of query and key": known.qk_norm == "projection",
+            "other bounds of llama3's rotary embedding than 1, 4 and 8192": (
+                known.rope.kind == "llama3" and llama3 != MEGATRON_LLAMA3
+            ),
+            "one expert per token, renormalised": (
+                routing is not None and routing.top_k == 1 and routing.renormalised
+            ),
+            "sigmoid scores that are not renormalised": (
+                routing is not None and sigmoid and not routing.renormalised
+            ),
+            "a bias of softmax scores": routing is not None and routing.biased and not sigmoid,
+            "groups of experts with num_experts_per_tok other than twice topk_group": (
+                routing is not None
+                and routing.groups > 1
+                and routing.top_k != 2 * routing.kept_groups
+            ),
+        },
+    )
+
+
+def refuse_lora(known: Architecture, rank: int) -> None:
+    """Refuse adapters whose names no engine would find in the files of the model.
+
+    Raises:
+        SettingsError: names the setting.
+    """
+    if rank and not known.names.plain:
+        raise SettingsError(
+            f"lora.rank is {rank}, but files of {known.family} name projections otherwise than "
+            "adapters do; set lora.rank to 0"
+        )
+
+
+def _odd(known: Architecture) -> tuple[str, ...]:
+    return (
+        *known.oddities,
+        *((f"hidden_act {known.activation!r}",) if known.activation != "silu" else ()),
+        *(("a sliding window",) if known.window else ()),
+    )
+
+
+def _outside(known: Architecture) -> tuple[str, ...]:
+    reason = FAMILIES[known.family].only_embedded
+    return (reason,) if reason else ()
+
+
+def _unknown_rope(known: Architecture, kinds: Iterable[str]) -> tuple[str, ...]:
+    return () if known.rope.kind in kinds else (f"rope_type {known.rope.kind!r}",)
+
+
+def _refuse(
+    known: Architecture, engine: str, instead: str, always: Iterable[str], parts: dict[str, bool]
+) -> None:
+    has = [*always, *(part for part, is_there in parts.items() if is_there)]
+    if has:
+        raise SettingsError(
+            f"engines.{engine} does not have {', '.join(has)} of this {known.family} model; "
+            f"use {instead}"
+        )

@@ -1,0 +1,58 @@
+"""How much demonstrations think is counted, and too little of it refused."""
+
+import pytest
+
+from data_schemas.demonstrations import Demonstration, Parent
+from data_schemas.prompts import Domain, Message, Role
+from tasks.curation.thinking import Thinking, check_thinking, thinking_words
+from tasks.errors import DataError
+
+
+def taught(response: str, domain: Domain = Domain.MATHS, source: str = "gsm8k") -> Demonstration:
+    return Demonstration(
+        id="d",
+        parent=Parent.REASONING,
+        domain=domain,
+        language="en",
+        messages=(Message(role=Role.USER, content="?"),),
+        response=response,
+        source=source,
+        source_row="0" * 64,
+    )
+
+
+SHORT, EMPTY = taught("<think>two words</think>4"), taught("<think></think>4", source="shop")
+LONG = taught(f"<think>{'so ' * 400}</think>4", source="s1k_1_1")
+
+
+@pytest.mark.parametrize(
+    ("response", "words"),
+    [("<think>one two\nthree</think>4", 3), ("<think> </think>4", 0), ("4 of 5", 0)],
+)
+def test_the_words_of_thinking_are_those_inside_the_block(response, words):
+    assert words == thinking_words(response)
+
+
+def test_the_report_counts_empty_blocks_by_source_and_domain():
+    thinking = Thinking()
+    for row in (SHORT, LONG, EMPTY, EMPTY):
+        thinking.add(row.source, row.domain, row.response)
+
+    assert thinking.report() == {
+        "gsm8k": {"maths": {"demonstrations": 1, "empty": 0, "median_words": 2}},
+        "s1k_1_1": {"maths": {"demonstrations": 1, "empty": 0, "median_words": 400}},
+        "shop": {"maths": {"demonstrations": 2, "empty": 2, "median_words": 0}},
+    }
+
+
+def test_a_long_stage_of_short_thinking_is_refused_with_what_is_there():
+    with pytest.raises(DataError, match=r"think in 2 words \(median of 3, 1 with empty thinking\)"):
+        check_thinking([SHORT, SHORT, EMPTY], 100, {})
+
+    check_thinking([LONG, LONG, SHORT], 100, {})
+    check_thinking([EMPTY], 0, {Domain.CODE: 1.0})
+
+
+def test_a_long_stage_without_a_domain_of_its_mixture_is_refused():
+    with pytest.raises(DataError, match=r"sft\.domains asks for code, science"):
+        check_thinking([LONG], 100, {Domain.MATHS: 6.0, Domain.SCIENCE: 1.0, Domain.CODE: 3.0})

@@ -1,0 +1,151 @@
+"""Each recipe's preset runs on its paper's base: published keys, shrunk in width.
+
+Sources of the keys: config.json of Ling-lite-1.5 and Qwen2.5-Math-7B; of CompassMax-V3 only 16
+experts, top-4 and multi-token prediction are published.
+"""
+
+import json
+
+import pytest
+
+from data_schemas import presets
+from data_schemas.demonstrations import Parent
+from data_schemas.public_sets import BENCHMARKS, SETS
+from data_schemas.settings import PipelineSettings
+from tasks.capacity.model_shape import shape_of
+from tasks.engines.trainer_megatron.geometry import read_geometry
+from tasks.errors import SettingsError
+from tasks.models.architectures import read_architecture
+from tasks.settings import options
+
+LING_LITE = {
+    "architectures": ["BailingMoeForCausalLM"],
+    "model_type": "bailing_moe",
+    "first_k_dense_replace": 0,
+    "hidden_act": "silu",
+    "hidden_size": 64,
+    "intermediate_size": 32,
+    "moe_intermediate_size": 32,
+    "num_experts": 64,
+    "num_shared_experts": 2,
+    "norm_topk_prob": True,
+    "num_attention_heads": 16,
+    "num_key_value_heads": 4,
+    "num_experts_per_tok": 6,
+    "num_hidden_layers": 28,
+    "max_position_embeddings": 32768,
+    "rms_norm_eps": 1e-06,
+    "rope_scaling": None,
+    "rope_theta": 600000,
+    "tie_word_embeddings": False,
+    "use_bias": False,
+    "use_qkv_bias": False,
+    "norm_head": False,
+    "vocab_size": 512,
+    "eos_token_id": 1,
+    "pad_token_id": 1,
+    "torch_dtype": "bfloat16",
+}
+QWEN2_5_MATH_7B = {
+    "architectures": ["Qwen2ForCausalLM"],
+    "model_type": "qwen2",
+    "hidden_act": "silu",
+    "hidden_size": 56,
+    "intermediate_size": 148,
+    "num_hidden_layers": 28,
+    "num_attention_heads": 28,
+    "num_key_value_heads": 4,
+    "max_position_embeddings": 4096,
+    "max_window_layers": 28,
+    "sliding_window": 4096,
+    "use_sliding_window": False,
+    "rms_norm_eps": 1e-06,
+    "rope_theta": 10000,
+    "tie_word_embeddings": False,
+    "vocab_size": 512,
+    "torch_dtype": "bfloat16",
+}
+COMPASSMAX_V3 = {
+    "model_type": "qwen3_moe",
+    "hidden_act": "silu",
+    "hidden_size": 128,
+    "head_dim": 16,
+    "intermediate_size": 128,
+    "num_hidden_layers": 8,
+    "num_attention_heads": 8,
+    "num_key_value_heads": 8,
+    "num_experts": 16,
+    "num_experts_per_tok": 4,
+    "moe_intermediate_size": 128,
+    "norm_topk_prob": True,
+    "num_nextn_predict_layers": 1,
+    "max_position_embeddings": 131072,
+    "rms_norm_eps": 1e-06,
+    "tie_word_embeddings": False,
+    "vocab_size": 512,
+}
+BOUND = {
+    "ring_lite": (presets.RING_LITE, LING_LITE),
+    "compass_thinker": (presets.COMPASS_THINKER, QWEN2_5_MATH_7B),
+    "compassmax": (presets.COMPASSMAX, COMPASSMAX_V3),
+}
+FULL = {
+    name: value
+    for name, value in vars(presets).items()
+    if isinstance(value, PipelineSettings) and value.base_model and not name.startswith("_")
+}
+
+
+@pytest.fixture(params=BOUND)
+def bound(request, tmp_path):
+    preset, config = BOUND[request.param]
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    return preset.model_copy(update={"base_model": str(tmp_path)}), tmp_path
+
+
+def test_a_preset_passes_the_checks_with_its_papers_base(bound):
+    settings, folder = bound
+
+    options.require_positions(settings)
+    options.require_router(settings)
+    options.require_layers(settings)
+    options.require_roles(settings)
+
+    assert settings == options.fit_to_base(settings)
+    for stage in ("sft", "rl_one", "rl_two"):
+        read_geometry(folder).check(getattr(settings, stage).engines.layout)
+    assert shape_of(json.loads((folder / "config.json").read_text())).parameters
+
+
+def test_a_preset_with_longer_responses_than_its_base_is_refused(bound):
+    settings, folder = bound
+    positions = read_architecture(folder).positions
+    longer = settings.rl_two.model_copy(update={"max_new_tokens": positions})
+
+    with pytest.raises(SettingsError, match=r"rl_two\.max_new_tokens .* positions"):
+        options.require_positions(settings.model_copy(update={"rl_two": longer}))
+
+
+@pytest.mark.parametrize("name", FULL)
+def test_no_preset_trains_on_a_benchmark(name):
+    options.require_roles(FULL[name])
+    trained = {one.adapter for one in FULL[name].curation.sources if not one.evaluation}
+
+    assert not trained & BENCHMARKS
+    if FULL[name].sft.epochs and Parent.REASONING not in FULL[name].sft.parents:
+        assert FULL[name].sft.min_thinking_words == presets.LONG_THINKING_WORDS
+        assert {"open_thoughts3", "s1k_1_1", "marco_o1"} <= trained
+
+
+def test_a_benchmark_among_the_sources_is_refused_with_what_to_write():
+    settings = options.with_sources(presets.CPU_SMOKE, "sample_world,bfcl=/nowhere")
+
+    with pytest.raises(SettingsError, match=r"trains on bfcl, which is a benchmark.*:bfcl"):
+        options.require_roles(settings)
+    options.require_roles(options.with_sources(settings, "sample_world,evaluation:bfcl=/nowhere"))
+
+
+def test_a_set_with_files_of_both_roles_is_no_benchmark():
+    assert "evaluation:gsm8k=gsm8k/test.jsonl" in SETS
+    assert not {"gsm8k", "knights_knaves", "ae110k"} & BENCHMARKS
+    assert {"mgsm", "ifeval", "bfcl", "xcopa", "humaneval"} <= BENCHMARKS
