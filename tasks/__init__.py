@@ -5,11 +5,11 @@
                          reads the reports of other stages
     mismatch | replay    run or repeat a phase of RL, with that stage's own functions
     intake | foundation | curation | synthesis | sft | judge_training | merge | rl | evaluation
-        | ablation | release | audit | ledger | tracing | retraining | report | capacity
+        | ablation | release | ledger | tracing | retraining | report | capacity
                          one folder per stage; task.py is its thin Flyte shell
-    durability | lineage | live | platform
-                         states of an unfinished training; statements and MLflow; the page of a
-                         running phase; what Flyte sees
+    audit | durability   a chain hashed again; signed states of an unfinished training
+    lineage | live | platform
+                         statements and MLflow; the page of a running phase; what Flyte sees
     rewards              one verifier per file, one table
     engines              rollout engines and trainers behind Protocols
     interchange          the records that stages hand to each other
