@@ -12,7 +12,6 @@ replaced.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping
 
 from data_schemas.audits import AuditNode, AuditReport, Finding, NodeKind, Signer
 from data_schemas.statements import Statement
@@ -22,10 +21,11 @@ from tasks.audit.reading import check_folder
 from tasks.audit.release_check import check_release
 from tasks.audit.target import Target, find_target
 from tasks.lineage.signatures.dsse import fingerprint
+from tasks.lineage.signatures.keys import TrustedKeys
 
 
 def audit(
-    model: str, tracking_uri: str, store: str, keys: Mapping[str, str] | None = None
+    model: str, tracking_uri: str, store: str, keys: TrustedKeys | None = None
 ) -> AuditReport:
     """Verify a model or any other artifact, or report every difference from the record.
 

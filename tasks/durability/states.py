@@ -17,8 +17,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from tasks.engines.protocols import Trainer
-from tasks.lineage.signatures.working import seal, unseal
 from tasks.errors import TamperError
+from tasks.lineage.signatures.working import seal, unseal
 from tasks.store.files import canonical_json, sha256_file, staged_folder
 from tasks.store.manifest import MANIFEST, folder_manifest
 

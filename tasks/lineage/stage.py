@@ -145,6 +145,10 @@ class StageRecord:
         uri = publish(Path(committed.uri), committed.digest, self._store.uri)
         self._outputs[role] = Output(role=role, uri=uri, digest=committed.digest)
 
+    def digest_of(self, role: str) -> str:
+        """Return the digest of an output that was committed."""
+        return self._outputs[role].digest
+
     def facts(self, facts: Mapping[str, float | int | str]) -> None:
         """Add counts and results to the statement.
 

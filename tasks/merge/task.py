@@ -2,6 +2,7 @@
 
 from data_schemas.artifacts import CheckpointRef, Execution, StoreRef
 from data_schemas.settings import MergeSettings
+from tasks.lineage import finished
 from tasks.lineage.stage import stage
 from tasks.merge import checkpoint
 from tasks.platform.cache_version import code_digest
@@ -27,7 +28,7 @@ def merge(
     inputs = (base.digest, reasoning.digest, commerce.digest)
     uri = results.work_uri(store.uri, "merge", settings, *inputs)
     with results.exclusive(f"{execution.id}, merge", uri):
-        if done := results.find(uri, "merge", code):
+        if done := finished.find(uri, "merge", code, settings, inputs):
             return done.model
         with stage("merge", settings, store, execution, code) as record:
             base_folder = record.read("base", base)
@@ -40,5 +41,5 @@ def merge(
             record.facts(facts)
             deck_of_facts("merge", facts)
             merged = record.ref("model", CheckpointRef)
-        results.record(uri, "merge", code, execution.id, merged)
+        finished.record(uri, "merge", code, execution.id, merged)
     return merged

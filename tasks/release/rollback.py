@@ -8,6 +8,7 @@ its own: it writes a statement, and the history of the model names it.
 """
 
 import argparse
+import json
 import os
 import time
 import uuid
@@ -17,18 +18,21 @@ from pydantic import BaseModel, ConfigDict
 from rich.console import Console
 
 from data_schemas.artifacts import CheckpointRef, Execution, StoreRef
-from tasks.errors import SettingsError
+from tasks.errors import SettingsError, TamperError
 from tasks.lineage.history import read_history
 from tasks.lineage.lookup import Lookup, Version
+from tasks.lineage.promotions import next_promotion
 from tasks.lineage.registration import MODEL, ROLLBACK
 from tasks.lineage.registry import PREVIOUS, RELEASED
 from tasks.lineage.shipping import begin
+from tasks.lineage.signatures.keys import trusted_keys
 from tasks.lineage.stage import stage
-from tasks.lineage.statements import load_statement
+from tasks.lineage.statements import open_statement, statement_uri
 from tasks.platform.cache_version import shell_digest
 from tasks.platform.command_line import positive, run
 from tasks.release.promotion import turn
 from tasks.store import location
+from tasks.store.interface import store_at
 
 _MODULE = "tasks.release.rollback"
 """This module, which is called `__main__` where it runs as a command."""
@@ -67,8 +71,11 @@ def roll_back(name: str, number: str, store: StoreRef) -> Version:
         settings = Rollback(name=name, version=wanted.number, replaces=current.number)
         code = shell_digest(_MODULE, roll_back.__name__)
         with stage(ROLLBACK, settings, store, execution, code) as record:
-            record.read(MODEL, _release(wanted, store))
+            restored = _release(wanted, store)
+            record.read(MODEL, restored)
             record.facts({"restored": wanted.number, "replaced": current.number})
+            trusted = trusted_keys(store.uri)
+            record.facts(next_promotion(name, store.uri, trusted, restored.digest))
             held.confirm()
             record.restore(name, wanted.tags["statement"])
     return Lookup(store.tracking_uri).version(f"models:/{name}@{RELEASED}")
@@ -91,7 +98,19 @@ def _choose(name: str, number: str, tracking_uri: str) -> tuple[Version, Version
 
 def _release(version: Version, store: StoreRef) -> CheckpointRef:
     statement, digest = version.tags["statement"], version.tags["sha256"]
-    made = {output.digest: output for output in load_statement(store.uri, statement).outputs}
+    where = statement_uri(store.uri, statement)
+    released = open_statement(store_at(where).read_bytes(), statement, store.uri)
+    made = {output.digest: output for output in released.statement.outputs}
+    trusted = trusted_keys(store.uri)
+    if trusted and not any(signer in trusted for signer in released.signers):
+        raise TamperError(f"{where} is not signed by a key that this run trusts. Run the audit.")
+    if json.loads(released.statement.settings).get("name") != version.name or not int(
+        released.statement.facts.get("released", 0)
+    ):
+        raise SettingsError(
+            f"models:/{version.name}/{version.number} did not pass the gate of a release of that "
+            "name, whatever MLflow's history says. Run the audit."
+        )
     if digest not in made:
         raise SettingsError(
             f"models:/{version.name}/{version.number} is not what its statement made. "

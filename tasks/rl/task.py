@@ -17,6 +17,7 @@ from data_schemas.spell_settings import SpellPhase, SpellRecipe
 from tasks.durability.durable import keep_durable
 from tasks.durability.preemption import listen_for_sigterm
 from tasks.engines.chat import load_tokenizer
+from tasks.lineage import finished
 from tasks.lineage.base_model import read_judge
 from tasks.lineage.stage import stage, workplace
 from tasks.live.publisher import Publisher, page_name
@@ -201,8 +202,9 @@ def _train(
     )
     # The disk may be lost with the machine; the store is durable.
     uri, slot = f"{store.uri}/state/{folder.name}", checkpoint()
+    inputs = (start.digest, graded.digest, *([before.digest] if before else []))
     with results.exclusive(f"{execution.id}, {name}", str(folder), uri) as check_lease:
-        if (done := results.find(uri, name, digest)) and done.report:
+        if (done := finished.find(uri, name, digest, work.told, inputs)) and done.report:
             results.clear(folder, uri)
             return Trained(done.model, done.report)
         with (
@@ -249,7 +251,7 @@ def _train(
                 trained = Trained(
                     record.ref("model", CheckpointRef), record.ref("report", ReportRef)
                 )
-        results.record(uri, name, digest, execution.id, *trained)
+        finished.record(uri, name, digest, execution.id, *trained)
         results.clear(folder, uri)
     return trained
 

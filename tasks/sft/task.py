@@ -9,6 +9,7 @@ from data_schemas.reports import SKIPPED_FILE
 from data_schemas.settings import SFTSettings
 from tasks.durability.durable import keep_durable
 from tasks.durability.preemption import listen_for_sigterm
+from tasks.lineage import finished
 from tasks.lineage.stage import stage, workplace
 from tasks.platform import resources
 from tasks.platform.cache_version import code_digest
@@ -76,11 +77,12 @@ def sft(
     name, digest = f"sft/{parent.value}", code_digest("sft")
     if parent in settings.parents or not settings.epochs:
         return _passed_on(settings, parent, base, store, execution)
-    uri = results.work_uri(store.uri, name, settings, curated.digest, base.digest)
+    inputs = (curated.digest, base.digest)
+    uri = results.work_uri(store.uri, name, settings, *inputs)
     # The disk may be lost with the machine; the store is durable.
     folder = results.work_folder(workplace(store), uri)
     with results.exclusive(f"{execution.id}, {name}", str(folder), uri) as check_lease:
-        if (done := results.find(uri, name, digest)) and done.report:
+        if (done := finished.find(uri, name, digest, settings, inputs)) and done.report:
             results.clear(folder, uri)
             return Tuned(done.model, done.report)
         with (
@@ -102,7 +104,7 @@ def sft(
                 record.rows(len(course.rows), len(course.rows))
                 deck_of_facts(name, facts)
                 tuned = Tuned(record.ref("model", CheckpointRef), record.ref("report", ReportRef))
-        results.record(uri, name, digest, execution.id, *tuned)
+        finished.record(uri, name, digest, execution.id, *tuned)
         results.clear(folder, uri)
     return tuned
 

@@ -34,7 +34,7 @@ KEY_VARIABLE = "EACHPROMPT_SIGNING_KEY"
 _DEFAULT_KEY = Path(".config/eachprompt/signing_key.pem")
 """Below the home folder."""
 TRUSTED_VARIABLE = "EACHPROMPT_TRUSTED_KEYS"
-"""File of the public keys that a run believes beside its own: of other machines, or earlier ones."""
+"""File of public keys that a run believes beside its own: earlier ones, or of other machines."""
 _PUBLIC = ".pub"
 _LIMIT = re.compile(
     r"# expires (?P<day>\S+)|# revoked(?: after (?P<last>[0-9a-f]{64}))?|(?P<remark>##.*)"

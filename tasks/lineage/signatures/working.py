@@ -53,8 +53,8 @@ def unseal(kind: str, name: str, content: bytes, where: str) -> bytes:
 
 
 _HOW = (
-    "something else wrote it. Find out what did, delete it and run again; if it was made on another "
-    f"machine, give both one {KEY_VARIABLE}, or name the other's public key in {TRUSTED_VARIABLE}."
+    "something else wrote it. Find out what did, delete it and run again; if another machine made "
+    f"it, give both one {KEY_VARIABLE}, or name the other's public key in {TRUSTED_VARIABLE}."
 )
 
 
