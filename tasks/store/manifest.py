@@ -82,6 +82,12 @@ def manifest_files(manifest: bytes, where: str) -> dict[str, str]:
     return files
 
 
+def manifest_sizes(manifest: bytes) -> dict[str, int]:
+    """Read the sizes in bytes from a manifest that `manifest_files` took, of files that have one."""
+    entries = json.loads(manifest)["files"].items()
+    return {name: one["bytes"] for name, one in entries if isinstance(one.get("bytes"), int)}
+
+
 def verify_folder(folder: Path, digest: str) -> None:
     """Re-hash every file of an artifact against its manifest, and the manifest against `digest`.
 
