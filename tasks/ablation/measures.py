@@ -35,6 +35,7 @@ from data_schemas.samples import SampleResult
 from tasks.ablation.schedules import Makespans, makespans
 from tasks.errors import DataError
 from tasks.interchange.ledger_file import read_ledger
+from tasks.store.objects import find_beside
 
 LAST_STEPS = 10
 Record = TypeVar("Record", bound=BaseModel)
@@ -86,9 +87,9 @@ def read_cell(variant: str, seed: int, training: Path, held_out_evaluation: Path
         variant,
         seed,
         steps=_lines(training / STEPS_FILE, StepReport),
-        timings=_lines(training / TIMING_FILE, StepTiming),
+        timings=_lines(find_beside(training, TIMING_FILE), StepTiming),
         rows=read_ledger(training / LEDGER_FILE),
-        costs=read_table(training / COSTS_FILE, PromptCost),
+        costs=read_table(find_beside(training, COSTS_FILE), PromptCost),
         accuracy=read_accuracy(held_out_evaluation),
     )
 

@@ -243,6 +243,8 @@ def _train(
                         pages.publish(partial(show, total, step.report.step, running=True))
                 with record.output("model") as model_out, record.output("report") as report_out:
                     facts = run.finish(course, model_out, report_out)
+                with record.beside("report") as out:
+                    run.write_times(course, out)
                 shown = partial(show, total, int(facts["steps"]), running=False)
                 pages.publish(shown, last=True)
                 record.facts(facts)

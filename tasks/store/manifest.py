@@ -83,7 +83,7 @@ def manifest_files(manifest: bytes, where: str) -> dict[str, str]:
 
 
 def manifest_sizes(manifest: bytes) -> dict[str, int]:
-    """Read the sizes in bytes from a manifest that `manifest_files` took, of files that have one."""
+    """Read the sizes in bytes from a manifest that `manifest_files` took, where it has them."""
     entries = json.loads(manifest)["files"].items()
     return {name: one["bytes"] for name, one in entries if isinstance(one.get("bytes"), int)}
 

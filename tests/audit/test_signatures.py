@@ -13,7 +13,7 @@ from tasks.audit.walk import audit
 from tasks.lineage.attestation import to_payload
 from tasks.lineage.signatures.dsse import Signer, fingerprint, seal, signer_of
 from tasks.lineage.signatures.keys import find_signer
-from tasks.lineage.signatures.model import sign_model
+from tasks.lineage.signatures.model import bundle_of, sign_model
 from tasks.lineage.statements import load_statement, statement_uri
 from tasks.store.files import canonical_json, sha256_bytes
 from tasks.store.interface import store_at
@@ -123,8 +123,7 @@ def test_the_signature_of_the_weights_is_by_the_owner_too(chain, owner, attacker
     path = chain.store / "signatures" / f"{chain.refs['release'].digest[:16]}.sig"
     bundle = json.loads(path.read_bytes())
     payload = base64.b64decode(bundle["dsseEnvelope"]["payload"])
-    forged = seal(payload, [attacker.sign(payload)]).model_dump()
-    path.write_text(json.dumps(bundle | {"dsseEnvelope": forged}))
+    path.write_bytes(bundle_of(seal(payload, [attacker.sign(payload)])))
     report = audit(RELEASED, chain.tracking_uri, str(chain.store), owner)
 
     assert [(str(path), f"signed by key {fingerprint(attacker.public)[:16]}, not by --key")] == [

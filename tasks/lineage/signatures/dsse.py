@@ -66,7 +66,7 @@ def signer_of(key: ec.EllipticCurvePrivateKey) -> Signer:
 
 def fingerprint(keyid: str) -> str:
     """Name a public key as `openssl pkey -pubin -outform DER | sha256sum` does."""
-    der = _public(keyid).public_bytes(
+    der = public_key(keyid).public_bytes(
         serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo
     )
     return hashlib.sha256(der).hexdigest()
@@ -107,7 +107,7 @@ def is_valid(signature: Signature, payload: bytes, payload_type: str = PAYLOAD_T
         raw = base64.b64decode(signature.sig, validate=True)
         if base64.b64encode(raw).decode() != signature.sig:
             return False
-        _public(signature.keyid).verify(
+        public_key(signature.keyid).verify(
             raw,
             _pre_authentication(payload, payload_type),
             ec.ECDSA(hashes.SHA256()),
@@ -142,5 +142,10 @@ def keyid_of(key: ec.EllipticCurvePublicKey) -> str:
     ).hex()
 
 
-def _public(keyid: str) -> ec.EllipticCurvePublicKey:
+def public_key(keyid: str) -> ec.EllipticCurvePublicKey:
+    """Read a keyid.
+
+    Raises:
+        ValueError: it is no compressed point of P-256.
+    """
     return ec.EllipticCurvePublicKey.from_encoded_point(ec.SECP256R1(), bytes.fromhex(keyid))

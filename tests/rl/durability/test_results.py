@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 
 from tasks.durability.durable import keep_durable
-from tasks.errors import EngineError
+from tasks.errors import DataError, EngineError
 from tasks.lineage.finished import Results
 from tasks.lineage.signatures.working import unseal
 from tasks.rl.run import finish, train
 from tasks.store import results
+from tasks.store.objects import find_beside
 
 LONG_S = 120.0
 FORK = multiprocessing.get_context("fork")
@@ -109,3 +110,17 @@ def test_a_finished_phase_leaves_nothing_at_the_durable_place(small_phase, tmp_p
 
     assert not uri.exists()
     assert not disk.exists()
+
+
+def test_the_report_of_a_phase_has_no_times_and_keeps_them_beside_it(phase, store):
+    report = Path(phase().report.uri)
+    first = sorted(path.name for path in report.iterdir())
+    shutil.rmtree(store.uri + "/state")
+    again = phase(execution="exec-2").report
+
+    assert not {"timing.jsonl", "costs.parquet"} & set(first)
+    assert str(report) == again.uri  # the same digest, although it took another time
+    assert 3 == len(find_beside(report, "timing.jsonl").read_bytes().splitlines())
+    assert find_beside(report, "costs.parquet").is_file()
+    with pytest.raises(DataError, match=r"timing\.jsonl is not beside"):
+        find_beside(report.with_name("other"), "timing.jsonl")
