@@ -12,16 +12,21 @@ replaced.
 """
 
 from collections import Counter, defaultdict
+from collections.abc import Iterator
+from contextlib import suppress
 
 from data_schemas.audits import AuditNode, AuditReport, Finding, NodeKind, Signer
 from data_schemas.statements import Statement
-from tasks.audit.catalogue_check import check_catalogue, check_version
+from tasks.audit.catalogue_check import check_catalogue, check_page, check_version
 from tasks.audit.evidence import MODEL, Evidence, origin_id
-from tasks.audit.reading import check_folder
+from tasks.audit.reading import check_folder, read_record
 from tasks.audit.release_check import check_release
 from tasks.audit.target import Target, find_target
+from tasks.errors import DataError
+from tasks.lineage.registry import CARD_FILE
 from tasks.lineage.signatures.dsse import fingerprint
 from tasks.lineage.signatures.keys import TrustedKeys
+from tasks.store.files import sha256_bytes
 
 
 def audit(
@@ -54,6 +59,7 @@ def audit(
             *check_version(
                 target.lookup, MODEL, target.version, target.statement, evidence.statements
             ),
+            *_page(target, evidence),
             *check_catalogue(target.lookup, evidence.statements),
         ):
             evidence.findings[node].append(finding)
@@ -72,6 +78,21 @@ def audit(
         has_key=keys is not None,
         has_catalogue=target.lookup is not None,
     )
+
+
+def _page(target: Target, evidence: Evidence) -> Iterator[tuple[str, Finding]]:
+    statement = evidence.statements.get(target.statement)
+    if target.version is None or statement is None:
+        return
+    uri = f"{evidence.store}/objects/{target.digest[:16]}"
+    listed = evidence.listed_files(uri, target.digest)
+    card = None
+    if CARD_FILE in listed:
+        with suppress(DataError):  # reported with the object
+            card = read_record(f"{uri}/{CARD_FILE}")
+    if card is not None and sha256_bytes(card) != listed[CARD_FILE]:
+        card = None
+    yield from check_page(evidence.store, MODEL, target.version, statement, card)
 
 
 def _signers(evidence: Evidence) -> tuple[Signer, ...]:

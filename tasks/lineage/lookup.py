@@ -40,6 +40,8 @@ class Version:
     tags: Mapping[str, str]
     model: Model | None
     """None if the logged model it points at is gone."""
+    description: str = ""
+    """Text of its page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +136,7 @@ class Lookup:
                 aliases=tuple(found.aliases),
                 tags=dict(found.tags),
                 model=self._model(source.removeprefix("models:/")),
+                description=found.description or "",
             )
 
     def registered(self, name: str, statement: str) -> Version | None:
