@@ -4,6 +4,7 @@ import json
 import re
 
 from data_schemas.audits import AuditNode, AuditReport, Finding, NodeKind, Signer
+from tasks.audit.catalogue_check import COMPARED, NOT_COMPARED
 from tasks.audit.picture import picture_html
 from tasks.audit.text import chain_text, verdict
 from tasks.audit.walk import audit
