@@ -37,6 +37,7 @@ REPLACED = {
 """Tests that replace a function of ours all the same, and why."""
 SUITES = {
     "algorithms/test_trl_agreement.py": "losses against those of TRL",
+    "audit/test_forgeries.py": "what the disk without the key can forge, against the whole audit",
     "audit/test_signatures.py": "every way to write a chain without the owner's key",
     "lineage/test_public_tools.py": "what other tools say about our signatures",
     "release/test_loading.py": "a release folder in transformers and vLLM",

@@ -12,6 +12,8 @@ from tasks.audit.walk import audit
 from tasks.store.files import sha256_file
 from tasks.store.local import new_object
 
+pytestmark = pytest.mark.attack
+
 
 def findings(chain) -> dict[str, str]:
     report = audit("models:/tiny@released", chain.tracking_uri, str(chain.store))

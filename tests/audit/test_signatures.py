@@ -18,7 +18,7 @@ from tasks.lineage.statements import load_statement, statement_uri
 from tasks.store.files import canonical_json, sha256_bytes
 from tasks.store.interface import store_at
 
-pytestmark = pytest.mark.parametrize("original", ["sqlite"], indirect=True)
+pytestmark = [pytest.mark.attack, pytest.mark.parametrize("original", ["sqlite"], indirect=True)]
 RELEASED = "models:/tiny@released"
 
 

@@ -13,6 +13,8 @@ from tasks.audit.walk import audit
 from tasks.errors import EngineError, SettingsError
 from tasks.lineage.connection import connect
 
+pytestmark = pytest.mark.attack
+
 RELEASED = "models:/tiny@released"
 
 

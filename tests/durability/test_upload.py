@@ -13,6 +13,8 @@ from tasks.errors import EngineError
 from tasks.rl.durability import state
 from tasks.store.interface import store_at
 
+pytestmark = pytest.mark.attack
+
 PREFIX = "s3://bucket/store/state/abc"
 PATIENCE_S = 20.0
 

@@ -24,6 +24,8 @@ from tasks.sft.train import Course, finish, past_code, prepare, updates
 from tests.killing import Recorder, different, names
 from tests.sft.test_train import demonstration
 
+pytestmark = pytest.mark.attack
+
 SETTINGS = SFTSettings(epochs=2, batch_tokens=192, entropy_prompts=2)
 UPDATES = 6
 FORK = multiprocessing.get_context("fork")

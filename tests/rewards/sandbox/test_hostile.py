@@ -13,6 +13,8 @@ from tasks.rewards.sandbox.limits import Limits
 from tasks.rewards.sandbox.runner import Sandbox
 from tests.rewards.sandbox.hostile import HARNESSES, HOSTILE, SECRETS, SOLUTIONS, Hostile
 
+pytestmark = pytest.mark.attack
+
 LEVELS = [Level.BUBBLEWRAP, Level.KERNEL]
 COMPILERS = {"python": "true", "cpp": "g++", "java": "javac"}
 SMALL = Limits(cpu_s=1, run_cpu_s=1, idle_s=0.7, total_s=0.9, memory_mib=256, output_mib=1)
