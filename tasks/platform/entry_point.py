@@ -10,6 +10,7 @@ In addition to Flyte's `workflow` it
 
 import functools
 import inspect
+import json
 import sys
 from collections.abc import Callable, Mapping
 from typing import Any, ParamSpec, TypeVar, cast, get_args, get_origin
@@ -153,12 +154,28 @@ def _reader(name: str, model: type[BaseModel], preset: object) -> type[BaseModel
 def _filled(preset: object, json_data: str | bytes | bytearray) -> str | bytes | bytearray:
     try:
         given = from_json(json_data)
+        json.loads(json_data, object_pairs_hook=_refuse_repeated_keys)
+    except SettingsError:
+        raise
     except ValueError:  # for validation to say, as it says every other error
         return json_data
     if not isinstance(preset, BaseModel) or not isinstance(given, dict):
         return json_data
     merged = merged_over(preset, cast("dict[str, object]", given))
     return to_json(merged, inf_nan_mode="constants")
+
+
+def _refuse_repeated_keys(pairs: list[tuple[str, object]]) -> None:
+    """Refuse a key that is given twice: only its last value would be used.
+
+    Raises:
+        SettingsError: names the key.
+    """
+    seen: set[str] = set()
+    for key, _ in pairs:
+        if key in seen:
+            raise SettingsError(f"--settings: {key} is given twice; give it once")
+        seen.add(key)
 
 
 def _screen(function: Callable[..., Any], kinds: Mapping[str, Any]) -> str:
