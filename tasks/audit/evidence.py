@@ -158,7 +158,7 @@ class Evidence:
 
     def check_signers(self, node: str, where: str, signers: Sequence[str]) -> None:
         """Add a finding if no key of the auditor vouches for the statement of a node."""
-        if self.keys is None or any(self._vouches(signer, node) for signer in signers):
+        if self.keys is None or any(self.vouches(signer, node) for signer in signers):
             return
         others = " and ".join(fingerprint(signer)[:16] for signer in signers)
         if any(signer in self.keys for signer in signers):
@@ -167,7 +167,7 @@ class Evidence:
             problem = f"signed by {f'key {others}, not by --key' if others else 'nobody'}"
         self.add(node, where, problem)
 
-    def _vouches(self, signer: str, statement: str) -> bool:
+    def vouches(self, signer: str, statement: str) -> bool:
         """True if a key of the auditor signed, and is not revoked for this statement."""
         key = (self.keys or {}).get(signer)
         if key is None or key.last is None:

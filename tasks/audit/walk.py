@@ -19,6 +19,7 @@ from data_schemas.audits import AuditNode, AuditReport, Finding, NodeKind, Signe
 from data_schemas.statements import Statement
 from tasks.audit.catalogue_check import check_catalogue, check_page, check_version
 from tasks.audit.evidence import MODEL, Evidence, origin_id
+from tasks.audit.execution_check import check_executions
 from tasks.audit.reading import check_folder, read_record
 from tasks.audit.release_check import check_release
 from tasks.audit.target import Target, find_target
@@ -52,6 +53,7 @@ def audit(
         for where, problem in check_folder(target.copy, target.digest):
             evidence.add(MODEL, where, problem)
     check_release(target, evidence)
+    check_executions(evidence, target.lookup)
     if target.lost:
         evidence.add(MODEL, "MLflow", target.lost)
     if target.lookup is not None and target.version is not None:

@@ -49,13 +49,15 @@ class Rollback(BaseModel):
     """Version that was the released one."""
 
 
-def roll_back(name: str, number: str, store: StoreRef) -> Version:
+def roll_back(name: str, number: str, store: StoreRef, by: str = "", reason: str = "") -> Version:
     """Release an earlier version again and return it.
 
     Args:
         name: of the registered model.
         number: of the version; '' = the one with the alias `previous`.
         store: of the model.
+        by: who decided it; '' = the user of this process, whom the signed attestation names.
+        reason: why, for the statement.
 
     Raises:
         SettingsError: there is no such version, it is the released one, or it never passed a gate.
@@ -74,6 +76,7 @@ def roll_back(name: str, number: str, store: StoreRef) -> Version:
             restored = _release(wanted, store)
             record.read(MODEL, restored)
             record.facts({"restored": wanted.number, "replaced": current.number})
+            record.facts({word: text for word, text in (("by", by), ("reason", reason)) if text})
             trusted = trusted_keys(store.uri)
             record.facts(next_promotion(name, store.uri, trusted, restored.digest))
             held.confirm()
@@ -129,9 +132,11 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--store", default="runs", help="folder or s3:// prefix [runs]")
     parser.add_argument("--model", default="eachprompt-tiny", help="[eachprompt-tiny]")
     parser.add_argument("--to", type=positive, help="version [the alias 'previous']")
+    parser.add_argument("--by", default="", help="who decided it [the user of this process]")
+    parser.add_argument("--reason", default="", help="why; part of the statement")
     given = parser.parse_args(arguments)
     store = location.existing_store(given.store, os.environ.get("MLFLOW_TRACKING_URI", ""))
-    version = roll_back(given.model, str(given.to or ""), store)
+    version = roll_back(given.model, str(given.to or ""), store, given.by, given.reason)
     Console(soft_wrap=True, highlight=False).print(
         f"models:/{given.model}@{RELEASED} is version {version.number} again.", markup=False
     )

@@ -1,6 +1,8 @@
 """Forgeries by whoever has the disk and MLflow, but not the key: the audit names each of them."""
 
 import shutil
+import sqlite3
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -9,6 +11,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from data_schemas.artifacts import CheckpointRef, Execution, StoreRef
 from data_schemas.settings import MergeSettings
+from data_schemas.statements import ExecutionRecord
 from tasks.audit.evidence import Evidence
 from tasks.audit.walk import audit
 from tasks.lineage.attestation import to_payload
@@ -190,6 +193,28 @@ def test_promotions_are_counted_and_name_the_one_before(chain, owner):
     second = load_statement(str(chain.store), maker.refs["release"].statement)
 
     assert (2, chain.refs["release"].statement) == (second.facts[NUMBER], second.facts[AFTER])
+
+
+def test_a_forged_user_or_time_in_an_execution_record_is_named(chain, owner):
+    path = chain.store / "executions" / "e1" / "merge.json"
+    record = ExecutionRecord.model_validate_json(path.read_bytes())
+    path.write_bytes(canonical_json(record.model_copy(update={"started": 1.0})))
+
+    assert ["is not what its attestation says"] == problems(chain, owner)
+
+    (chain.store / "attestations" / "e1" / "merge.json").write_bytes(path.read_bytes())
+    assert ["no attestation of it is signed by --key"] == problems(chain, owner)
+
+
+def test_a_forged_user_in_mlflow_is_named(chain, owner):
+    with closing(sqlite3.connect(chain.database, timeout=60)) as database:
+        command = "UPDATE tags SET value = 'mallory' WHERE key = 'mlflow.user'"
+        assert database.execute(command).rowcount > 0
+        database.commit()
+
+    found = problems(chain, owner)
+    assert 9 == len(found)
+    assert all(one.startswith("mlflow.user is mallory, signed as ") for one in found)
 
 
 @pytest.mark.parametrize(

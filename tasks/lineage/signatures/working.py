@@ -24,7 +24,7 @@ def seal(kind: str, name: str, payload: bytes) -> bytes:
         name: of the work; a reader must expect the same one.
         payload: any bytes.
     """
-    signer, type_ = find_signer(), _type(kind, name)
+    signer, type_ = find_signer(), type_of(kind, name)
     signatures = [signer.sign(payload, type_)] if signer else []
     return canonical_json(dsse.seal(payload, signatures, type_))
 
@@ -37,7 +37,7 @@ def unseal(kind: str, name: str, content: bytes, where: str) -> bytes:
     """
     try:
         envelope = dsse.Envelope.model_validate_json(content)
-        payload = dsse.payload_of(envelope, type_ := _type(kind, name))
+        payload = dsse.payload_of(envelope, type_ := type_of(kind, name))
     except ValidationError as error:
         raise TamperError(f"{where} is not signed; {_HOW}") from error
     except ValueError as error:
@@ -58,5 +58,6 @@ _HOW = (
 )
 
 
-def _type(kind: str, name: str) -> str:
+def type_of(kind: str, name: str) -> str:
+    """Return the payload type of an envelope, which is part of what is signed."""
     return f"application/vnd.eachprompt.{kind}; name={name}"
