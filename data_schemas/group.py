@@ -62,7 +62,7 @@ class Settings(BaseModel):
     @field_validator("*", mode="before")
     @classmethod
     def _truth_is_no_number(cls, value: object, info: ValidationInfo) -> object:
-        kind = cls.model_fields[info.field_name].annotation if info.field_name else None
+        kind: object = cls.model_fields[info.field_name].annotation if info.field_name else None
         if isinstance(value, bool) and kind in (int, float):
             raise ValueError("must be a number; true and false are none")
         return value
