@@ -3,6 +3,7 @@
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -28,8 +29,13 @@ class Weights:
         self.held = (folder / "trainer.pt").read_bytes()
 
 
+def trainer() -> Any:
+    """States need no more of a trainer than that it saves and restores."""
+    return Weights()
+
+
 def commit(folder: Path, step: int = 1) -> Path:
-    states.commit(folder, step, Weights(), {"run.json": b"{}"}, [])
+    states.commit(folder, step, trainer(), {"run.json": b"{}"}, [])
     return states.committed_folder(folder) / f"{step:06d}"
 
 
@@ -69,11 +75,11 @@ def test_a_state_that_was_not_signed_for_this_work_is_refused_by_name(
 ):
     state = commit(tmp_path / "work")
     forge(state)
-    trainer = Weights()
+    held = trainer()
 
     with pytest.raises(TamperError, match=f"the state {state}"):
-        states.restore(tmp_path / "work", trainer)
-    assert b"honest" == trainer.held
+        states.restore(tmp_path / "work", held)
+    assert b"honest" == held.held
 
 
 @pytest.mark.attack
@@ -98,7 +104,7 @@ def test_a_signed_state_goes_to_another_machine_with_the_same_key(tmp_path):
     uploader.close()
 
     assert fetch_newest(str(tmp_path / "durable"), tmp_path / "two" / "work") == 1
-    assert states.restore(tmp_path / "two" / "work", Weights()) is not None
+    assert states.restore(tmp_path / "two" / "work", trainer()) is not None
 
 
 def test_a_state_that_another_key_signed_is_refused(tmp_path, monkeypatch):
@@ -106,7 +112,7 @@ def test_a_state_that_another_key_signed_is_refused(tmp_path, monkeypatch):
     monkeypatch.setenv(KEY_VARIABLE, str(tmp_path / "other.pem"))
 
     with pytest.raises(TamperError, match="not by this run's key"):
-        states.restore(tmp_path / "work", Weights())
+        states.restore(tmp_path / "work", trainer())
 
 
 def test_without_a_key_nothing_is_signed_or_refused(tmp_path, monkeypatch):
@@ -114,4 +120,4 @@ def test_without_a_key_nothing_is_signed_or_refused(tmp_path, monkeypatch):
     monkeypatch.delenv(KEY_VARIABLE)
     commit(tmp_path / "work")
 
-    assert states.restore(tmp_path / "work", Weights()) is not None
+    assert states.restore(tmp_path / "work", trainer()) is not None
