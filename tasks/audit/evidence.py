@@ -18,7 +18,7 @@ from tasks.audit.croissant_check import croissant_problems
 from tasks.audit.reading import Problem, check_folder, read_record
 from tasks.errors import DataError, TamperError
 from tasks.lineage import origins
-from tasks.lineage.promotions import AFTER
+from tasks.lineage.promotions import before_it
 from tasks.lineage.signatures.dsse import fingerprint
 from tasks.lineage.signatures.keys import TrustedKeys
 from tasks.lineage.statements import open_statement, statement_uri
@@ -186,8 +186,7 @@ class Evidence:
                 continue
             found.add(current)
             if statement := self.peek(current):
-                waiting += [item.statement for item in statement.inputs]
-                waiting.append(str(statement.facts.get(AFTER, "")))
+                waiting += before_it(statement)
         return frozenset(found)
 
     def _check(self, digest: str, statement: Statement) -> None:

@@ -7,14 +7,14 @@ between two others.
 """
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from data_schemas.statements import Statement
 from tasks.errors import DataError
 from tasks.lineage.registration import MODEL, ROLLBACK
 from tasks.lineage.signatures.keys import TrustedKeys
-from tasks.lineage.statements import open_statement, statement_uri
+from tasks.lineage.statements import Attested, open_statement, statement_uri
 from tasks.store.interface import store_at
 
 NUMBER = "promotion"
@@ -52,21 +52,44 @@ def promotions(name: str, store: str, keys: TrustedKeys | None) -> list[Promotio
         store: folder or s3:// uri.
         keys: one of them has to have signed; None or empty = anybody.
 
-    A statement that is damaged, or that nobody trusted signed, counts as if it were not there.
+    A statement that is damaged, or that nobody trusted signed, counts as if it were not there; so
+    does what a key signed behind the statement that its file limits it to.
     """
-    found = []
+    sound: dict[str, Attested] = {}
     for file in store_at(f"{store}/statements").list_files():
         digest = file.removesuffix(".json")
         try:
             content = store_at(statement_uri(store, digest)).read_bytes()
-            attested = open_statement(content, digest, store)
+            sound[digest] = open_statement(content, digest, store)
         except DataError:
             continue
-        if keys and not any(signer in keys for signer in attested.signers):
+    limits = {key.last for key in (keys or {}).values() if key.last is not None}
+    before = {last: _led_to(last, sound) for last in limits}
+    found = []
+    for digest, attested in sound.items():
+        trusted = [keys[signer].last for signer in attested.signers if keys and signer in keys]
+        if keys and not any(last is None or digest in before[last] for last in trusted):
             continue
         if promotion := _promotion(name, digest, attested.statement):
             found.append(promotion)
     return sorted(found, key=lambda one: (one.number, one.statement))
+
+
+def _led_to(last: str, sound: Mapping[str, Attested]) -> set[str]:
+    """List a statement, its ancestors, and those of the promotions before it."""
+    found: set[str] = set()
+    waiting = [last]
+    while waiting:
+        current = waiting.pop()
+        if current in sound and current not in found:
+            found.add(current)
+            waiting += before_it(sound[current].statement)
+    return found
+
+
+def before_it(statement: Statement) -> list[str]:
+    """List the statements that a statement follows from, the promotion before included."""
+    return [*(item.statement for item in statement.inputs), str(statement.facts.get(AFTER, ""))]
 
 
 def next_promotion(name: str, store: str, keys: TrustedKeys, checkpoint: str) -> Facts:

@@ -188,6 +188,16 @@ def test_two_promotions_of_one_number_are_a_fork(chain, owner):
     assert "is promotion 1, as " in problem
 
 
+def test_a_promotion_behind_the_limit_of_a_revoked_key_does_not_count(chain):
+    release_again(chain)
+    signer = find_signer()
+    assert signer
+    last = chain.refs["release"].statement
+    limited = {signer.public: PublicKey("stolen", last)}
+
+    assert [last] == [one.statement for one in promotions("tiny", str(chain.store), limited)]
+
+
 def test_promotions_are_counted_and_name_the_one_before(chain, owner):
     maker = release_again(chain)
     second = load_statement(str(chain.store), maker.refs["release"].statement)
