@@ -161,8 +161,8 @@ def test_a_release_that_was_copied_under_another_name_is_named(chain, owner):
     number = register_release(
         client,
         name="other",
-        model_id=version.source.removeprefix("models:/"),
-        run_id=version.run_id,
+        model_id=str(version.source).removeprefix("models:/"),
+        run_id=str(version.run_id),
         tags=dict(version.tags),
     )
     client.set_registered_model_alias("other", "released", number)
