@@ -20,7 +20,7 @@ from tasks.store.interface import store_at
 NUMBER = "promotion"
 """Fact of a statement: the first promotion of a name is 1."""
 AFTER = "promotion_before"
-"""Fact of a statement: digest of the statement of the promotion before, '' for the first."""
+"""Fact of a statement: digest of the statement of the promotion before; the first has none."""
 Facts = dict[str, float | int | str]
 
 
@@ -41,7 +41,7 @@ class Promotion:
     @property
     def facts(self) -> Facts:
         """What the statement says of it."""
-        return {NUMBER: self.number, AFTER: self.before}
+        return _facts(self.number, self.before)
 
 
 def promotions(name: str, store: str, keys: TrustedKeys | None) -> list[Promotion]:
@@ -106,11 +106,15 @@ def next_promotion(name: str, store: str, keys: TrustedKeys, checkpoint: str) ->
     """
     found = promotions(name, store, keys)
     if not found:
-        return {NUMBER: 1, AFTER: ""}
+        return _facts(1, "")
     current = found[-1]
     if current.checkpoint == checkpoint:
         return current.facts
-    return {NUMBER: current.number + 1, AFTER: current.statement}
+    return _facts(current.number + 1, current.statement)
+
+
+def _facts(number: int, before: str) -> Facts:
+    return {NUMBER: number} | ({AFTER: before} if before else {})
 
 
 def promotion_problems(found: Iterable[Promotion]) -> list[tuple[str, str]]:
@@ -136,7 +140,7 @@ def promotion_problems(found: Iterable[Promotion]) -> list[tuple[str, str]]:
 
 def _promotion(name: str, digest: str, statement: Statement) -> Promotion | None:
     facts = statement.facts
-    if not {NUMBER, AFTER} <= facts.keys() or json.loads(statement.settings).get("name") != name:
+    if NUMBER not in facts or json.loads(statement.settings).get("name") != name:
         return None
     if statement.stage == ROLLBACK:
         releases = [item for item in statement.inputs if item.role == MODEL]
@@ -147,4 +151,4 @@ def _promotion(name: str, digest: str, statement: Statement) -> Promotion | None
         release, checkpoint = digest, statement.outputs[0].digest
     else:
         return None
-    return Promotion(int(facts[NUMBER]), digest, release, checkpoint, str(facts[AFTER]))
+    return Promotion(int(facts[NUMBER]), digest, release, checkpoint, str(facts.get(AFTER, "")))
