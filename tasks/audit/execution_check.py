@@ -33,8 +33,8 @@ def check_executions(evidence: Evidence, lookup: Lookup | None) -> None:
     records = dict(_attested(evidence))
     for name, content in _files(evidence, "executions"):
         record = _parse(content)
-        if record is None or record.statement not in evidence.statements:
-            continue
+        if record is None or not _is_vouched(record.statement, evidence):
+            continue  # a statement that nobody vouches for has its finding
         where = f"{evidence.store}/executions/{name}"
         if name not in records:
             evidence.add(record.statement, where, "no attestation of it is signed by --key")
@@ -43,6 +43,13 @@ def check_executions(evidence: Evidence, lookup: Lookup | None) -> None:
     if lookup is not None:
         for node, finding in _runs(lookup, records, evidence.statements):
             evidence.findings[node].append(finding)
+
+
+def _is_vouched(statement: str, evidence: Evidence) -> bool:
+    signers = evidence.signers.get(statement, ())
+    return statement in evidence.statements and any(
+        evidence.vouches(signer, statement) for signer in signers
+    )
 
 
 def _attested(evidence: Evidence) -> Iterator[tuple[str, ExecutionRecord]]:
