@@ -34,7 +34,7 @@ from data_schemas.reports import (
 from data_schemas.samples import SampleResult
 from tasks.ablation.schedules import Makespans, makespans
 from tasks.errors import DataError
-from tasks.interchange.ledger_file import read_ledger
+from tasks.formats.ledger_file import read_ledger
 from tasks.store.objects import find_beside
 
 LAST_STEPS = 10

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from tasks.engines.protocols import Trainer
 from tasks.errors import TamperError
-from tasks.lineage.signatures.working import seal, unseal
+from tasks.provenance.lineage.signatures.working import seal, unseal
 from tasks.store.files import canonical_json, sha256_file, staged_folder
 from tasks.store.manifest import MANIFEST, folder_manifest
 

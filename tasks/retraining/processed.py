@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from data_schemas.intake import FileStatus, InboxFile, Processed, ProcessedFile
 from tasks.errors import DataError
-from tasks.lineage.signatures.working import seal, unseal
+from tasks.provenance.lineage.signatures.working import seal, unseal
 from tasks.store.files import canonical_json, sha256_bytes
 from tasks.store.interface import store_at
 from tasks.store.lease import lease

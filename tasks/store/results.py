@@ -3,7 +3,7 @@
     <place>/state/<work>/          working state of fine-tuning and RL, removed when it is finished
     <place>/state/<work>.lease     who works on it
 
-`tasks.lineage.finished` keeps what it committed.
+`tasks.provenance.lineage.finished` keeps what it committed.
 """
 
 import logging

@@ -10,7 +10,7 @@ import pytest
 from tasks.durability import states
 from tasks.durability.upload import Uploader, fetch_newest
 from tasks.errors import TamperError
-from tasks.lineage.signatures.keys import KEY_VARIABLE
+from tasks.provenance.lineage.signatures.keys import KEY_VARIABLE
 from tasks.store.files import canonical_json, sha256_bytes
 from tasks.store.interface import store_at
 from tasks.store.manifest import MANIFEST, folder_manifest

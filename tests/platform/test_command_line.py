@@ -3,7 +3,7 @@
 import pytest
 
 from tasks.errors import DataError, SettingsError
-from tasks.interchange.yaml_file import parse_yaml
+from tasks.formats.yaml_file import parse_yaml
 from tasks.platform.command_line import run
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from data_schemas.intake import FileStatus, InboxFile, Processed
 from tasks.errors import DataError, TamperError
-from tasks.lineage.signatures.working import seal, unseal
+from tasks.provenance.lineage.signatures.working import seal, unseal
 from tasks.retraining.processed import MAX_REFUSALS, load, select, settle
 
 

@@ -10,8 +10,8 @@ import pytest
 
 from tasks.durability.durable import keep_durable
 from tasks.errors import DataError, EngineError
-from tasks.lineage.finished import Results
-from tasks.lineage.signatures.working import unseal
+from tasks.provenance.lineage.finished import Results
+from tasks.provenance.lineage.signatures.working import unseal
 from tasks.rl.run import finish, train
 from tasks.store import results
 from tasks.store.objects import find_beside

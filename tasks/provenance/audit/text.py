@@ -1,0 +1,79 @@
+"""The chain as text: one line per stage, followed by its findings."""
+
+from data_schemas.audits import AuditNode, AuditReport, NodeKind
+from tasks.provenance.audit.catalogue_check import COMPARED, NOT_COMPARED
+
+
+def chain_text(report: AuditReport) -> str:
+    """Draw the chain from the model back to the raw files, with the verdict below."""
+    nodes = {node.id: node for node in report.nodes}
+    drawn: set[str] = set()
+    lines: list[str] = []
+    # Not recursive: a chain may be longer than Python's stack.
+    # Entries: node, indent of its line, indent of what follows.
+    waiting = [(report.nodes[0].id, "", "")]
+    while waiting:
+        name, first, rest = waiting.pop()
+        node = nodes[name]
+        if name in drawn:
+            lines.append(f"{first}{node.title} (above)")
+            continue
+        drawn.add(name)
+        above = [nodes[parent].title for parent in node.parents if parent in drawn]
+        lines.append(first + _line(node) + (f", also from {', '.join(above)}" if above else ""))
+        lines += _below(node, rest)
+        new = [parent for parent in node.parents if parent not in drawn]
+        for parent in reversed(new):
+            last = parent == new[-1]
+            corner, follow = ("└─ ", "   ") if last else ("├─ ", "│  ")
+            waiting.append((parent, rest + corner, rest + follow))
+    for node in report.nodes:
+        if node.id not in drawn:
+            lines += [f"not reached: {_line(node)}", *_below(node, "")]
+    return "\n".join([*lines, "", verdict(report)])
+
+
+def verdict(report: AuditReport) -> str:
+    """Summarise in one line whether the model is proved."""
+    checked = (
+        f"{report.statements} statements, {report.objects} objects and {report.raw_files} raw "
+        f"files re-hashed ({report.rehashed_bytes / 2**20:.1f} MiB)"
+    )
+    if report.proved:
+        agrees = f", and MLflow agrees in: {COMPARED} (not compared: {NOT_COMPARED})"
+        catalogue = agrees if report.has_catalogue else "; MLflow was not asked"
+        return f"PROVED: {checked}, all as recorded{catalogue}. {vouchers(report)}"
+    count = len(report.findings)
+    return f"BROKEN: {count} finding{'s' * (count != 1)}; {checked}. {vouchers(report)}"
+
+
+def vouchers(report: AuditReport) -> str:
+    """Say who signed the statements, and whether the auditor knows them."""
+    shown = [
+        f"{one.statements} signed by key {one.fingerprint[:16]}{' of --key' * one.known}"
+        for one in report.signers
+    ]
+    shown += [f"{report.unsigned} by nobody"] * bool(report.unsigned)
+    note = "" if report.has_key else " Nobody vouches for that: no --key was given."
+    return f"Statements: {', '.join(shown)}.{note}"
+
+
+def _below(node: AuditNode, indent: str) -> list[str]:
+    """Findings, and the files where the chain ends."""
+    lines = [f"{indent}  ✗ {finding.object}: {finding.problem}" for finding in node.findings]
+    if node.kind == NodeKind.ORIGIN:
+        lines += [f"{indent}  {sha256[:12]}  {where}" for where, sha256 in node.details]
+    return lines
+
+
+def _line(node: AuditNode) -> str:
+    mark = "✗ " if node.findings else ""
+    if node.kind == NodeKind.STAGE:
+        made = [
+            f"{name.removeprefix('made ')} {digest[:12]}"
+            for name, digest in node.details
+            if name.startswith("made ")
+        ]
+        arrow = f" -> {', '.join(made)}" if made else ""
+        return f"{mark}{node.title} [{node.id[:12]}]{arrow}"
+    return mark + node.title
