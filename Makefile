@@ -136,6 +136,9 @@ story: $(STAMP) $(TOOLS_STAMP) ## release, retrain, refuse, forget, tamper: each
 	$(BIN)/python -m pytest -m story tests/test_story.py tests/test_retrain_demo.py $(ARGS)
 	@echo "Page: runs/story.html"
 
+attack: $(STAMP) ## every forgery, tampering and kill of the suite, and a table of what held
+	$(BIN)/python -m tests.attack $(ARGS)
+
 stack: $(STAMP) ## PostgreSQL, MLflow with a password and S3 on loopback, in .stack; prints how to use them
 	@$(BIN)/python containers/stack.py up
 

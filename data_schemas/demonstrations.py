@@ -4,7 +4,7 @@ from enum import StrEnum
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from data_schemas.prompts import Domain, Message
+from data_schemas.prompts import Domain, LanguageTag, Message
 
 
 class Parent(StrEnum):
@@ -38,7 +38,7 @@ class Demonstration(BaseModel):
     id: str = Field(min_length=1)
     parent: Parent
     domain: Domain
-    language: str = Field(min_length=2)
+    language: LanguageTag
     messages: tuple[Message, ...] = Field(min_length=1)
     response: str = Field(min_length=1, description="'<think>...</think>answer', without end token")
     source: str

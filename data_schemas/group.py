@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, cast
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 
 from data_schemas.addresses import has_credentials, redacted
 
@@ -58,6 +58,14 @@ class Settings(BaseModel):
     model_config = ConfigDict(
         frozen=True, extra="forbid", allow_inf_nan=False, json_schema_extra=no_schema
     )
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _truth_is_no_number(cls, value: object, info: ValidationInfo) -> object:
+        kind: object = cls.model_fields[info.field_name].annotation if info.field_name else None
+        if isinstance(value, bool) and kind in (int, float):
+            raise ValueError("must be a number; true and false are none")
+        return value
 
     @field_validator("*", mode="after")
     @classmethod

@@ -1,6 +1,7 @@
 """One verifiable piece of work."""
 
 from enum import StrEnum
+from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -46,6 +47,16 @@ OUTSIDE = "environment"
 """Verifier of environments that other libraries play."""
 
 
+LanguageTag = Annotated[
+    str,
+    Field(
+        max_length=35,
+        pattern=r"^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*$",
+        description="BCP 47 tag: en, zh-TW, id, ms, pt, th, vi ...; it names suites and metrics",
+    ),
+]
+
+
 class Problem(BaseModel):
     """A prompt with everything its verifier needs; one row of problems.parquet."""
 
@@ -53,7 +64,7 @@ class Problem(BaseModel):
 
     id: str = Field(min_length=1, description="stable and unique: '<source>/<row key>'")
     domain: Domain
-    language: str = Field(min_length=2, description="BCP 47 tag: en, zh-TW, id, ms, pt, th, vi ...")
+    language: LanguageTag
     messages: tuple[Message, ...] = Field(min_length=1, description="chat turns up to the answer")
     verifier: str = Field(min_length=1, description="a key of tasks.gym.table.VERIFIERS")
     answer: str = Field(description="canonical JSON: the reference for the verifier")

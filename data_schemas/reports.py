@@ -16,7 +16,8 @@ LEDGER_FILE = "ledger.parquet"
 COSTS_FILE = "costs.parquet"
 SHOWN_FILE = "scaffold.parquet"
 GATES_FILE = "mismatch.jsonl"
-"""Files of an RL phase's report: StepReport, StepTiming, LedgerRow, PromptCost, GateRecord."""
+"""Files of an RL phase's report: StepReport, LedgerRow, GateRecord; and beside it, because they
+differ from run to run, StepTiming and PromptCost."""
 
 
 class StepReport(BaseModel):

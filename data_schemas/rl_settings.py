@@ -309,7 +309,7 @@ class RLSettings(Settings):
     """Stages 4 and 5: one phase of RL. Phase one and two differ in settings only."""
 
     domains: dict[Domain, float] = Field(description="share of prompts per domain in this phase")
-    steps: int = Field(default=40, ge=0, description="of this phase; 0 = no training")
+    steps: int = Field(default=40, ge=0, le=10**6, description="of this phase; 0 = no training")
     prompts_per_step: int = Field(default=24, ge=1, description="CompassMax profile: 512")
     group_size: Annotated[int, Field(ge=2, le=1024)] | Literal["by_prompt"] = Field(
         default=8,

@@ -38,7 +38,7 @@ class Source(Settings):
 class PretrainSettings(Settings):
     """Stage 0: the shipped base model, from the marketplace corpus."""
 
-    steps: int = Field(default=6000, ge=1, description="optimizer updates")
+    steps: int = Field(default=6000, ge=1, le=10**8, description="optimizer updates")
     vocabulary: int = Field(default=768, ge=272, description="256 bytes, 7 added tokens, merges")
     seed: Seed = 0
 
@@ -123,6 +123,7 @@ class SFTSettings(Settings):
     epochs: int = Field(
         default=3,
         ge=0,
+        le=1000,
         description="0 = the base itself; Ring-lite: 3 in the settings, up to 9 in ablation",
     )
     domains: dict[Domain, float] = Field(

@@ -31,7 +31,8 @@ class Recorder:
 
     def keep(self, torn: Path | None = None) -> None:
         """Copy the folder; of one file half."""
-        image = self._images / f"{len(self.found):04d}"
+        # A state is signed for the work that its folder is named after.
+        image = self._images / f"{len(self.found):04d}" / self._folder.name
         image.mkdir(parents=True)
         if self._folder.exists():
             shutil.copytree(self._folder, image, dirs_exist_ok=True)

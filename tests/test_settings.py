@@ -297,3 +297,17 @@ def test_a_truncated_distribution_is_of_evaluation_and_refused_in_training(name,
 
     assert f"rl_one: {name} is a setting of evaluation" in explain(refused.value, PipelineSettings)
     assert f"Set evaluation.{name}" in explain(refused.value, PipelineSettings)
+
+
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        ({"sft": {"epochs": True}}, "true and false are none"),
+        ({"release": {"min_gain": False}}, "true and false are none"),
+        ({"sft": {"epochs": 10**9}}, "less than or equal to 1000"),
+        ({"rl_one": {"steps": 10**9}}, "less than or equal to 1000000"),
+    ],
+)
+def test_truth_is_no_number_and_counts_have_an_end(given, problem):
+    with pytest.raises(ValidationError, match=problem):
+        PipelineSettings.model_validate(given)

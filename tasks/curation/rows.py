@@ -5,6 +5,7 @@ be read is returned as an UnreadableRow at its position, and so is the rest of a
 that no row is lost silently. Blank lines are not rows.
 """
 
+import codecs
 import csv
 import io
 import json
@@ -176,7 +177,11 @@ def check_readable(path: Path) -> None:
             pq.read_schema(path)
         else:
             with _stream(path) as stream:
-                stream.read(1)
+                start = stream.read(2)
+            if start in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+                raise DataError(
+                    f"{path} is UTF-16. Convert it: iconv -f UTF-16 -t UTF-8 {path.name} > new"
+                )
     except (pa.ArrowInvalid, OSError) as error:
         raise DataError(f"{path} cannot be read: {error}. Replace the file.") from error
 
@@ -203,12 +208,37 @@ def _read_lines(path: Path) -> Iterator[bytes]:
                 yield payload
 
 
-def _read_csv(path: Path) -> Iterator[dict[str, str]]:
+def _read_csv(path: Path) -> Iterator[dict[str, str] | Unreadable]:
     csv.field_size_limit(_MAX_CELL)
     with io.TextIOWrapper(
         _stream(path), encoding="utf-8-sig", errors="surrogateescape", newline=""
     ) as text:
-        yield from csv.DictReader(text, strict=True)
+        rows, last = csv.DictReader(text, strict=True), 1
+        try:
+            for row in rows:
+                last = rows.line_num
+                yield row
+        except csv.Error as error:
+            if "unexpected end of data" not in str(error):
+                raise
+            is_unclosed = True
+        else:
+            is_unclosed = False
+    if is_unclosed:
+        yield from _unclosed(path, last)
+
+
+def _unclosed(path: Path, last: int) -> Iterator[Unreadable]:
+    """Yield every line behind the last row of a file in which a quote is never closed.
+
+    They are one cell to a reader of CSV, and rows to whoever wrote them: each of them is counted.
+    """
+    with _stream(path) as stream:
+        for number, line in enumerate(stream, start=1):
+            if number > last and line.strip():
+                problem = f"{path.name}, line {number}: a quote at line {last + 1} or after is open"
+                bad = BadRow("unclosed_quote", f"{problem} to the end of the file")
+                yield Unreadable(sha256_bytes(line.rstrip(b"\r\n")), bad)
 
 
 def _read_parquet(path: Path) -> Iterator[pa.RecordBatch]:
@@ -264,4 +294,14 @@ def _refuse_constant(name: str) -> float:
     raise ValueError(f"{name} is not JSON")
 
 
-_DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
+def _refuse_repeats(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """Readers of JSON take the first or the last of equal keys: what is hashed must not depend."""
+    value = dict(pairs)
+    if len(value) < len(pairs):
+        seen = [key for key, _ in pairs]
+        repeated = next(key for key in seen if seen.count(key) > 1)
+        raise ValueError(f"the key {repeated[:60]!r} is there twice")
+    return value
+
+
+_DECODER = json.JSONDecoder(parse_constant=_refuse_constant, object_pairs_hook=_refuse_repeats)

@@ -4,10 +4,10 @@ A folder belongs to one piece of work, named by everything that determines its r
 
     steps/                    records: files that are written once, such as the report of a step
     committed/000012/         the trainer's state after step 12, further files of the stage, the
-                              digests of all records up to it, MANIFEST.json last
+                              digests of all records up to it, MANIFEST.json and its signature last
 
 Recovery uses the newest committed step whose manifest and records match; a damaged one is skipped
-with a warning.
+with a warning. A whole one that was not signed for this work was put there, and is refused.
 """
 
 import json
@@ -17,12 +17,17 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from tasks.engines.protocols import Trainer
+from tasks.errors import TamperError
+from tasks.provenance.lineage.signatures.working import seal, unseal
 from tasks.store.files import canonical_json, sha256_file, staged_folder
 from tasks.store.manifest import MANIFEST, folder_manifest
 
 KEPT_STATES = 2
+KIND = "state"
 RECORDS_FILE = "records.json"
 """In a committed state: sha256 of every record up to it, by its name below `steps`."""
+SIGNATURE = "SIGNATURE.json"
+"""In a committed state: its manifest, signed for this step of this work."""
 logger = logging.getLogger(__name__)
 
 
@@ -44,7 +49,9 @@ def commit(
         for name, payload in files.items():
             (staged / name).write_bytes(payload)
         trainer.save(staged)
-        (staged / MANIFEST).write_bytes(folder_manifest(staged))
+        manifest = folder_manifest(staged)
+        (staged / SIGNATURE).write_bytes(seal(KIND, signed_name(folder.name, step), manifest))
+        (staged / MANIFEST).write_bytes(manifest)
     _drop_old(folder)
 
 
@@ -52,9 +59,20 @@ def restore(folder: Path, trainer: Trainer) -> Path | None:
     """Load the newest complete state into the trainer; return its folder, None if there is none.
 
     Damaged states and files left incomplete by a killed process are removed.
+
+    Raises:
+        TamperError: the newest whole state was not signed for this work.
     """
     _sweep(folder)
     path = newest_whole(folder)
+    if path is not None:
+        signature = path / SIGNATURE
+        check_signature(
+            signature.read_bytes() if signature.is_file() else b"",
+            (path / MANIFEST).read_bytes(),
+            signed_name(folder.name, int(path.name)),
+            str(path),
+        )
     for newer in reversed(_states(folder)):
         if newer == path:
             break
@@ -64,6 +82,27 @@ def restore(folder: Path, trainer: Trainer) -> Path | None:
     if path is not None:
         trainer.restore(path)
     return path
+
+
+def check_signature(signature: bytes, manifest: bytes, name: str, where: str) -> None:
+    """Refuse a state whose manifest was not signed under this name.
+
+    Args:
+        signature: content of its file; b"" if there is none.
+        manifest: content of its manifest.
+        name: see `signed_name`.
+        where: the state is.
+
+    Raises:
+        TamperError: it was not.
+    """
+    if unseal(KIND, name, signature, f"the state {where}") != manifest:
+        raise TamperError(f"the state {where} has the signature of another one; delete it")
+
+
+def signed_name(work: str, step: int) -> str:
+    """Name a state in its signature: work and step, wherever they lie."""
+    return f"{work}/{step:06d}"
 
 
 def newest_whole(folder: Path) -> Path | None:
@@ -123,7 +162,7 @@ def _sweep(folder: Path) -> None:
 
 def _is_whole(folder: Path, path: Path) -> bool:
     manifest = path / MANIFEST
-    if not manifest.exists() or manifest.read_bytes() != folder_manifest(path):
+    if not manifest.exists() or manifest.read_bytes() != folder_manifest(path, {SIGNATURE}):
         return False
     records = {record_path(folder, name): digest for name, digest in read_records(path).items()}
     return all(path.exists() and sha256_file(path) == digest for path, digest in records.items())

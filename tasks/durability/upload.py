@@ -18,7 +18,7 @@ from pathlib import Path, PurePosixPath
 from pydantic import BaseModel, ConfigDict
 
 from tasks.durability import states
-from tasks.errors import DataError
+from tasks.errors import DataError, TamperError
 from tasks.store.files import (
     copy_file,
     link_folder,
@@ -204,6 +204,7 @@ class Uploader:
         manifest = (held / MANIFEST).read_bytes()
         for name in manifest_files(manifest, str(held)):
             self._place.upload_file(held / name, f"{target}/{name}")
+        self._place.upload_file(held / states.SIGNATURE, f"{target}/{states.SIGNATURE}")
         self._place.write_bytes(manifest, f"{target}/{MANIFEST}")
         for old in _superseded(self._place):
             self._place.delete_folder(f"states/{old}")
@@ -231,6 +232,7 @@ def fetch_newest(uri: str, folder: Path) -> int:
 
     Raises:
         EngineError: the durable storage does not answer.
+        TamperError: a complete state was not signed for this work.
     """
     here = newest_step(folder)
     place = store_at(uri)
@@ -240,6 +242,8 @@ def fetch_newest(uri: str, folder: Path) -> int:
             break
         try:
             _fetch(place, name, folder)
+        except TamperError:
+            raise
         except DataError as error:
             logger.warning("uploaded state %s is skipped: %s", name, error)
             continue
@@ -255,6 +259,11 @@ def _fetch(store: Store, name: str, folder: Path) -> None:
     digest = sha256_bytes(manifest)
     if not name.endswith(f"-{digest[:16]}"):
         raise DataError(f"{place.uri}/{MANIFEST} is not what was uploaded")
+    signature = (
+        place.read_bytes(states.SIGNATURE) if states.SIGNATURE in place.list_files() else b""
+    )
+    step = int(name.partition("-")[0])
+    states.check_signature(signature, manifest, states.signed_name(folder.name, step), place.uri)
     target = states.committed_folder(folder) / name.partition("-")[0]
     if target.exists():  # incomplete
         shutil.rmtree(target)
@@ -263,6 +272,7 @@ def _fetch(store: Store, name: str, folder: Path) -> None:
             place.download_file(staged / file, file)
             _check(staged / file, recorded, f"{place.uri}/{file}")
         write_bytes(staged / MANIFEST, manifest)
+        write_bytes(staged / states.SIGNATURE, signature)
         for file, recorded in states.read_records(staged).items():
             _fetch_record(store, file, recorded, folder)
 

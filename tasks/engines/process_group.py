@@ -4,7 +4,6 @@ vLLM would open a group of NCCL only, in which Megatron's trainer could not add 
 """
 
 import os
-import socket
 from datetime import timedelta
 
 import torch
@@ -41,9 +40,13 @@ def join_world() -> torch.device:
     if "RANK" in os.environ:
         distributed.init_process_group(backend, timeout=COLLECTIVE_LIMIT)
     else:
-        address = f"tcp://127.0.0.1:{_free_port()}"
+        # A rendezvous by TCP listens on all addresses of the machine, without authentication.
         distributed.init_process_group(
-            backend, init_method=address, rank=0, world_size=1, timeout=COLLECTIVE_LIMIT
+            backend,
+            store=distributed.HashStore(),
+            rank=0,
+            world_size=1,
+            timeout=COLLECTIVE_LIMIT,
         )
     return device
 
@@ -60,9 +63,3 @@ def _device() -> torch.device:
         )
     torch.cuda.set_device(local_rank)
     return torch.device("cuda", local_rank)
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

@@ -19,6 +19,8 @@ def parse_yaml(text: bytes | str, where: str) -> object:
     """
     try:
         return yaml.safe_load(text)
+    except RecursionError as error:
+        raise SettingsError(f"{where} is nested too deeply to be read") from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise SettingsError(f"{where} is not YAML: {' '.join(str(error).split())}") from error
 

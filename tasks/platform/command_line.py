@@ -1,8 +1,8 @@
 """Errors on the command line: one line on standard error, and the exit code.
 
-2 = an input is wrong (a setting, a path, an option); 1 = any other error of `tasks.errors`. All
-other exceptions are bugs and keep their traceback, as do all errors in a pod and under
-`pyflyte -v run`.
+2 = an input is wrong (a setting, a path, an option); 1 = any other error of `tasks.errors`, or of
+the machine: a file that cannot be read, no memory left, an input nested too deeply. All other
+exceptions are bugs and keep their traceback, as do all errors in a pod and under `pyflyte -v run`.
 """
 
 import argparse
@@ -20,9 +20,24 @@ from tasks.platform.environment import WRONG_INPUT
 FAILED = 1
 
 
-def exit_code(error: PipelineError) -> int:
+_KNOWN = (PipelineError, OSError, MemoryError, RecursionError)
+
+
+def exit_code(error: BaseException) -> int:
     """Return the exit code of an error."""
     return WRONG_INPUT if isinstance(error, SettingsError) else FAILED
+
+
+def line_of(error: BaseException) -> str:
+    """Return what is printed of an error."""
+    if isinstance(error, PipelineError):
+        return f"{type(error).__name__}: {error}"
+    hints = {
+        MemoryError: "there is no memory left; use smaller batches or a larger machine",
+        RecursionError: "an input is nested too deeply to be read",
+    }
+    text = hints.get(type(error)) or " ".join(str(error).split())[:300]
+    return f"{type(error).__name__}: {text}. `pyflyte -v run` shows where."
 
 
 def is_typed_by_hand() -> bool:
@@ -40,10 +55,10 @@ def print_errors_on_one_line() -> Iterator[None]:
     """
     try:
         yield
-    except PipelineError as error:
+    except _KNOWN as error:
         if not is_typed_by_hand():
             raise
-        click.echo(f"{type(error).__name__}: {error}", err=True)
+        click.echo(line_of(error), err=True)
         raise click.exceptions.Exit(exit_code(error)) from error
 
 
@@ -56,8 +71,8 @@ def run(main: Callable[[Sequence[str]], None], arguments: Sequence[str] | None =
     """
     try:
         sys.exit(main(sys.argv[1:] if arguments is None else arguments))
-    except PipelineError as error:
-        click.echo(f"{type(error).__name__}: {error}", err=True)
+    except _KNOWN as error:
+        click.echo(line_of(error), err=True)
         sys.exit(exit_code(error))
 
 

@@ -1,6 +1,7 @@
 """An option that takes a group of settings: how its JSON is read, and what help says about it."""
 
 import inspect
+import json
 from typing import Any, TypeGuard, TypeVar, cast
 
 from pydantic import BaseModel, ValidationError
@@ -61,9 +62,13 @@ def _filled(
 
     Raises:
         ValueError: there is no such parent, or it is of another workflow.
+        SettingsError: a key is given twice.
     """
     try:
         given = from_json(text)
+        json.loads(text, object_pairs_hook=_refuse_repeated_keys)
+    except SettingsError:
+        raise
     except ValueError:  # for validation to say, as it says every other error
         return preset, text
     if not isinstance(preset, BaseModel) or not isinstance(given, dict):
@@ -76,6 +81,19 @@ def _filled(
             f"{type(preset).__name__}"
         )
     return base, to_json(presets.filled(values, base), inf_nan_mode="constants")
+
+
+def _refuse_repeated_keys(pairs: list[tuple[str, object]]) -> None:
+    """Refuse a key that is given twice: only its last value would be used.
+
+    Raises:
+        SettingsError: names the key.
+    """
+    seen: set[str] = set()
+    for key, _ in pairs:
+        if key in seen:
+            raise SettingsError(f"--settings: {key} is given twice; give it once")
+        seen.add(key)
 
 
 def _about(field: Any) -> str:

@@ -14,10 +14,12 @@ from pydantic import ValidationError
 
 from data_schemas.intake import FileStatus, InboxFile, Processed, ProcessedFile
 from tasks.errors import DataError
+from tasks.provenance.lineage.signatures.working import seal, unseal
 from tasks.store.files import canonical_json, sha256_bytes
 from tasks.store.interface import store_at
 from tasks.store.lease import lease
 
+_KIND = "inbox"
 MAX_REFUSALS = 2
 """Refused models after which a file is set aside."""
 
@@ -27,13 +29,15 @@ def load(store: str, inbox: str) -> Processed:
 
     Raises:
         DataError: the file is there but is no such record.
+        TamperError: nobody that this run trusts has written it.
     """
     folder, name = _place(store, inbox)
     place = store_at(folder)
     if name not in place.list_files():
         return Processed()
     try:
-        return Processed.model_validate_json(place.read_bytes(name))
+        payload = unseal(_KIND, name, place.read_bytes(name), f"{folder}/{name}")
+        return Processed.model_validate_json(payload)
     except ValidationError as error:
         raise DataError(
             f"{folder}/{name} is no record of processed files: {error.errors()[0]['msg']}. "
@@ -101,7 +105,7 @@ def settle(
             )
         after = Processed(files=tuple(known[key] for key in sorted(known)))
         held.confirm()
-        store_at(folder).write_bytes(canonical_json(after), name)
+        store_at(folder).write_bytes(seal(_KIND, name, canonical_json(after)), name)
     return after
 
 

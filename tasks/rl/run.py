@@ -243,6 +243,13 @@ def _is_committed(phase: Phase, step: int) -> bool:
     return states.newest(phase.state) == step
 
 
+def write_times(phase: Phase, out: Path) -> None:
+    """Write how long a phase took, which differs from run to run: beside its report, not in it."""
+    records = list(state.read_steps(phase.state, states.newest(phase.state)))
+    write_bytes(out / TIMING_FILE, _lines([record.timing for record in records]))
+    write_table(out / COSTS_FILE, PromptCost, [cost for one in records for cost in one.costs])
+
+
 def finish(phase: Phase, model_out: Path, report_out: Path) -> dict[str, float | int | str]:
     """Export the trained policy and write the phase's report; returns facts for the statement.
 
@@ -264,14 +271,10 @@ def finish(phase: Phase, model_out: Path, report_out: Path) -> dict[str, float |
     gates = [*state.read_pauses(phase.state), *(record.gate for record in records)]
     write_bytes(report_out / STEPS_FILE, _lines(reports))
     write_bytes(report_out / GATES_FILE, _lines(gates))
-    timings = [record.timing for record in records]
-    write_bytes(report_out / TIMING_FILE, _lines(timings))
     rows = [row for record in records for row in record.ledger]
     write_ledger(report_out / LEDGER_FILE, rows)
     for path in step_snapshot.find_snapshots(phase.state, last.step):
         copy_file(path, report_out / step_snapshot.FOLDER / path.name)
-    costs = [cost for record in records for cost in record.costs]
-    write_table(report_out / COSTS_FILE, PromptCost, costs)
     shown = [row for record in records for row in record.shown]
     if shown:
         write_table(report_out / SHOWN_FILE, ShownRow, shown)

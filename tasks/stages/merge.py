@@ -5,6 +5,7 @@ from data_schemas.settings import MergeSettings
 from tasks.platform.cache_version import code_digest
 from tasks.platform.deck import deck_of_facts
 from tasks.platform.shell import shell
+from tasks.provenance.lineage import finished
 from tasks.provenance.lineage.stage import stage
 from tasks.store import results
 from tasks.training.merge import checkpoint
@@ -27,7 +28,7 @@ def merge(
     inputs = (base.digest, reasoning.digest, commerce.digest)
     uri = results.work_uri(store.uri, "merge", settings, *inputs)
     with results.exclusive(f"{execution.id}, merge", uri):
-        if done := results.find(uri, "merge", code):
+        if done := finished.find(uri, "merge", code, settings, inputs):
             return done.model
         with stage("merge", settings, store, execution, code) as record:
             base_folder = record.read("base", base)
@@ -40,5 +41,5 @@ def merge(
             record.facts(facts)
             deck_of_facts("merge", facts)
             merged = record.ref("model", CheckpointRef)
-        results.record(uri, "merge", code, execution.id, merged)
+        finished.record(uri, "merge", code, execution.id, merged)
     return merged

@@ -8,13 +8,15 @@ from tasks.formats.progression import read_comparisons, read_progression
 from tasks.platform.cache_version import code_digest
 from tasks.platform.deck import deck_of_facts
 from tasks.platform.shell import shell
+from tasks.provenance.lineage.promotions import next_promotion
 from tasks.provenance.lineage.registry import CARD_FILE, MANIFEST_TAG, read_description
+from tasks.provenance.lineage.signatures.keys import trusted_keys
 from tasks.provenance.lineage.stage import stage, workplace
 from tasks.provenance.lineage.statements import chain
 from tasks.provenance.release import evidence, gate, mismatch
 from tasks.provenance.release import release as releasing
 from tasks.provenance.release.champion import find_champion
-from tasks.provenance.release.promotion import is_released, turn
+from tasks.provenance.release.promotion import is_current, is_released, turn
 
 logger = logging.getLogger(__name__)
 
@@ -52,12 +54,14 @@ def release(
         cache = workplace(store)
         current = None
         if replaces:
-            current = is_released(settings.name, replaces, execution.id, store.tracking_uri)
+            current = is_released(
+                settings.name, replaces, execution.id, store.tracking_uri
+            ) and is_current(settings.name, replaces, candidate.digest, store.uri)
         background = gate.Background(
             gates=mismatch.gates_behind(made_by, cache),
             start_is_released=current,
             champion=find_champion(settings.name, candidate.digest, progression, store),
-            ancestors=frozenset(made_by),
+            audit=evidence.audited(store.uri, [candidate.statement, progression.statement]),
             contamination=evidence.contamination(made_by, cache),
             waste=evidence.waste(made_by, cache),
         )
@@ -71,6 +75,9 @@ def release(
             facts = releasing.release(settings, known, store.uri, out)
             card = (out / CARD_FILE).read_text()
         facts["stale"] = int(current is False)
+        if decision.released:
+            digest = record.digest_of("model")
+            facts |= next_promotion(settings.name, store.uri, trusted_keys(store.uri), digest)
         record.facts(facts)
         deck_of_facts("release", facts)
         tags = {MANIFEST_TAG: str(facts["manifest_sha256"])}

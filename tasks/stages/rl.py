@@ -25,6 +25,7 @@ from tasks.platform.deck import deck_of_facts, deck_while_running
 from tasks.platform.progress import progress
 from tasks.platform.retries import checkpoint
 from tasks.platform.shell import shell
+from tasks.provenance.lineage import finished
 from tasks.provenance.lineage.base_model import read_judge
 from tasks.provenance.lineage.stage import stage, workplace
 from tasks.rl import run
@@ -201,8 +202,9 @@ def _train(
     )
     # The disk may be lost with the machine; the store is durable.
     uri, slot = f"{store.uri}/state/{folder.name}", checkpoint()
+    inputs = (start.digest, graded.digest, *([before.digest] if before else []))
     with results.exclusive(f"{execution.id}, {name}", str(folder), uri) as check_lease:
-        if (done := results.find(uri, name, digest)) and done.report:
+        if (done := finished.find(uri, name, digest, work.told, inputs)) and done.report:
             results.clear(folder, uri)
             return Trained(done.model, done.report)
         with (
@@ -241,6 +243,8 @@ def _train(
                         pages.publish(partial(show, total, step.report.step, running=True))
                 with record.output("model") as model_out, record.output("report") as report_out:
                     facts = run.finish(course, model_out, report_out)
+                with record.beside("report") as out:
+                    run.write_times(course, out)
                 shown = partial(show, total, int(facts["steps"]), running=False)
                 pages.publish(shown, last=True)
                 record.facts(facts)
@@ -249,7 +253,7 @@ def _train(
                 trained = Trained(
                     record.ref("model", CheckpointRef), record.ref("report", ReportRef)
                 )
-        results.record(uri, name, digest, execution.id, *trained)
+        finished.record(uri, name, digest, execution.id, *trained)
         results.clear(folder, uri)
     return trained
 

@@ -15,6 +15,7 @@ from tasks.platform.deck import deck_of_facts
 from tasks.platform.progress import progress
 from tasks.platform.retries import checkpoint
 from tasks.platform.shell import shell
+from tasks.provenance.lineage import finished
 from tasks.provenance.lineage.stage import stage, workplace
 from tasks.store import results
 from tasks.store.files import canonical_json, write_bytes
@@ -76,11 +77,12 @@ def sft(
     name, digest = f"sft/{parent.value}", code_digest("sft")
     if parent in settings.parents or not settings.epochs:
         return _passed_on(settings, parent, base, store, execution)
-    uri = results.work_uri(store.uri, name, settings, curated.digest, base.digest)
+    inputs = (curated.digest, base.digest)
+    uri = results.work_uri(store.uri, name, settings, *inputs)
     # The disk may be lost with the machine; the store is durable.
     folder = results.work_folder(workplace(store), uri)
     with results.exclusive(f"{execution.id}, {name}", str(folder), uri) as check_lease:
-        if (done := results.find(uri, name, digest)) and done.report:
+        if (done := finished.find(uri, name, digest, settings, inputs)) and done.report:
             results.clear(folder, uri)
             return Tuned(done.model, done.report)
         with (
@@ -102,7 +104,7 @@ def sft(
                 record.rows(len(course.rows), len(course.rows))
                 deck_of_facts(name, facts)
                 tuned = Tuned(record.ref("model", CheckpointRef), record.ref("report", ReportRef))
-        results.record(uri, name, digest, execution.id, *tuned)
+        finished.record(uri, name, digest, execution.id, *tuned)
         results.clear(folder, uri)
     return tuned
 

@@ -9,19 +9,25 @@ import fcntl
 import hashlib
 import json
 import os
+import re
 import shutil
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from pydantic import BaseModel
 
 from tasks.errors import DiskFullError, PipelineError
 
+FILE_MODE, FOLDER_MODE = 0o640, 0o750
+"""Rows may be of persons and weights are worth money: other users of the machine read neither."""
 _FULL_BYTES = 16 * 2**20
 """Less than this is left when a library fails to write its next block."""
+_SWEEP_FILES_AFTER_S = 86400.0
+_TEMPORARY = re.compile(r"\..+\.[a-z0-9_]{8}")
+"""What `_temporary_file` calls a file until it is complete."""
 _SWEEP_AFTER_S = 60.0
 """Younger folders may belong to a process that has not locked them yet."""
 
@@ -58,7 +64,7 @@ def write_bytes(path: Path, payload: bytes) -> None:
     _sync(path.parent)
 
 
-def create_bytes(path: Path, payload: bytes, mode: int = 0o644) -> bool:
+def create_bytes(path: Path, payload: bytes, mode: int = FILE_MODE) -> bool:
     """Write a file unless it exists; exactly one of several writers gets True."""
     with _temporary_file(path, payload, mode) as temporary:
         try:
@@ -153,6 +159,18 @@ def sweep(parent: Path) -> None:
             os.close(handle)
 
 
+def sweep_files(folder: Path) -> None:
+    """Remove what killed processes left of single files anywhere below a folder.
+
+    They hold no lock, so that only old ones are removed.
+    """
+    for path in folder.rglob(".*"):
+        with suppress(OSError):  # deleted meanwhile
+            is_old = time.time() - path.lstat().st_mtime > _SWEEP_FILES_AFTER_S
+            if is_old and path.is_file() and _TEMPORARY.fullmatch(path.name):
+                path.unlink()
+
+
 @contextmanager
 def staged_folder(target: Path) -> Iterator[Path]:
     """Yield a temporary folder that becomes `target` when the block ends without error.
@@ -169,7 +187,7 @@ def install_folder(temporary: Path, target: Path) -> None:
     for path in sorted(temporary.rglob("*"), reverse=True):
         if not path.is_symlink():
             _sync(path)
-    temporary.chmod(0o755)
+    temporary.chmod(FOLDER_MODE)
     _sync(temporary)
     try:
         temporary.rename(target)
@@ -180,7 +198,7 @@ def install_folder(temporary: Path, target: Path) -> None:
 
 
 @contextmanager
-def _temporary_file(path: Path, payload: bytes, mode: int = 0o644) -> Iterator[Path]:
+def _temporary_file(path: Path, payload: bytes, mode: int = FILE_MODE) -> Iterator[Path]:
     path.parent.mkdir(parents=True, exist_ok=True)
     with naming_a_full_disk(path.parent):
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")

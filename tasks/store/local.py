@@ -37,7 +37,7 @@ class LocalStore:
         folder = self.local_path
         mark = folder / STORE_MARK
         try:
-            folder.mkdir(parents=True, exist_ok=True)
+            folder.mkdir(files.FOLDER_MODE, parents=True, exist_ok=True)
             free = shutil.disk_usage(folder).free
             if free < MIN_FREE_BYTES:
                 raise SettingsError(
@@ -47,6 +47,9 @@ class LocalStore:
             if not mark.exists():
                 files.create_bytes(mark, files.canonical_json({"id": uuid.uuid4().hex}))
             files.sweep(folder / "objects")
+            for part in folder.iterdir():
+                if part.is_dir() and part.name != "objects":  # whose files are in swept folders
+                    files.sweep_files(part)
             return str(json.loads(mark.read_bytes())["id"])
         except OSError as error:
             raise SettingsError(

@@ -4,7 +4,7 @@ The sha256 of the manifest is the digest of the artifact.
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -16,13 +16,17 @@ _HASH_THREADS = 4
 """sha256 releases the interpreter lock, so shards of a checkpoint are hashed in parallel."""
 
 
-def folder_manifest(folder: Path) -> bytes:
+def folder_manifest(folder: Path, apart: Collection[str] = ()) -> bytes:
     """List every file below a folder with size and sha256, as canonical JSON.
+
+    Args:
+        folder: of the artifact.
+        apart: names of files that are no part of it, such as a signature of the list.
 
     Raises:
         DataError: a link or special file, whose content is outside of the artifact.
     """
-    names = _file_names(folder)
+    names = [name for name in _file_names(folder) if name not in apart]
     for name in names:
         if (folder / name).is_symlink() or not (folder / name).is_file():
             raise DataError(f"{folder / name} is not a regular file; an artifact holds copies only")
@@ -76,6 +80,12 @@ def manifest_files(manifest: bytes, where: str) -> dict[str, str]:
         if name.startswith("/") or ".." in Path(name).parts:
             raise TamperError(f"{where} names the file {name!r} outside its artifact")
     return files
+
+
+def manifest_sizes(manifest: bytes) -> dict[str, int]:
+    """Read the sizes in bytes from a manifest that `manifest_files` took, where it has them."""
+    entries = json.loads(manifest)["files"].items()
+    return {name: one["bytes"] for name, one in entries if isinstance(one.get("bytes"), int)}
 
 
 def verify_folder(folder: Path, digest: str) -> None:

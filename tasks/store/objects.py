@@ -105,6 +105,30 @@ def _fetch(uri: str, digest: str, folder: Path) -> bool:
         return True
 
 
+def keep_beside(folder: Path, store: str, digest: str) -> None:
+    """Keep the files of a folder beside an object; those of a later run replace them."""
+    place = store_at(f"{store}/beside/{digest[:16]}")
+    for path in sorted(folder.iterdir()):
+        place.upload_file(path, path.name)
+
+
+def find_beside(folder: Path, name: str) -> Path:
+    """Return a file that was kept beside the object of a local folder, or lies in it.
+
+    Raises:
+        DataError: it is gone. Nothing proves it, and the object is whole without it.
+    """
+    if (folder / name).is_file():
+        return folder / name
+    here = folder.parent.parent / "beside" / folder.name / name
+    if not here.is_file() and _origin(folder).is_file():  # a copy of a remote object
+        home, _, _ = str(json.loads(_origin(folder).read_bytes())["uri"]).rpartition("/objects/")
+        store_at(f"{home}/beside/{folder.name}").download_file(here, name)
+    if not here.is_file():
+        raise DataError(f"{name} is not beside {folder}; it was not kept, or was deleted")
+    return here
+
+
 def _origin(folder: Path) -> Path:
     """Return the file beside the copy of an object that says where it comes from."""
     return folder.parent / f".{folder.name}.origin"

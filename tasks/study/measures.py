@@ -29,6 +29,7 @@ from tasks.algorithms.comparison import SAMPLES_FILE
 from tasks.algorithms.token_uses import token_uses
 from tasks.errors import DataError
 from tasks.formats.ledger_file import read_ledger
+from tasks.store.objects import find_beside
 
 LAST_STEPS = 10
 TRAINING = "training/"
@@ -117,7 +118,7 @@ def _read_phases(
             rows += read_ledger(folder / LEDGER_FILE)
             lines = (folder / STEPS_FILE).read_bytes().splitlines()
             steps += [StepReport.model_validate_json(line) for line in lines]
-            timings = (folder / TIMING_FILE).read_bytes().splitlines()
+            timings = find_beside(folder, TIMING_FILE).read_bytes().splitlines()
             seconds += sum(
                 sum(StepTiming.model_validate_json(line).cpu_seconds.values()) for line in timings
             )

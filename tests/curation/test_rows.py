@@ -160,3 +160,25 @@ def test_a_file_that_is_not_what_its_name_says_is_one_refusal(tmp_path: Path):
     (tmp_path / "a.xlsx").write_bytes(b"rows")
 
     assert ["unknown_suffix"] == reasons(tmp_path / "a.xlsx")
+
+
+def test_every_line_behind_a_quote_that_is_never_closed_is_counted(tmp_path: Path):
+    path = tmp_path / "raw.csv"
+    path.write_text("q,a\n1,2\n" + '"3,4\n' + "5,6\n" * 8)
+
+    assert ["ok", *["unclosed_quote"] * 9] == reasons(path)
+
+
+def test_a_file_in_utf_16_is_named(tmp_path: Path):
+    path = tmp_path / "raw.jsonl"
+    path.write_text('{"a": 1}\n', encoding="utf-16")
+
+    with pytest.raises(DataError, match=r"is UTF-16\. Convert it: iconv -f UTF-16"):
+        check_readable(path)
+
+
+def test_an_object_with_equal_keys_is_not_read_as_its_first_or_last(tmp_path: Path):
+    path = tmp_path / "raw.jsonl"
+    path.write_text('{"a": 1, "a": 2}\n{"b": {"c": 1, "c": 1}}\n{"a": {"a": 1}}\n')
+
+    assert ["not_json", "not_json", "ok"] == reasons(path)

@@ -85,30 +85,30 @@ def test_a_third_machine_goes_on_although_the_second_did_nothing(
     uri = str(tmp_path / "durable")
     for place, last in enumerate((3, 3, 5)):
         with pytest.raises(Preempted):
-            run(tmp_path / f"disk{place}", uri, attempt(place), small_phase, last)
+            run(tmp_path / f"disk{place}" / "work", uri, attempt(place), small_phase, last)
 
     assert 5 == read_pointer(attempt(3)).step
     assert uri == read_pointer(attempt(3)).uri
-    with keep_durable(tmp_path / "disk3", uri, attempt(3), lambda: 20.0):
-        assert 5 == state.restore(tmp_path / "disk3", number).step
+    with keep_durable(tmp_path / "disk3" / "work", uri, attempt(3), lambda: 20.0):
+        assert 5 == state.restore(tmp_path / "disk3" / "work", number).step
 
 
 def test_the_pointer_finds_a_store_that_has_moved(attempt, small_phase, tmp_path):
     with pytest.raises(Preempted):
-        run(tmp_path / "disk0", str(tmp_path / "old"), attempt(0), small_phase, 2)
+        run(tmp_path / "disk0" / "work", str(tmp_path / "old"), attempt(0), small_phase, 2)
 
-    with keep_durable(tmp_path / "disk1", str(tmp_path / "new"), attempt(1), lambda: 20.0):
-        assert 2 == states.newest(tmp_path / "disk1")
+    with keep_durable(tmp_path / "disk1" / "work", str(tmp_path / "new"), attempt(1), lambda: 20.0):
+        assert 2 == states.newest(tmp_path / "disk1" / "work")
 
 
 def test_a_lost_upload_is_logged(attempt, small_phase, tmp_path, caplog):
     uri = tmp_path / "durable"
     with pytest.raises(Preempted):
-        run(tmp_path / "disk0", str(uri), attempt(0), small_phase, 2)
+        run(tmp_path / "disk0" / "work", str(uri), attempt(0), small_phase, 2)
     for manifest in uri.rglob("MANIFEST.json"):
         manifest.unlink()
 
-    with keep_durable(tmp_path / "disk1", str(uri), attempt(1), lambda: 20.0):
-        assert 0 == states.newest(tmp_path / "disk1")
+    with keep_durable(tmp_path / "disk1" / "work", str(uri), attempt(1), lambda: 20.0):
+        assert 0 == states.newest(tmp_path / "disk1" / "work")
     assert f"step 2 was uploaded to {uri}, but the newest" in caplog.text
     assert "complete state is of step 0" in caplog.text

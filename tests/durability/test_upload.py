@@ -13,6 +13,8 @@ from tasks.errors import EngineError
 from tasks.rl.durability import state
 from tasks.store.interface import store_at
 
+pytestmark = pytest.mark.attack
+
 PREFIX = "s3://bucket/store/state/abc"
 PATIENCE_S = 20.0
 
@@ -28,7 +30,7 @@ def place(request, tmp_path):
 
 @pytest.fixture
 def folder(tmp_path):
-    return tmp_path / "local"
+    return tmp_path / "local" / "work"
 
 
 @pytest.fixture
@@ -61,7 +63,7 @@ def test_another_machine_goes_on_where_this_one_was(
     place, folder, uploading, small_phase, number, tmp_path
 ):
     upload_each(uploading(place), small_phase, folder, 3)
-    other = tmp_path / "other"
+    other = tmp_path / "other" / "work"
 
     assert 3 == fetch_newest(place, other)
     assert state.restore(folder, number) == state.restore(other, number)
@@ -105,7 +107,7 @@ def test_an_upload_that_is_not_whole_gives_way_to_the_one_before(
     else:
         store_at(f"{place}/states/{newest}").write_bytes(b"{}")
 
-    assert 2 == fetch_newest(place, tmp_path / "other")
+    assert 2 == fetch_newest(place, tmp_path / "other" / "work")
 
 
 def test_a_state_without_its_records_gives_way_to_the_one_before(
@@ -115,7 +117,7 @@ def test_a_state_without_its_records_gives_way_to_the_one_before(
     (last,) = (n for n in store_at(f"{place}/steps").list_files() if n.startswith("000003"))
     store_at(f"{place}/steps/{last}").write_bytes(b"{}")
 
-    assert 2 == fetch_newest(place, tmp_path / "other")
+    assert 2 == fetch_newest(place, tmp_path / "other" / "work")
     assert f"{last} is not what was uploaded" in caplog.text
 
 
@@ -139,7 +141,7 @@ def test_a_damaged_local_state_is_replaced_by_the_uploaded_one(
 
 
 def test_nothing_uploaded_is_a_fresh_start(place, tmp_path):
-    assert 0 == fetch_newest(place, tmp_path / "other")
+    assert 0 == fetch_newest(place, tmp_path / "other" / "work")
 
 
 def test_a_place_that_does_not_answer_is_no_fresh_start(bucket, monkeypatch, tmp_path):
@@ -147,7 +149,7 @@ def test_a_place_that_does_not_answer_is_no_fresh_start(bucket, monkeypatch, tmp
     monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
 
     with pytest.raises(EngineError, match=r"127\.0\.0\.1:9"):
-        fetch_newest(PREFIX, tmp_path / "other")
+        fetch_newest(PREFIX, tmp_path / "other" / "work")
 
 
 class Gate:
@@ -222,13 +224,13 @@ def test_an_upload_cut_off_anywhere_leaves_the_one_before(folder, uploading, sma
     # As the uploader sends them: records, the state's files, its manifest.
     files.sort(key=lambda path: (path.parent.name != "steps", path.name == "MANIFEST.json"))
     for number, path in enumerate(files):
-        other = tmp_path / f"other{number}"
+        other = tmp_path / f"other{number}" / "work"
         assert 2 == fetch_newest(place, other), path
         target = Path(place) / path.relative_to(whole)
         target.parent.mkdir(exist_ok=True)
         shutil.copy(path, target)
 
-    assert 3 == fetch_newest(place, tmp_path / "last")
+    assert 3 == fetch_newest(place, tmp_path / "last" / "work")
 
 
 def test_a_folder_that_is_durable_itself_is_not_copied(folder, uploading, small_phase):

@@ -1,7 +1,10 @@
 """The default group carries tensors of a CPU, and every process has a GPU of its own."""
 
 import os
+import subprocess
+import sys
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 import torch
@@ -74,3 +77,28 @@ def test_on_gpus_tensors_of_a_cpu_are_carried_as_well_and_every_process_has_its_
 
     assert torch.device("cuda", 1) == join_world()
     assert (["cpu:gloo,cuda:nccl"], [1]) == (opened, chosen)
+
+
+@pytest.mark.attack
+def test_a_world_of_one_meets_itself_without_listening_for_others():
+    script = (
+        "import os; from pathlib import Path; from tasks.engines.process_group import join_world\n"
+        "join_world()\n"
+        "mine = {os.readlink(f'/proc/self/fd/{fd}') for fd in os.listdir('/proc/self/fd')"
+        " if os.path.islink(f'/proc/self/fd/{fd}')}\n"
+        "lines = [line.split() for name in ('tcp', 'tcp6')"
+        " for line in Path(f'/proc/net/{name}').read_text().splitlines()[1:]]\n"
+        "open_to_all = [line[1] for line in lines if line[3] == '0A'"
+        " and f'socket:[{line[9]}]' in mine and set(line[1].partition(':')[0]) == {'0'}]\n"
+        "assert not open_to_all, open_to_all\n"
+    )
+    environment = {name: value for name, value in os.environ.items() if name != "RANK"}
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        env=environment | {"PYTHONPATH": str(Path(__file__).parents[2])},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.returncode == 0, done.stderr[-2000:]

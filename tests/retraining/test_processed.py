@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from data_schemas.intake import FileStatus, InboxFile, Processed
 from data_schemas.mapping import ColumnMapping
 from data_schemas.prompts import Domain
-from tasks.errors import DataError
+from tasks.errors import DataError, TamperError
 from tasks.platform import literals
+from tasks.provenance.lineage.signatures.working import seal, unseal
 from tasks.retraining.processed import MAX_REFUSALS, identity, load, select, settle
 
 literals.register()
@@ -124,7 +125,7 @@ def test_two_inboxes_of_a_store_do_not_share_a_record(store, done):
 def test_a_damaged_record_says_what_to_do(store, done, tmp_path):
     done(_file("a"))
     (path,) = (tmp_path / "inboxes").glob("*.json")
-    path.write_text('{"files":"never"}')
+    path.write_bytes(seal("inbox", path.name, b'{"files":"never"}'))
 
     with pytest.raises(
         DataError, match=r"is no record of processed files.*Delete it to read the whole inbox again"
@@ -179,3 +180,14 @@ def _mapped(answer):
         answer=answer,
     )
     return _file("a").model_copy(update={"mapping": mapping})
+
+
+@pytest.mark.attack
+def test_marks_that_somebody_planted_do_not_keep_files_from_being_read(store, done, tmp_path):
+    done(_file("a"))
+    (path,) = (tmp_path / "inboxes").glob("*.json")
+    payload = unseal("inbox", path.name, path.read_bytes(), "")
+    path.write_bytes(payload.replace(b'"a"', b'"b"'))
+
+    with pytest.raises(TamperError, match="is not signed; something else wrote it"):
+        load(store, "s3://b/in")

@@ -13,7 +13,7 @@ from data_schemas.ledger import SKIPPED, LedgerRow, PromptCost
 from data_schemas.machine_settings import Precision, Reuse
 from data_schemas.mismatch import Decision, GateRecord
 from data_schemas.prompts import Domain
-from data_schemas.reports import COSTS_FILE, GATES_FILE, TIMING_FILE
+from data_schemas.reports import GATES_FILE
 from data_schemas.rl_settings import (
     AuxiliarySettings,
     EngineSettings,
@@ -34,6 +34,7 @@ from tasks.rl.run import (
     read_problems,
     train,
     verifiers_in_use,
+    write_times,
 )
 from tasks.store.manifest import folder_manifest
 from tests.rl.conftest import problem
@@ -48,9 +49,7 @@ def results(scorer):
         model.mkdir(parents=True)
         report.mkdir()
         finish(phase, model, report)
-        # Seconds differ from run to run.
-        (report / COSTS_FILE).rename(folder / COSTS_FILE)
-        (report / TIMING_FILE).rename(folder / TIMING_FILE)
+        write_times(phase, folder)
         return folder_manifest(model), folder_manifest(report)
 
     return run

@@ -2,6 +2,7 @@
 
 import errno
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -17,7 +18,7 @@ from safetensors import SafetensorError
 from data_schemas.statements import Output
 from tasks.errors import RETRYABLE, DataError, DiskFullError
 from tasks.store import files
-from tasks.store.files import naming_a_full_disk, staged_folder
+from tasks.store.files import naming_a_full_disk, staged_folder, sweep_files
 from tasks.store.local import new_object
 
 ABC = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
@@ -56,13 +57,13 @@ def test_canonical_json_does_not_depend_on_the_order_of_keys(value):
     assert value == json.loads(files.canonical_json(value))
 
 
-def test_a_written_file_is_whole_readable_by_others_and_alone(tmp_path):
+def test_a_written_file_is_whole_alone_and_not_readable_by_everybody(tmp_path):
     files.write_bytes(tmp_path / "new" / "a.json", b"one")
     files.write_bytes(tmp_path / "new" / "a.json", b"two")
 
     assert b"two" == (tmp_path / "new" / "a.json").read_bytes()
     assert {"a.json"} == names(tmp_path / "new")
-    assert 0o644 == (tmp_path / "new" / "a.json").stat().st_mode & 0o777
+    assert 0o640 == (tmp_path / "new" / "a.json").stat().st_mode & 0o777
 
 
 def test_a_writer_killed_between_write_and_rename_leaves_the_old_content(tmp_path):
@@ -172,3 +173,17 @@ def test_a_library_that_has_removed_its_file_still_said_why(tmp_path):
 def test_with_space_left_an_error_stays_what_it_is(tmp_path):
     with pytest.raises(RuntimeError, match="inline_container"), naming_a_full_disk(tmp_path):
         raise RuntimeError("inline_container.cc")
+
+
+@pytest.mark.attack
+def test_old_temporaries_of_killed_writers_are_swept_and_nothing_else(tmp_path):
+    old, young = tmp_path / "a" / ".x.json.ab12cd_3", tmp_path / "a" / ".x.json.zz12cd_3"
+    kept = [tmp_path / "a" / name for name in ("x.json", ".mlflow.db.lock", ".3f2a.origin")]
+    (tmp_path / "a").mkdir()
+    for path in (old, young, *kept):
+        path.write_text("x")
+    for path in (old, *kept):
+        os.utime(path, (0, 0))
+    sweep_files(tmp_path)
+
+    assert {young, *kept} == set((tmp_path / "a").iterdir())

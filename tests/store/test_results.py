@@ -1,15 +1,11 @@
-"""Work that is done once per store: its name, its lease, its results."""
-
-from pathlib import Path
+"""Work that is done once per store: its name and its lease."""
 
 import pytest
 
-from data_schemas.artifacts import CheckpointRef
 from data_schemas.settings import MergeSettings
 from tasks.errors import EngineError
 from tasks.store import results
 from tasks.store.lease import lease
-from tasks.store.local import new_object
 
 
 def test_the_disk_is_leased_as_well_as_the_store(tmp_path):
@@ -37,26 +33,3 @@ def test_work_is_named_by_stage_settings_and_inputs(tmp_path):
 
     assert len(names) == len(set(names))
     assert names[0] == results.work_uri(place, "merge", MergeSettings(), "a", "b")
-
-
-def test_results_are_found_under_their_stage_and_code_while_their_object_is_there(tmp_path):
-    store = tmp_path / "store"
-    with new_object(store) as (folder, committed):
-        (folder / "model.safetensors").write_bytes(b"weights")
-    model = CheckpointRef(uri=committed.uri, digest=committed.digest, statement="s")
-    uri = results.work_uri(str(store), "merge", MergeSettings(), "a")
-
-    assert results.find(uri, "merge", "c1") is None
-
-    results.record(uri, "merge", "c1", "e1", model)
-
-    found = results.find(uri, "merge", "c1")
-
-    assert found
-    assert model == found.model
-    assert results.find(uri, "sft/reasoning", "c1") is None
-    assert results.find(uri, "merge", "c2") is None
-
-    Path(committed.uri, "MANIFEST.json").unlink()
-
-    assert results.find(uri, "merge", "c1") is None

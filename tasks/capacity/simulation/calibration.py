@@ -24,6 +24,7 @@ from data_schemas.ledger import GroupOutcome, LedgerRow
 from data_schemas.reports import LEDGER_FILE, STEPS_FILE, TIMING_FILE, StepReport, StepTiming
 from tasks.errors import DataError
 from tasks.formats.ledger_file import read_ledger
+from tasks.store.objects import find_beside
 
 BATCH = (
     GroupOutcome.NON_ZERO_VARIANCE,
@@ -57,7 +58,8 @@ def read_steps(folder: Path) -> list[StepWork]:
     """
     try:
         reports = [StepReport.model_validate_json(line) for line in _lines(folder / STEPS_FILE)]
-        timings = [StepTiming.model_validate_json(line) for line in _lines(folder / TIMING_FILE)]
+        lines = _lines(find_beside(folder, TIMING_FILE))
+        timings = [StepTiming.model_validate_json(line) for line in lines]
     except (OSError, ValueError) as error:
         raise DataError(f"{folder} is not the report of an RL phase: {error}") from error
     rows = read_ledger(folder / LEDGER_FILE)

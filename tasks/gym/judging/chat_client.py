@@ -4,9 +4,8 @@ Every prompt is one POST to {base}/chat/completions; `endpoint` says what become
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
 
 from data_schemas.prompts import Message
 from tasks.gym.judging.endpoint import (
@@ -152,7 +151,7 @@ def _reply_of(content: bytes) -> Reply:
     if not isinstance(text, str) and not thoughts:
         raise Refused("the completion has no text")
     usage = body.get("usage")
-    tokens = cast("Mapping[str, Any]", usage).get("completion_tokens") if usage else 0
+    tokens = usage.get("completion_tokens") if isinstance(usage, dict) else 0
     return Reply(
         content=text if isinstance(text, str) else "",
         thoughts=thoughts,

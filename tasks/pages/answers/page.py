@@ -4,7 +4,6 @@ The page is one file. It holds at most MAX_PROBLEMS problems, those first on whi
 falls behind another; what is left out is said.
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import Any
@@ -18,6 +17,7 @@ from data_schemas.samples import SampleResult
 from data_schemas.settings import EvaluationSettings
 from tasks.algorithms.comparison import compare
 from tasks.algorithms.suites import per_problem
+from tasks.formats.script_data import script_json
 from tasks.pages.answers.template import PAGE
 from tasks.platform.page_style import STYLE
 
@@ -60,7 +60,7 @@ def render(
     }
     environment = Environment(autoescape=True, undefined=StrictUndefined)
     # No '<' survives in the data, so that no text of a response can end the script element.
-    text = json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
+    text = script_json(data)
     return environment.from_string(PAGE).render(title=title, style=STYLE, data=text).encode()
 
 

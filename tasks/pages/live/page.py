@@ -1,6 +1,5 @@
 """The page of a running phase of RL, from what its steps recorded."""
 
-import json
 from collections.abc import Sequence
 from math import isfinite, nan
 from typing import Any
@@ -8,6 +7,7 @@ from typing import Any
 from jinja2 import Environment, StrictUndefined
 
 from data_schemas.ledger import TokenUse
+from tasks.formats.script_data import script_json
 from tasks.pages.live.records import Responses, StepView
 from tasks.pages.live.template import PAGE
 
@@ -67,7 +67,7 @@ def render(
     }
     environment = Environment(autoescape=True, undefined=StrictUndefined)
     # No '<' survives in the data, so that no text of a response can end the script element.
-    text = json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
+    text = script_json(data)
     return environment.from_string(PAGE).render(title=title, data=text)
 
 

@@ -8,9 +8,11 @@ from collections.abc import Container, Iterable, Iterator, Mapping
 
 from data_schemas.audits import Finding
 from data_schemas.statements import Statement
-from tasks.provenance.lineage import origins
+from tasks.provenance.lineage import origins, registration
 from tasks.provenance.lineage.catalogue import MAX_VALUE, metric_name, model_name
+from tasks.provenance.lineage.descriptions import EXECUTION
 from tasks.provenance.lineage.lookup import Lookup, Model, StageRun, Version
+from tasks.provenance.lineage.registry import SHA256, read_description, shorten
 from tasks.provenance.lineage.statements import flat_values
 
 _MAX_DIGEST = 36
@@ -64,6 +66,50 @@ def check_version(
     if version.tags.get("sha256") not in digests:
         expected = " or ".join(digests)
         yield _finding(node, about, _differs("sha256", version.tags.get("sha256"), expected))
+
+
+COMPARED = "runs, parameters, facts, links, alias, name, scores and card of the version"
+NOT_COMPARED = "curves, notes, times, artifacts that MLflow keeps, pages outside the chain"
+
+
+def check_page(
+    store: str, node: str, version: Version, statement: Statement, card: bytes | None
+) -> Iterator[Found]:
+    """Yield where the page of a version shows something else than the release it is of.
+
+    Args:
+        store: folder or s3:// uri of the release.
+        node: that findings are added to.
+        version: of the registered model.
+        statement: of the release.
+        card: of the release folder; None if it has none, or if it is not as recorded.
+    """
+    about = f"MLflow model version {version.name}/{version.number}"
+    digest = version.tags.get(SHA256, "")
+    folder = f"{store}/objects/{digest[:16]}"
+    expected = registration.version_tags(store, folder, {}, statement.facts)
+    shown = {
+        name: value
+        for name, value in version.tags.items()
+        if name in expected or name.startswith(registration.ACCURACY)
+    }
+    for name in sorted(expected.keys() | shown.keys()):
+        found, wanted = shown.get(name), expected.get(name)
+        if _tail(found) != _tail(wanted):
+            yield _finding(node, about, _differs(name, found, wanted))
+    execution = version.tags.get(EXECUTION, "")
+    report = version.tags.get("report", "")
+    if report and not report.endswith(registration.report_uri("", execution)):
+        yield _finding(node, about, _differs("report", report, f"that of execution {execution}"))
+    if card is not None and version.description:
+        text = shorten(read_description(card.decode(errors="replace")))
+        if version.description.strip() != text.strip():
+            yield _finding(node, about, "the text of its page is not the card of the release")
+
+
+def _tail(place: str | None) -> str | None:
+    """Where a file lies in a store, which may have been moved since it was recorded."""
+    return place if place is None else place[max(0, place.rfind("/objects/")) :]
 
 
 def _values(digest: str, statement: Statement, run: StageRun, lookup: Lookup) -> Iterator[Found]:

@@ -8,6 +8,7 @@ import os
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from urllib.parse import unquote
 
 from data_schemas.audits import Finding
 from data_schemas.curated import CROISSANT
@@ -17,7 +18,9 @@ from tasks.errors import DataError, TamperError
 from tasks.provenance.audit.croissant_check import croissant_problems
 from tasks.provenance.audit.reading import Problem, check_folder, read_record
 from tasks.provenance.lineage import origins
+from tasks.provenance.lineage.promotions import before_it
 from tasks.provenance.lineage.signatures.dsse import fingerprint
+from tasks.provenance.lineage.signatures.keys import TrustedKeys
 from tasks.provenance.lineage.statements import open_statement, statement_uri
 from tasks.store.files import sha256_bytes
 from tasks.store.interface import store_at
@@ -41,11 +44,17 @@ class Evidence:
     Args:
         store: folder or s3:// uri the artifacts lie in.
         keys: public keys that have to vouch for every statement; None = nobody has to.
+        outside: hash files outside the store as well.
     """
 
-    def __init__(self, store: str, keys: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, store: str, keys: TrustedKeys | None = None, *, outside: bool = True
+    ) -> None:
         self.store = store
         self.keys = keys
+        self._outside = outside
+        self._vouched: dict[str, frozenset[str]] = {}
+        """Last statement of a key that has one -> all that led to it."""
         self.signers: dict[str, tuple[str, ...]] = {}
         """Statement digest -> public keys whose signatures fit."""
         self.statements: dict[str, Statement] = {}
@@ -148,11 +157,37 @@ class Evidence:
         return attested.statement
 
     def check_signers(self, node: str, where: str, signers: Sequence[str]) -> None:
-        """Add a finding if no key of the auditor is among those that signed."""
-        if self.keys is None or any(signer in self.keys for signer in signers):
+        """Add a finding if no key of the auditor vouches for the statement of a node."""
+        if self.keys is None or any(self.vouches(signer, node) for signer in signers):
             return
         others = " and ".join(fingerprint(signer)[:16] for signer in signers)
-        self.add(node, where, f"signed by {f'key {others}, not by --key' if others else 'nobody'}")
+        if any(signer in self.keys for signer in signers):
+            problem = f"signed by key {others}, which was revoked or has expired"
+        else:
+            problem = f"signed by {f'key {others}, not by --key' if others else 'nobody'}"
+        self.add(node, where, problem)
+
+    def vouches(self, signer: str, statement: str) -> bool:
+        """True if a key of the auditor signed, and is not revoked for this statement."""
+        key = (self.keys or {}).get(signer)
+        if key is None or key.last is None:
+            return key is not None
+        if key.last not in self._vouched:
+            self._vouched[key.last] = self._led_to(key.last)
+        return statement in self._vouched[key.last]
+
+    def _led_to(self, last: str) -> frozenset[str]:
+        """List a statement, its ancestors, and those of the promotions before it."""
+        found: set[str] = set()
+        waiting = [last]
+        while waiting:
+            current = waiting.pop()
+            if not current or current in found:
+                continue
+            found.add(current)
+            if statement := self.peek(current):
+                waiting += before_it(statement)
+        return frozenset(found)
 
     def _check(self, digest: str, statement: Statement) -> None:
         self.statements[digest] = statement
@@ -166,6 +201,11 @@ class Evidence:
             self._check_croissant(digest, f"{uri}/{CROISSANT}", listed)
 
     def _check_input(self, node: str, item: Input) -> None:
+        if not item.statement and self._is_made(item, self.statements[node]):
+            problem = f"read {item.role!r} {item.digest}, of which no statement says what made it"
+            self.add(node, statement_uri(self.store, node), problem)
+            self.check_object(node, item.uri, item.digest)
+            return
         if origins.is_source(item):
             self.origins[node].append((item.uri, item.digest))
             self._check_source(node, item)
@@ -180,7 +220,20 @@ class Evidence:
         # If the producer is damaged, its objects are still known from their readers.
         self.check_object(node, item.uri, item.digest)
 
+    def _is_made(self, item: Input, reader: Statement) -> bool:
+        """True for an input that is no root, although it names no statement: an object of a store.
+
+        What an ingestion copied from another store it has made as well.
+        """
+        place = unquote(item.uri.removeprefix("file://"))
+        if not origins.is_source(item) or place.startswith(f"{self.store}/objects/"):
+            return True
+        is_copied = item.digest in {output.digest for output in reader.outputs}
+        return place.endswith(f"/objects/{item.digest[:16]}") and not is_copied
+
     def _check_source(self, node: str, item: Input) -> None:
+        if not self._outside:
+            return
         try:
             found = f"sha256 is {origins.present_digest(item)}"
         except DataError as error:
@@ -218,6 +271,8 @@ class Evidence:
             self.origins[node].append((name, raw.sha256))
             if origins.is_inside(raw):
                 found = listed.get(raw.uri, "not among the files of its object")
+            elif not self._outside:
+                continue
             else:
                 try:
                     found = store_at(raw.uri).sha256()

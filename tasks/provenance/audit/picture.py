@@ -3,11 +3,11 @@
 A click on a node highlights it and its ancestors and shows its digests in the side panel.
 """
 
-import json
 from html import escape
 from itertools import pairwise
 
 from data_schemas.audits import AuditNode, AuditReport, NodeKind
+from tasks.formats.script_data import script_json
 from tasks.provenance.audit.layout import NODE_HEIGHT, NODE_WIDTH, Layout, layered_layout
 from tasks.provenance.audit.text import verdict
 
@@ -106,8 +106,7 @@ def picture_html(report: AuditReport) -> str:
         }
         for node in report.nodes
     }
-    # "</" would end the script element.
-    data = json.dumps(known).replace("</", "<\\/")
+    data = script_json(known)
     findings = "".join(
         f'<div class="finding">{escape(found.object)}: {escape(found.problem)}</div>'
         for found in report.findings

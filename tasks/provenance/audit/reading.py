@@ -9,7 +9,7 @@ import errno
 import hashlib
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import BinaryIO
@@ -17,7 +17,7 @@ from typing import BinaryIO
 from tasks.errors import DataError
 from tasks.store.files import sha256_bytes
 from tasks.store.interface import store_at
-from tasks.store.manifest import MANIFEST, manifest_files
+from tasks.store.manifest import MANIFEST, manifest_files, manifest_sizes
 from tasks.store.objects import object_problems
 
 Problem = tuple[str, str]
@@ -25,6 +25,8 @@ Problem = tuple[str, str]
 MAX_RECORD_BYTES = 256 * 2**20
 """Of a statement or a manifest; a manifest of a million files has about half of it."""
 _CHUNK = 2**20
+_EXCESS = 2**20
+"""Bytes by which a file may exceed its recorded size and still be hashed."""
 _HASH_THREADS = 4
 
 
@@ -53,14 +55,22 @@ def read_record(uri: str) -> bytes:
         return stream.read()
 
 
-def hash_file(path: Path) -> str:
+def hash_file(path: Path, expected_bytes: int | None = None) -> str:
     """Hash a regular file.
 
+    Args:
+        path: of the file.
+        expected_bytes: its recorded size; one that is far larger, as a sparse file may be, is not
+            read.
+
     Raises:
-        Unreadable: it is gone, or no regular file.
+        Unreadable: it is gone, no regular file, or far larger than recorded.
     """
     digest = hashlib.sha256()
     with _opened(path) as stream:
+        size = os.fstat(stream.fileno()).st_size
+        if expected_bytes is not None and size > expected_bytes + _EXCESS:
+            raise Unreadable(f"is {size} bytes, recorded {expected_bytes}")
         try:
             while chunk := stream.read(_CHUNK):
                 digest.update(chunk)
@@ -95,10 +105,10 @@ def check_folder(uri: str, digest: str) -> Iterator[Problem]:
     except DataError as error:
         yield str(folder / MANIFEST), str(error)
         return
-    yield from _compare(folder, listed)
+    yield from _compare(folder, listed, manifest_sizes(manifest))
 
 
-def _compare(folder: Path, listed: dict[str, str]) -> Iterator[Problem]:
+def _compare(folder: Path, listed: dict[str, str], sizes: Mapping[str, int]) -> Iterator[Problem]:
     """Compare what lies below a folder with what its manifest lists; nothing is followed."""
     files, folders, problems = _present(folder)
     yield from problems
@@ -111,7 +121,8 @@ def _compare(folder: Path, listed: dict[str, str]) -> Iterator[Problem]:
         yield str(folder / name), "removed after commit"
     both = sorted(files & listed.keys())
     with ThreadPoolExecutor(_HASH_THREADS) as pool:
-        for name, found in zip(both, pool.map(_found, (folder / one for one in both)), strict=True):
+        hashes = pool.map(lambda name: _found(folder / name, sizes.get(name)), both)
+        for name, found in zip(both, hashes, strict=True):
             if found != listed[name]:
                 is_hash = len(found) == len(listed[name])
                 problem = f"sha256 is {found}, recorded {listed[name]}" if is_hash else found
@@ -141,9 +152,9 @@ def _present(folder: Path) -> tuple[set[str], set[str], list[Problem]]:
     return files - {MANIFEST}, folders, problems
 
 
-def _found(path: Path) -> str:
+def _found(path: Path, expected_bytes: int | None) -> str:
     try:
-        return hash_file(path)
+        return hash_file(path, expected_bytes)
     except Unreadable as error:
         return str(error)
 

@@ -1,5 +1,6 @@
 """What a release says about itself: signature, manifest, bill of materials, files."""
 
+import json
 from collections.abc import Mapping
 
 from pydantic import ValidationError
@@ -10,6 +11,8 @@ from tasks.provenance.audit.bom_check import bom_problems
 from tasks.provenance.audit.evidence import MODEL, Evidence
 from tasks.provenance.audit.reading import Unreadable, read_record
 from tasks.provenance.audit.target import Target
+from tasks.provenance.lineage.lookup import Version
+from tasks.provenance.lineage.promotions import promotion_problems, promotions
 from tasks.provenance.lineage.registry import (
     BOM_FILE,
     CARD_FILE,
@@ -19,6 +22,7 @@ from tasks.provenance.lineage.registry import (
     RELEASED,
 )
 from tasks.provenance.lineage.signatures.model import signature_uri, signers_of
+from tasks.provenance.lineage.statements import statement_uri
 from tasks.store.files import sha256_bytes
 
 _OWN_FILES = {MANIFEST_FILE, GATE_FILE, CARD_FILE, BOM_FILE}
@@ -39,10 +43,8 @@ def check_release(target: Target, evidence: Evidence) -> None:
         if sound and version:
             evidence.add(root, uri, f"holds no {MANIFEST_FILE}, so it is not a release")
         return
-    if version and version.tags.get(MANIFEST_TAG) != listed[MANIFEST_FILE]:
-        about = f"MLflow model version {version.name}/{version.number}"
-        found = version.tags.get(MANIFEST_TAG, "missing")
-        evidence.add(MODEL, about, f"{MANIFEST_TAG} is {found}, committed {listed[MANIFEST_FILE]}")
+    if version:
+        _check_current(version, target, listed[MANIFEST_FILE], evidence)
     _check_signature(root, digest, evidence)
     try:
         payload = read_record(where)
@@ -64,6 +66,30 @@ def check_release(target: Target, evidence: Evidence) -> None:
     if BOM_FILE in listed and not any(evidence.findings.values()):
         # With parts unreadable, claims about them have no evidence.
         _check_bill(root, f"{uri}/{BOM_FILE}", listed, evidence)
+
+
+def _check_current(version: Version, target: Target, manifest: str, evidence: Evidence) -> None:
+    """The name is the release's own, and the alias is where the last promotion put it."""
+    about = f"MLflow model version {version.name}/{version.number}"
+    if (tag := version.tags.get(MANIFEST_TAG, "missing")) != manifest:
+        evidence.add(MODEL, about, f"{MANIFEST_TAG} is {tag}, committed {manifest}")
+    statement = evidence.statements.get(target.statement)
+    if statement is not None:
+        name = json.loads(statement.settings).get("name")
+        if name != version.name:
+            evidence.add(MODEL, about, f"is a copy of a release of {name} under another name")
+    found = promotions(version.name, evidence.store, evidence.keys)
+    for made, problem in promotion_problems(found):
+        evidence.add(MODEL, statement_uri(evidence.store, made), problem)
+    if not found:
+        return  # released by a version that counted no promotions
+    is_current = target.digest == found[-1].checkpoint
+    if RELEASED in version.aliases and not is_current:
+        problem = f"the last promotion, {found[-1].number}, is of {found[-1].release}"
+        evidence.add(MODEL, about, f"has the alias {RELEASED!r}, but {problem}")
+    if is_current and not target.lost and RELEASED not in version.aliases:
+        problem = f"promotion {found[-1].number}, the last one, gave it that alias"
+        evidence.add(MODEL, about, f"lacks the alias {RELEASED!r}, although {problem}")
 
 
 def _check_signature(root: str, digest: str, evidence: Evidence) -> None:

@@ -1,6 +1,7 @@
 """The chain as text: one line per stage, followed by its findings."""
 
 from data_schemas.audits import AuditNode, AuditReport, NodeKind
+from tasks.provenance.audit.catalogue_check import COMPARED, NOT_COMPARED
 
 
 def chain_text(report: AuditReport) -> str:
@@ -39,7 +40,8 @@ def verdict(report: AuditReport) -> str:
         f"files re-hashed ({report.rehashed_bytes / 2**20:.1f} MiB)"
     )
     if report.proved:
-        catalogue = ", and MLflow agrees" if report.has_catalogue else "; MLflow was not asked"
+        agrees = f", and MLflow agrees in: {COMPARED} (not compared: {NOT_COMPARED})"
+        catalogue = agrees if report.has_catalogue else "; MLflow was not asked"
         return f"PROVED: {checked}, all as recorded{catalogue}. {vouchers(report)}"
     count = len(report.findings)
     return f"BROKEN: {count} finding{'s' * (count != 1)}; {checked}. {vouchers(report)}"

@@ -12,20 +12,26 @@ replaced.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator
+from contextlib import suppress
 
 from data_schemas.audits import AuditNode, AuditReport, Finding, NodeKind, Signer
 from data_schemas.statements import Statement
-from tasks.provenance.audit.catalogue_check import check_catalogue, check_version
+from tasks.errors import DataError
+from tasks.provenance.audit.catalogue_check import check_catalogue, check_page, check_version
 from tasks.provenance.audit.evidence import MODEL, Evidence, origin_id
-from tasks.provenance.audit.reading import check_folder
+from tasks.provenance.audit.execution_check import check_executions
+from tasks.provenance.audit.reading import check_folder, read_record
 from tasks.provenance.audit.release_check import check_release
 from tasks.provenance.audit.target import Target, find_target
+from tasks.provenance.lineage.registry import CARD_FILE
 from tasks.provenance.lineage.signatures.dsse import fingerprint
+from tasks.provenance.lineage.signatures.keys import TrustedKeys
+from tasks.store.files import sha256_bytes
 
 
 def audit(
-    model: str, tracking_uri: str, store: str, keys: Mapping[str, str] | None = None
+    model: str, tracking_uri: str, store: str, keys: TrustedKeys | None = None
 ) -> AuditReport:
     """Verify a model or any other artifact, or report every difference from the record.
 
@@ -47,6 +53,7 @@ def audit(
         for where, problem in check_folder(target.copy, target.digest):
             evidence.add(MODEL, where, problem)
     check_release(target, evidence)
+    check_executions(evidence, target.lookup)
     if target.lost:
         evidence.add(MODEL, "MLflow", target.lost)
     if target.lookup is not None and target.version is not None:
@@ -54,6 +61,7 @@ def audit(
             *check_version(
                 target.lookup, MODEL, target.version, target.statement, evidence.statements
             ),
+            *_page(target, evidence),
             *check_catalogue(target.lookup, evidence.statements),
         ):
             evidence.findings[node].append(finding)
@@ -72,6 +80,21 @@ def audit(
         has_key=keys is not None,
         has_catalogue=target.lookup is not None,
     )
+
+
+def _page(target: Target, evidence: Evidence) -> Iterator[tuple[str, Finding]]:
+    statement = evidence.statements.get(target.statement)
+    if target.version is None or statement is None:
+        return
+    uri = f"{evidence.store}/objects/{target.digest[:16]}"
+    listed = evidence.listed_files(uri, target.digest)
+    card = None
+    if CARD_FILE in listed:
+        with suppress(DataError):  # reported with the object
+            card = read_record(f"{uri}/{CARD_FILE}")
+    if card is not None and sha256_bytes(card) != listed[CARD_FILE]:
+        card = None
+    yield from check_page(evidence.store, MODEL, target.version, statement, card)
 
 
 def _signers(evidence: Evidence) -> tuple[Signer, ...]:

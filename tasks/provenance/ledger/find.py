@@ -11,7 +11,7 @@ from tasks.formats.ledger_file import read_ledger
 from tasks.provenance.ledger.accounts import check_conservation
 from tasks.provenance.lineage.lookup import Lookup
 from tasks.provenance.lineage.statements import chain
-from tasks.store.objects import localise
+from tasks.store.objects import find_beside, localise
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,5 +61,5 @@ def read_folder(name: str, folder: Path) -> Phase:
     return Phase(
         name=name,
         rows=read_ledger(folder / LEDGER_FILE),
-        costs=read_table(folder / COSTS_FILE, PromptCost),
+        costs=read_table(find_beside(folder, COSTS_FILE), PromptCost),
     )

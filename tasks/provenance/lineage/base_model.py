@@ -53,6 +53,11 @@ def find_base(path: str, store: StoreRef) -> Origin:
     """
     folder = local_folder(path)
     if folder is not None:
+        if folder.resolve().is_relative_to(Path(store.uri, "objects").resolve()):
+            raise SettingsError(
+                f"base model {path} is an object of the store, and its path says nothing about "
+                "what made it. Name it models:/NAME@released or models:/NAME/3, or copy the folder."
+            )
         return Origin(folder)
     try:
         if path.startswith(S3):

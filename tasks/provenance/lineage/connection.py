@@ -9,12 +9,14 @@ import fcntl
 import logging
 import os
 import sqlite3
+import threading
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from queue import Empty, SimpleQueue
+from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
 
 from tasks.errors import DataError, EngineError, PipelineError, SettingsError
@@ -46,6 +48,8 @@ _REFUSALS = {
 }
 
 
+DEADLINE_S = 60.0
+"""Of a whole request, all attempts included."""
 _DENIED = {"UNAUTHENTICATED", "PERMISSION_DENIED"}
 
 
@@ -95,7 +99,46 @@ def connect(tracking_uri: str) -> "MlflowClient":
                 f"the MLflow store {path} is not usable: {fault}. All of it can be rebuilt from "
                 f"the statements: {REPAIR} {path.parent}"
             )
-    return MlflowClient(tracking_uri=tracking_uri, registry_uri=tracking_uri)
+    client = MlflowClient(tracking_uri=tracking_uri, registry_uri=tracking_uri)
+    is_server = urlsplit(tracking_uri).scheme in _SERVERS
+    return cast("MlflowClient", _Punctual(client)) if is_server else client
+
+
+class _Punctual:
+    """A client whose every request ends in time.
+
+    The timeouts of HTTP are for a connection and for the next byte: a server that sends a byte per
+    second keeps within them for ever.
+    """
+
+    def __init__(self, client: "MlflowClient") -> None:
+        self._client = client
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(self._client, name)
+        return partial(_in_time, value) if callable(value) else value
+
+
+def _in_time(request: Callable[..., Any], *args: Any, **options: Any) -> Any:
+    answers: SimpleQueue[tuple[Any, BaseException | None]] = SimpleQueue()
+
+    def ask() -> None:
+        try:
+            answers.put((request(*args, **options), None))
+        except BaseException as error:  # noqa: BLE001 - raised again where it is waited for
+            answers.put((None, error))
+
+    threading.Thread(target=ask, name="mlflow-request", daemon=True).start()
+    try:
+        answer, error = answers.get(timeout=DEADLINE_S)
+    except Empty:
+        raise EngineError(
+            f"MLflow has not finished an answer within {DEADLINE_S:.0f} s. Check its server and "
+            "what is in front of it."
+        ) from None
+    if error is not None:
+        raise error
+    return answer
 
 
 def sqlite_path(tracking_uri: str) -> Path | None:
@@ -192,21 +235,41 @@ def _create_sqlite(path: Path) -> None:
 def find_fault(path: Path) -> str:
     """Say why a sqlite file is no complete MLflow store, before MLflow tries to migrate it.
 
+    A process that is killed inside a commit leaves the journal that undoes it. SQLite repairs the
+    file as it is opened, but only if it may write.
+
     Returns:
         '' if it is one of the installed version of MLflow.
 
     Raises:
-        EngineError: another process holds its lock.
+        EngineError: it cannot be read now: another process holds its lock, or it needs a repair and
+            may not be written. That says nothing about its content.
     """
+    if not path.is_file():
+        return "it is no regular file"
+    # Never `rwc`: a missing file is not created, and a read-only store can be audited.
+    mode = "rw" if os.access(path, os.W_OK) and os.access(path.parent, os.W_OK) else "ro"
     try:
-        # Read only: a missing file is not created, and a read-only store can be audited.
-        with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, timeout=20)) as database:
+        address = f"{path.as_uri()}?mode={mode}"
+        with closing(sqlite3.connect(address, uri=True, timeout=20)) as database:
             found = [row[0] for row in database.execute("SELECT version_num FROM alembic_version")]
+    except sqlite3.OperationalError as error:
+        if "no such table" in str(error):
+            return str(error)
+        if mode == "ro" and journal_of(path).exists():
+            raise EngineError(
+                f"{path}: a process was killed inside a commit, and the file may not be written to "
+                "undo it. Open the store once where it may be, or copy it."
+            ) from error
+        raise EngineError(f"{path}: {error}") from error
     except sqlite3.DatabaseError as error:
-        if "locked" in str(error) or "busy" in str(error):
-            raise EngineError(f"{path}: {error}") from error
         return str(error)
     return "" if found == [_schema()] else f"its schema is {', '.join(found)}, not {_schema()}"
+
+
+def journal_of(path: Path) -> Path:
+    """Return where SQLite keeps what undoes an unfinished commit."""
+    return path.with_name(f"{path.name}-journal")
 
 
 @cache

@@ -40,6 +40,8 @@ class Version:
     tags: Mapping[str, str]
     model: Model | None
     """None if the logged model it points at is gone."""
+    description: str = ""
+    """Text of its page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +101,7 @@ class Lookup:
         require_sqlite(tracking_uri)
         self._tracking_uri = tracking_uri
         self._models: dict[str, Model | None] = {}
+        self._runs: dict[str, list[StageRun]] = {}
 
     @cached_property
     def _client(self) -> "MlflowClient":
@@ -134,6 +137,7 @@ class Lookup:
                 aliases=tuple(found.aliases),
                 tags=dict(found.tags),
                 model=self._model(source.removeprefix("models:/")),
+                description=found.description or "",
             )
 
     def registered(self, name: str, statement: str) -> Version | None:
@@ -157,7 +161,12 @@ class Lookup:
         return [point.value for point in history if point.step == step]
 
     def runs(self, statement: str) -> list[StageRun]:
-        """List the finished runs that carry a statement."""
+        """List the finished runs that carry a statement; each is asked for once."""
+        if statement not in self._runs:
+            self._runs[statement] = self._find_runs(statement)
+        return self._runs[statement]
+
+    def _find_runs(self, statement: str) -> list[StageRun]:
         with boundary():
             experiment = self._client.get_experiment_by_name(EXPERIMENT)
             if experiment is None:

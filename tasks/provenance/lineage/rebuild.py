@@ -31,7 +31,7 @@ from data_schemas.statements import ExecutionRecord, Output, Statement
 from tasks.errors import DataError
 from tasks.provenance.lineage import origins, registration
 from tasks.provenance.lineage.catalogue import STATEMENT, Catalogue
-from tasks.provenance.lineage.connection import find_fault, sqlite_path
+from tasks.provenance.lineage.connection import find_fault, journal_of, sqlite_path
 from tasks.provenance.lineage.descriptions import (
     NOTE,
     describe_stage,
@@ -77,7 +77,7 @@ def rebuild(store: StoreRef) -> Rebuilt:
         DataError: MLflow refused an event.
     """
     with lease(f"{store.uri}/spool/{LEASE}", "repair of MLflow"), TemporaryDirectory() as folder:
-        kept = _set_aside(store.tracking_uri)
+        kept = set_aside(store.tracking_uri)
         spools: dict[object, Events] = {**read_spools(_spools(store, Path(folder)))}
         recorded = {_statement(events) for _, events in spools.values()}
         derived = {
@@ -95,13 +95,16 @@ def rebuild(store: StoreRef) -> Rebuilt:
     return Rebuilt(len(stages), len(derived), kept)
 
 
-def _set_aside(tracking_uri: str) -> str:
+def set_aside(tracking_uri: str) -> str:
+    """Move a sqlite file that is not usable; its new place, '' if it is usable."""
     path = sqlite_path(tracking_uri)
     fault = find_fault(path) if path is not None and path.exists() else ""
     if path is None or not fault:
         return ""
     kept = path.with_name(f"{path.name}.broken-{time.strftime('%Y%m%d-%H%M%S')}")
     logger.warning("%s: %s; it is kept as %s", path, fault, kept.name)
+    if (journal := journal_of(path)).exists():  # it would undo pages of the new file
+        journal.rename(journal_of(kept))
     path.rename(kept)
     return str(kept)
 

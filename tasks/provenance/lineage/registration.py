@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
 
 from data_schemas.lineage_events import FileAttached
+from tasks.provenance.lineage.catalogue import metric_name
 from tasks.provenance.lineage.descriptions import EXECUTION, FLYTE_EXECUTION
 from tasks.provenance.lineage.registry import CARD_FILE, GATE_FILE, MANIFEST_FILE
 from tasks.store.interface import store_at
@@ -13,7 +14,7 @@ MODEL = "model"
 ROLLBACK = "rollback"
 """Stage that releases an earlier version again."""
 REPORT_FILE = "report.html"
-_ACCURACY = "accuracy/"
+ACCURACY = "accuracy/"
 _SHOWN = ("all", "domain:", "language:")
 
 
@@ -48,9 +49,9 @@ def version_tags(
     present = store_at(model).list_files()
     tags |= {tag: f"{model}/{file}" for file, tag in names.items() if file in present}
     for name, value in facts.items():
-        suite = name.removeprefix(_ACCURACY)
-        if name.startswith(_ACCURACY) and suite.startswith(_SHOWN):
-            tags[name] = f"{value:.4f}"
+        suite = name.removeprefix(ACCURACY)
+        if name.startswith(ACCURACY) and suite.startswith(_SHOWN):
+            tags[metric_name(name)] = f"{value:.4f}"
     return tags
 
 

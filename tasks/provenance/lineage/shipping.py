@@ -5,12 +5,14 @@ A store in S3 keeps every spool, below `spool/` until it arrived and below `spoo
 
 import logging
 import os
+import stat
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 from data_schemas.artifacts import Execution, StoreRef
 from data_schemas.lineage_events import ExecutionStarted, FileAttached
-from tasks.errors import DataError, EngineError
+from tasks.errors import DataError, EngineError, SettingsError
 from tasks.provenance.lineage.catalogue import Catalogue
 from tasks.provenance.lineage.descriptions import execution_tags
 from tasks.provenance.lineage.registration import REPORT_FILE
@@ -100,6 +102,21 @@ def _waiting(store: StoreRef, folder: Path) -> set[str]:
 
 
 def workplace(store: StoreRef) -> Path:
-    """The local folder of a store: itself, or the cache of a remote one."""
+    """The local folder of a store: itself, or the cache of a remote one.
+
+    Raises:
+        SettingsError: the cache belongs to somebody else, or others may write it: whoever made it
+            first could exchange files between their check and their use.
+    """
+    if local := store_at(store.uri).local_path:
+        return local
     cache = Path(tempfile.gettempdir()) / f"eachprompt-{os.getuid()}-{store.id}"
-    return store_at(store.uri).local_path or cache
+    with suppress(FileExistsError):
+        cache.mkdir(mode=0o700, parents=True)
+    found = cache.lstat()
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o022:
+        raise SettingsError(
+            f"{cache}, the local copy of {store.uri}, is not a folder of this user that only it "
+            "may write. Somebody else made it: delete it, or set TMPDIR to a folder of your own."
+        )
+    return cache

@@ -18,6 +18,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Literal, TypeVar
 
 from pydantic import BaseModel
@@ -46,7 +47,7 @@ from tasks.provenance.lineage.signatures.model import sign_model
 from tasks.provenance.lineage.spool import Spool, new_spool
 from tasks.store.files import canonical_json
 from tasks.store.local import new_object
-from tasks.store.objects import localise, publish
+from tasks.store.objects import keep_beside, localise, publish
 
 logger = logging.getLogger(__name__)
 
@@ -145,6 +146,20 @@ class StageRecord:
         self._row_sources |= sources_in(Path(committed.uri))
         uri = publish(Path(committed.uri), committed.digest, self._store.uri)
         self._outputs[role] = Output(role=role, uri=uri, digest=committed.digest)
+
+    @contextmanager
+    def beside(self, role: str) -> Iterator[Path]:
+        """Yield an empty folder; what is in it at the end is kept beside a committed output.
+
+        For what differs from run to run, such as times: it is no part of the statement.
+        """
+        with TemporaryDirectory() as folder:
+            yield Path(folder)
+            keep_beside(Path(folder), self._store.uri, self.digest_of(role))
+
+    def digest_of(self, role: str) -> str:
+        """Return the digest of an output that was committed."""
+        return self._outputs[role].digest
 
     def facts(self, facts: Mapping[str, float | int | str]) -> None:
         """Add counts and results to the statement.

@@ -4,8 +4,8 @@ A statement lies at `<store>/statements/<digest>.json`, in an envelope with its 
 named by the sha256 of the payload, which contains the digests of its inputs' statements: nobody can
 change a link without changing every name after it, and nobody without the key can sign a new chain.
 A statement without an envelope is of version 0.1.0: canonical JSON that nobody signed.
-`<store>/executions/<execution>/` records when and where a stage ran; it is for information and is
-not evidence.
+`<store>/executions/<execution>/` records who ran a stage, when and where; the same record lies
+signed in `<store>/attestations/`.
 """
 
 import json
@@ -18,8 +18,13 @@ from data_schemas.statements import ExecutionRecord, Statement
 from tasks.errors import DataError, TamperError
 from tasks.provenance.lineage import attestation
 from tasks.provenance.lineage.signatures import dsse, keys
+from tasks.provenance.lineage.signatures.working import seal
 from tasks.store.files import canonical_json, sha256_bytes
 from tasks.store.interface import store_at
+
+ATTESTATIONS = "attestations"
+"""Folder of the signed execution records."""
+EXECUTION_KIND = "execution"
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,9 +146,14 @@ def chain(store: str, roots: Iterable[str]) -> dict[str, Statement]:
 
 
 def save_execution(store: str, record: ExecutionRecord) -> None:
-    """Store when and where a stage ran; a retried stage replaces its record."""
-    name = f"{record.stage.replace('/', '.')}.json"
-    store_at(f"{store}/executions/{record.execution}/{name}").write_bytes(canonical_json(record))
+    """Store when and where a stage ran, and sign it; a retried stage replaces its record.
+
+    A statement is the same whoever makes it, so who, when and where are signed beside it.
+    """
+    name = f"{record.execution}/{record.stage.replace('/', '.')}.json"
+    payload = canonical_json(record)
+    store_at(f"{store}/{ATTESTATIONS}/{name}").write_bytes(seal(EXECUTION_KIND, name, payload))
+    store_at(f"{store}/executions/{name}").write_bytes(payload)
 
 
 def load_executions(store: str, execution: str) -> list[ExecutionRecord]:

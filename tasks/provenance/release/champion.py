@@ -4,6 +4,7 @@ The released model's own evaluation is in the store, so nothing is generated aga
 that both evaluations answered with the same content count; ids alone may name other problems.
 """
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,11 +19,15 @@ from data_schemas.statements import Statement
 from tasks.algorithms.comparison import SAMPLES_FILE, compare
 from tasks.errors import DataError, SettingsError
 from tasks.provenance.lineage.lookup import Lookup
+from tasks.provenance.lineage.promotions import promotions
 from tasks.provenance.lineage.registration import MODEL
-from tasks.provenance.lineage.registry import AUDIT_TAG, RELEASED
+from tasks.provenance.lineage.registry import RELEASED
+from tasks.provenance.lineage.signatures.keys import trusted_keys
 from tasks.provenance.lineage.stage import workplace
 from tasks.provenance.lineage.statements import chain
 from tasks.store.objects import localise
+
+logger = logging.getLogger(__name__)
 
 HELD_OUT = "held_out.parquet"
 CANDIDATE = "candidate"
@@ -38,8 +43,6 @@ class Champion:
     statement: str
     checkpoint: str
     """Digest of what was released, '' if its statement is not in this store."""
-    audit: str
-    """Verdict of its last audit, '' if there was none."""
     comparisons: tuple[Comparison, ...] = ()
     """Candidate minus champion; empty without a problem in common."""
 
@@ -58,6 +61,9 @@ def find_champion(
 ) -> Champion | None:
     """Find the released model and compare the candidate with it; None if nothing is released.
 
+    The signed statements say which it is. MLflow, whose aliases anybody can move, is asked where
+    they know of no release of that name: another store may have one.
+
     Args:
         name: of the registered model.
         candidate: digest of its checkpoint.
@@ -68,24 +74,33 @@ def find_champion(
         EngineError: MLflow does not answer.
         TamperError: an evaluation was changed.
     """
+    lookup = Lookup(store.tracking_uri)
     try:
-        version = Lookup(store.tracking_uri).version(f"models:/{name}@{RELEASED}")
+        version = lookup.version(f"models:/{name}@{RELEASED}")
     except SettingsError:
+        version = None
+    if made := promotions(name, store.uri, trusted_keys(store.uri)):
+        root = made[-1].release
+        if version is None or version.tags.get("statement") != root:
+            logger.warning("models:/%s@released is not %s, the current release", name, root)
+            version = lookup.registered(name, root)
+    elif version is None:
         return None
-    root = version.tags.get("statement", "")
-    uri, audit = f"models:/{name}/{version.number}", version.tags.get(AUDIT_TAG, "")
+    else:
+        root = version.tags.get("statement", "")
+    uri = f"models:/{name}/{version.number}" if version else f"release {root[:12]} of {name}"
     try:
         statements = chain(store.uri, [root])
         (checkpoint,) = [item.digest for item in statements[root].inputs if item.role == CANDIDATE]
     except (DataError, KeyError, ValueError):  # of another store, or not of this pipeline
-        return Champion(uri, root, "", audit)
+        return Champion(uri, root, "")
     if checkpoint == candidate:
-        return Champion(uri, root, checkpoint, audit)
+        return Champion(uri, root, checkpoint)
     cache = workplace(store)
     ours = _evaluation(candidate, chain(store.uri, [progression.statement]), cache)
     theirs = _evaluation(checkpoint, statements, cache)
     found = _compare(ours, theirs, uri) if ours and theirs else ()
-    return Champion(uri, root, checkpoint, audit, found)
+    return Champion(uri, root, checkpoint, found)
 
 
 def _evaluation(

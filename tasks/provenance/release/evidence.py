@@ -1,8 +1,8 @@
 """What a release knows about its data and its tokens, from the artifacts of its chain."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from data_schemas.arrow import read_table
 from data_schemas.demonstrations import TRAINED_TOKENS, Demonstration
@@ -12,6 +12,8 @@ from data_schemas.reports import LEDGER_FILE
 from data_schemas.statements import Statement
 from tasks.algorithms.token_uses import token_uses
 from tasks.formats.ledger_file import read_ledger
+from tasks.provenance.audit.evidence import Evidence
+from tasks.provenance.lineage.signatures.keys import trusted_keys
 from tasks.provenance.release.champion import HELD_OUT
 from tasks.store.objects import localise
 
@@ -26,6 +28,15 @@ class Contamination:
     training_rows: int
     repeated: tuple[str, ...]
     """Their ids."""
+
+
+@dataclass(frozen=True, slots=True)
+class Audited:
+    """What an audit of the candidate's chain found; the same numbers for the same chain."""
+
+    statements: int
+    objects: int
+    problems: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +62,26 @@ class Waste:
         Source: Ring-lite (2506.14731), which finds moderate values best.
         """
         return self.trained / self.fine_tuned if self.fine_tuned else None
+
+
+def audited(store: str, roots: Iterable[str]) -> Audited:
+    """Hash a chain again and check its signatures with this run's own keys, before it is released.
+
+    Files outside the store, which may be out of reach here, are left to the audit of a release.
+
+    Args:
+        store: of the chain.
+        roots: statements of the candidate and of its evaluations.
+    """
+    evidence = Evidence(store, trusted_keys(store) or None, outside=False)
+    for root in roots:
+        evidence.visit(root)
+    found = [one for findings in evidence.findings.values() for one in findings]
+    return Audited(
+        statements=len(evidence.statements) + len(evidence.damaged),
+        objects=len(evidence.objects),
+        problems=tuple(f"{PurePosixPath(one.object).name}: {one.problem}" for one in found),
+    )
 
 
 def contamination(statements: Mapping[str, Statement], cache: Path) -> Contamination | None:

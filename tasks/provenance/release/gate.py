@@ -14,7 +14,7 @@ from data_schemas.reports import Comparison, EvaluationReport, GateDecision, Sui
 from data_schemas.settings import ReleaseSettings
 from tasks.provenance.release import mismatch
 from tasks.provenance.release.champion import Champion
-from tasks.provenance.release.evidence import Contamination, Waste
+from tasks.provenance.release.evidence import Audited, Contamination, Waste
 
 MERGED = "merged"
 STARTS = ("base", MERGED)
@@ -40,8 +40,8 @@ class Background:
     whichever is."""
     champion: Champion | None = None
     """The released model; None if there is none."""
-    ancestors: frozenset[str] = frozenset()
-    """Statements that led to it."""
+    audit: Audited | None = None
+    """Its chain, hashed again."""
     contamination: Contamination | None = None
     waste: Waste | None = None
 
@@ -169,7 +169,16 @@ def _uses(tokens: Waste) -> Iterator[str]:
 
 
 def _background(known: Background) -> Iterator[Rule]:
-    champion, rows, tokens = known.champion, known.contamination, known.waste
+    rows, tokens = known.contamination, known.waste
+    if known.audit is not None:
+        yield (
+            not known.audit.problems,
+            f"audit: {known.audit.statements} statements and {known.audit.objects} objects of its "
+            "chain were hashed again; each must be as recorded, and made and signed by this run's "
+            "key or one that it trusts"
+            + (f"; {len(known.audit.problems)} are not" if known.audit.problems else "")
+            + (f", first {known.audit.problems[0]}" if known.audit.problems else ""),
+        )
     if rows is not None:
         yield (
             not rows.repeated,
@@ -185,12 +194,6 @@ def _background(known: Background) -> Iterator[Rule]:
             "had an advantage; some must"
             + ("" if ratio is None else f" ({ratio:.2f} for each token of fine-tuning)")
             + f"; by use: {', '.join(_uses(tokens))}",
-        )
-    if champion is not None and champion.audit and champion.statement in known.ancestors:
-        yield (
-            not champion.audit.startswith("BROKEN"),
-            f"audit: the last audit of {champion.version}, which the candidate was trained from, "
-            f"says: {champion.audit}",
         )
     if known.start_is_released is not None:
         yield (

@@ -9,7 +9,11 @@ from contextlib import contextmanager
 from data_schemas.artifacts import Execution, StoreRef
 from tasks.errors import SettingsError
 from tasks.provenance.lineage.lookup import Lookup
+from tasks.provenance.lineage.promotions import promotions
 from tasks.provenance.lineage.registry import KEY, RELEASED
+from tasks.provenance.lineage.signatures.keys import trusted_keys
+from tasks.provenance.lineage.statements import load_statement
+from tasks.provenance.release.champion import CANDIDATE
 from tasks.store.files import sha256_bytes
 from tasks.store.lease import Lease, lease
 
@@ -20,6 +24,27 @@ def turn(name: str, store: StoreRef, execution: Execution) -> Iterator[Lease]:
     place = f"{store.uri}/leases/release-{sha256_bytes(name.encode())[:16]}"
     with lease(place, f"{execution.id}, release of {name}") as held:
         yield held
+
+
+def is_current(name: str, statement: str, candidate: str, store: str) -> bool:
+    """Look up in the signed statements whether a release is the current one; MLflow can be edited.
+
+    A release of this candidate that follows it counts too: a task may be tried again after that.
+
+    Args:
+        name: of the registered model.
+        statement: of the release, or of the rollback, that has to be current.
+        candidate: digest of the checkpoint that is to follow.
+        store: uri. One without any promotion of the name contradicts nothing.
+    """
+    found = promotions(name, store, trusted_keys(store))
+    if not found or statement == found[-1].release:
+        return True
+    followed = {one.statement: one.release for one in found}
+    made = load_statement(store, found[-1].release)
+    return followed.get(found[-1].before) == statement and any(
+        item.role == CANDIDATE and item.digest == candidate for item in made.inputs
+    )
 
 
 def is_released(name: str, statement: str, execution: str, tracking_uri: str) -> bool:

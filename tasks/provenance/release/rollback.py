@@ -8,6 +8,7 @@ its own: it writes a statement, and the history of the model names it.
 """
 
 import argparse
+import json
 import os
 import time
 import uuid
@@ -17,18 +18,21 @@ from pydantic import BaseModel, ConfigDict
 from rich.console import Console
 
 from data_schemas.artifacts import CheckpointRef, Execution, StoreRef
-from tasks.errors import SettingsError
+from tasks.errors import SettingsError, TamperError
 from tasks.platform.cache_version import shell_digest
 from tasks.platform.command_line import positive, run
 from tasks.provenance.lineage.history import read_history
 from tasks.provenance.lineage.lookup import Lookup, Version
+from tasks.provenance.lineage.promotions import next_promotion
 from tasks.provenance.lineage.registration import MODEL, ROLLBACK
 from tasks.provenance.lineage.registry import PREVIOUS, RELEASED
 from tasks.provenance.lineage.shipping import begin
+from tasks.provenance.lineage.signatures.keys import trusted_keys
 from tasks.provenance.lineage.stage import stage
-from tasks.provenance.lineage.statements import load_statement
+from tasks.provenance.lineage.statements import open_statement, statement_uri
 from tasks.provenance.release.promotion import turn
 from tasks.store import location
+from tasks.store.interface import store_at
 
 _MODULE = "tasks.provenance.release.rollback"
 """This module, which is called `__main__` where it runs as a command."""
@@ -45,13 +49,15 @@ class Rollback(BaseModel):
     """Version that was the released one."""
 
 
-def roll_back(name: str, number: str, store: StoreRef) -> Version:
+def roll_back(name: str, number: str, store: StoreRef, by: str = "", reason: str = "") -> Version:
     """Release an earlier version again and return it.
 
     Args:
         name: of the registered model.
         number: of the version; '' = the one with the alias `previous`.
         store: of the model.
+        by: who decided it; '' = the user of this process, whom the signed attestation names.
+        reason: why, for the statement.
 
     Raises:
         SettingsError: there is no such version, it is the released one, or it never passed a gate.
@@ -67,8 +73,12 @@ def roll_back(name: str, number: str, store: StoreRef) -> Version:
         settings = Rollback(name=name, version=wanted.number, replaces=current.number)
         code = shell_digest(_MODULE, roll_back.__name__)
         with stage(ROLLBACK, settings, store, execution, code) as record:
-            record.read(MODEL, _release(wanted, store))
+            restored = _release(wanted, store)
+            record.read(MODEL, restored)
             record.facts({"restored": wanted.number, "replaced": current.number})
+            record.facts({word: text for word, text in (("by", by), ("reason", reason)) if text})
+            trusted = trusted_keys(store.uri)
+            record.facts(next_promotion(name, store.uri, trusted, restored.digest))
             held.confirm()
             record.restore(name, wanted.tags["statement"])
     return Lookup(store.tracking_uri).version(f"models:/{name}@{RELEASED}")
@@ -91,7 +101,19 @@ def _choose(name: str, number: str, tracking_uri: str) -> tuple[Version, Version
 
 def _release(version: Version, store: StoreRef) -> CheckpointRef:
     statement, digest = version.tags["statement"], version.tags["sha256"]
-    made = {output.digest: output for output in load_statement(store.uri, statement).outputs}
+    where = statement_uri(store.uri, statement)
+    released = open_statement(store_at(where).read_bytes(), statement, store.uri)
+    made = {output.digest: output for output in released.statement.outputs}
+    trusted = trusted_keys(store.uri)
+    if trusted and not any(signer in trusted for signer in released.signers):
+        raise TamperError(f"{where} is not signed by a key that this run trusts. Run the audit.")
+    if json.loads(released.statement.settings).get("name") != version.name or not int(
+        released.statement.facts.get("released", 0)
+    ):
+        raise SettingsError(
+            f"models:/{version.name}/{version.number} did not pass the gate of a release of that "
+            "name, whatever MLflow's history says. Run the audit."
+        )
     if digest not in made:
         raise SettingsError(
             f"models:/{version.name}/{version.number} is not what its statement made. "
@@ -110,9 +132,11 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--store", default="runs", help="folder or s3:// prefix [runs]")
     parser.add_argument("--model", default="eachprompt-tiny", help="[eachprompt-tiny]")
     parser.add_argument("--to", type=positive, help="version [the alias 'previous']")
+    parser.add_argument("--by", default="", help="who decided it [the user of this process]")
+    parser.add_argument("--reason", default="", help="why; part of the statement")
     given = parser.parse_args(arguments)
     store = location.existing_store(given.store, os.environ.get("MLFLOW_TRACKING_URI", ""))
-    version = roll_back(given.model, str(given.to or ""), store)
+    version = roll_back(given.model, str(given.to or ""), store, given.by, given.reason)
     Console(soft_wrap=True, highlight=False).print(
         f"models:/{given.model}@{RELEASED} is version {version.number} again.", markup=False
     )

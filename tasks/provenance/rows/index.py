@@ -5,8 +5,8 @@
 The name follows from the digests of all statements, so an index that is older than the store is
 noticed by its name. A new index takes over what an older one knows, and reads the new statements
 and their objects, each checked against its digest. An index that was damaged, or that knows a
-statement which is no longer there, is not used. It is no evidence: `audit` proves what it was made
-from.
+statement which is no longer there, is not used; nor is one that this run's key, or one that it
+trusts, did not sign. It is no evidence: `audit` proves what it was made from.
 
 For a store in S3 the index is on the local disk.
 """
@@ -23,17 +23,19 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from data_schemas.statements import Statement
-from tasks.errors import DataError, SettingsError
+from tasks.errors import DataError, SettingsError, TamperError
 from tasks.platform.progress import progress
+from tasks.provenance.lineage.signatures.working import seal, unseal
 from tasks.provenance.lineage.statements import load_statement
 from tasks.provenance.rows.graph import Graph
 from tasks.provenance.rows.tables import SCHEMAS, WORD, Tables, tables_of
 from tasks.store.files import canonical_json, sha256_bytes, staged_folder, write_bytes
 from tasks.store.interface import store_at
-from tasks.store.manifest import MANIFEST, folder_manifest, verify_folder
+from tasks.store.manifest import MANIFEST, folder_manifest
 
 logger = logging.getLogger(__name__)
 
+_KIND = "index"
 _VERSION = 1
 """Of the layout; part of the name."""
 _ROW_GROUP = 2**16
@@ -41,6 +43,7 @@ _ROW_GROUP = 2**16
 _KEPT = 2
 """Indexes on disk: another process may be reading the one before."""
 STATEMENTS = "statements"
+SIGNATURE = "SIGNATURE.json"
 _SCHEMA = pa.schema({"digest": pa.string(), "payload": pa.string()})
 
 
@@ -100,7 +103,9 @@ def open_index(store: str, place: Path) -> Index:
             for name, table in made.items():
                 path = staged / f"{name}.parquet"
                 pq.write_table(table, path, compression="zstd", row_group_size=_ROW_GROUP)
-            write_bytes(staged / MANIFEST, folder_manifest(staged))
+            manifest = folder_manifest(staged)
+            write_bytes(staged / MANIFEST, manifest)
+            write_bytes(staged / SIGNATURE, seal(_KIND, folder.name, manifest))
     except OSError as error:
         logger.warning("the index is not kept, %s cannot be written: %s", folder, error)
         return Index(made)
@@ -120,7 +125,12 @@ def _is_sound(folder: Path) -> bool:
     except OSError:
         return False
     try:
-        verify_folder(folder, sha256_bytes(manifest))
+        signature = folder / SIGNATURE
+        signed = signature.read_bytes() if signature.is_file() else b""
+        if unseal(_KIND, folder.name, signed, f"the index {folder}") != manifest:
+            raise TamperError(f"the index {folder} has the signature of another one")
+        if folder_manifest(folder, {SIGNATURE}) != manifest:
+            raise TamperError(f"the index {folder} was changed")
     except DataError as error:
         logger.warning("the index is built again: %s", error)
         shutil.rmtree(folder, ignore_errors=True)

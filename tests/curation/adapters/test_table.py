@@ -4,9 +4,10 @@ import json
 from pathlib import Path
 
 import pytest
+from pydantic import ValidationError
 
 from data_schemas.demonstrations import Demonstration, Parent
-from data_schemas.prompts import Problem
+from data_schemas.prompts import Domain, Message, Problem, Role
 from data_schemas.quarantine import Quarantined
 from tasks.curation.adapters.table import ADAPTERS, read_file
 from tasks.curation.generated import ecommerce, safety
@@ -398,3 +399,22 @@ def test_every_adapters_gold_answer_is_one_its_verifier_can_read(tmp_path: Path)
     for adapter in ("gsm8k", "ae110k", "prdect_id", "mbpp", "bfcl", "ifeval", "m_ifeval"):
         problem = problem_of(items(tmp_path, adapter, EXAMPLES[adapter]))
         assert "no_answer" == VERIFIERS[problem.verifier](problem, "<think>").reason
+
+
+@pytest.mark.attack
+@pytest.mark.parametrize(
+    "language", ["en,fr", "bahasa (ID)", "th\n", "e<b>", "id;", "\u202een", "x", "e" * 40, "zh_TW"]
+)
+def test_a_language_that_could_not_be_a_name_is_quarantined(language):
+    """It names suites, metrics and a list in the model card."""
+    with pytest.raises(ValidationError, match="language"):
+        Problem(
+            id="x",
+            domain=Domain.MATHS,
+            language=language,
+            messages=(Message(role=Role.USER, content="x"),),
+            verifier="final_answer",
+            answer="{}",
+            source="x",
+            source_row="0" * 64,
+        )

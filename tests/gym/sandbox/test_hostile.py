@@ -13,6 +13,8 @@ from tasks.gym.sandbox.limits import Limits
 from tasks.gym.sandbox.runner import Sandbox
 from tests.gym.sandbox.hostile import HARNESSES, HOSTILE, SECRETS, SOLUTIONS, Hostile
 
+pytestmark = pytest.mark.attack
+
 LEVELS = [Level.BUBBLEWRAP, Level.KERNEL]
 COMPILERS = {"python": "true", "cpp": "g++", "java": "javac"}
 SMALL = Limits(cpu_s=1, run_cpu_s=1, idle_s=0.7, total_s=0.9, memory_mib=256, output_mib=1)

@@ -13,7 +13,9 @@ from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, ReportR
 from data_schemas.raw_files import RawFile
 from data_schemas.reports import Comparison, EvaluationReport, SuiteScore
 from data_schemas.settings import CurationSettings, MergeSettings, ReleaseSettings, SFTSettings
+from tasks.provenance.lineage.promotions import next_promotion
 from tasks.provenance.lineage.registry import MANIFEST_TAG
+from tasks.provenance.lineage.signatures.keys import trusted_keys
 from tasks.provenance.lineage.stage import stage
 from tasks.provenance.release.gate import decide
 from tasks.provenance.release.release import Candidate, release
@@ -93,13 +95,13 @@ class Maker:
             with record.output("base") as out:
                 shutil.copytree(shipped, out, dirs_exist_ok=True)
             self.refs["base"] = record.ref("base", CheckpointRef)
-        self._step("curate", "curated", DatasetRef, ["raw", "base"], "problems.parquet")
+        self.step("curate", "curated", DatasetRef, ["raw", "base"], "problems.parquet")
         for name in ("sft/reasoning", "sft/commerce"):
-            self._step(name, name, CheckpointRef, ["base", "curated"])
-        self._step("merge", "merged", CheckpointRef, ["base", "sft/reasoning", "sft/commerce"])
-        self._step("rl/one", "policy", CheckpointRef, ["merged", "curated"])
-        self._step("evaluate", "report", ReportRef, ["merged", "policy", "curated"], "a.json")
-        self._release()
+            self.step(name, name, CheckpointRef, ["base", "curated"])
+        self.step("merge", "merged", CheckpointRef, ["base", "sft/reasoning", "sft/commerce"])
+        self.step("rl/one", "policy", CheckpointRef, ["merged", "curated"])
+        self.step("evaluate", "report", ReportRef, ["merged", "policy", "curated"], "a.json")
+        self.release()
 
     def _ingest(self) -> None:
         with stage("ingest", CurationSettings(), self.store, self.execution, "c1") as record:
@@ -121,7 +123,7 @@ class Maker:
                 (out / "raw_files.json").write_text(json.dumps(dumped))
             self.refs["raw"] = record.ref("raw", DatasetRef)
 
-    def _step(
+    def step(
         self,
         name: str,
         role: str,
@@ -138,7 +140,7 @@ class Maker:
             record.facts({"rows": 7})
             self.refs[role] = record.ref("made", kind)
 
-    def _release(self) -> None:
+    def release(self) -> None:
         policy, scores = self.refs["policy"], self.refs["report"]
         assert isinstance(policy, CheckpointRef)
         progression = [report("merged", "m", 0.5), report("rl/one", policy.digest, 0.6)]
@@ -155,6 +157,8 @@ class Maker:
             with record.output("release") as out:
                 facts = release(RELEASE, candidate, self.store.uri, out)
             record.facts(facts)
+            digest = record.digest_of("release")
+            record.facts(next_promotion("tiny", self.store.uri, trusted_keys(), digest))
             self.refs["release"] = record.ref("release", CheckpointRef)
             record.register(
                 "release",

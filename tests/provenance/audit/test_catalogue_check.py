@@ -81,6 +81,44 @@ EDITS = {
 }
 
 
+PAGE = {
+    "a score": (
+        "UPDATE model_version_tags SET value = '0.9900' WHERE key = 'accuracy/all'",
+        "accuracy/all is 0.9900, expected 0.6000",
+    ),
+    "a score more": (
+        "INSERT INTO model_version_tags (key, value, name, version) "
+        "VALUES ('accuracy/domain:law', '0.9', 'tiny', 1)",
+        "accuracy/domain:law is 0.9, which its statement does not have",
+    ),
+    "the link to the card": (
+        "UPDATE model_version_tags SET value = 'https://elsewhere' WHERE key = 'card'",
+        "card is https://elsewhere, expected",
+    ),
+    "the link to the report": (
+        "UPDATE model_version_tags SET value = 'https://elsewhere' WHERE key = 'report'",
+        "report is https://elsewhere, expected that of execution e1",
+    ),
+    "the text": (
+        "UPDATE model_versions SET description = 'The best model of all.'",
+        "the text of its page is not the card of the release",
+    ),
+}
+
+
+@pytest.mark.attack
+@pytest.mark.parametrize("edit", PAGE)
+def test_an_edit_of_the_page_that_people_read_is_named(chain, edit):
+    command, problem = PAGE[edit]
+    with closing(sqlite3.connect(chain.database, timeout=60)) as database:
+        assert database.execute(command).rowcount > 0
+        database.commit()
+    (found,) = audit("models:/tiny@released", chain.tracking_uri, str(chain.store)).findings
+
+    assert problem in found.problem
+
+
+@pytest.mark.attack
 @pytest.mark.parametrize("edit", EDITS)
 def test_an_edit_by_sql_is_named(chain, edit):
     command, problem, count = EDITS[edit]

@@ -4,6 +4,7 @@ import json
 import re
 
 from data_schemas.audits import AuditNode, AuditReport, Finding, NodeKind, Signer
+from tasks.provenance.audit.catalogue_check import COMPARED, NOT_COMPARED
 from tasks.provenance.audit.picture import picture_html
 from tasks.provenance.audit.text import chain_text, verdict
 from tasks.provenance.audit.walk import audit
@@ -64,7 +65,7 @@ def report(*findings: Finding) -> AuditReport:
 
 
 def test_the_text_is_a_tree_from_the_model_to_the_raw_files():
-    expected = """tiny version 1
+    expected = f"""tiny version 1
 └─ m [mmmmmmmmmmmm] -> model dddddddddddd
    ├─ s [ssssssssssss] -> model dddddddddddd
    │  └─ b [bbbbbbbbbbbb] -> model dddddddddddd
@@ -73,7 +74,8 @@ def test_the_text_is_a_tree_from_the_model_to_the_raw_files():
    └─ t [tttttttttttt] -> model dddddddddddd, also from b
 
 PROVED: 4 statements, 4 objects and 1 raw files re-hashed (3.0 MiB), all as recorded, \
-and MLflow agrees. Statements: 4 signed by key 8888888888888888 of --key."""
+and MLflow agrees in: {COMPARED} (not compared: {NOT_COMPARED}). \
+Statements: 4 signed by key 8888888888888888 of --key."""
 
     assert expected == chain_text(report())
 
@@ -147,3 +149,15 @@ def test_a_real_chain_is_drawn_with_its_digests(chain):
     assert all(chain.refs[name].digest in page for name in chain.refs)
     assert "PROVED: 9 statements, 9 objects and 3 raw files" in page
     assert 12 == len(re.findall(r'<g class="node ', page))
+
+
+def test_no_name_ends_the_data_of_the_page_or_keeps_it_from_ending():
+    """After `<!--<script` a browser looks for another `</script>`, and the page has no data."""
+    bad = Finding(object="<!--<script>", problem="</script><!--")
+    html = picture_html(report(bad))
+    (data,) = re.findall(
+        r'<script type="application/json" id="nodes">(.*?)</script>', html, re.DOTALL
+    )
+
+    assert "<" not in data
+    assert [["<!--<script>", "</script><!--"]] == json.loads(data)["s" * 12]["findings"]

@@ -2,13 +2,17 @@
 
 import os
 import shutil
+from pathlib import Path
 
 import pytest
 
 from tasks.provenance.audit import reading
-from tasks.provenance.audit.reading import Unreadable, hash_file, read_record
+from tasks.provenance.audit.reading import Unreadable, check_folder, hash_file, read_record
 from tasks.provenance.audit.walk import audit
 from tasks.store.files import sha256_file
+from tasks.store.local import new_object
+
+pytestmark = pytest.mark.attack
 
 
 def findings(chain) -> dict[str, str]:
@@ -155,3 +159,15 @@ def test_a_copied_store_holds_the_base_model_that_lay_elsewhere(chain, tmp_path)
         assert {str(flipped), base.as_uri()} == findings(chain).keys()
     finally:
         (tmp_path / "base").rename(base)
+
+
+@pytest.mark.attack
+def test_a_sparse_file_far_larger_than_recorded_is_not_read(tmp_path):
+    with new_object(tmp_path) as (folder, committed):
+        (folder / "model.safetensors").write_bytes(b"weights")
+    path = Path(committed.uri, "model.safetensors")
+    os.truncate(path, 200 * 2**30)
+
+    assert [(str(path), f"is {200 * 2**30} bytes, recorded 7")] == list(
+        check_folder(committed.uri, committed.digest)
+    )

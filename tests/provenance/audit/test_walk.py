@@ -13,6 +13,8 @@ from tasks.errors import EngineError, SettingsError
 from tasks.provenance.audit.walk import audit
 from tasks.provenance.lineage.connection import connect
 
+pytestmark = pytest.mark.attack
+
 RELEASED = "models:/tiny@released"
 
 

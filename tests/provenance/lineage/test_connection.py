@@ -1,8 +1,16 @@
 """Where MLflow may be, and what a process that dies while its database is created leaves."""
 
+import contextlib
 import os
+import shutil
+import socket
 import sqlite3
+import subprocess
+import sys
+import threading
+import time
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 
@@ -13,8 +21,10 @@ from tasks.provenance.lineage.connection import (
     check_tracking_uri,
     connect,
     find_fault,
+    journal_of,
 )
 from tasks.provenance.lineage.lookup import Lookup
+from tasks.provenance.lineage.rebuild import set_aside
 from tests.provenance.lineage.forked import forked
 
 
@@ -127,3 +137,79 @@ def test_a_first_user_that_is_killed_leaves_nothing_that_the_next_one_cannot_use
 
 def test_three_first_users_at_once_make_one_database(created):
     assert "" == find_fault(created / "once" / "mlflow.db")
+
+
+@pytest.fixture
+def hot(tmp_path, migrated) -> Path:
+    """A database whose writer was killed inside a commit, with the journal that undoes it."""
+    path = tmp_path / "mlflow.db"
+    shutil.copy(migrated, path)
+    killed = (
+        "import os, signal, sqlite3, sys\n"
+        "database = sqlite3.connect(sys.argv[1])\n"
+        "database.execute('PRAGMA cache_size = 1')\n"  # pages go to the file before the commit
+        "database.execute('BEGIN')\n"  # Python commits a definition at once otherwise
+        "database.execute('CREATE TABLE more (content TEXT)')\n"
+        "database.executemany('INSERT INTO more VALUES (?)', [('x' * 4000,)] * 200)\n"
+        "os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    subprocess.run([sys.executable, "-c", killed, str(path)], check=False)
+    assert journal_of(path).stat().st_size > 0
+    assert path.read_bytes() != migrated.read_bytes()
+    return path
+
+
+@pytest.mark.attack
+def test_a_kill_inside_a_commit_is_repaired_as_the_database_is_opened(hot, migrated):
+    assert "" == find_fault(hot)
+    assert not journal_of(hot).exists()
+    assert migrated.read_bytes() == hot.read_bytes()
+
+
+@pytest.mark.attack
+def test_a_sound_database_that_cannot_be_read_now_is_not_called_broken(hot, migrated, monkeypatch):
+    monkeypatch.setattr(os, "access", lambda *_: False)  # a read-only disk; the tests may be root
+    with pytest.raises(EngineError, match="killed inside a commit, and the file may not be"):
+        find_fault(hot)
+    monkeypatch.undo()
+
+    assert "" == find_fault(hot)
+
+
+@pytest.mark.attack
+def test_a_pipe_in_place_of_the_database_is_named(tmp_path):
+    path = tmp_path / "mlflow.db"
+    os.mkfifo(path)
+
+    assert "it is no regular file" == find_fault(path)
+
+
+def test_a_broken_database_is_set_aside_and_leaves_no_journal_to_the_next_one(tmp_path):
+    path = tmp_path / "mlflow.db"
+    path.write_bytes(b"not a database" * 100)
+    journal_of(path).write_bytes(b"of the broken one")
+    kept = Path(set_aside(f"sqlite:///{path}"))
+
+    assert b"not a database" * 100 == kept.read_bytes()
+    assert not journal_of(path).exists()
+
+
+@pytest.mark.attack
+def test_a_server_that_sends_a_byte_per_second_is_named_in_time(monkeypatch):
+    monkeypatch.setattr("tasks.provenance.lineage.connection.DEADLINE_S", 1.5)
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        listening.listen()
+
+        def drip() -> None:
+            connection, _ = listening.accept()
+            connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n")
+            with contextlib.suppress(OSError):
+                while True:
+                    connection.sendall(b" ")
+                    time.sleep(0.2)
+
+        threading.Thread(target=drip, daemon=True).start()
+        address = f"http://127.0.0.1:{listening.getsockname()[1]}"
+        with pytest.raises(EngineError, match="has not finished an answer within"), boundary():
+            connect(address).search_experiments()

@@ -3,6 +3,7 @@
 import os
 import random
 import shutil
+import stat
 import uuid
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 from moto.server import ThreadedMotoServer
 
 from data_schemas.artifacts import StoreRef
-from tasks.errors import EngineError
+from tasks.errors import EngineError, SettingsError
 from tasks.provenance.lineage.shipping import sync, workplace
 from tasks.store.interface import store_at
 from tests.buckets import use_test_account
@@ -112,3 +113,28 @@ def test_a_release_after_an_outage_sends_what_came_before_it(store, execution):
         if (key := dict(run["tags"])["eachprompt.key"]).startswith("exec-2.")
     }
     assert "exec-1.ingest" in str(content(store.tracking_uri))
+
+
+@pytest.mark.attack
+@pytest.mark.parametrize("kind", ["open to others", "a link", "of another user"])
+def test_a_cache_that_somebody_else_made_is_refused(tmp_path, monkeypatch, kind):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    away = StoreRef(uri="s3://bucket/store", id=uuid.uuid4().hex, tracking_uri=AWAY)
+    cache = tmp_path / f"eachprompt-{os.getuid()}-{away.id}"
+    if kind == "a link":
+        (tmp_path / "elsewhere").mkdir()
+        cache.symlink_to(tmp_path / "elsewhere")
+    else:
+        cache.mkdir()
+        cache.chmod(0o777 if kind == "open to others" else 0o755)
+    if kind == "of another user":
+        if os.getuid():
+            pytest.skip("only root can give a folder away")
+        os.chown(cache, 12345, 12345)
+
+    with pytest.raises(SettingsError, match="is not a folder of this user"):
+        workplace(away)
+    if kind != "a link":
+        shutil.rmtree(cache)
+        assert cache == workplace(away)
+        assert 0o700 == stat.S_IMODE(cache.stat().st_mode)

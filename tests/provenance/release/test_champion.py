@@ -7,7 +7,9 @@ from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, ReportR
 from data_schemas.prompts import Domain, Message, Problem, Role
 from data_schemas.samples import SampleResult
 from data_schemas.settings import EvaluationSettings, MergeSettings, ReleaseSettings
-from tasks.provenance.lineage.history import record_audit
+from tasks.provenance.lineage.connection import connect
+from tasks.provenance.lineage.promotions import next_promotion
+from tasks.provenance.lineage.signatures.keys import trusted_keys
 from tasks.provenance.lineage.stage import stage
 from tasks.provenance.release.champion import Champion, find_champion
 
@@ -70,12 +72,16 @@ class Evaluated:
             self.report = record.ref("report", ReportRef)
 
     def release(self) -> str:
-        with stage("release", ReleaseSettings(), self.store, self.execution, "c") as record:
+        with stage(
+            "release", ReleaseSettings(name="tiny"), self.store, self.execution, "c"
+        ) as record:
             record.read("candidate", self.model)
             record.read("progression", self.report)
             with record.output("model") as out:
                 (out / "model.safetensors").write_text(self.execution.id)
                 (out / "config.json").write_text("{}")
+            digest = record.digest_of("model")
+            record.facts(next_promotion("tiny", self.store.uri, trusted_keys(), digest))
             record.register("model", "tiny", released=True, tags={})
             return record.ref("model", CheckpointRef).statement
 
@@ -90,7 +96,6 @@ def test_without_a_released_model_there_is_no_champion(store):
 def test_both_are_compared_on_the_problems_whose_content_is_the_same(store):
     old = Evaluated(store, "old", [problem(name) for name in "abc"], [0.0, 1.0, 1.0])
     statement = old.release()
-    record_audit("tiny", "1", "PROVED: all as recorded", store.tracking_uri)
     renewed = [problem("a"), problem("b"), problem("c", "another question"), problem("d")]
     found = Evaluated(store, "new", renewed, [1.0, 1.0, 0.0, 0.0]).champion()
 
@@ -100,7 +105,6 @@ def test_both_are_compared_on_the_problems_whose_content_is_the_same(store):
         found.statement,
         found.checkpoint,
     )
-    assert found.audit.startswith("PROVED: all as recorded")
     assert [("all", 0.5, 2), ("domain:maths", 0.5, 2), ("language:th", 0.5, 2)] == [
         (one.suite, one.difference, one.problems) for one in found.comparisons
     ]
@@ -134,3 +138,21 @@ def test_a_model_released_from_another_store_cannot_be_compared(store, tmp_path)
 
     assert found is not None
     assert ("", ()) == (found.checkpoint, found.comparisons)
+
+
+@pytest.mark.attack
+@pytest.mark.parametrize("edit", ["moved", "deleted"])
+def test_an_alias_that_somebody_moved_does_not_choose_the_champion(store, edit):
+    Evaluated(store, "weak", [problem("a")], [0.0]).release()
+    strong = Evaluated(store, "strong", [problem("a")], [1.0])
+    current = strong.release()
+    client = connect(store.tracking_uri)
+    if edit == "moved":
+        client.set_registered_model_alias("tiny", "released", "1")
+    else:
+        client.delete_registered_model_alias("tiny", "released")
+
+    found = Evaluated(store, "new", [problem("a")], [0.5]).champion()
+
+    assert found is not None
+    assert ("models:/tiny/2", current) == (found.version, found.statement)

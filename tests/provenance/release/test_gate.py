@@ -6,7 +6,7 @@ from data_schemas.ledger import TokenUse
 from data_schemas.reports import Comparison, EvaluationReport, GateDecision, SuiteScore
 from data_schemas.settings import ReleaseSettings
 from tasks.provenance.release.champion import Champion
-from tasks.provenance.release.evidence import Contamination, Waste
+from tasks.provenance.release.evidence import Audited, Contamination, Waste
 from tasks.provenance.release.gate import Background, decide
 
 
@@ -227,8 +227,8 @@ def with_background(background: Background) -> GateDecision:
     return decide(ReleaseSettings(), scores(), parents, better_than_both(), background)
 
 
-def champion(*comparisons: Comparison, checkpoint: str = "other", audit: str = "") -> Champion:
-    return Champion("models:/tiny/3", "s3", checkpoint, audit, comparisons)
+def champion(*comparisons: Comparison, checkpoint: str = "other") -> Champion:
+    return Champion("models:/tiny/3", "s3", checkpoint, comparisons)
 
 
 def versus(suite: str, difference: float, high: float) -> Comparison:
@@ -309,19 +309,13 @@ def test_the_share_of_trained_tokens_is_shown_and_none_at_all_refused(trained, s
     assert "in flight" not in str(decision.reasons)
 
 
+@pytest.mark.attack
 @pytest.mark.parametrize(
-    ("audit", "ancestors", "released"),
-    [
-        ("PROVED: all as recorded", {"s3"}, True),
-        ("BROKEN: 1 finding", {"s3"}, False),
-        ("BROKEN: 1 finding", {"s1"}, True),  # not what the candidate was made from
-        ("", {"s3"}, True),
-    ],
+    ("problems", "text"),
+    [((), "must be as recorded"), (("x.json: signed by nobody",), "; 1 are not, first x.json")],
 )
-def test_a_candidate_trained_from_a_model_with_a_broken_audit_is_refused(
-    audit, ancestors, released
-):
-    released_model = champion(versus("all", 0.1, 0.2), audit=audit)
-    known = Background(champion=released_model, ancestors=frozenset(ancestors))
+def test_a_candidate_whose_own_chain_is_not_as_recorded_is_refused(problems, text):
+    decision = with_background(Background(audit=Audited(9, 8, problems)))
 
-    assert released == with_background(known).released
+    assert (not problems) == decision.released
+    assert text in "".join(decision.reasons)

@@ -3,13 +3,15 @@
 import shutil
 
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
 
 from tasks.errors import DataError, SettingsError, TamperError
 from tasks.provenance.rows.find import by_row
-from tasks.provenance.rows.index import open_index
+from tasks.provenance.rows.index import SIGNATURE, open_index
 from tasks.provenance.rows.influence import trace_rows
 from tasks.provenance.rows.tables import SCHEMAS
+from tasks.store.manifest import folder_manifest
 from tests.provenance.rows.shop import NEW, POISON, line_of
 
 
@@ -84,6 +86,21 @@ def test_a_damaged_index_is_built_again(shop, file, damage):
         path.unlink()
     else:
         path.write_bytes(payload if damage == "flip" else payload[: len(payload) // 2])
+
+    assert expected == answer(shop)
+
+
+@pytest.mark.attack
+@pytest.mark.parametrize("signature", ["of before", "gone"])
+def test_an_index_that_was_edited_does_not_answer(shop, signature):
+    """Whoever has the disk takes a row's uses out, so that nothing would have to be withdrawn."""
+    expected = answer(shop)
+    folder = next((shop.place / "index").iterdir())
+    table = pq.read_table(folder / "uses.parquet")
+    pq.write_table(table.slice(0, 0), folder / "uses.parquet")
+    (folder / "MANIFEST.json").write_bytes(folder_manifest(folder, {SIGNATURE}))
+    if signature == "gone":
+        (folder / SIGNATURE).unlink()
 
     assert expected == answer(shop)
 

@@ -103,7 +103,7 @@ def test_a_preempted_pod_uploads_its_step_and_requests_a_retry(phase, tmp_path, 
         phase("http://127.0.0.1:9")
 
     (uri,) = (tmp_path / "store/state").iterdir()
-    assert 1 == fetch_newest(str(uri), tmp_path / "another disk")
+    assert 1 == fetch_newest(str(uri), tmp_path / "another disk" / "state" / uri.name)
 
 
 def no_finish(*_: object) -> None:

@@ -9,9 +9,12 @@ from pathlib import Path
 import pytest
 
 from tasks.durability.durable import keep_durable
-from tasks.errors import EngineError
+from tasks.errors import DataError, EngineError
+from tasks.provenance.lineage.finished import Results
+from tasks.provenance.lineage.signatures.working import unseal
 from tasks.rl.run import finish, train
 from tasks.store import results
+from tasks.store.objects import find_beside
 
 LONG_S = 120.0
 FORK = multiprocessing.get_context("fork")
@@ -50,13 +53,14 @@ def test_a_killed_run_frees_its_phase(phase, store, spooled):
 
     trained = phase(execution="next")
 
-    assert results.find(str(phase_folder(store)), "rl/one", code(store)).report == trained.report
+    assert recorded(store).report == trained.report
     assert set(spooled()) == {1, 2, 3}
 
 
-def code(store) -> str:
-    path = phase_folder(store).with_suffix(".json")
-    return results.Results.model_validate_json(path.read_bytes()).code
+def recorded(store) -> Results:
+    work = phase_folder(store)
+    content = work.with_suffix(".json").read_bytes()
+    return Results.model_validate_json(unseal("results", work.name, content, str(work)))
 
 
 def test_an_attempt_that_was_cut_before_flyte_had_its_outputs_repeats_no_step(
@@ -83,17 +87,6 @@ def test_results_whose_objects_are_gone_are_made_again(phase, spooled, lost):
     assert [1, 2, 3, 1, 2, 3] == spooled()
 
 
-def test_results_of_other_code_or_another_phase_are_not_used(phase, store):
-    phase()
-    uri = str(phase_folder(store))
-
-    assert results.find(uri, "rl/one", code(store)) is not None
-    assert results.find(uri, "rl/two", code(store)) is None
-    assert results.find(uri, "rl/one", "other code") is None
-    Path(f"{uri}.json").write_text("{")
-    assert results.find(uri, "rl/one", "other code") is None
-
-
 def test_a_phase_with_fewer_steps_than_asked_is_not_committed(phase_in, scorer, tmp_path):
     phase = phase_in(tmp_path / "state")
     list(itertools.islice(train(phase, scorer()), 2))
@@ -117,3 +110,17 @@ def test_a_finished_phase_leaves_nothing_at_the_durable_place(small_phase, tmp_p
 
     assert not uri.exists()
     assert not disk.exists()
+
+
+def test_the_report_of_a_phase_has_no_times_and_keeps_them_beside_it(phase, store):
+    report = Path(phase().report.uri)
+    first = sorted(path.name for path in report.iterdir())
+    shutil.rmtree(store.uri + "/state")
+    again = phase(execution="exec-2").report
+
+    assert not {"timing.jsonl", "costs.parquet"} & set(first)
+    assert str(report) == again.uri  # the same digest, although it took another time
+    assert 3 == len(find_beside(report, "timing.jsonl").read_bytes().splitlines())
+    assert find_beside(report, "costs.parquet").is_file()
+    with pytest.raises(DataError, match=r"timing\.jsonl is not beside"):
+        find_beside(report.with_name("other"), "timing.jsonl")

@@ -16,6 +16,8 @@ from tasks.rl.run import train
 from tasks.store.files import sha256_file
 from tests.killing import Recorder, different, names
 
+pytestmark = pytest.mark.attack
+
 STEPS = 3
 SMALL = {"steps": STEPS, "prompts_per_step": 2, "group_size": 2, "max_new_tokens": 4}
 

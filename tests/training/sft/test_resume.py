@@ -16,12 +16,15 @@ from data_schemas.arrow import write_table
 from data_schemas.curated import DEMONSTRATIONS
 from data_schemas.demonstrations import Demonstration, Parent
 from data_schemas.settings import SFTSettings
+from tasks.durability import states
 from tasks.durability.durable import keep_durable
 from tasks.durability.preemption import listen_for_sigterm
 from tasks.errors import Preempted
 from tasks.training.sft.train import Course, finish, past_code, prepare, updates
 from tests.killing import Recorder, different, names
 from tests.training.sft.test_train import demonstration
+
+pytestmark = pytest.mark.attack
 
 SETTINGS = SFTSettings(epochs=2, batch_tokens=192, entropy_prompts=2)
 UPDATES = 6
@@ -59,7 +62,9 @@ def outcome(course: Course) -> dict[str, bytes]:
     for folder in (out / "model", out / "report"):
         folder.mkdir(parents=True)
     finish(course, out / "model", out / "report")
-    shutil.copytree(course.state / "committed" / f"{UPDATES:06d}", out / "state")
+    # A signature names the folder of the work, which differs from test to test.
+    unsigned = shutil.ignore_patterns(states.SIGNATURE)
+    shutil.copytree(course.state / "committed" / f"{UPDATES:06d}", out / "state", ignore=unsigned)
     return {name: (out / name).read_bytes() for name in names(out) if (out / name).is_file()}
 
 
@@ -142,13 +147,13 @@ def test_sigterm_commits_the_update_in_flight(course_in, whole, tmp_path):
 
 def test_another_machine_goes_on_with_what_was_uploaded(course_in, whole, tmp_path, caplog):
     uri = str(tmp_path / "durable")
-    with keep_durable(tmp_path / "lost", uri, None, lambda: 20.0) as keeper:
-        for _ in islice(updates(course_in(tmp_path / "lost")), 4):
+    with keep_durable(tmp_path / "lost" / "work", uri, None, lambda: 20.0) as keeper:
+        for _ in islice(updates(course_in(tmp_path / "lost" / "work")), 4):
             keeper.upload_newest()
         keeper.flush(20.0)
-    shutil.rmtree(tmp_path / "lost")
+    shutil.rmtree(tmp_path / "lost" / "work")
 
-    course = course_in(tmp_path / "other", code="code-b")
+    course = course_in(tmp_path / "other" / "work", code="code-b")
     with keep_durable(course.state, uri, None, lambda: 20.0):
         assert [5, 6] == [update.number for update in updates(course)]
     assert "continuing after update 4 of 6" in caplog.text

@@ -52,9 +52,9 @@ class Signer:
         """The public key, as a keyid."""
         return keyid_of(self.public_key)
 
-    def sign(self, payload: bytes) -> Signature:
-        """Sign a payload of an in-toto type."""
-        raw = self.sign_digest(hashlib.sha256(_pre_authentication(payload)).digest())
+    def sign(self, payload: bytes, payload_type: str = PAYLOAD_TYPE) -> Signature:
+        """Sign a payload; by default a statement of in-toto."""
+        raw = self.sign_digest(hashlib.sha256(_pre_authentication(payload, payload_type)).digest())
         return Signature(keyid=self.public, sig=base64.b64encode(raw).decode())
 
 
@@ -66,27 +66,32 @@ def signer_of(key: ec.EllipticCurvePrivateKey) -> Signer:
 
 def fingerprint(keyid: str) -> str:
     """Name a public key as `openssl pkey -pubin -outform DER | sha256sum` does."""
-    der = _public(keyid).public_bytes(
+    der = public_key(keyid).public_bytes(
         serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo
     )
     return hashlib.sha256(der).hexdigest()
 
 
-def seal(payload: bytes, signatures: Sequence[Signature]) -> Envelope:
+def seal(
+    payload: bytes, signatures: Sequence[Signature], payload_type: str = PAYLOAD_TYPE
+) -> Envelope:
     """Put a payload and its signatures into an envelope."""
     return Envelope(
         payload=base64.b64encode(payload).decode(),
-        payloadType=PAYLOAD_TYPE,
+        payloadType=payload_type,
         signatures=tuple(signatures),
     )
 
 
-def payload_of(envelope: Envelope) -> bytes:
+def payload_of(envelope: Envelope, payload_type: str = PAYLOAD_TYPE) -> bytes:
     """Decode the payload.
 
     Raises:
-        ValueError: it is not base64, in its only spelling.
+        ValueError: it is of another type, which other verifiers sign and read as something else, or
+            not base64 in its only spelling.
     """
+    if envelope.payloadType != payload_type:
+        raise ValueError(f"the payload is of type {envelope.payloadType}, not {payload_type}")
     try:
         payload = base64.b64decode(envelope.payload, validate=True)
     except ValueError as error:
@@ -96,12 +101,15 @@ def payload_of(envelope: Envelope) -> bytes:
     return payload
 
 
-def is_valid(signature: Signature, payload: bytes) -> bool:
-    """True if the key that a signature names made it for this payload."""
+def is_valid(signature: Signature, payload: bytes, payload_type: str = PAYLOAD_TYPE) -> bool:
+    """True if the key that a signature names made it for this payload, in the only spelling."""
     try:
-        _public(signature.keyid).verify(
-            base64.b64decode(signature.sig, validate=True),
-            _pre_authentication(payload),
+        raw = base64.b64decode(signature.sig, validate=True)
+        if base64.b64encode(raw).decode() != signature.sig:
+            return False
+        public_key(signature.keyid).verify(
+            raw,
+            _pre_authentication(payload, payload_type),
             ec.ECDSA(hashes.SHA256()),
         )
     except (InvalidSignature, ValueError):
@@ -109,9 +117,9 @@ def is_valid(signature: Signature, payload: bytes) -> bool:
     return True
 
 
-def _pre_authentication(payload: bytes) -> bytes:
+def _pre_authentication(payload: bytes, payload_type: str) -> bytes:
     """Encode what is signed: "DSSEv1 <length> <type> <length> <payload>"."""
-    head = f"DSSEv1 {len(PAYLOAD_TYPE)} {PAYLOAD_TYPE} {len(payload)} "
+    head = f"DSSEv1 {len(payload_type)} {payload_type} {len(payload)} "
     return head.encode() + payload
 
 
@@ -134,5 +142,10 @@ def keyid_of(key: ec.EllipticCurvePublicKey) -> str:
     ).hex()
 
 
-def _public(keyid: str) -> ec.EllipticCurvePublicKey:
+def public_key(keyid: str) -> ec.EllipticCurvePublicKey:
+    """Read a keyid.
+
+    Raises:
+        ValueError: it is no compressed point of P-256.
+    """
     return ec.EllipticCurvePublicKey.from_encoded_point(ec.SECP256R1(), bytes.fromhex(keyid))

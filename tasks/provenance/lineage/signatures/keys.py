@@ -1,12 +1,15 @@
-"""The key that signs statements: a PEM file, or a key of AWS KMS.
+"""The key that signs statements: a PEM file, or a key of AWS KMS; and the keys that are trusted.
 
 A file must lie outside the store: whoever can write both can sign anything. P-256 because OpenSSF's
 model-signing accepts no Ed25519. A key service keeps the private half to itself.
 """
 
+import datetime
 import logging
 import os
 import re
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from cryptography.hazmat.primitives import serialization
@@ -30,8 +33,27 @@ KEY_VARIABLE = "EACHPROMPT_SIGNING_KEY"
 """Path of the private key, or awskms:///alias/NAME."""
 _DEFAULT_KEY = Path(".config/eachprompt/signing_key.pem")
 """Below the home folder."""
+TRUSTED_VARIABLE = "EACHPROMPT_TRUSTED_KEYS"
+"""File of public keys that a run believes beside its own: earlier ones, or of other machines."""
 _PUBLIC = ".pub"
+_LIMIT = re.compile(
+    r"# expires (?P<day>\S+)|# revoked(?: after (?P<last>[0-9a-f]{64}))?|(?P<remark>##.*)"
+)
 _HOW = "openssl ecparam -name prime256v1 -genkey -noout -out key.pem"
+
+
+@dataclass(frozen=True, slots=True)
+class PublicKey:
+    """A key that somebody trusts, and how far."""
+
+    fingerprint: str
+    last: str | None = None
+    """Digest of the last statement that it vouches for, with all that led to it; None = every
+    statement, '' = none."""
+
+
+TrustedKeys = Mapping[str, PublicKey]
+"""By keyid."""
 
 
 def find_signer(store: str = "") -> Signer | None:
@@ -70,7 +92,10 @@ def find_signer(store: str = "") -> Signer | None:
         if in_pod:
             raise SettingsError(f"{KEY_VARIABLE} is {named!r}, which is not there. Mount the key.")
         _create(path)
-    return signer_of(_read_private(path))
+    signer = signer_of(_read_private(path))
+    if not named and not public_path().exists():  # killed between the two files
+        write_bytes(public_path(), public_pem(signer.public_key))
+    return signer
 
 
 def public_half() -> str:
@@ -87,30 +112,92 @@ def public_path() -> Path:
     return path.with_name(path.name + _PUBLIC)
 
 
-def read_public_keys(path: Path) -> dict[str, str]:
-    """Read one or more public keys in PEM.
+def trusted_keys(store: str = "") -> dict[str, PublicKey]:
+    """Return the keys whose signatures a run believes: its own, and those of a file.
+
+    Empty where there is no key to sign with, so that nothing can be told from a forgery.
+
+    Raises:
+        SettingsError: a key or the file cannot be used.
+        EngineError: the key service does not answer.
+    """
+    signer = find_signer(store)
+    if signer is None:
+        return {}
+    named = os.environ.get(TRUSTED_VARIABLE, "")
+    others = read_public_keys(Path(named), TRUSTED_VARIABLE) if named else {}
+    return {signer.public: PublicKey(fingerprint(signer.public))} | others
+
+
+def read_public_keys(path: Path, option: str = "--key") -> dict[str, PublicKey]:
+    """Read one or more public keys in PEM, each after the lines that limit it.
+
+        # expires 2027-06-30
+        # revoked
+        # revoked after DIGEST OF A STATEMENT
+
+    A signature has no date. So a key that was revoked, or has expired by today, vouches for the
+    statement that is named, usually that of the last promotion before, and for all that led to it;
+    without one for nothing.
 
     Returns:
-        keyid -> fingerprint.
+        By keyid.
 
     Raises:
         SettingsError: the file cannot be read, or holds anything else.
     """
     try:
-        text = path.expanduser().read_bytes()
+        text = path.expanduser().read_text()
     except OSError as error:
-        raise SettingsError(f"--key {path} cannot be read: {error.strerror}") from error
-    if b"PRIVATE KEY" in text:
-        raise SettingsError(f"--key {path} is a private key; give the public one, {path}{_PUBLIC}")
-    blocks = re.findall(rb"-----BEGIN PUBLIC KEY-----.*?-----END PUBLIC KEY-----", text, re.DOTALL)
-    try:
-        keys = [serialization.load_pem_public_key(block) for block in blocks]
-    except ValueError as error:
-        raise SettingsError(f"--key {path} is no public key in PEM: {error}") from error
-    points = [keyid_of(key) for key in keys if is_p256(key)]
-    if not points or len(points) < len(keys):
-        raise SettingsError(f"--key {path} must hold public keys of P-256 in PEM, and nothing else")
-    return {point: fingerprint(point) for point in points}
+        raise SettingsError(f"{option} {path} cannot be read: {error.strerror}") from error
+    except UnicodeError as error:
+        raise SettingsError(f"{option} {path} is no text; give public keys in PEM") from error
+    if "PRIVATE KEY" in text:
+        raise SettingsError(
+            f"{option} {path} is a private key; give the public one, {path}{_PUBLIC}"
+        )
+    found: dict[str, PublicKey] = {}
+    start = 0
+    for block in re.finditer(
+        r"-----BEGIN PUBLIC KEY-----.*?-----END PUBLIC KEY-----", text, re.DOTALL
+    ):
+        try:
+            key = serialization.load_pem_public_key(block[0].encode())
+        except ValueError as error:
+            raise SettingsError(f"{option} {path} is no public key in PEM: {error}") from error
+        if not is_p256(key):
+            raise SettingsError(
+                f"{option} {path} must hold public keys of P-256 in PEM, and nothing else"
+            )
+        last = _limit(text[start : block.start()], f"{option} {path}")
+        found[keyid_of(key)] = PublicKey(fingerprint(keyid_of(key)), last)
+        start = block.end()
+    if not found or "-----BEGIN" in text[start:]:
+        raise SettingsError(
+            f"{option} {path} must hold public keys of P-256 in PEM, and nothing else"
+        )
+    return found
+
+
+def _limit(lines: str, where: str) -> str | None:
+    """Read how far a key is trusted from the lines above it; they are not skipped if unknown."""
+    last, ended = "", False
+    for line in filter(None, map(str.strip, lines.splitlines())):
+        match = _LIMIT.fullmatch(line)
+        if match is None:
+            raise SettingsError(
+                f"{where}: {line[:60]!r} says nothing about a key. Write '# expires 2027-06-30', "
+                "'# revoked' or '# revoked after DIGEST' above it, or '## ...' for a remark."
+            )
+        if match["day"]:
+            try:
+                day = datetime.date.fromisoformat(match["day"])
+            except ValueError as error:
+                raise SettingsError(f"{where}: {line!r} is no date: {error}") from error
+            ended |= datetime.datetime.now(datetime.UTC).date() >= day
+        elif not match["remark"]:
+            ended, last = True, match["last"] or ""
+    return last if ended else None
 
 
 def _path() -> Path:

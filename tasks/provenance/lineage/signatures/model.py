@@ -55,15 +55,22 @@ def sign_model(store: str, digest: str) -> str:
     if (found := sha256_bytes(manifest)) != digest:
         raise TamperError(f"{uri}: sha256 is {found}, recorded {digest}")
     payload = to_payload(digest, manifest_files(manifest, uri))
-    envelope = dsse.seal(payload, [signer.sign(payload)])
-    bundle = {
-        "mediaType": _MEDIA_TYPE,
-        "verificationMaterial": {"publicKey": {"hint": _hint(signer)}, "tlogEntries": []},
-        "dsseEnvelope": envelope.model_dump(),
-    }
     place = store_at(signature_uri(store, digest))
-    place.write_bytes(canonical_json(bundle))
+    place.write_bytes(bundle_of(dsse.seal(payload, [signer.sign(payload)])))
     return place.uri
+
+
+def bundle_of(envelope: dsse.Envelope) -> bytes:
+    """Write a sigstore bundle around an envelope with one signature."""
+    (signature,) = envelope.signatures
+    material = {"publicKey": {"hint": _hint(signature.keyid)}, "tlogEntries": []}
+    return canonical_json(
+        {
+            "mediaType": _MEDIA_TYPE,
+            "verificationMaterial": material,
+            "dsseEnvelope": envelope.model_dump(),
+        }
+    )
 
 
 def to_payload(digest: str, files: Mapping[str, str]) -> bytes:
@@ -107,9 +114,12 @@ def signers_of(bundle: bytes, digest: str, files: Mapping[str, str]) -> tuple[st
     for signature in envelope.signatures:
         if not dsse.is_valid(signature, payload):
             raise TamperError(f"the signature of key {signature.keyid} does not fit")
+    # Other verifiers read the fields around the envelope; the key they name has to be the signer's.
+    if len(envelope.signatures) != 1 or bundle != bundle_of(envelope):
+        raise TamperError("is not a bundle as it was written")
     return tuple(signature.keyid for signature in envelope.signatures)
 
 
-def _hint(signer: dsse.Signer) -> str:
+def _hint(keyid: str) -> str:
     """Name the key as model-signing does: by the sha256 of its PEM."""
-    return hashlib.sha256(dsse.public_pem(signer.public_key)).hexdigest()
+    return hashlib.sha256(dsse.public_pem(dsse.public_key(keyid))).hexdigest()

@@ -19,7 +19,12 @@ from tasks.provenance.lineage.signatures.dsse import (
     seal,
     signer_of,
 )
-from tasks.provenance.lineage.signatures.keys import KEY_VARIABLE, find_signer, read_public_keys
+from tasks.provenance.lineage.signatures.keys import (
+    KEY_VARIABLE,
+    find_signer,
+    public_path,
+    read_public_keys,
+)
 
 PAYLOAD = b'{"_type":"x"}'
 
@@ -52,6 +57,48 @@ def test_without_a_variable_the_key_lies_below_the_home_folder(tmp_path, monkeyp
     find_signer()
 
     assert (tmp_path / ".config" / "eachprompt" / "signing_key.pem").is_file()
+
+
+@pytest.mark.attack
+def test_a_kill_between_the_two_files_of_the_first_key_leaves_nothing_to_mend(
+    tmp_path, monkeypatch
+):
+    monkeypatch.delenv(KEY_VARIABLE)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    signer = found()
+    public = public_path()
+    public.unlink()
+
+    assert signer.public == found().public
+    assert [signer.public] == list(read_public_keys(public))
+
+
+@pytest.mark.attack
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ("revoked", "says nothing about a key"),
+        ("# Revoked", "says nothing about a key"),
+        ("# expires soon", "is no date"),
+        ("# revoked after 12ab", "says nothing about a key"),
+    ],
+)
+def test_a_limit_of_a_key_that_is_not_understood_is_never_skipped(path, tmp_path, line, problem):
+    found()
+    limited = tmp_path / "keys.pem"
+    limited.write_text(f"{line}\n{public_path().read_text()}")
+
+    with pytest.raises(SettingsError, match=problem):
+        read_public_keys(limited)
+
+
+@pytest.mark.attack
+def test_an_envelope_of_another_type_is_not_read_as_a_statement(path):
+    envelope = seal(PAYLOAD, [found().sign(PAYLOAD)])
+
+    assert PAYLOAD == payload_of(envelope)
+    with pytest.raises(ValueError, match="the payload is of type text/plain"):
+        payload_of(envelope.model_copy(update={"payloadType": "text/plain"}))
 
 
 def test_the_fingerprint_is_that_of_openssl(path):

@@ -11,6 +11,7 @@ from tasks.errors import TamperError
 from tasks.provenance.lineage.signatures.dsse import public_pem
 from tasks.provenance.lineage.signatures.keys import find_signer
 from tasks.provenance.lineage.signatures.model import sign_model, signers_of, to_payload
+from tasks.store.files import canonical_json
 from tasks.store.local import new_object
 from tasks.store.manifest import MANIFEST, manifest_files
 
@@ -82,3 +83,23 @@ def test_a_changed_manifest_is_never_signed(model, tmp_path):
     (tmp_path / "objects" / model.digest[:16] / MANIFEST).write_text('{"files":{}}')
     with pytest.raises(TamperError, match="recorded"):
         sign_model(str(tmp_path), model.digest)
+
+
+@pytest.mark.attack
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("mediaType", "application/vnd.dev.sigstore.bundle.v0.1+json"),
+        ("verificationMaterial", {"publicKey": {"hint": "0" * 64}, "tlogEntries": []}),
+        ("verificationMaterial", {"certificate": {"rawBytes": ""}, "tlogEntries": []}),
+        ("more", 1),
+    ],
+)
+def test_a_field_around_the_envelope_that_was_changed_is_named(model, tmp_path, field, value):
+    """Other verifiers choose by it which key they ask for."""
+    sign_model(str(tmp_path), model.digest)
+    path = tmp_path / "signatures" / f"{model.digest[:16]}.sig"
+    bundle = canonical_json(json.loads(path.read_bytes()) | {field: value})
+
+    with pytest.raises(TamperError, match="is not a bundle as it was written"):
+        signers_of(bundle, model.digest, files(model))

@@ -1,0 +1,60 @@
+"""Every forgery, tampering and kill of the suite in one run, with a table of what held.
+
+    python -m tests.attack [options of pytest]
+
+The name of a test is the sentence that it proves.
+"""
+
+import sys
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+from rich.table import Table
+
+Cases = dict[tuple[str, str], list[str]]
+"""(file, sentence) -> outcome of each case."""
+
+
+class Outcomes:
+    """A plugin of pytest that keeps the outcome of every case."""
+
+    def __init__(self) -> None:
+        self.cases: Cases = defaultdict(list)
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Keep the outcome of the test itself, or of a fixture that failed or skipped it."""
+        if report.when != "call" and report.passed:
+            return
+        file, _, name = report.nodeid.partition("::")
+        sentence = name.rpartition("::")[2].partition("[")[0].removeprefix("test_")
+        self.cases[file, sentence.replace("_", " ")].append(report.outcome)
+
+
+def table_of(cases: Cases) -> Table:
+    """Build the table: one line per sentence, and their sum."""
+    table = Table("area", "what was attempted, and what is said about it", box=None)
+    for head in ("cases", "held", "skipped"):
+        table.add_column(head, justify="right")
+    total = [0, 0, 0]
+    for (file, sentence), outcomes in sorted(cases.items()):
+        area = Path(file).with_suffix("").as_posix().removeprefix("tests/").replace("/test_", ": ")
+        counts = [len(outcomes), outcomes.count("passed"), outcomes.count("skipped")]
+        is_broken = counts[0] > counts[1] + counts[2]
+        table.add_row(area, sentence, *map(str, counts), style="red" if is_broken else "")
+        total = [old + new for old, new in zip(total, counts, strict=True)]
+    table.add_row("", "all", *map(str, total), style="bold")
+    return table
+
+
+def main(arguments: list[str]) -> int:
+    """Run what is marked and print the table; pytest's exit code."""
+    outcomes = Outcomes()
+    code = pytest.main(["-m", "attack", *arguments], plugins=[outcomes])
+    Console(width=150, highlight=False).print(table_of(outcomes.cases))
+    return int(code)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

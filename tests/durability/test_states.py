@@ -1,0 +1,123 @@
+"""Committed states are signed for their work: what was put there is refused by name."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tasks.durability import states
+from tasks.durability.upload import Uploader, fetch_newest
+from tasks.errors import TamperError
+from tasks.provenance.lineage.signatures.keys import KEY_VARIABLE
+from tasks.store.files import canonical_json, sha256_bytes
+from tasks.store.interface import store_at
+from tasks.store.manifest import MANIFEST, folder_manifest
+
+
+class Weights:
+    """A trainer whose state is a few bytes."""
+
+    def __init__(self) -> None:
+        self.held = b"honest"
+
+    def save(self, folder: Path) -> None:
+        (folder / "trainer.pt").write_bytes(self.held)
+
+    def restore(self, folder: Path) -> None:
+        self.held = (folder / "trainer.pt").read_bytes()
+
+
+def trainer() -> Any:
+    """States need no more of a trainer than that it saves and restores."""
+    return Weights()
+
+
+def commit(folder: Path, step: int = 1) -> Path:
+    states.commit(folder, step, trainer(), {"run.json": b"{}"}, [])
+    return states.committed_folder(folder) / f"{step:06d}"
+
+
+def poison(state: Path) -> None:
+    """Change the weights and hash them again, as whoever has the disk can."""
+    (state / "trainer.pt").write_bytes(b"poisoned")
+    manifest = folder_manifest(state, {states.SIGNATURE})
+    (state / MANIFEST).write_bytes(manifest)
+
+
+def unsign(state: Path) -> None:
+    poison(state)
+    (state / states.SIGNATURE).unlink()
+
+
+def sign_by_nobody(state: Path) -> None:
+    poison(state)
+    envelope = {
+        "payload": "e30=",
+        "payloadType": f"application/vnd.eachprompt.state; name=work/{state.name}",
+        "signatures": [],
+    }
+    (state / states.SIGNATURE).write_bytes(canonical_json(envelope))
+
+
+def transplant(state: Path) -> None:
+    """A genuine state of other work."""
+    other = commit(state.parents[2] / "other")
+    shutil.rmtree(state)
+    shutil.copytree(other, state)
+
+
+@pytest.mark.attack
+@pytest.mark.parametrize("forge", [poison, unsign, sign_by_nobody, transplant])
+def test_a_state_that_was_not_signed_for_this_work_is_refused_by_name(
+    tmp_path, forge: Callable[[Path], None]
+):
+    state = commit(tmp_path / "work")
+    forge(state)
+    held = trainer()
+
+    with pytest.raises(TamperError, match=f"the state {state}"):
+        states.restore(tmp_path / "work", held)
+    assert b"honest" == held.held
+
+
+@pytest.mark.attack
+@pytest.mark.parametrize("forge", [poison, unsign, transplant])
+def test_an_uploaded_state_that_was_not_signed_for_this_work_is_refused(tmp_path, forge):
+    state = commit(tmp_path / "one" / "work")
+    forge(state)
+    manifest = (state / MANIFEST).read_bytes()
+    name = f"000001-{sha256_bytes(manifest)[:16]}"
+    shutil.copytree(state, tmp_path / "durable" / "states" / name)
+
+    with pytest.raises(TamperError, match="the state "):
+        fetch_newest(str(tmp_path / "durable"), tmp_path / "two" / "work")
+    assert not list((tmp_path / "two").rglob("trainer.pt"))
+
+
+def test_a_signed_state_goes_to_another_machine_with_the_same_key(tmp_path):
+    commit(tmp_path / "one" / "work")
+    uploader = Uploader(tmp_path / "one" / "work", store_at(str(tmp_path / "durable")))
+    uploader.notify()
+    assert uploader.flush(30.0)
+    uploader.close()
+
+    assert fetch_newest(str(tmp_path / "durable"), tmp_path / "two" / "work") == 1
+    assert states.restore(tmp_path / "two" / "work", trainer()) is not None
+
+
+def test_a_state_that_another_key_signed_is_refused(tmp_path, monkeypatch):
+    commit(tmp_path / "work")
+    monkeypatch.setenv(KEY_VARIABLE, str(tmp_path / "other.pem"))
+
+    with pytest.raises(TamperError, match="not by this run's key"):
+        states.restore(tmp_path / "work", trainer())
+
+
+def test_without_a_key_nothing_is_signed_or_refused(tmp_path, monkeypatch):
+    monkeypatch.setenv("FLYTE_INTERNAL_EXECUTION_ID", "f1")
+    monkeypatch.delenv(KEY_VARIABLE)
+    commit(tmp_path / "work")
+
+    assert states.restore(tmp_path / "work", trainer()) is not None
