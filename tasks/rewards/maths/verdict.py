@@ -20,6 +20,7 @@ from tasks.rewards.maths import symbolic
 from tasks.rewards.maths.compare import same
 from tasks.rewards.maths.locate import Place, boxes, joint, lenient
 from tasks.rewards.maths.parse import Answer, parse
+from tasks.rewards.maths.reading import Asked
 from tasks.rewards.maths.si import is_unit, without_unit
 from tasks.rewards.maths.symbolic import Outcome
 from tasks.rewards.maths.words import HEDGES
@@ -57,7 +58,9 @@ class FinalAnswer(Gold):
 
 def decide(problem: Problem, response: str, locate: Locate) -> Verdict:
     """Score 1 if everything that is stated as the final answer has the gold value, else 0."""
-    return verify_answer(problem, response, FinalAnswer, partial(_check, problem.language, locate))
+    asked = Asked.of("\n".join(message.content for message in problem.messages))
+    check = partial(_check, problem.language, locate, asked)
+    return verify_answer(problem, response, FinalAnswer, check)
 
 
 def same_answer(
@@ -65,7 +68,8 @@ def same_answer(
 ) -> bool | None:
     """Compare two written answers; None if the gold cannot be read or a worker failed on it."""
     ours, theirs = parse(gold, language), parse(candidate, language)
-    return _compared(ours, theirs, _fraction(tolerance)).equal
+    read = Asked().read
+    return _compared(read(ours, ours), read(theirs, ours), _fraction(tolerance)).equal
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +78,9 @@ class _Compared:
     how: str
 
 
-def _check(language: str, locate: Locate, gold: FinalAnswer, answer: str) -> Verdict:
-    ours, allowed = _gold(gold.value, language), _fraction(gold.tolerance)
+def _check(language: str, locate: Locate, asked: Asked, gold: FinalAnswer, answer: str) -> Verdict:
+    whole, allowed = _gold(gold.value, language), _fraction(gold.tolerance)
+    ours = asked.read(whole, whole)
     places = list(locate(answer, language))
     if gold.unit:
         numbers = [without_unit(place.text, gold.unit) for place in places]
@@ -86,19 +91,24 @@ def _check(language: str, locate: Locate, gold: FinalAnswer, answer: str) -> Ver
             replace(place, text=text) for place, text in zip(places, numbers, strict=True) if text
         ]
     if len(places) > MAX_CANDIDATES and all(place.how == "box" for place in places):
-        listed = joint(answer)
-        places = [Place(listed, "boxes of a list")] if listed else places
+        many = joint(answer)
+        places = [Place(many, "boxes of a list")] if many else places
     if not 1 <= len(places) <= MAX_CANDIDATES:
         reason = "several_answers" if places else "no_answer"
         return scored(0.0, reason, f"gold {_shown(ours)}; {len(places)} answers found")
-    found = [(place, _read(place, ours, language)) for place in places]
-    compared = [_compared(ours, theirs, allowed) for _, theirs in found]
+    found = [(place, asked.read(_read(place, whole, language), whole)) for place in places]
+    compared = [
+        _Compared(False, "another event")
+        if asked.is_another_call(place.sentence or place.text)
+        else _compared(ours, theirs, allowed)
+        for place, theirs in found
+    ]
     if any(not one.equal for one in compared) and all(place.how == "box" for place in places):
-        whole = Place(joint(answer), "boxes of a list")
-        theirs = parse(whole.text, language)
+        listed = Place(joint(answer), "boxes of a list")
+        theirs = asked.read(parse(listed.text, language), whole)
         one = _compared(ours, theirs, allowed)
         if one.equal:
-            found, compared = [(whole, theirs)], [one]
+            found, compared = [(listed, theirs)], [one]
     verdicts = [one.equal for one in compared]
     read = [
         f"{place.how} {_shown(theirs)}: {one.how}"
