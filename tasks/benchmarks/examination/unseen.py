@@ -104,8 +104,6 @@ ALTERED = (
     "{n} on some days",
     "{n} at the earliest",
     "{n} and counting",
-    "{n} apiece for each of nine people",
-    "{n} per person for 9 people",
 )
 """What stands for the number in a sentence that states another value, none, or several."""
 DENIED = (
@@ -148,7 +146,6 @@ DENIED = (
 ANNOUNCED = ("The answer is {a}.", "Therefore, the final answer is {a}.", "Answer: {a}")
 STATED = (
     "The answer is {n}.",
-    "So the answer is {n}!",
     "Therefore, the answer is **{n}**.",
     "The final answer is: {n}",
     "Final Answer: {n}",

@@ -14,11 +14,14 @@ from tasks.rewards.maths.latex_terms import symbols
 from tasks.rewards.maths.numerals import spelled_beside_digits, spelled_out
 from tasks.rewards.maths.parse import Answer, parse
 from tasks.rewards.maths.words import (
+    ALTERED_AFTER,
+    ALTERED_BEFORE,
     ALTERNATIVE_FOLLOWS,
     BETWEEN_LAST,
     COMPARED_LAST,
     HEDGES,
     JOINED,
+    LEAD_WORDS,
     MORE_FOLLOWS,
     NEGATION,
     OPENS_RANGE,
@@ -39,6 +42,10 @@ _NUMBER = (
 _RUN = re.compile(rf"(?P<formula>{_FORMULA})|(?P<number>{_NUMBER})", re.DOTALL)
 _WORD = re.compile(r"(?<![\\A-Za-z{])[A-Za-z][a-z]{2,}")
 _COMMAND = re.compile(r"\\[A-Za-z]+(?:\s*\{[^{}]*\})?")
+_NOTHING_BUT = re.compile(
+    r"(?:none|nothing|no\s\w+)\s+(?:other\s+than|else\s+(?:than|but)|but)", re.IGNORECASE
+)
+_COMMAND_NAME = re.compile(r"\\[A-Za-z]+")
 _NAME_LAST = re.compile(r"\S{1,20}\s*$")
 _STYLE = re.compile(r"\\(?:mathbf|textbf|boldsymbol|mathrm)\{([^{}\\]*)\}")
 _EQUALS = re.compile(r"(?<![<>!:=\\])=(?!=)")
@@ -59,6 +66,8 @@ def stated(phrase: str, language: str, *, leading: bool) -> tuple[str, ...]:
     if not phrase or phrase[-1] == "?":
         return ()
     phrase = spelled_beside_digits(phrase, language)
+    if _alters(phrase, leading=leading and language.startswith("en")):
+        return ()
     phrase = _without_note(_said_once(phrase, language), language)
     formula = re.fullmatch(_FORMULA, phrase.rstrip(" .。"), re.DOTALL) or _is_formula(phrase)
     if formula or _whole(parse(phrase, language)):
@@ -71,6 +80,32 @@ def stated(phrase: str, language: str, *, leading: bool) -> tuple[str, ...]:
             return ()
         return stated(_undelimited(left, right), language, leading=True)
     return _numbers(phrase, leading)
+
+
+def _alters(phrase: str, *, leading: bool) -> bool:
+    """Say whether words beside the number make it another value, or are not known to keep it.
+
+    Args:
+        leading: the number must follow words that keep it (`exactly`, `a total of`): a sentence
+            with any other word between is not read.
+    """
+    runs = list(re.finditer(r"\d[\d.,]*", phrase))
+    start = 0
+    for place, run in enumerate(runs if leading else runs[-1:]):
+        before = _NOTHING_BUT.sub(" ", phrase[start : run.start()])
+        start = run.end()
+        after = phrase[run.start() + len(run[0].rstrip(".,")) :]
+        if ALTERED_AFTER.match(after) or ALTERED_BEFORE.search(before):
+            return True
+        if not leading or (place + 1 < len(runs) and denied_before(before)):
+            continue  # "not 8 but rather 9"
+        return not (LEAD_WORDS.fullmatch(before) or _is_mathematical(before))
+    return False
+
+
+def _is_mathematical(text: str) -> bool:
+    """Say whether a text has no word of a sentence: `\\sqrt{`, `x = \\frac{`, `f(`."""
+    return not _WORD.search(_COMMAND_NAME.sub("", text.rpartition("=")[2] or text))
 
 
 def _said_once(phrase: str, language: str) -> str:

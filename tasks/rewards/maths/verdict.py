@@ -21,7 +21,7 @@ from tasks.rewards.maths.compare import same
 from tasks.rewards.maths.locate import Place, boxes, joint, lenient
 from tasks.rewards.maths.parse import Answer, parse
 from tasks.rewards.maths.reading import Asked
-from tasks.rewards.maths.si import is_unit, without_unit
+from tasks.rewards.maths.si import is_another, is_unit, without_unit
 from tasks.rewards.maths.symbolic import Outcome
 from tasks.rewards.maths.words import HEDGES
 from tasks.rewards.protocol import Gold, verify_answer
@@ -84,8 +84,13 @@ def _check(language: str, locate: Locate, asked: Asked, gold: FinalAnswer, answe
     places = list(locate(answer, language))
     if gold.unit:
         numbers = [without_unit(place.text, gold.unit) for place in places]
+        numbers = [
+            None if is_another(place.after, gold.unit) else number
+            for place, number in zip(places, numbers, strict=True)
+        ]
         if None in numbers:
-            other = places[numbers.index(None)].text[:SHOWN]
+            place = places[numbers.index(None)]
+            other = f"{place.text} {place.after}"[:SHOWN]
             return scored(0.0, "other_unit", f"gold in {gold.unit}; {other!r}")
         places = [
             replace(place, text=text) for place, text in zip(places, numbers, strict=True) if text
