@@ -110,7 +110,7 @@ ALTERED_BEFORE = _compiled(
     r"remainder|digits?|divisors?|multiple|successor|predecessor|logarithm|vicinity|north|south|"
     r"short|shy|per\s?cent|%)\s+of|(?:more|less|fewer|greater|smaller|larger|other|rather|lower|higher)"
     r"\s+than|(?:plus|minus|times|over|under|near|close\s+to|except|but|below|above|within|"
-    r"outside|between|beyond|against|versus|vs|upwards\s+of|modulo|mod|by|digit|number|any|all)"
+    r"outside|between|beyond|against|versus|vs|upwards\s+of|modulo|mod|by|digit|any|all)"
     r"(?:\s+(?:of|one|all|any|integers?|numbers?))*)\s*[$(]*$"
 )
 """Before a number: `twice 12`, `the reciprocal of 7`, `one more than 3`: another value."""
