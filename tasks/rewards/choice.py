@@ -91,8 +91,9 @@ _PHRASES = (
     r"réponse|resposta|antwort|risposta)[\"']\s*:",
 )
 _RIGHT = (
-    r"(?:the )?(?:only |single |most |clearly |therefore |thus )*(?:(?:correct|right|best|true|suitable|"
-    r"appropriate|accurate|likely)(?: one| answer| option| choice)?(?! (?:if|when|in the sense|that))|answer)"
+    r"(?:the )?(?:only |single |most |clearly |therefore |thus )*(?:(?:correct|right|best|true|"
+    r"suitable|appropriate|accurate|likely)(?: one| answer| option| choice)?"
+    r"(?! (?:if|when|in the sense|that))|answer)"
 )
 _REVERSED = re.compile(
     unicodedata.normalize(
@@ -100,7 +101,7 @@ _REVERSED = re.compile(
         rf"\s?(?:(?:(?<!\w)(?:is|must be|would be)|'s) {_RIGHT}(?![\w'])|(?<!\w)fits best(?!\w)|"
         r"(?:[項项]|選項|选项)?(?:是|為|为)?(?:唯一)?正[確确]的?(?:選項|选项|答案)?(?!的?[嗎吗])|"
         r"(?<!\w)(?:adalah|ialah) (?:jawaban|jawapan|pilihan) (?:yang )?(?:benar|tepat|betul)|"
-        r"(?<!\w)(?:es|é|est|è) (?:la|a) (?:respuesta|resposta|réponse|risposta|bonne réponse)(?!\w)|"
+        r"(?<!\w)(?:es|é|est|è) (?:la|a) (?:respuesta|resposta|(?:bonne )?réponse|risposta)(?!\w)|"
         r"(?<!\w)ist (?:die )?(?:richtige |korrekte )?(?:antwort|richtig)(?!\w)|"
         r"(?<!\w)là (?:đáp án|câu trả lời|lựa chọn)(?: đúng)?|(?:คือ|เป็น)คำตอบ(?:ที่ถูก(?:ต้อง)?)?)",
     )
