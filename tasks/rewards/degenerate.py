@@ -13,10 +13,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from data_schemas.prompts import Problem
 from data_schemas.reports import EchoScore
+from tasks.rewards import table
 from tasks.rewards.protocol import JUDGED
 
-MAX_PROBLEMS = 40
+MAX_PROBLEMS = 20
 """Problems of a family that the texts are scored on, evenly spread."""
+PROGRAMS = "code_tests"
 Text = Callable[[Problem], str]
 
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
@@ -24,17 +26,26 @@ _OPTION = re.compile(r"(?:^|\n)\s*\(?([A-J])[).:]", re.MULTILINE)
 _NAME = re.compile(r"\b(?:def |function |name\W{1,4})(\w+)")
 
 CONSTANTS: tuple[str, ...] = (
-    *(str(number) for number in range(-2, 41)), "48", "50", "60", "64", "72", "80", "90", "96", "100",
-    "120", "144", "180", "200", "240", "256", "300", "360", "400", "500", "600", "720", "1000", "2024",
-    "0.5", "1.5", "2.5", "1/2", "1/3", "1/4", "2/3", "3/4", r"\frac{1}{2}", r"\sqrt{2}", r"\pi", "x",
-    r"\infty", r"\emptyset", "A", "B", "C", "D", "E", "(A)", "yes", "no", "Yes.", "No.", "true", "false",
-    "True", "None", "unknown", "ok", "I don't know.", "none of the above", "all of the above", "Shoes",
-    "positive", "negative", "neutral", "ya", "tidak", "是", "否", "ใช่", "ไม่ใช่", "có", "không", "sim", "não",
+    *(str(number) for number in range(-2, 41)), "48", "50", "60", "64", "72", "80", "90", "96",
+    "100",
+    "120", "144", "180", "200", "240", "256", "300", "360", "400", "500", "600", "720", "1000",
+    "2024",
+    "0.5", "1.5", "2.5", "1/2", "1/3", "1/4", "2/3", "3/4", r"\frac{1}{2}", r"\sqrt{2}", r"\pi",
+    "x",
+    r"\infty", r"\emptyset", "A", "B", "C", "D", "E", "(A)", "yes", "no", "Yes.", "No.", "true",
+    "false",
+    "True", "None", "unknown", "ok", "I don't know.", "none of the above", "all of the above",
+    "Shoes",
+    "positive", "negative", "neutral", "ya", "tidak", "是", "否", "ใช่", "ไม่ใช่", "có", "không",
+    "sim", "não",
     "[]", "{}", "()", "null", '""', "<tool_call>\n</tool_call>", "<tool_call>[]</tool_call>",
-    '<tool_call>\n{"name": "", "parameters": {}}\n</tool_call>', "```python\npass\n```", "...", "-", "!",
-    "I cannot help with that.", "I'm sorry, but I can't do that.", "Thank you.", "Buy now!", "Hello.",
-    "new cheap good nice best great big small fast light strong soft warm cool fresh clean smart safe "
-    "easy free super top hot fine sale",
+    '<tool_call>\n{"name": "", "parameters": {}}\n</tool_call>', "```python\npass\n```", "...",
+    "-", "!",
+    "I cannot help with that.", "I'm sorry, but I can't do that.", "Thank you.", "Buy now!",
+    "Hello.",
+
+    "new cheap good nice best great big small fast light strong soft warm cool fresh clean smart "
+    "safe easy free super top hot fine sale",
     "wow, a new cheap red shoe for you and all your friends. buy now!",
     "The quick brown fox jumps over the lazy dog.",
 )  # fmt: skip
@@ -176,7 +187,7 @@ OF_VERIFIER: Mapping[str, tuple[str, ...]] = {
     "bfcl_calls": ("constant '...'", *_CALLS),
     "instruction_rules": ("prompt, lower case", "first sentence and salad"),
     "rule_rubric": ("prompt, lower case", "constant '...'"),
-    "code_tests": ("a program that returns nothing", "a program that returns its argument"),
+    PROGRAMS: ("a program that returns nothing", "a program that returns its argument"),
     "reference_text": ("prompt", "second half", "last option"),
     "refusal": ("constant 'I cannot help with that.'", "constant 'ok'"),
     "correctness": ("constant 'true'", "constant 'false'", "constant 'yes'"),
@@ -187,6 +198,15 @@ OF_VERIFIER: Mapping[str, tuple[str, ...]] = {
     "rubric": ("prompt", "constant 'ok'"),
 }
 """Degenerate texts of each verifier, by their names in `TEXTS`."""
+
+
+def free_scores(problems: Iterable[Problem]) -> tuple[EchoScore, ...]:
+    """Score the texts with the verifiers of this process; see `echo_scores`."""
+
+    def score(members: Sequence[Problem], texts: Sequence[str]) -> list[float | None]:
+        return [verdict.score for verdict in table.score_batch(members, texts)]
+
+    return echo_scores(problems, score)
 
 
 def echo_scores(
@@ -228,6 +248,8 @@ def _best(
     texts: Mapping[str, Text],
 ) -> EchoScore | None:
     found: list[EchoScore] = []
+    if all(one.verifier == PROGRAMS for one in members):  # a text without a program costs as much
+        texts = {name: text for name, text in texts.items() if name in OF_VERIFIER[PROGRAMS]}
     for name, text in texts.items():
         scores = [one for one in score(members, [text(one) for one in members]) if one is not None]
         if scores:

@@ -3,7 +3,13 @@
 import pytest
 
 from data_schemas.ledger import TokenUse
-from data_schemas.reports import Comparison, EvaluationReport, GateDecision, SuiteScore
+from data_schemas.reports import (
+    Comparison,
+    EchoScore,
+    EvaluationReport,
+    GateDecision,
+    SuiteScore,
+)
 from data_schemas.settings import ReleaseSettings
 from tasks.release.champion import Champion
 from tasks.release.evidence import Contamination, Waste
@@ -325,3 +331,25 @@ def test_a_candidate_trained_from_a_model_with_a_broken_audit_is_refused(
     known = Background(champion=released_model, ancestors=frozenset(ancestors))
 
     assert released == with_background(known).released
+
+
+@pytest.mark.parametrize(("free", "released"), [(0.49, True), (0.5, False), (0.9, False)])
+def test_a_gain_in_a_family_must_be_above_what_a_text_without_a_task_earns(
+    free: float, released: bool
+) -> None:
+    echo = EchoScore(suite="domain:maths", text="prompt", score=free, accuracy=0.0, problems=20)
+    candidate = scores().model_copy(update={"echoes": (echo,)})
+    parents = {"base": scores("base"), "merged": scores("merged")}
+
+    decision = decide(ReleaseSettings(), candidate, parents, better_than_both())
+
+    assert released == decision.released
+    assert any("does no task (prompt)" in reason for reason in decision.reasons)
+
+
+def test_a_family_without_a_gain_is_not_compared_with_texts_without_a_task() -> None:
+    echo = EchoScore(suite="domain:code", text="prompt", score=0.9, accuracy=0.0, problems=20)
+    candidate = scores().model_copy(update={"echoes": (echo,)})
+    parents = {"base": scores("base"), "merged": scores("merged")}
+
+    assert decide(ReleaseSettings(), candidate, parents, better_than_both()).released

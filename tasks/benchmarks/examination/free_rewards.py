@@ -18,9 +18,11 @@ from tasks.benchmarks.examination import sources
 from tasks.marketplace.drawing import DRAWERS, draw_items
 from tasks.platform.command_line import run
 from tasks.rewards import table
-from tasks.rewards.degenerate import MAX_PROBLEMS, TEXTS, echo_scores, spread
+from tasks.rewards.degenerate import MAX_PROBLEMS, TEXTS, free_scores, spread
 
 SEED = 0
+PUBLIC = 20
+"""Problems of a public set."""
 
 
 def draw_families(data: Path) -> Iterator[tuple[str, list[Problem]]]:
@@ -50,19 +52,18 @@ def draw_families(data: Path) -> Iterator[tuple[str, list[Problem]]]:
         for question in read(data):
             by_source.setdefault(question.problem.source, []).append(question.problem)
         for source, problems in by_source.items():
-            yield f"{name}: {source}", spread(problems)
+            yield f"{name}: {source}", spread(problems, PUBLIC)
 
 
 def measure(data: Path) -> list[dict[str, object]]:
     """Return the best text of every family."""
 
-    def score(problems: Sequence[Problem], texts: Sequence[str]) -> list[float | None]:
-        return [verdict.score for verdict in table.score_batch(problems, texts)]
-
+    console = Console(width=120)
     rows: list[dict[str, object]] = []
     for name, problems in draw_families(data):
-        for best in echo_scores(problems, score):
+        for best in free_scores(problems):
             rows.append({"family": name, **best.model_dump(exclude={"suite"})})
+            console.print(f"{name} | {best.text} | {best.score:.3f} | {best.accuracy:.3f}")
     table.close()
     return rows
 
@@ -78,9 +79,6 @@ def main(arguments: Sequence[str]) -> None:
         command = "python -m tasks.benchmarks.examination.free_rewards DATA"
         found = {"command": command, "texts": len(TEXTS), "rows": rows}
         options.out.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", "utf-8")
-    console = Console(width=120)
-    for row in rows:
-        console.print(" | ".join(f"{value:.3f}" if isinstance(value, float) else str(value) for value in row.values()))
 
 
 if __name__ == "__main__":

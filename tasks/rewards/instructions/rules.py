@@ -50,19 +50,19 @@ class Instructions(Gold):
 
 
 ECHO_SHARE = 0.6
-"""Share of an answer's runs of three words that are the request's, from which it is an echo."""
-ECHO_RUN = 3
+"""Share of an answer's pairs of words that are the request's, from which it is an echo."""
+ECHO_RUN = 2
 REPEATS = "combination:repeat_prompt"
 
 
 def verify(problem: Problem, response: str) -> Verdict:
     """Score the share of instructions followed; abstain if one is unknown or cannot be decided."""
     request = "\n".join(message.content for message in problem.messages)
-    return verify_answer(problem, response, Instructions, partial(_check, request))
+    return verify_answer(problem, response, Instructions, partial(_verdict, request))
 
 
 def echo_share(request: str, answer: str) -> float:
-    """Return the share of an answer's runs of three words that the request has; 0 if it has none.
+    """Return the share of an answer's pairs of words that the request has; 0 if it has none.
 
     Case and signs do not count. Thai and Chinese are read character by character.
     """
@@ -101,7 +101,13 @@ def _off_task(gold: Instructions, request: str, answer: str) -> Verdict | None:
     return None
 
 
-def _check(request: str, gold: Instructions, answer: str) -> Verdict:
+def _verdict(request: str, gold: Instructions, answer: str) -> Verdict:
+    """Score the instructions, or 0 where a text that can be scored does not do the task."""
+    verdict = _check(gold, answer)
+    return verdict if not verdict.score else _off_task(gold, request, answer) or verdict
+
+
+def _check(gold: Instructions, answer: str) -> Verdict:
     names = gold.instruction_id_list
     if len(names) != len(gold.kwargs):
         return abstain("bad_gold", f"{len(names)} ids, {len(gold.kwargs)} kwargs")
@@ -116,9 +122,6 @@ def _check(request: str, gold: Instructions, answer: str) -> Verdict:
         language = asked[-1][2].get("language")
         if language is not None and not is_known(language):
             return abstain("unknown_language", f"{name} {language}")
-    off_task = _off_task(gold, request, answer)
-    if off_task is not None:
-        return off_task
     found = [(name, kind, kind.check(answer, arguments)) for name, kind, arguments in asked]
     broken = [name for name, _, followed in found if followed is False]
     undecided = [(name, kind) for name, kind, followed in found if followed is None]

@@ -29,14 +29,17 @@ from tasks.rewards.workers.pool import WorkerFailed, WorkerTimeout
 
 MAX_CANDIDATES = 8
 """A response that states more values is guessing."""
+BUDGET_S = 1.0
+"""CPU seconds of a worker for all comparisons of one response together."""
 TIMEOUT_S = 10.0
-"""CPU seconds of a worker for one comparison, twice what `symbolic` allows itself."""
+"""CPU seconds after which a worker is killed that does not keep to its share of the budget."""
 SHOWN = 80
 """Most characters of an answer in a verdict's detail."""
 SHOWN_ANSWERS = 4
 MAX_VALUE = 200
 """Most characters of a gold that is a value; a longer one is a solution."""
 
+_NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:/\d+)?|-?\\frac\{?-?\d+\}?\{?\d+\}?")
 _FORMULA = re.compile(r"\\[A-Za-z]|[\^_|]")
 Locate: TypeAlias = Callable[[str, str], Sequence[Place]]
 """Maps a text and its language to the places that state an answer."""
@@ -105,7 +108,7 @@ def _check(language: str, locate: Locate, asked: Asked, gold: FinalAnswer, answe
     compared = [
         _Compared(False, "another event")
         if asked.is_another_call(place.sentence or place.text)
-        else _compared(ours, theirs, allowed)
+        else _compared(ours, theirs, allowed, BUDGET_S / len(found))
         for place, theirs in found
     ]
     if any(not one.equal for one in compared) and all(place.how == "box" for place in places):
@@ -152,15 +155,19 @@ def _shown(answer: Answer) -> str:
     return f"{text!r} ({answer.kind})"
 
 
-def _compared(ours: Answer, theirs: Answer, tolerance: Fraction | None) -> _Compared:
+def _compared(
+    ours: Answer, theirs: Answer, tolerance: Fraction | None, cpu_s: float = BUDGET_S
+) -> _Compared:
     equal = same(ours, theirs, tolerance)
+    # A number has no spelling beyond our grammar that an answer would be written in.
+    plain = _is_number(ours) or not _FORMULA.search(theirs.text) or HEDGES.search(theirs.text)
+    if equal is None and not theirs.readable and plain:
+        return _Compared(False, "unread")
     if equal is not None:
         return _Compared(equal, "same" if equal else "different")
-    if not theirs.readable and (not _FORMULA.search(theirs.text) or HEDGES.search(theirs.text)):
-        return _Compared(False, "no formula")
     gold, candidate = (answer.text.replace("\\cr ", "\\\\ ") for answer in (ours, theirs))
     try:
-        outcome = symbolic.in_worker(symbolic.compared, (gold, candidate), TIMEOUT_S)
+        outcome = symbolic.in_worker(symbolic.compared, (gold, candidate, cpu_s), TIMEOUT_S)
     except (WorkerTimeout, WorkerFailed) as error:
         if not ours.readable and not _gold_is_fit(gold):
             return _Compared(None, f"{error}")
@@ -170,9 +177,16 @@ def _compared(ours: Answer, theirs: Answer, tolerance: Fraction | None) -> _Comp
     return _Compared(outcome is Outcome.SAME, f"{outcome} (math-verify)")
 
 
+def _is_number(gold: Answer) -> bool:
+    """Say whether a gold is one rational number, of which every spelling is in our grammar."""
+    return gold.kind == "value" and _NUMBER.fullmatch(gold.text) is not None
+
+
 def _gold_is_fit(gold: str) -> bool:
     """Say whether the gold can be compared with itself, so that the response is at fault."""
     try:
-        return symbolic.in_worker(symbolic.compared, (gold, gold), TIMEOUT_S) is Outcome.SAME
+        return (
+            symbolic.in_worker(symbolic.compared, (gold, gold, BUDGET_S), TIMEOUT_S) is Outcome.SAME
+        )
     except (WorkerTimeout, WorkerFailed):
         return False
