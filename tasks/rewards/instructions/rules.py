@@ -52,6 +52,8 @@ class Instructions(Gold):
 ECHO_SHARE = 0.6
 """Share of an answer's pairs of words that are the request's, from which it is an echo."""
 ECHO_RUN = 2
+COPIED = 4
+"""Words in a row of the request's, from which a text about something of its own is an echo."""
 REPEATS = "combination:repeat_prompt"
 
 
@@ -68,6 +70,15 @@ def echo_share(request: str, answer: str) -> float:
     """
     runs, of_request = _runs(answer), set(_runs(request))
     return sum(run in of_request for run in runs) / len(runs) if runs else 0.0
+
+
+def _longest_copy(request: str, answer: str) -> int:
+    """Return the most words in a row that the request has as well; 0 below a pair."""
+    of_request, longest, length = set(_runs(request)), 0, 0
+    for run in _runs(answer):
+        length = length + 1 if run in of_request else 0
+        longest = max(longest, length + 1 if length else 0)
+    return longest
 
 
 def _runs(text: str) -> list[tuple[str, ...]]:
@@ -96,7 +107,7 @@ def _off_task(gold: Instructions, request: str, answer: str) -> Verdict | None:
         return scored(0.0, "other_language", f"not in {gold.language}")
     if REPEATS not in gold.instruction_id_list:
         share = echo_share(request, answer)
-        if share >= ECHO_SHARE:
+        if share >= ECHO_SHARE or (gold.about and _longest_copy(request, answer) >= COPIED):
             return scored(0.0, "echo", f"{share:.0%} of the wording is the request's")
     return None
 
