@@ -82,7 +82,7 @@ _PHRASES = (
     r"【(?:正[確确])?答案】",  # 【答案】B
     r"(?<![不未非没沒])(?:故答案[為为]?:?|故|因此|所以|应该?|應該?|本[題题]|只能|可)"  # 故选:B
     r"(?:應|应)?[選选]择?擇?:?",
-    r"(?<![不未非没沒能])[選选][择擇]?:?(?= ?[項项]?[(（]?[a-h](?![a-z]))",  # 选B
+    r"(?<![不未非没沒能])[選选][择擇]?:?(?= ?[(（]?[a-h](?![a-z]))",  # 选B
     # "I choose B", "we go with option B"
     r"(?<!\w)(?:i|we)(?:'ll| will| would| therefore| thus)? (?:choose|select|pick|opt for|go with)"
     r"(?: the)?(?: option| choice| answer| letter)?(?= )",

@@ -54,7 +54,8 @@ ECHO_SHARE = 0.6
 ECHO_RUN = 2
 COPIED = 4
 """Words in a row of the request's, from which a text about something of its own is an echo."""
-REPEATS = "combination:repeat_prompt"
+PRESCRIBED = {"combination:repeat_prompt", "detectable_format:constrained_response"}
+"""Instructions that are followed in the request's own words."""
 
 
 def verify(problem: Problem, response: str) -> Verdict:
@@ -105,7 +106,7 @@ def _off_task(gold: Instructions, request: str, answer: str) -> Verdict | None:
             return scored(0.0, "off_task", f"does not name {phrase!r}")
     if gold.language and is_language(answer, gold.language) is False:
         return scored(0.0, "other_language", f"not in {gold.language}")
-    if REPEATS not in gold.instruction_id_list:
+    if PRESCRIBED.isdisjoint(gold.instruction_id_list):
         share = echo_share(request, answer)
         if share >= ECHO_SHARE or (gold.about and _longest_copy(request, answer) >= COPIED):
             return scored(0.0, "echo", f"{share:.0%} of the wording is the request's")

@@ -126,7 +126,7 @@ ALTERED_AFTER = _compiled(
 )
 """After a number: `5 squared`, `7 per cent of 9`, `5 aka 9`, `5 unless ...`."""
 LEAD_WORDS = _compiled(
-    r"(?:[\s:*_($\\=,\[\]{}'\"]|(?:exactly|simply|just|only|precisely|approximately|about|roughly|around|"
+    r"(?:[-\s:*_($\\=,\[\]{}'\"]|(?:exactly|simply|just|only|precisely|approximately|about|roughly|around|"
     r"nearly|almost|equal|equals|equivalent|to|be|is|are|an?|the|therefore|thus|hence|then|so|indeed|"
     r"actually|also|clearly|obviously|therefore|value|amount|total|number|result|figure|quantity|"
     r"currently|found|given|by|that|it|we|get|have|USD|RM|Rp|still|now|text|mathrm|mathbf|left|"
