@@ -138,6 +138,9 @@ def lenient(text: str, language: str) -> list[Place]:
             return []
         first_mark = min(first_mark, mark.start())
         phrase, how = _phrase(text, mark), "marked line" if mark[0][0] == "#" else "sentence"
+        if _MARK.search(phrase):  # "Final Answer: The final answer is 5"
+            continue
+        by_colon = mark[0].rstrip(" *_")[-1:] in (":", "：", "=", "#")
         lead = text[max(0, mark.start() - WINDOW) : mark.start()]
         if how == "sentence" and (
             denied_before(lead + mark[0])
@@ -147,7 +150,7 @@ def lenient(text: str, language: str) -> list[Place]:
         elif boxed and not _OF_A_PART.match(mark[0]):
             phrases += _beside_box(phrase, how, language)
         elif not boxed and re.search(r"\w", phrase):
-            stating = _stated(phrase, how, language, leading=True)
+            stating = _stated(phrase, how, language, leading=True, by_colon=by_colon)
             (denials if stating[0].how == "denial" else phrases).extend(stating)
     if boxed and not found:
         return []
@@ -271,8 +274,10 @@ def _is_near(phrase: str, text: str) -> bool:
     return not found or len(before.split()) <= MAX_WORDS_BEFORE
 
 
-def _stated(sentence: str, how: str, language: str, *, leading: bool) -> list[Place]:
-    parts = stated(sentence, language, leading=leading)
+def _stated(
+    sentence: str, how: str, language: str, *, leading: bool, by_colon: bool = False
+) -> list[Place]:
+    parts = stated(sentence, language, leading=leading, by_colon=by_colon)
     if parts:
         return [Place(part, how, sentence) for part in parts]
     lead = _LEAD.match(sentence)

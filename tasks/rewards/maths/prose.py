@@ -56,17 +56,19 @@ _OPENING = re.compile(
 )
 
 
-def stated(phrase: str, language: str, *, leading: bool) -> tuple[str, ...]:
+def stated(phrase: str, language: str, *, leading: bool, by_colon: bool = False) -> tuple[str, ...]:
     """Return the values that a sentence states; none if it states no value.
 
     Args:
         leading: use the number at the beginning of the sentence; otherwise the last one.
+        by_colon: a whole sentence may follow the mark, `Answer: Jane began 3 hours ago`; after "the
+            answer is" only known words may stand before the number.
     """
     phrase = _STYLE.sub(r"\1", phrase.replace("\\$", "USD ")).strip().strip("*_ ")
     if not phrase or phrase[-1] == "?":
         return ()
     phrase = spelled_beside_digits(phrase, language)
-    if _alters(phrase, leading=leading and language.startswith("en")):
+    if _alters(phrase, leading=leading and not by_colon and language.startswith("en")):
         return ()
     phrase = _without_note(_said_once(phrase, language), language)
     formula = re.fullmatch(_FORMULA, phrase.rstrip(" .。"), re.DOTALL) or _is_formula(phrase)

@@ -14,7 +14,7 @@ _SPACE = r"(?:[\s~]|\\[,;:!> ]|\\q?quad(?![A-Za-z])|\\(?:left|right)\.|\\display
 # Ends what belongs to the box: "=", "$", "\implies", "\text{ cm}", a comma, a full stop.
 _BORDER = re.compile(
     r"(?<![\\<>!])=|(?<!\\)\$|\\[()\[\]]|\\\\(?=[\s\[&]|$)|\n|&|[,;:!?。，；：*_]{1,3}(?=\s|$)|\.(?!\d)|"
-    r"\\(?:implies|Rightarrow|Longrightarrow|rightarrow|to|therefore|because|iff|approx|equiv|sim|"
+    r"\\[pb]?mod(?![A-Za-z])|\\(?:implies|Rightarrow|Longrightarrow|rightarrow|to|therefore|because|iff|approx|equiv|sim|"
     r"cong|text\w*|mathrm|mbox|q?quad|begin|end|hspace|tag|ldots|dots)(?![A-Za-z])|"
     r"[≈≡∴→⇒、]|\s(?:and|or|so|is|are)\s|<<|>>"
 )
@@ -81,7 +81,7 @@ def expression(text: str, opened: int, start: int, end: int) -> str:
         word = scale["word"]
         applied = _HUNDREDS.get(word)
         content = f"{content}{applied}" if applied else f"{content} {word}"
-    if not left and not right:
+    if (not left and not right) or "boxed" in left + right:  # the next part of a list
         return content
     return f"{left}{content}{right}" if left.endswith("{") else f"{left}({content}){right}"
 
