@@ -68,7 +68,8 @@ def stated(phrase: str, language: str, *, leading: bool, by_colon: bool = False)
     if not phrase or phrase[-1] == "?":
         return ()
     phrase = spelled_beside_digits(phrase, language)
-    if _alters(phrase, leading=leading and not by_colon and language.startswith("en")):
+    known = leading and not by_colon and language.startswith("en")
+    if _alters(phrase, known=known, last=not leading):
         return ()
     phrase = _without_note(_said_once(phrase, language), language)
     formula = re.fullmatch(_FORMULA, phrase.rstrip(" .。"), re.DOTALL) or _is_formula(phrase)
@@ -84,22 +85,23 @@ def stated(phrase: str, language: str, *, leading: bool, by_colon: bool = False)
     return _numbers(phrase, leading)
 
 
-def _alters(phrase: str, *, leading: bool) -> bool:
+def _alters(phrase: str, *, known: bool, last: bool) -> bool:
     """Say whether words beside the number make it another value, or are not known to keep it.
 
     Args:
-        leading: the number must follow words that keep it (`exactly`, `a total of`): a sentence
+        known: the number must follow words that keep it (`exactly`, `a total of`): a sentence
             with any other word between is not read.
+        last: only the words beside the last number count.
     """
     runs = list(re.finditer(r"\d[\d.,]*", phrase))
     start = 0
-    for place, run in enumerate(runs if leading else runs[-1:]):
+    for place, run in enumerate(runs[-1:] if last else runs):
         before = _NOTHING_BUT.sub(" ", phrase[start : run.start()])
         start = run.end()
         after = phrase[run.start() + len(run[0].rstrip(".,")) :]
         if ALTERED_AFTER.match(after) or ALTERED_BEFORE.search(before):
             return True
-        if not leading or (place + 1 < len(runs) and denied_before(before)):
+        if not known or (place + 1 < len(runs) and denied_before(before)):
             continue  # "not 8 but rather 9"
         return not (LEAD_WORDS.fullmatch(before) or _is_mathematical(before))
     return False

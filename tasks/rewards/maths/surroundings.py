@@ -14,7 +14,8 @@ _SPACE = r"(?:[\s~]|\\[,;:!> ]|\\q?quad(?![A-Za-z])|\\(?:left|right)\.|\\display
 # Ends what belongs to the box: "=", "$", "\implies", "\text{ cm}", a comma, a full stop.
 _BORDER = re.compile(
     r"(?<![\\<>!])=|(?<!\\)\$|\\[()\[\]]|\\\\(?=[\s\[&]|$)|\n|&|[,;:!?。，；：*_]{1,3}(?=\s|$)|\.(?!\d)|"
-    r"\\[pb]?mod(?![A-Za-z])|\\(?:implies|Rightarrow|Longrightarrow|rightarrow|to|therefore|because|iff|approx|equiv|sim|"
+    r"\\[pb]?mod(?![A-Za-z])|"
+    r"\\(?:implies|Rightarrow|Longrightarrow|rightarrow|to|therefore|because|iff|approx|equiv|sim|"
     r"cong|text\w*|mathrm|mbox|q?quad|begin|end|hspace|tag|ldots|dots)(?![A-Za-z])|"
     r"[≈≡∴→⇒、]|\s(?:and|or|so|is|are)\s|<<|>>"
 )
