@@ -1,6 +1,6 @@
 r"""Answers in forms that neither the readers nor the other classes of the examiner are made from.
 
-    python -m tasks.benchmarks.examination.unseen DATA --out tasks/benchmarks/examination/unseen.json
+    python -m tasks.benchmarks.examination.unseen DATA --out FILE
 
 The forms are a grammar of paraphrases of its own; the reasoning around them, the numbers and the
 problems are other people's: model outputs (Qwen2.5-Math, Marco-o1), GSM8K, MATH, MGSM, CMATH,
@@ -10,6 +10,7 @@ OlympiadBench. Each form belongs to one half by its digest: on `tune` the reader
 Differs from `command.py`: few forms, but whole sentences and whole texts around the answer.
 """
 
+# ruff: noqa: RUF001 - Chinese signs
 import argparse
 import hashlib
 import json
@@ -290,7 +291,7 @@ def half_of(form: str) -> str:
     return HALVES[hashlib.sha256(form.encode()).digest()[0] % 2]
 
 
-def build_problem(  # noqa: PLR0913 - one argument per field of a problem
+def build_problem(
     prompt: str,
     gold: dict[str, object],
     verifier: str,
