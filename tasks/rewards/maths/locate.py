@@ -138,8 +138,13 @@ def lenient(text: str, language: str) -> list[Place]:
             return []
         first_mark = min(first_mark, mark.start())
         phrase, how = _phrase(text, mark), "marked line" if mark[0][0] == "#" else "sentence"
-        if _MARK.search(phrase):  # "Final Answer: The final answer is 5"
-            continue
+        nested = _MARK.search(phrase)
+        if (
+            nested
+            and not re.search(r"[\d\\]", phrase[: nested.start()])
+            and nested.start() < MAX_GAP
+        ):
+            continue  # "Final Answer: The final answer is 5"
         by_colon = mark[0].rstrip(" *_")[-1:] in (":", "：", "=", "#")
         lead = text[max(0, mark.start() - WINDOW) : mark.start()]
         if how == "sentence" and (
