@@ -95,7 +95,7 @@ _PLAIN_UNIT = re.compile(
     r"(?:\^\{?[23]\}?|(?<=[a-z])[23])?)$"
 )
 _CURRENCY = re.compile(
-    rf"([-+]?)\s*(RM|Rp\.?|IDR|USD|THB|VND|BRL|EUR|[{_SIGN}])\s*([-+]?(?:[\d.]|\\frac).*)",
+    rf"([-+]?)\s*(RM|Rp\.?|IDR|USD|THB|VND|BRL|EUR|[{_SIGN}])\s*([-+]?(?:[\d.(]|\\frac).*)",
     re.DOTALL,
 )
 _FUNCTION = re.compile(r"(?:sqrt|pi|sin|cos|tan|sec|log|ln|exp|mod|choose)(?![A-Za-z])")
