@@ -74,7 +74,7 @@ class EchoScore(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     suite: str = Field(description="'domain:maths', ...")
-    text: str = Field(description="name of the text in tasks/rewards/degenerate.py")
+    text: str = Field(description="name of the text in tasks/gym/degenerate.py")
     score: float = Field(description="mean verdict score")
     accuracy: float = Field(description="share of problems solved in full")
     problems: int

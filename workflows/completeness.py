@@ -6,9 +6,9 @@ pyflyte run workflows/completeness.py completeness --file explanations.jsonl \\
 
 from data_schemas.artifacts import ReportRef
 from data_schemas.rl_settings import JudgeSettings
-from tasks.intake.task import open_store
-from tasks.judge_training.task import measure_completeness
 from tasks.platform.entry_point import entry_point
+from tasks.stages.judges import measure_completeness
+from tasks.stages.opening import open_store
 
 
 @entry_point

@@ -6,9 +6,9 @@ pyflyte run workflows/experts.py experts --model path/to/model
 from data_schemas import presets
 from data_schemas.artifacts import ReportRef
 from data_schemas.settings import PipelineSettings
-from tasks.foundation.task import ingest_base, profile_experts
-from tasks.intake.task import open_store
 from tasks.platform.entry_point import entry_point
+from tasks.stages.foundation import ingest_base, profile_experts
+from tasks.stages.opening import open_store
 
 
 @entry_point

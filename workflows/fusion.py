@@ -3,8 +3,8 @@
 pyflyte run workflows/fusion.py fusion --both both.jsonl --video video.jsonl --audio audio.jsonl
 """
 
-from tasks.evaluation.task import fusion_gain
 from tasks.platform.entry_point import entry_point
+from tasks.stages.evaluation import fusion_gain
 
 
 @entry_point

@@ -18,16 +18,16 @@ from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, ReportR
 from data_schemas.group import Positive, Share
 from data_schemas.scaffold_settings import ScaffoldSettings
 from data_schemas.settings import PipelineSettings
-from tasks.curation.task import fit_settings, grade
-from tasks.evaluation.task import evaluate
-from tasks.foundation.task import ingest_models
-from tasks.intake.task import check_settings, open_store
 from tasks.platform import environment
 from tasks.platform.entry_point import entry_point
 from tasks.platform.shell import subworkflow
-from tasks.rl.task import rl, rl_scaffolded
 from tasks.scaffold.task import Proved, prove_lift, tabulate_scaffold, vary_scaffold
 from tasks.scaffold.variants import select_variants
+from tasks.stages.curation import fit_settings, grade
+from tasks.stages.evaluation import evaluate
+from tasks.stages.foundation import ingest_models
+from tasks.stages.opening import check_settings, open_store
+from tasks.stages.rl import rl, rl_scaffolded
 from workflows.parts.fine_tuning import fine_tuning
 from workflows.parts.preparation import preparation
 

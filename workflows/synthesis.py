@@ -17,15 +17,15 @@ from data_schemas.demonstrations import Parent
 from data_schemas.settings import PipelineSettings
 from data_schemas.synthesis_presets import SYNTHESIS, SYNTHESIS_RECIPE
 from data_schemas.synthesis_settings import SynthesisRecipe
-from tasks.curation.task import grade
-from tasks.evaluation.task import evaluate
-from tasks.foundation.task import ingest_models
-from tasks.intake.task import check_settings, open_store, with_seed
 from tasks.platform import environment
 from tasks.platform.entry_point import entry_point
 from tasks.platform.shell import subworkflow
-from tasks.rl.task import rl
-from tasks.sft.task import sft
+from tasks.stages.curation import grade
+from tasks.stages.evaluation import evaluate
+from tasks.stages.foundation import ingest_models
+from tasks.stages.opening import check_settings, open_store, with_seed
+from tasks.stages.rl import rl
+from tasks.stages.sft import sft
 from tasks.synthesis.task import (
     begin_synthesis,
     expect_rationales,

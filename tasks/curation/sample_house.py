@@ -11,8 +11,8 @@ from pathlib import Path
 
 from data_schemas.demonstrations import MERGED
 from data_schemas.prompts import Domain
-from tasks.marketplace.drawing import draw_items
-from tasks.marketplace.house_style import draw_requests
+from tasks.curation.marketplace.drawing import draw_items
+from tasks.curation.marketplace.house_style import draw_requests
 from tasks.store.files import write_bytes
 
 PROBLEMS = "problems.jsonl"

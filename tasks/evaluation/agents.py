@@ -28,8 +28,8 @@ from tasks.algorithms.marsrl import accepted_at, most_accepted
 from tasks.engines.chat import response_text
 from tasks.errors import DataError
 from tasks.evaluation.respondents import Respondent
-from tasks.rewards.agents.correctness import says_correct
-from tasks.rewards.agents.inputs import corrector_input, verifier_input
+from tasks.gym.agents.correctness import says_correct
+from tasks.gym.agents.inputs import corrector_input, verifier_input
 
 ROWS_FILE = "agents.parquet"
 OF_A_KIND = 2

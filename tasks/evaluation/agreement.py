@@ -21,7 +21,7 @@ from rich.text import Text
 from data_schemas.prompts import Domain, Message, Problem, Role
 from data_schemas.verdicts import Verdict
 from tasks.errors import DataError
-from tasks.rewards.maths.rule_answer import signed
+from tasks.gym.maths.rule_answer import signed
 from tasks.store.files import canonical_json
 
 VERIFIERS = ("final_answer", "rule_answer")

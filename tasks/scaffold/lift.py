@@ -22,7 +22,7 @@ from tasks.algorithms.rubrics import in_quantile_band
 from tasks.engines.chat import render_prompts, response_text
 from tasks.engines.protocols import Request, RolloutEngine, Sampling
 from tasks.errors import DataError, SettingsError
-from tasks.rewards.judging.shown import criteria_of, with_criteria
+from tasks.gym.judging.shown import criteria_of, with_criteria
 
 Score = Callable[[Sequence[Problem], Sequence[str]], list[Verdict]]
 MIN_LIFT = 0.1

@@ -15,11 +15,11 @@ from tasks.engines.chat import load_tokenizer
 from tasks.engines.select import open_rollout
 from tasks.evaluation.agents import Model
 from tasks.evaluation.respondents import Checkpoint
-from tasks.lineage.stage import stage
+from tasks.gym.scoring.service import ScoringService
 from tasks.platform.cache_version import code_digest
 from tasks.platform.deck import deck_of_facts
 from tasks.platform.shell import shell
-from tasks.rewards.scoring.service import ScoringService
+from tasks.provenance.lineage.stage import stage
 from tasks.self_play import forms, table
 from tasks.store.files import canonical_json, write_bytes
 

@@ -19,9 +19,9 @@ from tasks.algorithms.promptcot import majority
 from tasks.engines.chat import render_prompts, response_text
 from tasks.engines.protocols import Request, RolloutEngine, Sampling
 from tasks.errors import DataError
-from tasks.interchange.mapping_file import shipped_mappings
-from tasks.rewards.table import VERIFIERS
-from tasks.rewards.voting import voted_answer
+from tasks.formats.mapping_file import shipped_mappings
+from tasks.gym.table import VERIFIERS
+from tasks.gym.voting import voted_answer
 from tasks.store.files import canonical_json, sha256_file, write_bytes
 from tasks.synthesis.prompts import LANGUAGE
 from tasks.synthesis.wording import parse

@@ -26,7 +26,7 @@ from tasks.engines.chat import load_tokenizer, render_prompt, response_text
 from tasks.engines.protocols import TokenBatch
 from tasks.engines.select import open_trainer
 from tasks.errors import DataError
-from tasks.rewards.table import VERIFIERS
+from tasks.gym.table import VERIFIERS
 
 WEIGHTS = "weights_N"
 """Column of a batch: derivative of the loss by a sequence's log-probability."""

@@ -15,7 +15,7 @@ from data_schemas.prompts import Domain, Message, Role
 from data_schemas.synthesis import WordedProblem
 from tasks.engines.chat import render_prompt, render_response
 from tasks.errors import SettingsError
-from tasks.rewards.protocol import THINK_CLOSE, THINK_OPEN
+from tasks.gym.protocol import THINK_CLOSE, THINK_OPEN
 from tasks.store.files import canonical_json, sha256_bytes
 
 SOURCE = "synthesis"

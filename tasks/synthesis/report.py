@@ -25,9 +25,9 @@ from data_schemas.synthesis import (
     PreferencePair,
     WrittenProblem,
 )
+from tasks.algorithms.comparison import SAMPLES_FILE
 from tasks.algorithms.estimators import Interval, bootstrap_mean
-from tasks.interchange.comparison import SAMPLES_FILE
-from tasks.interchange.suites import per_problem
+from tasks.algorithms.suites import per_problem
 from tasks.synthesis.labels import audit
 from tasks.synthesis.likelihood import MIN_VALID_SHARE, Likelihood
 from tasks.synthesis.likelihood import REPORT as LIKELIHOOD

@@ -13,8 +13,8 @@ from data_schemas.curated import DEMONSTRATIONS
 from data_schemas.demonstrations import Demonstration, Parent
 from data_schemas.prompts import Domain
 from data_schemas.synthesis import FRESH, POOL, WordedProblem
+from tasks.curation.marketplace.drawing import draw_items
 from tasks.errors import DataError
-from tasks.marketplace.drawing import draw_items
 from tasks.synthesis.prompts import demonstrate
 from tasks.synthesis.wording import parse, teach_plan
 

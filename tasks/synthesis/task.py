@@ -28,11 +28,11 @@ from data_schemas.synthesis_settings import (
 )
 from tasks.engines.chat import load_tokenizer
 from tasks.engines.select import open_rollout
-from tasks.lineage.stage import StageRecord, stage
 from tasks.platform.cache_version import code_digest
 from tasks.platform.deck import deck, deck_of_facts
 from tasks.platform.progress import progress
 from tasks.platform.shell import shell
+from tasks.provenance.lineage.stage import StageRecord, stage
 from tasks.store.files import canonical_json, write_bytes
 from tasks.synthesis import equal, labels, likelihood, rationales, report, seeds, text, writing
 from tasks.synthesis.preference import read_pairs, train_pairs

@@ -12,9 +12,9 @@ from data_schemas.rollouts import StopReason
 from data_schemas.synthesis import WordedProblem, WrittenProblem
 from data_schemas.synthesis_settings import SynthesisSettings
 from tasks.algorithms.promptcot import concept_probabilities
+from tasks.curation.marketplace.items import is_problem_prompt
 from tasks.engines.chat import render_prompts, response_text
 from tasks.engines.protocols import Request, RolloutEngine, Sampling
-from tasks.marketplace.items import is_problem_prompt
 from tasks.synthesis.prompts import read_response, writer_prompt
 from tasks.synthesis.wording import Concepts, parse
 

@@ -5,8 +5,8 @@ import pytest
 from data_schemas.demonstrations import MERGED
 from tasks.curation import sample_house
 from tasks.curation.adapters.table import read_file
-from tasks.rewards.judging.shown import criteria_of
-from tasks.rewards.table import VERIFIERS
+from tasks.gym.judging.shown import criteria_of
+from tasks.gym.table import VERIFIERS
 
 
 @pytest.fixture(scope="module")

@@ -19,9 +19,9 @@ from data_schemas.scaffold_settings import (
     with_scaffold,
 )
 from tasks.engines.chat import load_tokenizer
-from tasks.replay.recompute import compare
 from tasks.rl.durability import state, step_snapshot
 from tasks.rl.durability.views import responses_of
+from tasks.rl.replay.recompute import compare
 from tasks.rl.run import Phase, finish, state_folder, train
 from tasks.scaffold import defence
 from tasks.store.manifest import folder_manifest

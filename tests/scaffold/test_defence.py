@@ -8,7 +8,7 @@ from data_schemas.rollouts import Rollout, RolloutGroup, ScoredRollout, StopReas
 from data_schemas.verdicts import abstain, scored
 from tasks.curation.adapters.table import read_file
 from tasks.errors import SettingsError
-from tasks.rewards.table import score_batch
+from tasks.gym.table import score_batch
 from tasks.scaffold.defence import Pattern, defended, main, mine
 
 SAID = {"instruction_id_list": ["keywords:existence"], "kwargs": [{"keywords": ["soft"]}]}

@@ -13,7 +13,7 @@ from data_schemas.scaffold_settings import Form, ScaffoldSettings
 from data_schemas.verdicts import abstain
 from tasks.engines.chat import load_tokenizer
 from tasks.errors import DataError, SettingsError
-from tasks.rewards.table import score_batch
+from tasks.gym.table import score_batch
 from tasks.scaffold.lift import (
     MIN_LIFT,
     SAMPLES,

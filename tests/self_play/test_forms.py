@@ -2,10 +2,10 @@ import pytest
 
 from data_schemas.demonstrations import Demonstration, Parent
 from data_schemas.prompts import Domain
+from tasks.curation.marketplace.offers import Task
 from tasks.errors import DataError, SettingsError
-from tasks.marketplace.offers import Task
-from tasks.rewards.agents.self_play import questioner_input, responder_input, verifier_input
-from tasks.rewards.table import VERIFIERS
+from tasks.gym.agents.self_play import questioner_input, responder_input, verifier_input
+from tasks.gym.table import VERIFIERS
 from tasks.self_play import forms
 
 FORMS = ["questioner/choice", "questioner/free", "questioner/numeric", "responder", "verifier"]

@@ -4,9 +4,9 @@ from data_schemas.arrow import write_table
 from data_schemas.reports import LEDGER_FILE, STEPS_FILE, StepReport
 from data_schemas.samples import SampleResult
 from data_schemas.spell_presets import SPELL_VARIANTS, select_variants
+from tasks.algorithms.comparison import SAMPLES_FILE
 from tasks.errors import DataError
-from tasks.interchange.comparison import SAMPLES_FILE
-from tasks.interchange.ledger_file import write_ledger
+from tasks.formats.ledger_file import write_ledger
 from tasks.self_play import table
 from tasks.self_play.table import Cell
 

@@ -13,7 +13,7 @@ from tasks.algorithms.losses import dpo
 from tasks.engines.chat import load_tokenizer, render_response
 from tasks.engines.embedded.trainer import TorchTrainer
 from tasks.errors import DataError
-from tasks.rewards.table import VERIFIERS
+from tasks.gym.table import VERIFIERS
 from tasks.synthesis.preference import (
     WeightedLogprobs,
     pair_batch,

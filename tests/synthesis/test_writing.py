@@ -9,10 +9,10 @@ from data_schemas.demonstrations import Demonstration, Parent
 from data_schemas.prompts import Domain
 from data_schemas.synthesis import FRESH, POOL, WordedProblem
 from data_schemas.synthesis_settings import SynthesisSettings
+from tasks.curation.marketplace.drawing import draw_items
+from tasks.curation.marketplace.items import is_problem_prompt
 from tasks.engines.chat import load_tokenizer
 from tasks.engines.scripted import ScriptedRolloutEngine
-from tasks.marketplace.drawing import draw_items
-from tasks.marketplace.items import is_problem_prompt
 from tasks.synthesis import seeds
 from tasks.synthesis.prompts import writer_response
 from tasks.synthesis.wording import parse

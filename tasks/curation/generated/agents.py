@@ -17,10 +17,10 @@ from pathlib import Path
 from data_schemas.agent_turns import Agent
 from data_schemas.demonstrations import Parent
 from data_schemas.prompts import Domain, Message, Role
-from tasks.marketplace.drawing import draw_items
-from tasks.marketplace.items import Item, respond
-from tasks.marketplace.maths import column_addition
-from tasks.rewards.agents.inputs import corrector_input, verifier_input
+from tasks.curation.marketplace.drawing import draw_items
+from tasks.curation.marketplace.items import Item, respond
+from tasks.curation.marketplace.maths import column_addition
+from tasks.gym.agents.inputs import corrector_input, verifier_input
 from tasks.store.files import write_bytes
 
 PROBLEMS = "problems.jsonl"

@@ -18,8 +18,8 @@ from pathlib import Path
 from data_schemas.agent_turns import Agent, Remembered
 from data_schemas.demonstrations import Parent
 from data_schemas.prompts import Domain, Message
-from tasks.marketplace.items import compact, is_problem_prompt, respond
-from tasks.marketplace.offers import (
+from tasks.curation.marketplace.items import compact, is_problem_prompt, respond
+from tasks.curation.marketplace.offers import (
     MOST_OPERATIONS,
     OfferList,
     Question,
@@ -27,8 +27,8 @@ from tasks.marketplace.offers import (
     draw_cluster,
     draw_question,
 )
-from tasks.marketplace.words import BRANDS
-from tasks.rewards.agents.self_play import (
+from tasks.curation.marketplace.words import BRANDS
+from tasks.gym.agents.self_play import (
     questioner_input,
     responder_input,
     verifier_input,

@@ -16,8 +16,8 @@ from data_schemas.mars_settings import MarsRecipe, Spread
 from data_schemas.prompts import Message, Problem
 from data_schemas.rollouts import ScoredRollout
 from tasks.algorithms.marsrl import choose_reports, choose_solutions
-from tasks.rewards.agents.correctness import says_correct
-from tasks.rewards.agents.inputs import corrector_input, verifier_input
+from tasks.gym.agents.correctness import says_correct
+from tasks.gym.agents.inputs import corrector_input, verifier_input
 from tasks.rl.rollouts.agent_turns import Memory, Rewarded, agent_of
 from tasks.rl.rollouts.group_outcomes import CollectedGroup
 from tasks.store.files import canonical_json

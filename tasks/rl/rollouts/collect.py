@@ -20,8 +20,8 @@ from data_schemas.scoring import Finished, Scored
 from tasks.algorithms.scheduling import IN_FLIGHT
 from tasks.engines.protocols import Request, RolloutEngine, Sampling
 from tasks.errors import EngineError
-from tasks.rewards.environments import episodes
-from tasks.rewards.protocol import Scorer
+from tasks.gym.environments import episodes
+from tasks.gym.protocol import Scorer
 from tasks.rl.rollouts.agent_turns import AgentTurns, Recipe, check_turns, excused
 from tasks.rl.rollouts.collected import (
     Collected,

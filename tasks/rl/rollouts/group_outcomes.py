@@ -16,7 +16,7 @@ from data_schemas.rollouts import RolloutGroup
 from data_schemas.verdicts import SCORE_TOLERANCE
 from tasks.algorithms.advantages import has_variance
 from tasks.errors import EngineError
-from tasks.rewards.protocol import JUDGED
+from tasks.gym.protocol import JUDGED
 
 PARENT_ABSTAINED = "parent_abstained"
 """Reason of a turn's abstention: it was made from a response without a verdict, which is counted

@@ -23,7 +23,7 @@ from data_schemas.scaffold_settings import Ratio, ScaffoldSettings, scaffold_of
 from tasks.algorithms.scaffold import scaffold_ratios, scaffold_subset
 from tasks.engines.chat import render_prompt
 from tasks.errors import SettingsError
-from tasks.rewards.judging.shown import criteria_of, with_criteria
+from tasks.gym.judging.shown import criteria_of, with_criteria
 from tasks.rl.rollouts.segments import OpenGroup
 
 

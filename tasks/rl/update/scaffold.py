@@ -16,7 +16,7 @@ from data_schemas.scaffold_settings import Ratio, scaffold_of
 from tasks.algorithms.mismatch import mismatch_metrics
 from tasks.algorithms.scaffold import share_of_step
 from tasks.engines.protocols import TokenScores, Trainer
-from tasks.rewards.judging.shown import criteria_of, mentions
+from tasks.gym.judging.shown import criteria_of, mentions
 from tasks.rl.rollouts.collected import Collected
 from tasks.rl.rollouts.group_outcomes import CollectedGroup
 from tasks.rl.rollouts.scaffold import is_bare

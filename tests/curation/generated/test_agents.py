@@ -7,9 +7,9 @@ from data_schemas.demonstrations import Demonstration
 from data_schemas.prompts import Problem
 from tasks.curation.adapters.table import read_file
 from tasks.curation.generated import agents as sample_agents
-from tasks.marketplace.items import is_problem_prompt
-from tasks.rewards.agents.correctness import says_correct
-from tasks.rewards.agents.inputs import CORRECT, VERIFY
+from tasks.curation.marketplace.items import is_problem_prompt
+from tasks.gym.agents.correctness import says_correct
+from tasks.gym.agents.inputs import CORRECT, VERIFY
 
 
 @pytest.fixture(scope="module")

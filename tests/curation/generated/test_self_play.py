@@ -7,8 +7,8 @@ from data_schemas.demonstrations import Demonstration
 from data_schemas.prompts import Domain, Problem
 from tasks.curation.adapters.table import read_file
 from tasks.curation.generated import self_play
-from tasks.marketplace.offers import OfferList, answer
-from tasks.rewards.agents.self_play import (
+from tasks.curation.marketplace.offers import OfferList, answer
+from tasks.gym.agents.self_play import (
     agent_of,
     covers,
     documents_of,
@@ -17,7 +17,7 @@ from tasks.rewards.agents.self_play import (
     read_question,
     read_vote,
 )
-from tasks.rewards.table import VERIFIERS
+from tasks.gym.table import VERIFIERS
 
 
 @pytest.fixture(scope="module")

@@ -15,11 +15,11 @@ from data_schemas.reports import LEDGER_FILE
 from data_schemas.rl_settings import EngineSettings, RLSettings
 from data_schemas.rollouts import RolloutGroup, ScoredRollout
 from data_schemas.verdicts import abstain, scored
-from tasks.interchange.ledger_file import read_ledger
-from tasks.replay.recompute import compare
-from tasks.rewards.table import VERIFIERS
+from tasks.formats.ledger_file import read_ledger
+from tasks.gym.table import VERIFIERS
 from tasks.rl.durability import state, step_snapshot
 from tasks.rl.recipes.mars import Mars
+from tasks.rl.replay.recompute import compare
 from tasks.rl.rollouts.group_outcomes import CollectedGroup
 from tasks.rl.run import Phase, finish, train, verifiers_in_use
 from tasks.store.manifest import folder_manifest

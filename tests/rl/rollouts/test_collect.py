@@ -12,7 +12,7 @@ from data_schemas.verdicts import abstain, scored
 from tasks.engines.chat import load_tokenizer
 from tasks.engines.embedded.rollout import HFRolloutEngine
 from tasks.errors import EngineError, SettingsError
-from tasks.interchange.model_folder import SHIPPED
+from tasks.models.model_folder import SHIPPED
 from tasks.rl.rollouts.agent_turns import check_turns
 from tasks.rl.rollouts.collect import Collector
 from tasks.rl.rollouts.group_outcomes import CollectedGroup

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 
 from data_schemas.agent_turns import Agent
 from data_schemas.ledger import GroupOutcome
-from tasks.marketplace.offers import OfferList, Question, answer
-from tasks.rewards.agents.self_play import covers, documents_of, read_answer, read_vote
+from tasks.curation.marketplace.offers import OfferList, Question, answer
+from tasks.gym.agents.self_play import covers, documents_of, read_answer, read_vote
 from tasks.rl.recipes.self_play.chains import Chain
 from tasks.rl.recipes.self_play.rewards import question_verdict
 from tasks.rl.rollouts.agent_turns import Memory

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from data_schemas.agent_turns import Agent
 from data_schemas.rollouts import ScoredRollout
 from tasks.algorithms import spell
-from tasks.marketplace.offers import Task
-from tasks.rewards.agents.self_play import (
+from tasks.curation.marketplace.offers import Task
+from tasks.gym.agents.self_play import (
     Asked,
     covers,
     read_answer,

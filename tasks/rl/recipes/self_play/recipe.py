@@ -19,8 +19,8 @@ from data_schemas.agent_turns import Agent, AgentTurn, turn_key
 from data_schemas.prompts import Message, Problem
 from data_schemas.rollouts import ScoredRollout
 from data_schemas.spell_settings import SpellRecipe
-from tasks.marketplace.offers import Task
-from tasks.rewards.agents.self_play import (
+from tasks.curation.marketplace.offers import Task
+from tasks.gym.agents.self_play import (
     Asked,
     new_documents,
     questioner_input,

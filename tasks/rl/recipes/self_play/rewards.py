@@ -11,7 +11,7 @@ from data_schemas.ledger import GroupOutcome
 from data_schemas.rollouts import RolloutGroup
 from data_schemas.verdicts import Verdict, abstain, scored
 from tasks.algorithms import spell
-from tasks.rewards.agents.self_play import new_documents
+from tasks.gym.agents.self_play import new_documents
 from tasks.rl.recipes.self_play.chains import Chain, votes_of
 from tasks.rl.rollouts.agent_turns import Memory
 from tasks.rl.rollouts.group_outcomes import CollectedGroup, scores_vary

@@ -15,13 +15,13 @@ from data_schemas.rl_settings import EngineSettings, RLSettings, ZeroVarianceSet
 from data_schemas.rollouts import RolloutGroup, ScoredRollout
 from data_schemas.spell_settings import SpellPhase, SpellRecipe
 from data_schemas.verdicts import abstain, scored
+from tasks.curation.marketplace.offers import Task
 from tasks.durability import states
-from tasks.interchange.ledger_file import read_ledger
-from tasks.marketplace.offers import Task
-from tasks.replay.recompute import compare
-from tasks.rewards.agents.self_play import questioner_input, task_of, verify
+from tasks.formats.ledger_file import read_ledger
+from tasks.gym.agents.self_play import questioner_input, task_of, verify
 from tasks.rl.durability import inflight, state, step_snapshot
 from tasks.rl.recipes.self_play.recipe import Spell
+from tasks.rl.replay.recompute import compare
 from tasks.rl.rollouts.group_outcomes import CollectedGroup
 from tasks.rl.run import finish, train
 from tasks.rl.update.batch import build

@@ -1,0 +1,403 @@
+"""Score whether the response picks the right option, in any of eleven languages.
+
+Gold: {"correct": [aliases], "others": [[aliases of a competing option], ...]}.
+Markers of a final answer are built by a grammar: noun x verb x language, in both orders ("the
+best choice is B", "B is the correct answer", 故选B, 【答案】B, JSON). The last marker counts, all
+markers must agree, and nothing before them is an assertion but an option that the text begins
+with, so that a second answer cannot repair a wrong first one. Without a marker the whole text
+counts. An option that is denied ("not X", "X is wrong") is not asserted. A right option of one
+letter counts at the beginning of a clause, after words like "I choose option"; the clauses before
+may only deny other options. The right option must not be denied anywhere and must not be a guess
+("maybe X", "X or something else").
+"""
+
+# ruff: noqa: RUF001 - other scripts
+import re
+import unicodedata
+from collections.abc import Collection, Iterator, Sequence
+from functools import lru_cache
+from itertools import islice
+from typing import Annotated
+
+from pydantic import AfterValidator, Field
+
+from data_schemas.prompts import Problem
+from data_schemas.verdicts import Verdict, response_fault, scored
+from tasks.gym.denials import (
+    DENIED_AFTER,
+    DENIED_BEFORE,
+    DENIED_WITH,
+    HEDGED_AFTER,
+    HEDGED_BEFORE,
+    LEAD,
+    OR_BEFORE,
+    WINDOW,
+    clauses,
+    fold,
+    plain,
+)
+from tasks.gym.protocol import Gold, verify_answer
+
+MAX_MARKERS = 50
+"""The last so many announcements are read."""
+MAX_MENTIONS = 500
+"""Mentions of options; a response with more counts as flooded."""
+_NOUNS_AND_VERBS = (
+    # language: words before the noun, noun, words after it, verb
+    (
+        r"(?:the|so|thus|hence|therefore|my|our|only|final|correct|right|true|best|most|suitable|"
+        r"appropriate|likely|accurate|fitting|and|is|answer)",
+        r"(?:answer|(?<=correct )option|(?<=correct )choice|(?<=right )option|(?<=right )choice|"
+        r"(?<=best )option|(?<=best )choice|(?<=suitable )option|(?<=suitable )choice|"
+        r"(?<=likely )option|(?<=likely )choice|(?<=appropriate )option|(?<=appropriate )choice|"
+        r"(?<=final )choice|(?<=final )option|(?<=the )choice|(?<=my )choice|(?<=our )choice)",
+        r"(?:to this question|here|therefore|thus|then|clearly)",
+        r"(?:is(?!\w|')|must be|should be|would be|will be|:|=)",
+    ),
+    ("", "jawapan(?:nya)?", r"(?:akhir|yang betul|yang tepat|betul)", r"(?:ialah|adalah|:)"),
+    ("", "jawaban(?:nya)?", r"(?:akhir|yang benar|yang tepat|benar)", r"(?:adalah|ialah|:)"),
+    ("(?:pilihan|opsi)", "(?:yang )?(?:benar|tepat|betul)", "(?:nya)", r"(?:adalah|ialah|:)"),
+    (
+        r"(?:a|opção|alternativa)",
+        "(?:resposta|opção|alternativa)",
+        r"(?:final|cert[ao]|corret[ao])",
+        r"(?:é(?!\w)|:)",
+    ),
+    (r"(?:la|el|mejor)", "(?:respuesta|opción)", r"(?:final|correcta)", r"(?:es(?!\w)|:)"),
+    (r"(?:la|bonne|meilleure)", "(?:réponse|option)", r"(?:finale|correcte)", r"(?:est(?!\w)|:)"),
+    (r"(?:die|richtige|korrekte)", "(?:antwort|option)", "", r"(?:ist(?!\w)|lautet|:)"),
+    (r"(?:la|opzione)", "(?:risposta|opzione)", r"(?:finale|giusta|corretta)", r"(?:è|:)"),
+    ("", r"(?:đáp án|câu trả lời|lựa chọn)", r"(?:đúng|chính xác|cuối cùng)", r"(?:là(?!\w)|:)"),
+    ("", "(?:คำตอบ|ข้อ|ตัวเลือก)(?:ที่)?(?:ถูกต้อง|ถูก)?", "", r"(?:คือ|:)"),
+    (
+        r"(?:正[確确]|最[終终佳]|最合[適适]|最[優优]|的)",
+        r"(?:答案|(?<=[确確终終佳适適优優的])(?:選項|选项|選擇|选择))",
+        r"(?:應該?|应该?|应当)",
+        r"(?:是|為|为|:|選擇?|选择?)(?:[選选][項项])?",
+    ),
+)
+"""Who announces an answer in each language: "the final answer is", "la respuesta correcta es"."""
+_PHRASES = (
+    r"####|\\boxed",
+    r"【(?:正[確确])?答案】",  # 【答案】B
+    r"(?<![不未非没沒])(?:故答案[為为]?:?|故|因此|所以|应该?|應該?|本[題题]|只能|可)"  # 故选:B
+    r"(?:應|应)?[選选]择?擇?:?",
+    r"(?<![不未非没沒能])[選选][择擇]?:?(?= ?[(（]?[a-h](?![a-z]))",  # 选B
+    # "I choose B", "we go with option B"
+    r"(?<!\w)(?:i|we)(?:'ll| will| would| therefore| thus)? (?:choose|select|pick|opt for|go with)"
+    r"(?: the)?(?: option| choice| answer| letter)?(?= )",
+    # {"answer": "B"}
+    r"[\"'](?:final[_ ])?(?:answer|choice|option|selection|答案|選項|选项|选择|jawaban|respuesta|"
+    r"réponse|resposta|antwort|risposta)[\"']\s*:",
+)
+_RIGHT = (
+    r"(?:the )?(?:only |single |most |clearly |therefore |thus )*(?:(?:correct|right|best|true|"
+    r"suitable|appropriate|accurate|likely)(?: one| answer| option| choice)?"
+    r"(?! (?:if|when|in the sense|that))|answer)"
+)
+_REVERSED = re.compile(
+    unicodedata.normalize(
+        "NFKC",
+        rf"\s?(?:(?:(?<!\w)(?:is|must be|would be)|'s) {_RIGHT}(?![\w'])|(?<!\w)fits best(?!\w)|"
+        r"(?:[項项]|選項|选项)?(?:是|為|为)?(?:唯一)?正[確确]的?(?:選項|选项|答案)?(?!的?[嗎吗])|"
+        r"(?<!\w)(?:adalah|ialah) (?:jawaban|jawapan|pilihan) (?:yang )?(?:benar|tepat|betul)|"
+        r"(?<!\w)(?:es|é|est|è) (?:la|a) (?:respuesta|resposta|(?:bonne )?réponse|risposta)(?!\w)|"
+        r"(?<!\w)ist (?:die )?(?:richtige |korrekte )?(?:antwort|richtig)(?!\w)|"
+        r"(?<!\w)là (?:đáp án|câu trả lời|lựa chọn)(?: đúng)?|(?:คือ|เป็น)คำตอบ(?:ที่ถูก(?:ต้อง)?)?)",
+    )
+)
+"""Follows the option: "B is the correct answer", B是正确的选项."""
+
+
+def _by_grammar(before: str, noun: str, after: str, verb: str) -> str:
+    lead = rf"(?:(?<!\w){before},?\s+)*" if before.isascii() else f"{before}*"
+    return rf"{lead if before else ''}{noun}(?:\s*{after or '(?!)'})*[\s*_]*{verb}"
+
+
+_MARKER = re.compile(
+    unicodedata.normalize(
+        "NFKC", "|".join((*_PHRASES, *(_by_grammar(*row) for row in _NOUNS_AND_VERBS)))
+    )
+)
+"""Announces the answer. An article belongs to it: "A resposta" does not name option A."""
+_HYPOTHESIS = re.compile(
+    r"(?<!\w)(?:if|whether|suppose|assum\w+|unless|which|what)(?!\w)|如果|假[設设]|若|是否|[哪]"
+)
+"""Before a marker in its clause: nothing is announced."""
+# "so option", "therefore (", "选项", "所以"
+_BEFORE_LETTER = re.compile(
+    r"(?:(?:so|thus|hence|therefore|then|and|the|only|option|choice|answer|letter|that|means|opção|opción|"
+    r"pilihan|opsi|jawaban|lựa chọn|đáp án|antwort|option|réponse|respuesta|resposta|risposta|ข้อ|"
+    r"[選选][項项]|因此|所以|故|只有) ?)*"
+)
+_CLAUSE_END = re.compile(r"[.,;:!?\n。，；]")
+_SENTENCE = re.compile(r"[.!?](?=\s|$)|。|\n")
+_STYLE = re.compile(r"\\(?:text(?:bf|it|rm)?|math(?:bf|rm))\s*(?=\{)")
+_AND = "and|dan|e|y|et|und|và|และ|กับ|和|與|与|及|跟|暨"
+"""Words that may replace `&` in the name of an option."""
+_SPACELESS_AND = re.compile(r"(?<=\S)(?:และ|[和與与及])(?=\S)")
+_WORD_LETTERS = frozenset("aeiouy")
+"""Options of one letter that are also words: "a" is an article."""
+_LETTER_ALONE = re.compile(
+    rf"(?<!\w)([{''.join(sorted(_WORD_LETTERS))}])(?=[*_\"”`]|\s+[-\u2013\u2014]\s)"
+)
+"""Such a letter with a sign after it, which no word has."""
+_AFTER_LETTER = (
+    "is|are|or|because|since|as|é|es|est|ist|adalah|ialah|karena|kerana|vì|porque|parce|weil|"
+    "but|sondern|sino|mais|mas|melainkan|tetapi|mà|แต่เป็น|แต่"
+)
+_CONTRAST = r"แต่|(?<!\w)(?:but|sondern|melainkan|tetapi|sino|mais|mas|mà) "
+_SPACELESS = ("CJK", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR")
+_BORDER = re.compile(
+    r"(?<=[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff])(?=[0-9a-z])|"
+    r"(?<=[0-9a-z])(?=[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff])"
+)
+"""Between scripts with and without spaces: `选B` is two words."""
+_NO_WORD = rf"(?= ?[|?]| ?$| (?:{_AFTER_LETTER}|&|{_AND})(?!\w))"
+_LETTERS = "".join(sorted(_WORD_LETTERS))
+_NAMING = re.compile(
+    rf"(?:\A|(?<=\| )|(?={_CONTRAST})){LEAD}"
+    rf"(?<!\w)(?P<name>[{_LETTERS}]{_NO_WORD}|[0-9a-z](?<![{_LETTERS}]))(?!\w)"
+)
+"""A clause that begins with a letter, or with words that announce it."""
+_Span = tuple[int, int]
+
+
+def _visible(text: str) -> str:
+    if not fold(text):
+        raise ValueError(f"{text!r} has no visible characters to search for")
+    return text
+
+
+Alias = Annotated[str, AfterValidator(_visible)]
+
+
+class Choice(Gold):
+    """Names of the right option and of every competing option."""
+
+    correct: tuple[Alias, ...] = Field(min_length=1, strict=False)
+    others: tuple[tuple[Alias, ...], ...] = Field(default=(), strict=False)
+
+
+def verify(problem: Problem, response: str) -> Verdict:
+    """Score 1 if the right option is asserted and no competing one is, else 0."""
+    return verify_answer(problem, response, Choice, _check)
+
+
+def _check(gold: Choice, answer: str) -> Verdict:
+    *earlier, last = (_BORDER.sub(" ", region) for region in _regions(gold, answer))
+    verdict = _decide(gold, last)
+    for region in earlier if verdict.solved else ():
+        other = _decide(gold, region)
+        if other.detail.startswith("asserts") or _denied(
+            region, _mentions(gold.correct, region, right=False)
+        ):
+            return scored(0.0, "several_answers", f"{region[:60]!r} before {last[:60]!r}")
+    return verdict
+
+
+def _decide(gold: Choice, asserted: str) -> Verdict:
+    """Decide on the clauses of one announcement."""
+    named = _mentions(gold.correct, asserted, right=True)
+    others = [(option[0], _mentions(option, asserted, right=False)) for option in gold.others]
+    if len(named) + sum(len(spans) for _, spans in others) > MAX_MENTIONS:
+        return response_fault("flooded", f"more than {MAX_MENTIONS} mentions of options")
+    # "Shoes" inside the right answer "Running Shoes" is not a second answer, nor the reverse.
+    rivals = [
+        (name, span)
+        for name, spans in others
+        for span in spans
+        if span not in named and not _inside(span, named)
+    ]
+    spans = [span for _, span in rivals]
+    until = _names_until(asserted, spans)
+    right = [
+        span
+        for span in named
+        if not _inside(span, spans) and (span[0] < until or not _is_letter(asserted, span))
+    ]
+    denied = _denied(asserted, [*spans, *right])
+    for name, span in rivals:
+        if span not in denied:
+            return scored(0.0, "several_answers" if right else "wrong", f"asserts {name!r}")
+    if not right:
+        return scored(0.0, "wrong", f"none of {list(gold.correct)[:4]!r} in {asserted[:80]!r}")
+    if any(span in denied or _is_denied(asserted, span, named) for span in right):
+        return scored(0.0, "wrong", f"denied in {asserted[:80]!r}")
+    asking = [alias for alias in gold.correct if plain(alias).rstrip().endswith("?")]
+    asked = _mentions(asking, asserted, right=True)
+    if any(_is_hedged(asserted, span, asks=span in asked) for span in right):
+        return scored(0.0, "hedged", asserted[:80])
+    return scored(1.0, "correct", asserted[:80])
+
+
+def _regions(gold: Choice, answer: str) -> list[str]:
+    """Return the clauses of each announcement, the last one up to the end of the text.
+
+    Without a marker that announces an option it is the whole text.
+    """
+    text = _LETTER_ALONE.sub(r"\1 | ", _STYLE.sub("", plain(answer)).replace("c'est", "est"))
+    options = [{fold(alias) for alias in option} for option in (gold.correct, *gold.others)]
+    names = set[str]().union(*options)
+    found = sorted((*_announced(text), *_announced_backwards(text, names)))[-MAX_MARKERS:]
+    regions = [clauses(_opening(text, names))]
+    for place, (start, end, option) in enumerate(found):
+        lead = clauses(_SENTENCE.split(text[max(0, start - WINDOW) : start])[-1])
+        taken_back = DENIED_BEFORE.search(lead) or HEDGED_BEFORE.search(lead)
+        last = place + 1 == len(found)
+        following = text[end:] if last else _sentence(text, end, found[place + 1][0])
+        region = clauses(" ".join((lead if taken_back else "", option, following)))
+        if option or any(_pattern(name).search(_BORDER.sub(" ", region)) for name in names):
+            regions.append(region)
+    return [region for region in regions if region] if len(regions) > 1 else [clauses(text)]
+
+
+def _opening(text: str, names: Collection[str]) -> str:
+    """Return the option that a text begins with, unless it begins with a list of options."""
+    first = clauses(text[:WINDOW]).partition("|")[0].strip()
+    rest = (line for line in text.splitlines()[1:] if not _MARKER.search(line))
+    lines = (clauses(line).partition("|")[0].strip() for line in rest)
+    return first if first in names and not any(line in names - {first} for line in lines) else ""
+
+
+def _announced(text: str) -> Iterator[tuple[int, int, str]]:
+    """Find markers before an option: start, end and ''."""
+    for marker in _MARKER.finditer(text):
+        if fold(text[marker.end() :]) and not _HYPOTHESIS.search(_clause(text, marker.start())):
+            yield *marker.span(), ""
+
+
+def _announced_backwards(text: str, names: Collection[str]) -> Iterator[tuple[int, int, str]]:
+    """Find options before a marker: start and end of the marker, and the option."""
+    for marker in _REVERSED.finditer(text):
+        clause = _clause(text, marker.start())
+        words = fold(clause)
+        name = max((name for name in names if _ends_with(words, name)), key=len, default="")
+        if name and not _HYPOTHESIS.search(clause):
+            yield *marker.span(), f"{name} |"
+
+
+def _clause(text: str, end: int) -> str:
+    """Return what stands before a place in its clause."""
+    return _CLAUSE_END.split(text[max(0, end - WINDOW) : end])[-1]
+
+
+def _ends_with(words: str, name: str) -> bool:
+    """Say whether a clause ends with a name; one of a letter needs "option" or nothing before."""
+    before = words.removesuffix(name)
+    if before == words or (before and before[-1].isascii() and before[-1].isalnum()):
+        return False
+    if len(name) > 1 or not name.isascii():
+        return True
+    return _BEFORE_LETTER.fullmatch(before) is not None
+
+
+def _sentence(text: str, start: int, end: int) -> str:
+    """Return the sentence that a marker begins, or the next line if nothing follows the marker."""
+    part = text[start:end]
+    for sentence in _SENTENCE.finditer(part):
+        if fold(part[: sentence.start()]):
+            return part[: sentence.start()]
+    return part
+
+
+def _mentions(aliases: Sequence[str], text: str, *, right: bool) -> list[_Span]:
+    """Find an option. A single letter that is right counts only where a clause names it."""
+    found: list[_Span] = []
+    for alias in aliases:
+        folded = fold(alias)
+        if right and len(folded) == 1 and folded.isascii():
+            names = (match.span("name") for match in _NAMING.finditer(text))
+            named = (span for span in names if text[slice(*span)] == folded)
+            found += islice(named, MAX_MENTIONS + 1)
+            continue
+        found += [
+            match.span() for match in islice(_pattern(alias).finditer(text), MAX_MENTIONS + 1)
+        ]
+    return found
+
+
+def _is_letter(text: str, span: _Span) -> bool:
+    return span[1] - span[0] == 1 and text[span[0]].isascii()
+
+
+def _names_until(text: str, others: Sequence[_Span]) -> int:
+    """Return where the first clause ends that names no other option."""
+    start = 0
+    for end in re.finditer(rf"\||{_CONTRAST}", text):
+        says = text[start : end.start()].strip(" |?")
+        if says and not any(start <= span[0] < end.start() for span in others):
+            return end.start()
+        start = end.end()
+    return len(text)
+
+
+def _denied(text: str, spans: Sequence[_Span]) -> set[_Span]:
+    """Return the options that the words before them deny, also `C` in `not A or C`.
+
+    Later text cannot withdraw a wrong answer.
+    """
+    denied: set[_Span] = set()
+    last = 0
+    for span in sorted(spans):
+        with_last = denied and DENIED_WITH.match(text[last : span[0]][:WINDOW])
+        if with_last or DENIED_BEFORE.search(_around(text, span)[0]):
+            denied.add(span)
+            last = max(last, span[1])
+    return denied
+
+
+def _inside(span: _Span, longer: Sequence[_Span]) -> bool:
+    return any(start <= span[0] and span[1] <= end for start, end in longer if span != (start, end))
+
+
+def _is_denied(text: str, span: _Span, named: Sequence[_Span]) -> bool:
+    """Say whether an option is denied; the "no" of `B) no` is its name if the option is no."""
+    before, after = _around(text, span)
+    denial = DENIED_AFTER.match(after)
+    said = denial and (span[1] + denial.end() - len(denial[0].lstrip(" |")), span[1] + denial.end())
+    return bool(DENIED_BEFORE.search(before)) or (said is not None and said not in named)
+
+
+def _is_hedged(text: str, span: _Span, *, asks: bool) -> bool:
+    """Say whether an option is a guess; one that is a question itself keeps its mark."""
+    before, after = _around(text, span)
+    if asks:
+        after = after.lstrip(" ?|")
+    hedged = HEDGED_BEFORE.search(before) or HEDGED_AFTER.match(after) or OR_BEFORE.search(before)
+    return hedged is not None
+
+
+def _around(text: str, span: _Span) -> tuple[str, str]:
+    start, end = span
+    return text[max(0, start - WINDOW) : start], text[end : end + WINDOW]
+
+
+@lru_cache(maxsize=4096)
+def _pattern(alias: str) -> re.Pattern[str]:
+    """Match an alias: as a substring in scripts without spaces, else between word boundaries.
+
+    Its `&` may be written as a word or left out, its "and" as `&`.
+    """
+    words = [
+        word
+        for word in _BORDER.sub(" ", _SPACELESS_AND.sub(" & ", clauses(alias))).split()
+        if word not in "|?"
+    ]
+    words = words or fold(alias).split()
+    pattern, last = "", ""
+    for place, word in enumerate(words):
+        joins = 0 < place < len(words) - 1 and (word == "&" or word in _AND.split("|"))
+        gap = "[ |?]*" if last and (_spaceless(last[-1]) or _spaceless(word[0])) else "[ |?]+"
+        if joins:
+            pattern += rf"(?:[ |?]*(?:&|{_AND}))" + ("?" if "&" in alias else "")
+        else:
+            pattern += (gap if last else "") + re.escape(word)
+            last = word
+    left = "" if _spaceless(words[0][0]) else r"(?<!\w)"
+    right = "" if _spaceless(last[-1]) else r"(?!\w)"
+    return re.compile(left + pattern + right + (_NO_WORD if fold(alias) in _WORD_LETTERS else ""))
+
+
+def _spaceless(char: str) -> bool:
+    return unicodedata.name(char, "").startswith(_SPACELESS)
