@@ -69,6 +69,18 @@ class SuiteScore(BaseModel):
     truncated: int = Field(default=0, description="samples cut at the token limit")
 
 
+class EchoScore(BaseModel):
+    """The best of many texts that do no task, on one family of problems: reward that is free."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    suite: str = Field(description="'domain:maths', ...")
+    text: str = Field(description="name of the text in tasks/gym/degenerate.py")
+    score: float = Field(description="mean verdict score")
+    accuracy: float = Field(description="share of problems solved in full")
+    problems: int
+
+
 class SamplingRecord(BaseModel):
     """How the responses of an evaluation were sampled."""
 
@@ -96,6 +108,9 @@ class EvaluationReport(BaseModel):
     mean_response_tokens: float
     mean_entropy_nats: float | None = Field(description="None = not known (endpoints)")
     sampling: SamplingRecord | None = Field(default=None, description="None = not recorded")
+    echoes: tuple[EchoScore, ...] = Field(
+        default=(), description="what texts that do no task earn, by family; () = not measured"
+    )
 
 
 class Comparison(BaseModel):

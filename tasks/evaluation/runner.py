@@ -13,7 +13,7 @@ from pathlib import Path
 
 from data_schemas.arrow import write_table
 from data_schemas.prompts import Problem
-from data_schemas.reports import EvaluationReport, SamplingRecord
+from data_schemas.reports import EchoScore, EvaluationReport, SamplingRecord
 from data_schemas.samples import SampleResult
 from data_schemas.scoring import Finished, Scored
 from data_schemas.settings import EvaluationSettings
@@ -52,6 +52,7 @@ def evaluate(
     out: Path,
     journal: Journal | None = None,
     samples: Mapping[str, int] | None = None,
+    echoes: tuple[EchoScore, ...] = (),
 ) -> EvaluationReport:
     """Answer every problem `settings.samples` times and report every suite.
 
@@ -65,6 +66,7 @@ def evaluate(
         scorer: gives the verdicts.
         out: empty folder.
         samples: responses per problem of some sources, instead of `settings.samples`.
+        echoes: what texts that do no task earn on these problems.
         journal: has the answers of an attempt that was killed, and receives those of this one.
 
     Raises:
@@ -80,6 +82,7 @@ def evaluate(
     scored = scorer.gather()
     rows = [_sample_result(by_id[key[0]], answers[key], scored.get(key)) for key in keys]
     report = summarise(settings, candidate.name, candidate.checkpoint, rows)
+    report = report.model_copy(update={"echoes": echoes})
     write_table(out / SAMPLES_FILE, SampleResult, rows)
     write_bytes(out / REPORT_FILE, report.model_dump_json(indent=2).encode() + b"\n")
     if journal is not None and not any(answer.failure for answer in answers.values()):

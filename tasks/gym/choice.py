@@ -1,17 +1,20 @@
 """Score whether the response picks the right option, in any of eleven languages.
 
 Gold: {"correct": [aliases], "others": [[aliases of a competing option], ...]}.
-Only the text after the first final-answer marker counts. A line before it that consists of an
-option alone counts too, so that a second answer cannot repair a wrong first one. An option that is
-denied ("not X", "X is wrong") is not asserted. A right option of one letter counts at the beginning
-of a clause, after words like "I choose option"; the clauses before may only deny other options.
-The right option must not be denied anywhere and must not be a guess ("maybe X", "X or something
-else").
+Markers of a final answer are built by a grammar: noun x verb x language, in both orders ("the
+best choice is B", "B is the correct answer", 故选B, 【答案】B, JSON). The last marker counts, all
+markers must agree, and nothing before them is an assertion but an option that the text begins
+with, so that a second answer cannot repair a wrong first one. Without a marker the whole text
+counts. An option that is denied ("not X", "X is wrong") is not asserted. A right option of one
+letter counts at the beginning of a clause, after words like "I choose option"; the clauses before
+may only deny other options. The right option must not be denied anywhere and must not be a guess
+("maybe X", "X or something else").
 """
 
+# ruff: noqa: RUF001 - other scripts
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import lru_cache
 from itertools import islice
 from typing import Annotated
@@ -35,25 +38,100 @@ from tasks.gym.denials import (
 )
 from tasks.gym.protocol import Gold, verify_answer
 
+MAX_MARKERS = 50
+"""The last so many announcements are read."""
 MAX_MENTIONS = 500
 """Mentions of options; a response with more counts as flooded."""
-_MARKER = re.compile(
+_NOUNS_AND_VERBS = (
+    # language: words before the noun, noun, words after it, verb
+    (
+        r"(?:the|so|thus|hence|therefore|my|our|only|final|correct|right|true|best|most|suitable|"
+        r"appropriate|likely|accurate|fitting|and|is|answer)",
+        r"(?:answer|(?<=correct )option|(?<=correct )choice|(?<=right )option|(?<=right )choice|"
+        r"(?<=best )option|(?<=best )choice|(?<=suitable )option|(?<=suitable )choice|"
+        r"(?<=likely )option|(?<=likely )choice|(?<=appropriate )option|(?<=appropriate )choice|"
+        r"(?<=final )choice|(?<=final )option|(?<=the )choice|(?<=my )choice|(?<=our )choice)",
+        r"(?:to this question|here|therefore|thus|then|clearly)",
+        r"(?:is(?!\w|')|must be|should be|would be|will be|:|=)",
+    ),
+    ("", "jawapan(?:nya)?", r"(?:akhir|yang betul|yang tepat|betul)", r"(?:ialah|adalah|:)"),
+    ("", "jawaban(?:nya)?", r"(?:akhir|yang benar|yang tepat|benar)", r"(?:adalah|ialah|:)"),
+    ("(?:pilihan|opsi)", "(?:yang )?(?:benar|tepat|betul)", "(?:nya)", r"(?:adalah|ialah|:)"),
+    (
+        r"(?:a|opção|alternativa)",
+        "(?:resposta|opção|alternativa)",
+        r"(?:final|cert[ao]|corret[ao])",
+        r"(?:é(?!\w)|:)",
+    ),
+    (r"(?:la|el|mejor)", "(?:respuesta|opción)", r"(?:final|correcta)", r"(?:es(?!\w)|:)"),
+    (r"(?:la|bonne|meilleure)", "(?:réponse|option)", r"(?:finale|correcte)", r"(?:est(?!\w)|:)"),
+    (r"(?:die|richtige|korrekte)", "(?:antwort|option)", "", r"(?:ist(?!\w)|lautet|:)"),
+    (r"(?:la|opzione)", "(?:risposta|opzione)", r"(?:finale|giusta|corretta)", r"(?:è|:)"),
+    ("", r"(?:đáp án|câu trả lời|lựa chọn)", r"(?:đúng|chính xác|cuối cùng)", r"(?:là(?!\w)|:)"),
+    ("", "(?:คำตอบ|ข้อ|ตัวเลือก)(?:ที่)?(?:ถูกต้อง|ถูก)?", "", r"(?:คือ|:)"),
+    (
+        r"(?:正[確确]|最[終终佳]|最合[適适]|最[優优]|的)",
+        r"(?:答案|(?<=[确確终終佳适適优優的])(?:選項|选项|選擇|选择))",
+        r"(?:應該?|应该?|应当)",
+        r"(?:是|為|为|:|選擇?|选择?)(?:[選选][項项])?",
+    ),
+)
+"""Who announces an answer in each language: "the final answer is", "la respuesta correcta es"."""
+_PHRASES = (
+    r"####|\\boxed",
+    r"【(?:正[確确])?答案】",  # 【答案】B
+    r"(?<![不未非没沒])(?:故答案[為为]?:?|故|因此|所以|应该?|應該?|本[題题]|只能|可)"  # 故选:B
+    r"(?:應|应)?[選选]择?擇?:?",
+    r"(?<![不未非没沒能])[選选][择擇]?:?(?= ?[(（]?[a-h](?![a-z]))",  # 选B
+    # "I choose B", "we go with option B"
+    r"(?<!\w)(?:i|we)(?:'ll| will| would| therefore| thus)? (?:choose|select|pick|opt for|go with)"
+    r"(?: the)?(?: option| choice| answer| letter)?(?= )",
+    # {"answer": "B"}
+    r"[\"'](?:final[_ ])?(?:answer|choice|option|selection|答案|選項|选项|选择|jawaban|respuesta|"
+    r"réponse|resposta|antwort|risposta)[\"']\s*:",
+)
+_RIGHT = (
+    r"(?:the )?(?:only |single |most |clearly |therefore |thus )*(?:(?:correct|right|best|true|"
+    r"suitable|appropriate|accurate|likely)(?: one| answer| option| choice)?"
+    r"(?! (?:if|when|in the sense|that))|answer)"
+)
+_REVERSED = re.compile(
     unicodedata.normalize(
         "NFKC",
-        r"####|\\boxed|(?:(?<!\w)(?:the|so|thus|hence|therefore),?\s+)*"
-        r"(?:(?<!\w)final\s+)?answer\s*(?:is(?!\w|')|:)|"
-        r"jawapan(?:nya)?\s*(?:akhir\s*|yang\s+(?:betul|tepat)\s*)?(?:ialah|adalah|:)|"
-        r"jawaban(?:nya)?\s*(?:akhir\s*|yang\s+(?:benar|tepat)\s*)?(?:adalah|ialah|:)|"
-        r"(?:(?<!\w)a\s+)?resposta\s*(?:final\s*|cert[ao]\s*|corret[ao]\s*)?(?:é|:)|"
-        r"(?:(?<!\w)la\s+)?respuesta\s*(?:final\s*|correcta\s*)?(?:es(?!\w)|:)|"
-        r"(?:(?<!\w)la\s+)?(?:bonne\s+)?réponse\s*(?:finale\s*|correcte\s*)?(?:est(?!\w)|:)|"
-        r"(?:(?<!\w)die\s+)?(?:richtige\s+)?antwort\s*(?:ist(?!\w)|lautet|:)|"
-        r"(?:(?<!\w)la\s+)?risposta\s*(?:finale\s*|giusta\s*|corretta\s*)?(?:è|:)|"
-        r"đáp\s*án\s*(?:đúng\s*)?(?:là|:)|câu\s*trả\s*lời\s*(?:đúng\s*)?(?:là|:)|"
-        r"คำตอบ\s*(?:คือ|:)|(?:正[確确])?答案\s*(?:是|為|为|:)",
+        rf"\s?(?:(?:(?<!\w)(?:is|must be|would be)|'s) {_RIGHT}(?![\w'])|(?<!\w)fits best(?!\w)|"
+        r"(?:[項项]|選項|选项)?(?:是|為|为)?(?:唯一)?正[確确]的?(?:選項|选项|答案)?(?!的?[嗎吗])|"
+        r"(?<!\w)(?:adalah|ialah) (?:jawaban|jawapan|pilihan) (?:yang )?(?:benar|tepat|betul)|"
+        r"(?<!\w)(?:es|é|est|è) (?:la|a) (?:respuesta|resposta|(?:bonne )?réponse|risposta)(?!\w)|"
+        r"(?<!\w)ist (?:die )?(?:richtige |korrekte )?(?:antwort|richtig)(?!\w)|"
+        r"(?<!\w)là (?:đáp án|câu trả lời|lựa chọn)(?: đúng)?|(?:คือ|เป็น)คำตอบ(?:ที่ถูก(?:ต้อง)?)?)",
+    )
+)
+"""Follows the option: "B is the correct answer", B是正确的选项."""
+
+
+def _by_grammar(before: str, noun: str, after: str, verb: str) -> str:
+    lead = rf"(?:(?<!\w){before},?\s+)*" if before.isascii() else f"{before}*"
+    return rf"{lead if before else ''}{noun}(?:\s*{after or '(?!)'})*[\s*_]*{verb}"
+
+
+_MARKER = re.compile(
+    unicodedata.normalize(
+        "NFKC", "|".join((*_PHRASES, *(_by_grammar(*row) for row in _NOUNS_AND_VERBS)))
     )
 )
 """Announces the answer. An article belongs to it: "A resposta" does not name option A."""
+_HYPOTHESIS = re.compile(
+    r"(?<!\w)(?:if|whether|suppose|assum\w+|unless|which|what)(?!\w)|如果|假[設设]|若|是否|[哪]"
+)
+"""Before a marker in its clause: nothing is announced."""
+# "so option", "therefore (", "选项", "所以"
+_BEFORE_LETTER = re.compile(
+    r"(?:(?:so|thus|hence|therefore|then|and|the|only|option|choice|answer|letter|that|means|opção|opción|"
+    r"pilihan|opsi|jawaban|lựa chọn|đáp án|antwort|option|réponse|respuesta|resposta|risposta|ข้อ|"
+    r"[選选][項项]|因此|所以|故|只有) ?)*"
+)
+_CLAUSE_END = re.compile(r"[.,;:!?\n。，；]")
+_SENTENCE = re.compile(r"[.!?](?=\s|$)|。|\n")
 _STYLE = re.compile(r"\\(?:text(?:bf|it|rm)?|math(?:bf|rm))\s*(?=\{)")
 _AND = "and|dan|e|y|et|und|và|และ|กับ|和|與|与|及|跟|暨"
 """Words that may replace `&` in the name of an option."""
@@ -107,7 +185,19 @@ def verify(problem: Problem, response: str) -> Verdict:
 
 
 def _check(gold: Choice, answer: str) -> Verdict:
-    asserted = _BORDER.sub(" ", _asserted(gold, answer))
+    *earlier, last = (_BORDER.sub(" ", region) for region in _regions(gold, answer))
+    verdict = _decide(gold, last)
+    for region in earlier if verdict.solved else ():
+        other = _decide(gold, region)
+        if other.detail.startswith("asserts") or _denied(
+            region, _mentions(gold.correct, region, right=False)
+        ):
+            return scored(0.0, "several_answers", f"{region[:60]!r} before {last[:60]!r}")
+    return verdict
+
+
+def _decide(gold: Choice, asserted: str) -> Verdict:
+    """Decide on the clauses of one announcement."""
     named = _mentions(gold.correct, asserted, right=True)
     others = [(option[0], _mentions(option, asserted, right=False)) for option in gold.others]
     if len(named) + sum(len(spans) for _, spans in others) > MAX_MENTIONS:
@@ -141,19 +231,74 @@ def _check(gold: Choice, answer: str) -> Verdict:
     return scored(1.0, "correct", asserted[:80])
 
 
-def _asserted(gold: Choice, answer: str) -> str:
-    """Return the clauses that answer: those after the marker, and options alone before it."""
+def _regions(gold: Choice, answer: str) -> list[str]:
+    """Return the clauses of each announcement, the last one up to the end of the text.
+
+    Without a marker that announces an option it is the whole text.
+    """
     text = _LETTER_ALONE.sub(r"\1 | ", _STYLE.sub("", plain(answer)).replace("c'est", "est"))
-    marker = _MARKER.search(text)
-    if marker is None or not fold(text[marker.end() :]):
-        return clauses(text)
-    before = text[: marker.start()]
-    lead = clauses(before)[-WINDOW:]
-    taken_back = DENIED_BEFORE.search(lead) or HEDGED_BEFORE.search(lead)
-    said = " ".join((lead if taken_back else "", text[marker.end() :]))
-    names = {fold(alias) for option in (gold.correct, *gold.others) for alias in option}
-    alone = [line for line in before.splitlines() if fold(line.replace("|", " ")) in names]
-    return " | ".join(clauses(part) for part in (*alone, said))
+    options = [{fold(alias) for alias in option} for option in (gold.correct, *gold.others)]
+    names = set[str]().union(*options)
+    found = sorted((*_announced(text), *_announced_backwards(text, names)))[-MAX_MARKERS:]
+    regions = [clauses(_opening(text, names))]
+    for place, (start, end, option) in enumerate(found):
+        lead = clauses(_SENTENCE.split(text[max(0, start - WINDOW) : start])[-1])
+        taken_back = DENIED_BEFORE.search(lead) or HEDGED_BEFORE.search(lead)
+        last = place + 1 == len(found)
+        following = text[end:] if last else _sentence(text, end, found[place + 1][0])
+        region = clauses(" ".join((lead if taken_back else "", option, following)))
+        if option or any(_pattern(name).search(_BORDER.sub(" ", region)) for name in names):
+            regions.append(region)
+    return [region for region in regions if region] if len(regions) > 1 else [clauses(text)]
+
+
+def _opening(text: str, names: Collection[str]) -> str:
+    """Return the option that a text begins with, unless it begins with a list of options."""
+    first = clauses(text[:WINDOW]).partition("|")[0].strip()
+    rest = (line for line in text.splitlines()[1:] if not _MARKER.search(line))
+    lines = (clauses(line).partition("|")[0].strip() for line in rest)
+    return first if first in names and not any(line in names - {first} for line in lines) else ""
+
+
+def _announced(text: str) -> Iterator[tuple[int, int, str]]:
+    """Find markers before an option: start, end and ''."""
+    for marker in _MARKER.finditer(text):
+        if fold(text[marker.end() :]) and not _HYPOTHESIS.search(_clause(text, marker.start())):
+            yield *marker.span(), ""
+
+
+def _announced_backwards(text: str, names: Collection[str]) -> Iterator[tuple[int, int, str]]:
+    """Find options before a marker: start and end of the marker, and the option."""
+    for marker in _REVERSED.finditer(text):
+        clause = _clause(text, marker.start())
+        words = fold(clause)
+        name = max((name for name in names if _ends_with(words, name)), key=len, default="")
+        if name and not _HYPOTHESIS.search(clause):
+            yield *marker.span(), f"{name} |"
+
+
+def _clause(text: str, end: int) -> str:
+    """Return what stands before a place in its clause."""
+    return _CLAUSE_END.split(text[max(0, end - WINDOW) : end])[-1]
+
+
+def _ends_with(words: str, name: str) -> bool:
+    """Say whether a clause ends with a name; one of a letter needs "option" or nothing before."""
+    before = words.removesuffix(name)
+    if before == words or (before and before[-1].isascii() and before[-1].isalnum()):
+        return False
+    if len(name) > 1 or not name.isascii():
+        return True
+    return _BEFORE_LETTER.fullmatch(before) is not None
+
+
+def _sentence(text: str, start: int, end: int) -> str:
+    """Return the sentence that a marker begins, or the next line if nothing follows the marker."""
+    part = text[start:end]
+    for sentence in _SENTENCE.finditer(part):
+        if fold(part[: sentence.start()]):
+            return part[: sentence.start()]
+    return part
 
 
 def _mentions(aliases: Sequence[str], text: str, *, right: bool) -> list[_Span]:

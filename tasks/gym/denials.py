@@ -139,11 +139,16 @@ def _signed(text: str) -> str:
 
 
 def denied_before(text: str) -> bool:
-    """Say whether the words before an answer deny it."""
+    """Say whether the words before an answer deny it; "no value works except" states one."""
     last = text[-WINDOW:].rstrip(" \t$*_({[:\"'\\")[-1:]
     if last.isascii() and not last.isalpha():
         return False  # no word stands before the answer
-    return DENIED_BEFORE.search(_signed(f"{text[-WINDOW:]} 0")[:-1]) is not None
+    words = _signed(f"{_COMMAND.sub(' ', text[-WINDOW:])} 0")[:-1]
+    found = DENIED_BEFORE.search(words)
+    if found is None:
+        return False
+    clause = words[: found.start()].rpartition("|")[2]
+    return not (_EXCEPTION.match(found[0]) and _NONE.search(clause))
 
 
 def denied_after(text: str) -> bool:
@@ -188,6 +193,18 @@ _DENIALS = (
     rf"(?:{_NOT_ZH}) ?{_FILL_ZH} ?",
     rf"(?:{_NOT_TH}) ?{_FILL_TH}",
 )
+
+_COMMAND = re.compile(r"\\[A-Za-z]+")
+"""LaTeX is no word: `\\sin` is not the Spanish "without"."""
+_EXCEPTION = re.compile(
+    r"(?:except|excluding|without|other than|excepto|exceto|salvo|sauf|hormis|tranne|eccetto|außer|"
+    r"kecuali|selain|trừ|ngoài|khác|than|but)(?!\w)|除了|ยกเว้น|นอกจาก"
+)
+_NONE = re.compile(
+    r"(?<!\w)(?:no|none|not|nothing|nobody|never|cannot|\w+n t|tidak|không|no hay|ningún|nenhum\w*|"
+    r"aucun\w*|kein\w*|nessun\w*)(?!\w)|[没沒]有|[无無不]|ไม่"
+)
+"""Before an exception in its clause: "no value works except" states one."""
 
 LEAD = (
     rf"(?:(?:{_any(_FILLERS + _LEADS)}) |"

@@ -43,9 +43,9 @@ GoldT = TypeVar("GoldT", bound=Gold)
 class Verifier(Protocol):
     """Scores one response to one problem.
 
-    Contract: the same arguments give the same verdict; the verifier reads only `Problem.answer`,
-    `Problem.language` and the text after the thinking; a malformed `Problem.answer` is an
-    abstention.
+    Contract: the same arguments give the same verdict; the verifier reads `Problem.answer`,
+    `Problem.language`, the text after the thinking, and the request where a verdict depends on it;
+    a malformed `Problem.answer` is an abstention.
     """
 
     def __call__(self, problem: Problem, response: str) -> Verdict: ...

@@ -54,6 +54,7 @@ from tasks.formats.decisions import write_annotations
 from tasks.formats.progression import read_evaluation
 from tasks.formats.solve_rates import FILE as SOLVE_RATES
 from tasks.formats.solve_rates import write_rates
+from tasks.gym.degenerate import free_scores
 from tasks.gym.judging.opening import open_chat
 from tasks.gym.protocol import verifiers_of
 from tasks.gym.scoring.service import ScoringService
@@ -93,7 +94,9 @@ def evaluate(
             candidate = runner.Candidate(name, model.digest, answers)
             journal = open_journal(store.uri, model.digest, settings, problems)
             scorer.check_canaries(verifiers_of(problems))
-            report = runner.evaluate(settings, candidate, problems, scorer, out, journal, repeats)
+            report = runner.evaluate(
+                settings, candidate, problems, scorer, out, journal, repeats, free_scores(problems)
+            )
         _tell(name, report, problems, record)
         return record.ref("report", ReportRef)
 
@@ -122,7 +125,9 @@ def evaluate_endpoint(
             candidate = runner.Candidate(name, client.name, respondents.Endpoint(client, settings))
             journal = open_journal(store.uri, client.name, settings, problems)
             scorer.check_canaries(verifiers_of(problems))
-            report = runner.evaluate(settings, candidate, problems, scorer, out, journal, repeats)
+            report = runner.evaluate(
+                settings, candidate, problems, scorer, out, journal, repeats, free_scores(problems)
+            )
         _tell(name, report, problems, record)
         return record.ref("report", ReportRef)
 
@@ -369,6 +374,7 @@ def _tell(
 ) -> None:
     """Record what an evaluation found."""
     facts = {f"accuracy/{score.suite}": score.accuracy for score in report.suites}
+    facts |= {f"echo_score/{echo.suite}": echo.score for echo in report.echoes}
     record.facts(facts)
     deck_of_facts(f"evaluate/{name}", facts)
     record.rows(len(problems), sum(score.problems for score in report.suites[:1]))

@@ -305,7 +305,7 @@ def test_a_clause_may_name_a_letter_in_every_language(problem, response: str) ->
 
 NOT_NAMED = (
     "Option A / Option B is wrong / option A, not option B / Not A. Not B. / "
-    "Not A. Maybe B / Not A. C / A. Not B / So A. B / A is wrong. B is right. / "
+    "Not A. Maybe B / Not A. C / A. Not B / So A. B / "
     "I think vitamin B is in it / It tastes good. Vitamin B / Bukan A atau B / "
     "Không chọn B / ข้อ A หรือ B / ไม่ตอบ B / 选A或B / 不选B / 可能是B / B ou C / "
     "Nicht A oder B"
@@ -386,3 +386,37 @@ def test_a_wrong_choice_cannot_be_repaired(problem, tail: str) -> None:
         response = f"{wrong}{tail} Answer: Shoes"
 
         assert 0.0 == verify(problem("choice", SHOES), response).score
+
+
+IN_REASONING = (
+    "So the best choice is B. / Option B is correct. / B is the correct answer. / "
+    "We select option B. / "
+    "The most suitable option is B / Choice B fits best. / {'answer': 'B'} / Correct choice: B / "
+    "故选：B / 故选B。 / 【答案】B / 【答案】B\n【解析】由上可得。 / 因此，答案选B。 / "
+    "所以正确答案是B。 / "
+    "选项B是正确的。 / B是正确的选项。 / 本题选B。 / 正确选项为B。 / La respuesta correcta es B. / "
+    "Die richtige Antwort ist B. / La bonne réponse est B. / A resposta correta é B. / "
+    "Jawaban yang benar adalah B."
+)
+
+
+@pytest.mark.parametrize("conclusion", IN_REASONING.split(" / "))
+def test_only_the_last_announcement_of_a_reasoning_text_counts(problem, conclusion: str) -> None:
+    gold = problem("choice", {"correct": ["B"], "others": [["A"], ["C"]]})
+    other = problem("choice", {"correct": ["C"], "others": [["A"], ["B"]]})
+    reasoning = (
+        "Let A and C be the ends of the segment.\nA. 5 apples\nB. 6 apples\nC. 7 apples\n"
+        "If option A is correct, then A + C = 5, which fails. Is C the answer? No."
+    )
+
+    assert 1.0 == verify(gold, f"{reasoning}\n\n{conclusion}").score
+    assert 0.0 == verify(other, f"{reasoning}\n\n{conclusion}").score
+
+
+def test_all_announcements_must_agree(problem) -> None:
+    gold = problem("choice", {"correct": ["B"], "others": [["A"], ["C"]]})
+
+    assert 1.0 == verify(gold, "Option B is correct.\n**Answer:** B").score
+    assert 0.0 == verify(gold, "Option A is correct.\n**Answer:** B").score
+    assert 0.0 == verify(gold, "The answer is B. 故选：A").score
+    assert 0.0 == verify(gold, "The answer is not B. 【答案】B").score

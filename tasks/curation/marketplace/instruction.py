@@ -30,7 +30,12 @@ def draw_instruction(rng: random.Random, level: int) -> Item:
         level=level,
         prompt=f"Ad for a {colour} {good}. " + " ".join(ad.request(rule) for rule in rules),
         verifier="instruction_rules",
-        answer={"instruction_id_list": rules, "kwargs": kwargs},
+        answer={
+            "instruction_id_list": rules,
+            "kwargs": kwargs,
+            "about": [f"{colour} {good}"],
+            "language": "en",
+        },
         steps=", ".join(ad.note(rule) for rule in rules),
         shortcut="ok",
         solution=ad.text(set(rules)),

@@ -11,6 +11,7 @@ The result is True, False, or None where this comparison cannot decide.
 import re
 from collections.abc import Sequence
 from fractions import Fraction
+from itertools import pairwise
 
 from tasks.gym.maths import units
 from tasks.gym.maths.latex_terms import (
@@ -89,18 +90,29 @@ def _unread(gold: Answer, other: Answer) -> bool | None:
 
 
 def _approximate(gold: Answer, other: Answer) -> bool | None:
-    """Return the value before the sign; the value after it only if the two are close."""
+    r"""Compare `a \approx b`: it is a as well as b if b is a, rounded; else it states no value."""
     if gold.kind == "approximation":
         return _any([same(part, other) for part in gold.parts])
-    exact, last = other.parts[0], other.parts[-1]
-    first = same(gold, exact)
-    if first is not False or len(other.parts) == 1:
-        return first
-    if same(gold, last) is not True:
+    parts = [part for part in other.parts if part.term is None or not symbols(part.term)]
+    if not parts or any(not _rounds(a, b) for a, b in pairwise(parts)):
         return False
-    a, b = (_evaluated(part.term) for part in (exact, last))
-    places = len(last.text.rpartition(".")[2]) if "." in last.text else 0
-    return a is not None and b is not None and abs(inexact(a) - inexact(b)) <= 10.0**-places
+    return _any([same(gold, part) for part in parts])
+
+
+def _rounds(exact: Answer, rounded: Answer) -> bool:
+    """Say whether a value is the rounding of another one to its own places: 7/3 to 2.33.
+
+    An integer has no rounding but itself; a rounding to tens is not read.
+    """
+    a, b = _evaluated(exact.term), _evaluated(rounded.term)
+    if a is None or b is None:
+        return False
+    if _same_value(a, b):
+        return True
+    if isinstance(a, Fraction) and a.denominator == 1:
+        return False
+    places = len(rounded.text.rpartition(".")[2]) if "." in rounded.text else 0
+    return abs(inexact(a) - inexact(b)) <= 0.5 * 10.0**-places * (1 + 1e-9)
 
 
 def _any(verdicts: Sequence[bool | None]) -> bool | None:
@@ -223,14 +235,6 @@ def _values_agree(gold: Answer, other: Answer, tolerance: Fraction | None) -> bo
     if gold.term is None or other.term is None:
         return None
     verdict = _same_term(gold.term, other.term, tolerance)
-    percents = [answer for answer in (gold, other) if answer.unit >= units.PERCENT]
-    if verdict is False and len(percents) == 1:  # 50 % is 0.5 as well as 50
-        hundredth = Term("num", value=Fraction(1, 100))
-        ours, theirs = (
-            Term("*", (term, hundredth)) if answer is percents[0] else term
-            for answer, term in ((gold, gold.term), (other, other.term))
-        )
-        verdict = _same_term(ours, theirs, tolerance)
     return verdict or (_rounded(gold, other) or _rounded(other, gold) or verdict)
 
 

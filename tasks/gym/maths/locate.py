@@ -11,10 +11,11 @@ import re
 from dataclasses import dataclass
 
 from tasks.gym.denials import WINDOW, denied_before
+from tasks.gym.maths import surroundings
 from tasks.gym.maths.numerals import spelled_beside_digits, typed_minus
 from tasks.gym.maths.parse import MAX_CHARACTERS
 from tasks.gym.maths.prose import is_number, stated
-from tasks.gym.maths.words import ANY_OR, JOINT, TURN
+from tasks.gym.maths.words import ANY_OR, JOINT, NO_ANSWER, TURN, UNCOMMITTED
 
 MAX_GAP = 40
 """Most characters between two boxes that state one list."""
@@ -92,6 +93,7 @@ _LEAD = re.compile(r"[^\d\\]*")
 """The words before the first number."""
 _SENTENCE_END = re.compile(r"\n|(?:[.!]|(?<=\?))\s+(?=[A-ZÀ-Þ])|。")
 _CLAUSE_END = re.compile(r"[,;]\s|\s(?=so|thus|hence|which|because)", re.IGNORECASE)
+_CLAUSE = re.compile(r"[.,;:!?\n]")
 _DISPLAYED = re.compile(r"\s{0,9}[:*]{0,4}\s{0,9}(?:\\\[(.*?)\\\]|\$\$(.*?)\$\$)", re.DOTALL)
 
 
@@ -103,6 +105,8 @@ class Place:
     how: str
     sentence: str = ""
     """The whole sentence, if the text is only a part of it."""
+    after: str = ""
+    """What follows a box in its clause: its unit, if it has one, and more words."""
 
 
 def strict(text: str, language: str) -> list[Place]:
@@ -134,12 +138,24 @@ def lenient(text: str, language: str) -> list[Place]:
             return []
         first_mark = min(first_mark, mark.start())
         phrase, how = _phrase(text, mark), "marked line" if mark[0][0] == "#" else "sentence"
-        if how == "sentence" and denied_before(text[max(0, mark.start() - WINDOW) : mark.end()]):
+        nested = _MARK.search(phrase)
+        if (
+            nested
+            and not re.search(r"[\d\\]", phrase[: nested.start()])
+            and nested.start() < MAX_GAP
+        ):
+            continue  # "Final Answer: The final answer is 5"
+        by_colon = mark[0].rstrip(" *_")[-1:] in (":", "：", "=", "#")
+        lead = text[max(0, mark.start() - WINDOW) : mark.start()]
+        if how == "sentence" and (
+            denied_before(lead + mark[0])
+            or (language.startswith("en") and _is_uncommitted(lead, mark))
+        ):
             denials.append(Place(f"\\ne {phrase}", "denial"))
         elif boxed and not _OF_A_PART.match(mark[0]):
             phrases += _beside_box(phrase, how, language)
         elif not boxed and re.search(r"\w", phrase):
-            stating = _stated(phrase, how, language, leading=True)
+            stating = _stated(phrase, how, language, leading=True, by_colon=by_colon)
             (denials if stating[0].how == "denial" else phrases).extend(stating)
     if boxed and not found:
         return []
@@ -150,6 +166,13 @@ def lenient(text: str, language: str) -> list[Place]:
     head = text[: min(first_mark, MAX_CHARACTERS)].strip().partition("\n")[0]
     heads = [Place(head, "first line")] if is_number(head, language) else []
     return _distinct(heads + found + phrases + _afterthoughts(text, first_mark, language))
+
+
+def _is_uncommitted(lead: str, mark: re.Match[str]) -> bool:
+    """Say whether the clause that announces an answer claims nothing: `If the answer is 5, ...`."""
+    clause = _CLAUSE.split(lead)[-1]
+    opens = re.match(r"\s*(?:the\s+)?", mark[0], re.IGNORECASE)
+    return UNCOMMITTED.search(f"{clause} {opens[0] if opens else ''}") is not None
 
 
 def _afterthoughts(text: str, start: int, language: str) -> list[Place]:
@@ -168,14 +191,23 @@ def boxes(text: str, language: str = "en") -> list[Place]:
     A number stated as an alternative to a box counts like a box. A denied box states a denial.
     """
     places: list[Place] = []
-    for start, end, opened in _box_spans(text):
+    for place, (start, end, opened) in enumerate(_box_spans(text)):
+        content = text[start:end]
+        if place >= MAX_MARKS:  # states none: only counted
+            places.append(Place(content, "box"))
+            continue
         gap = text[max(0, opened - MAX_GAP) : opened + 1]
         before = spelled_beside_digits(gap, language)[:-1]
         after = spelled_beside_digits(text[end : end + 1 + MAX_GAP], language)[1:]
-        denied = len(places) < MAX_MARKS and denied_before(before)
-        denied = denied or re.search(r"(?:\\neq?|≠|\\not\s?=)[\s$]*$", before)
-        content = text[start:end]
-        places.append(Place(f"\\ne {content}" if denied else content, "box"))
+        following = text[end + 1 : end + 1 + surroundings.MAX_BESIDE]
+        denied = (
+            denied_before(before)
+            or re.search(r"(?:\\neq?|≠|\\not\s?=)[\s$]*$", before)
+            or surroundings.withdrawn(following)
+        )
+        applied = surroundings.expression(text, opened, start, end)
+        clause = surroundings.clause_after(following)
+        places.append(Place(f"\\ne {content}" if denied else applied, "box", after=clause))
         for beside in (_OR_AFTER.match(after), _OR_BEFORE.search(before)):
             if beside:
                 value = beside["value"] or beside["end"]
@@ -247,8 +279,10 @@ def _is_near(phrase: str, text: str) -> bool:
     return not found or len(before.split()) <= MAX_WORDS_BEFORE
 
 
-def _stated(sentence: str, how: str, language: str, *, leading: bool) -> list[Place]:
-    parts = stated(sentence, language, leading=leading)
+def _stated(
+    sentence: str, how: str, language: str, *, leading: bool, by_colon: bool = False
+) -> list[Place]:
+    parts = stated(sentence, language, leading=leading, by_colon=by_colon)
     if parts:
         return [Place(part, how, sentence) for part in parts]
     lead = _LEAD.match(sentence)
@@ -270,6 +304,8 @@ def _unmarked(text: str, language: str) -> list[Place]:
     ]
     sentences = _SENTENCE_END.split(lines[-1][-MAX_CHARACTERS:].strip())
     last = next((s for s in reversed(sentences) if re.search(r"\d", s)), sentences[-1])
+    if NO_ANSWER.search(last):
+        return numbers
     return numbers + _stated(last, "last line", language, leading=False)
 
 

@@ -13,7 +13,7 @@ from fractions import Fraction
 from tasks.gym.maths import units
 from tasks.gym.maths.latex_terms import Term, parse_term
 from tasks.gym.maths.numerals import machine_numbers, plain_signs, typed_minus
-from tasks.gym.maths.words import HEDGES, MINUS
+from tasks.gym.maths.words import ALTERED_AFTER, HEDGES, MINUS
 
 MAX_CHARACTERS = 1000
 """A longer text is not a final answer."""
@@ -54,7 +54,11 @@ _REWRITES = tuple(
         (r"\$|\\[()\[\]]", " "),
         (r"\\[dtc]frac(?![A-Za-z])", r"\\frac"),
         (r"\\(?:left|right|displaystyle|limits|[bB]igg?[lr]?|bf|rm|it)(?![A-Za-z])", ""),
-        (r"\\phantom\s*\{[^{}]*\}|\\text(?:color)?\{(?:red|blue|green)\}(?=\{)", ""),
+        # "\color{blue}{5}", "\textcolor{red}{5}", "\color{red} 5"
+        (
+            r"\\phantom\s*\{[^{}]*\}|\\(?:text)?color\s*\{\w+\}|\\text\{(?:red|blue|green)\}(?=\{)",
+            "",
+        ),
         (r"(?<=\d),\\!\s*|\\!\s*", ""),
         (r"\{,\}", ","),
         (r"\\[,;:> ]|\\q?quad(?![A-Za-z])|\\hspace\{[^{}]*\}|~", " "),
@@ -91,7 +95,7 @@ _PLAIN_UNIT = re.compile(
     r"(?:\^\{?[23]\}?|(?<=[a-z])[23])?)$"
 )
 _CURRENCY = re.compile(
-    rf"([-+]?)\s*(RM|Rp\.?|IDR|USD|THB|VND|BRL|EUR|[{_SIGN}])\s*([-+]?(?:[\d.]|\\frac).*)",
+    rf"([-+]?)\s*(RM|Rp\.?|IDR|USD|THB|VND|BRL|EUR|[{_SIGN}])\s*([-+]?(?:[\d.(]|\\frac).*)",
     re.DOTALL,
 )
 _FUNCTION = re.compile(r"(?:sqrt|pi|sin|cos|tan|sec|log|ln|exp|mod|choose)(?![A-Za-z])")
@@ -307,7 +311,7 @@ def _inequality(parts: list[str], text: str, depth: int) -> Answer:
 def _value(text: str, whole: str) -> Answer:
     """Read a number or an expression with its unit."""
     value, unit = _without_unit(text)
-    if unit and HEDGES.search(unit):
+    if unit and (HEDGES.search(unit) or ALTERED_AFTER.match(unit)):
         return Answer("hedged", whole)
     factor, found = units.scale(unit), units.unit(unit)
     based = _BASED.fullmatch(value)

@@ -14,11 +14,14 @@ from tasks.gym.maths.latex_terms import symbols
 from tasks.gym.maths.numerals import spelled_beside_digits, spelled_out
 from tasks.gym.maths.parse import Answer, parse
 from tasks.gym.maths.words import (
+    ALTERED_AFTER,
+    ALTERED_BEFORE,
     ALTERNATIVE_FOLLOWS,
     BETWEEN_LAST,
     COMPARED_LAST,
     HEDGES,
     JOINED,
+    LEAD_WORDS,
     MORE_FOLLOWS,
     NEGATION,
     OPENS_RANGE,
@@ -39,6 +42,10 @@ _NUMBER = (
 _RUN = re.compile(rf"(?P<formula>{_FORMULA})|(?P<number>{_NUMBER})", re.DOTALL)
 _WORD = re.compile(r"(?<![\\A-Za-z{])[A-Za-z][a-z]{2,}")
 _COMMAND = re.compile(r"\\[A-Za-z]+(?:\s*\{[^{}]*\})?")
+_NOTHING_BUT = re.compile(
+    r"(?:none|nothing|no\s\w+)\s+(?:other\s+than|else\s+(?:than|but)|but)", re.IGNORECASE
+)
+_COMMAND_NAME = re.compile(r"\\[A-Za-z]+")
 _NAME_LAST = re.compile(r"\S{1,20}\s*$")
 _STYLE = re.compile(r"\\(?:mathbf|textbf|boldsymbol|mathrm)\{([^{}\\]*)\}")
 _EQUALS = re.compile(r"(?<![<>!:=\\])=(?!=)")
@@ -49,16 +56,21 @@ _OPENING = re.compile(
 )
 
 
-def stated(phrase: str, language: str, *, leading: bool) -> tuple[str, ...]:
+def stated(phrase: str, language: str, *, leading: bool, by_colon: bool = False) -> tuple[str, ...]:
     """Return the values that a sentence states; none if it states no value.
 
     Args:
         leading: use the number at the beginning of the sentence; otherwise the last one.
+        by_colon: a whole sentence may follow the mark, `Answer: Jane began 3 hours ago`; after "the
+            answer is" only known words may stand before the number.
     """
     phrase = _STYLE.sub(r"\1", phrase.replace("\\$", "USD ")).strip().strip("*_ ")
     if not phrase or phrase[-1] == "?":
         return ()
     phrase = spelled_beside_digits(phrase, language)
+    known = leading and not by_colon and language.startswith("en")
+    if _alters(phrase, known=known, last=not leading):
+        return ()
     phrase = _without_note(_said_once(phrase, language), language)
     formula = re.fullmatch(_FORMULA, phrase.rstrip(" .。"), re.DOTALL) or _is_formula(phrase)
     if formula or _whole(parse(phrase, language)):
@@ -71,6 +83,33 @@ def stated(phrase: str, language: str, *, leading: bool) -> tuple[str, ...]:
             return ()
         return stated(_undelimited(left, right), language, leading=True)
     return _numbers(phrase, leading)
+
+
+def _alters(phrase: str, *, known: bool, last: bool) -> bool:
+    """Say whether words beside the number make it another value, or are not known to keep it.
+
+    Args:
+        known: the number must follow words that keep it (`exactly`, `a total of`): a sentence
+            with any other word between is not read.
+        last: only the words beside the last number count.
+    """
+    runs = list(re.finditer(r"\d[\d.,]*", phrase))
+    start = 0
+    for place, run in enumerate(runs[-1:] if last else runs):
+        before = _NOTHING_BUT.sub(" ", phrase[start : run.start()])
+        start = run.end()
+        after = phrase[run.start() + len(run[0].rstrip(".,")) :]
+        if ALTERED_AFTER.match(after) or ALTERED_BEFORE.search(before):
+            return True
+        if not known or (place + 1 < len(runs) and denied_before(before)):
+            continue  # "not 8 but rather 9"
+        return not (LEAD_WORDS.fullmatch(before) or _is_mathematical(before))
+    return False
+
+
+def _is_mathematical(text: str) -> bool:
+    """Say whether a text has no word of a sentence: `\\sqrt{`, `x = \\frac{`, `f(`."""
+    return not _WORD.search(_COMMAND_NAME.sub("", text.rpartition("=")[2] or text))
 
 
 def _said_once(phrase: str, language: str) -> str:

@@ -130,18 +130,39 @@ _WRITTEN = (
     ("³", "^3"),
     (r"\bper\b", "/"),
 )
-_QUANTITY = re.compile(r"(?P<number>.*?[\d)}])\s*(?P<unit>[^\W\d_][^\d{}\\]*(?:\d[^\d{}\\]*)*)")
+_QUANTITY = re.compile(
+    r"(?P<number>(?![A-Za-z]).*?[\d)}])\s*(?P<unit>[^\W\d_][^\d{}\\]*(?:\d[^\d{}\\]*)*)"
+)
+# "kJ of heat", "kJ is released", "kJ for one mole", "kJ (to two places)", "J 。"
+_CONTINUES = re.compile(
+    r"(?:^|\s)(?:of|is|are|was|as|which|that|for|in|at|on|when|if|so|and|or|because|since|to|by|with|"
+    r"from|here|using|after|before|during|approximately|about|the|this|it|has|have|gets?|we)(?!\w)|"
+    r"[()。]|\\(?:end|implies|quad|qquad|Rightarrow)(?![A-Za-z])"
+)
 _DIVISOR = re.compile(r"/\s*\(([^()]*)\)")
 _FACTOR = re.compile(r"\s*([*/]?)\s*([^\W\d_]+)(?:\s*\^\(?([-+]?\d)\)?)?\s*")
 
 
 def without_unit(text: str, unit: str) -> str | None:
-    """Return a quantity without its unit; None if it has another one, the text if it has none."""
+    """Return a quantity without its unit; None if it has another one, the text if it has none.
+
+    An unknown word after a number is another unit: 12 furlongs.
+    """
     found = _QUANTITY.fullmatch(_plain(text).strip().rstrip("."))
-    written = _exponents(found["unit"]) if found else None
-    if found is None or written is None:
+    if found is None:
         return text
-    return found["number"] if written == _exponents(unit) else None
+    return found["number"] if _exponents(found["unit"]) == _exponents(unit) else None
+
+
+def is_another(clause: str, unit: str) -> bool:
+    """Say whether the clause after a number names another unit: `MJ of heat` is not kJ.
+
+    What follows the first word that continues the sentence (`of`, `which`) is no part of a unit.
+    """
+    written = _CONTINUES.split(_plain(clause).strip(" .}{()"), maxsplit=1)[0].strip(" .}{()")
+    if not re.search(r"[^\W\d_]", written):
+        return False
+    return _exponents(written) != _exponents(unit)
 
 
 def is_unit(text: str) -> bool:

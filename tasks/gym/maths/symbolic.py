@@ -16,8 +16,8 @@ from typing import Any
 
 from tasks.gym.workers.pool import WorkerPool
 
-CPU_S = 4.0
-"""CPU seconds for one comparison, after which the worker takes the next."""
+CPU_S = 1.0
+"""Most CPU seconds for one comparison, after which the worker takes the next."""
 MAX_CHARACTERS = 300
 
 _PHANTOM = re.compile(r"\\phantom\s*(?:\{[^{}]*\})?")
@@ -41,8 +41,16 @@ class _OutOfTime(BaseException):
     """The limit of CPU time; no `except Exception` on the way may stop it."""
 
 
-def compared(gold: str, candidate: str) -> Outcome:
-    """Compare two LaTeX expressions; must run in a worker's main thread."""
+def compared(gold: str, candidate: str, cpu_s: float = CPU_S) -> Outcome:
+    """Compare two LaTeX expressions; must run in a worker's main thread.
+
+    Args:
+        gold: what the other one must be.
+        candidate: the answer.
+        cpu_s: CPU seconds for each of the two; importing sympy does not count.
+    """
+    import math_verify  # noqa: F401 - sympy takes a second to import, once per worker
+
     try:
         with _cpu_limit(CPU_S):
             theirs = _parsed(gold)
@@ -51,7 +59,7 @@ def compared(gold: str, candidate: str) -> Outcome:
     if not theirs:
         return Outcome.GOLD_UNREAD
     try:
-        with _cpu_limit(CPU_S):
+        with _cpu_limit(cpu_s):
             ours = _parsed(candidate)
             return Outcome.UNREAD if not ours else _verified(theirs, ours)
     except _OutOfTime:

@@ -20,7 +20,8 @@ from tasks.gym.maths import symbolic
 from tasks.gym.maths.compare import same
 from tasks.gym.maths.locate import Place, boxes, joint, lenient
 from tasks.gym.maths.parse import Answer, parse
-from tasks.gym.maths.si import is_unit, without_unit
+from tasks.gym.maths.reading import Asked
+from tasks.gym.maths.si import is_another, is_unit, without_unit
 from tasks.gym.maths.symbolic import Outcome
 from tasks.gym.maths.words import HEDGES
 from tasks.gym.protocol import Gold, verify_answer
@@ -28,14 +29,17 @@ from tasks.gym.workers.pool import WorkerFailed, WorkerTimeout
 
 MAX_CANDIDATES = 8
 """A response that states more values is guessing."""
+BUDGET_S = 1.0
+"""CPU seconds of a worker for all comparisons of one response together."""
 TIMEOUT_S = 10.0
-"""CPU seconds of a worker for one comparison, twice what `symbolic` allows itself."""
+"""CPU seconds after which a worker is killed that does not keep to its share of the budget."""
 SHOWN = 80
 """Most characters of an answer in a verdict's detail."""
 SHOWN_ANSWERS = 4
 MAX_VALUE = 200
 """Most characters of a gold that is a value; a longer one is a solution."""
 
+_NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:/\d+)?|-?\\frac\{?-?\d+\}?\{?\d+\}?")
 _FORMULA = re.compile(r"\\[A-Za-z]|[\^_|]")
 Locate: TypeAlias = Callable[[str, str], Sequence[Place]]
 """Maps a text and its language to the places that state an answer."""
@@ -57,7 +61,9 @@ class FinalAnswer(Gold):
 
 def decide(problem: Problem, response: str, locate: Locate) -> Verdict:
     """Score 1 if everything that is stated as the final answer has the gold value, else 0."""
-    return verify_answer(problem, response, FinalAnswer, partial(_check, problem.language, locate))
+    asked = Asked.of("\n".join(message.content for message in problem.messages))
+    check = partial(_check, problem.language, locate, asked)
+    return verify_answer(problem, response, FinalAnswer, check)
 
 
 def same_answer(
@@ -65,7 +71,8 @@ def same_answer(
 ) -> bool | None:
     """Compare two written answers; None if the gold cannot be read or a worker failed on it."""
     ours, theirs = parse(gold, language), parse(candidate, language)
-    return _compared(ours, theirs, _fraction(tolerance)).equal
+    read = Asked().read
+    return _compared(read(ours, ours), read(theirs, ours), _fraction(tolerance)).equal
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,31 +81,42 @@ class _Compared:
     how: str
 
 
-def _check(language: str, locate: Locate, gold: FinalAnswer, answer: str) -> Verdict:
-    ours, allowed = _gold(gold.value, language), _fraction(gold.tolerance)
+def _check(language: str, locate: Locate, asked: Asked, gold: FinalAnswer, answer: str) -> Verdict:
+    whole, allowed = _gold(gold.value, language), _fraction(gold.tolerance)
+    ours = asked.read(whole, whole)
     places = list(locate(answer, language))
     if gold.unit:
         numbers = [without_unit(place.text, gold.unit) for place in places]
+        numbers = [
+            None if is_another(place.after, gold.unit) else number
+            for place, number in zip(places, numbers, strict=True)
+        ]
         if None in numbers:
-            other = places[numbers.index(None)].text[:SHOWN]
+            place = places[numbers.index(None)]
+            other = f"{place.text} {place.after}"[:SHOWN]
             return scored(0.0, "other_unit", f"gold in {gold.unit}; {other!r}")
         places = [
             replace(place, text=text) for place, text in zip(places, numbers, strict=True) if text
         ]
     if len(places) > MAX_CANDIDATES and all(place.how == "box" for place in places):
-        listed = joint(answer)
-        places = [Place(listed, "boxes of a list")] if listed else places
+        many = joint(answer)
+        places = [Place(many, "boxes of a list")] if many else places
     if not 1 <= len(places) <= MAX_CANDIDATES:
         reason = "several_answers" if places else "no_answer"
         return scored(0.0, reason, f"gold {_shown(ours)}; {len(places)} answers found")
-    found = [(place, _read(place, ours, language)) for place in places]
-    compared = [_compared(ours, theirs, allowed) for _, theirs in found]
+    found = [(place, asked.read(_read(place, whole, language), whole)) for place in places]
+    compared = [
+        _Compared(False, "another event")
+        if asked.is_another_call(place.sentence or place.text)
+        else _compared(ours, theirs, allowed, BUDGET_S / len(found))
+        for place, theirs in found
+    ]
     if any(not one.equal for one in compared) and all(place.how == "box" for place in places):
-        whole = Place(joint(answer), "boxes of a list")
-        theirs = parse(whole.text, language)
+        listed = Place(joint(answer), "boxes of a list")
+        theirs = asked.read(parse(listed.text, language), whole)
         one = _compared(ours, theirs, allowed)
         if one.equal:
-            found, compared = [(whole, theirs)], [one]
+            found, compared = [(listed, theirs)], [one]
     verdicts = [one.equal for one in compared]
     read = [
         f"{place.how} {_shown(theirs)}: {one.how}"
@@ -137,15 +155,19 @@ def _shown(answer: Answer) -> str:
     return f"{text!r} ({answer.kind})"
 
 
-def _compared(ours: Answer, theirs: Answer, tolerance: Fraction | None) -> _Compared:
+def _compared(
+    ours: Answer, theirs: Answer, tolerance: Fraction | None, cpu_s: float = BUDGET_S
+) -> _Compared:
     equal = same(ours, theirs, tolerance)
+    # A number has no spelling beyond our grammar that an answer would be written in.
+    plain = _is_number(ours) or not _FORMULA.search(theirs.text) or HEDGES.search(theirs.text)
+    if equal is None and not theirs.readable and plain:
+        return _Compared(False, "unread")
     if equal is not None:
         return _Compared(equal, "same" if equal else "different")
-    if not theirs.readable and (not _FORMULA.search(theirs.text) or HEDGES.search(theirs.text)):
-        return _Compared(False, "no formula")
     gold, candidate = (answer.text.replace("\\cr ", "\\\\ ") for answer in (ours, theirs))
     try:
-        outcome = symbolic.in_worker(symbolic.compared, (gold, candidate), TIMEOUT_S)
+        outcome = symbolic.in_worker(symbolic.compared, (gold, candidate, cpu_s), TIMEOUT_S)
     except (WorkerTimeout, WorkerFailed) as error:
         if not ours.readable and not _gold_is_fit(gold):
             return _Compared(None, f"{error}")
@@ -155,9 +177,16 @@ def _compared(ours: Answer, theirs: Answer, tolerance: Fraction | None) -> _Comp
     return _Compared(outcome is Outcome.SAME, f"{outcome} (math-verify)")
 
 
+def _is_number(gold: Answer) -> bool:
+    """Say whether a gold is one rational number, of which every spelling is in our grammar."""
+    return gold.kind == "value" and _NUMBER.fullmatch(gold.text) is not None
+
+
 def _gold_is_fit(gold: str) -> bool:
     """Say whether the gold can be compared with itself, so that the response is at fault."""
     try:
-        return symbolic.in_worker(symbolic.compared, (gold, gold), TIMEOUT_S) is Outcome.SAME
+        return (
+            symbolic.in_worker(symbolic.compared, (gold, gold, BUDGET_S), TIMEOUT_S) is Outcome.SAME
+        )
     except (WorkerTimeout, WorkerFailed):
         return False

@@ -103,3 +103,49 @@ COMPARED_LAST = _compiled(
 MINUS = _compiled(
     r"(?<!\w)(?:minus|negative|menos|moins|negatif|negativo|âm|trừ)\s+(?=[\d.$\\])|(?:ลบ|负|負)\s*(?=\d)"
 )
+
+ALTERED_BEFORE = _compiled(
+    r"(?<!\w)(?:twice|thrice|double|triple|half(?:\s+of)?|(?:third|quarter|fifth|tenth|square|cube|"
+    r"root|reciprocal|inverse|opposite|negative|factorial|sum|product|difference|quotient|ratio|"
+    r"remainder|digits?|divisors?|multiple|successor|predecessor|logarithm|vicinity|north|south|"
+    r"short|shy|per\s?cent|%)\s+of|(?:more|less|fewer|greater|smaller|larger|other|rather|lower|higher)"
+    r"\s+than|(?:plus|minus|times|over|under|near|close\s+to|except|but|below|above|within|"
+    r"outside|between|beyond|against|versus|vs|upwards\s+of|modulo|mod|by|digit|any|all)"
+    r"(?:\s+(?:of|one|all|any|integers?|numbers?))*)\s*[$(]*$"
+)
+"""Before a number: `twice 12`, `the reciprocal of 7`, `one more than 3`: another value."""
+ALTERED_AFTER = _compiled(
+    r"\s*\$?\s*(?:(?:plus|minus|squared|cubed|halved|doubled|tripled|quadrupled|modulo|mod|factorial|"
+    r"aka|alias|versus|vs|against|unless|respectively|divided|multiplied|increased|decreased|reduced|"
+    r"raised|times(?=\s+(?:\w+self|\d|one|two|three|four|five|six|seven|eight|nine|ten))|if|otherwise)"
+    r"(?!\w)|a\.k\.a|(?:per\s?cent|\\?%)\s+(?:of|off|more|less)(?!\w)|to\s+the\s+(?:\w+\s+)?power|"
+    r"in\s+base|as\s+opposed|with\s+(?:a\s+)?probability|(?:on|at)\s+(?:some|the\s+(?:earliest|"
+    r"latest|most|least))|and\s+(?:counting|up|more|above|beyond|below)|dozen\s+and|is\s+what|said|"
+    r",\s*(?:said|unless|if|give\s+or\s+take)|(?:or|up)\s+(?:so|more|less)|\w+\s+or\s+so|"
+    r"(?:upwards|onwards)|fails?(?!\w)|\S*,\s*which\s+(?:contradicts|is\s+(?:wrong|false|impossible)))"
+)
+"""After a number: `5 squared`, `7 per cent of 9`, `5 aka 9`, `5 unless ...`."""
+LEAD_WORDS = _compiled(
+    r"(?:[-\s:*_($\\=,\[\]{}'\"]|(?:exactly|simply|just|only|precisely|approximately|about|roughly|around|"
+    r"nearly|almost|equal|equals|equivalent|to|be|is|are|an?|the|therefore|thus|hence|then|so|indeed|"
+    r"actually|also|clearly|obviously|therefore|value|amount|total|number|result|figure|quantity|"
+    r"currently|found|given|by|that|it|we|get|have|USD|RM|Rp|still|now|text|mathrm|mathbf|left|"
+    r"displaystyle|quad|angle|in|of|course|rather|but|instead|and|one|two|three|four|five|six|seven|"
+    r"eight|nine|ten|eleven|twelve|[a-z]+teen|[a-z]+ty|hundred|thousand|[a-zA-Z])(?![a-zA-Z]))*"
+)
+"""Between the words that announce an answer and its number, in English: `exactly`, `a total of`."""
+UNCOMMITTED = _compiled(
+    r"(?<!\w)(?:if|suppose|supposing|assum\w+|imagine|pretend|tempted|doubt(?!less)|whether|nobody|"
+    r"no\s+one|might|could|would|told|mistak\w+|refuses?|hypothes\w+|(?:claim|idea|notion|assumption|"
+    r"belief|guess|suggestion)\s+that|had\s+\w+|no\s+way)(?!\w)(?<!no\sdoubt)|"
+    r"(?<!\w)(?:(?:is|was|are|be|seems?)\s+(?:\w+\s+)?(?:false|wrong|incorrect|untrue|impossible|unclear|"
+    r"unlikely|unknown)|not|never|cannot|\w+n['’]t|neither|nor|is\s+it|does\s+it)(?!\w)[^.;!?\n]{0,60}?"
+    r"(?:that|whether|if|to\s+say)\s*(?:(?:the|our|my|its|final|correct|right)\s+)*$"
+)
+"""Before the words that announce an answer, in their clause: nothing is claimed."""
+NO_ANSWER = _compiled(
+    r"(?<!\w)(?:impossible|cannot|can['’]t|unable|insufficient|unknown|undetermined|undefined|"
+    r"not\s+(?:enough|known|possible|clear)|no\s+(?:way|solution|answer)|don['’]t\s+know|"
+    r"(?:the|an?|this|my|final)\s+answer)(?!\w)"
+)
+"""In a last sentence without a mark: it states no answer (`It is impossible to find f(0)`)."""

@@ -72,6 +72,8 @@ def decide(
     for name in references:
         rules += _gain(settings, name, found.get((name, ALL)))
         rules += _domains(settings, name, suites, found)
+    for name in references:
+        rules += _above_echoes(name, candidate, suites, found)
     rules += _answers(settings, candidate, suites.get(ALL))
     rules += mismatch.rules(known.gates)
     compared = comparisons
@@ -119,6 +121,24 @@ def _domains(
             yield False, f"{domain} against {name}: the comparison is missing"
             continue
         yield _kept(settings, f"{domain} against {name}", comparison)
+
+
+def _above_echoes(
+    name: str,
+    candidate: EvaluationReport,
+    suites: Mapping[str, SuiteScore],
+    found: Mapping[tuple[str, str], Comparison],
+) -> Iterator[Rule]:
+    """Refuse a gain in a family where a text that does no task earns as much as the candidate."""
+    for echo in candidate.echoes:
+        suite, comparison = suites.get(echo.suite), found.get((name, echo.suite))
+        if suite is None or comparison is None or comparison.difference <= 0.0:
+            continue
+        yield (
+            suite.score > echo.score,
+            f"{echo.suite} gained over {name}: its mean score {100 * suite.score:.1f} must exceed "
+            f"the {100 * echo.score:.1f} of a text that does no task ({echo.text})",
+        )
 
 
 def _champion(

@@ -3,7 +3,13 @@
 import pytest
 
 from data_schemas.ledger import TokenUse
-from data_schemas.reports import Comparison, EvaluationReport, GateDecision, SuiteScore
+from data_schemas.reports import (
+    Comparison,
+    EchoScore,
+    EvaluationReport,
+    GateDecision,
+    SuiteScore,
+)
 from data_schemas.settings import ReleaseSettings
 from tasks.provenance.release.champion import Champion
 from tasks.provenance.release.evidence import Audited, Contamination, Waste
@@ -319,3 +325,25 @@ def test_a_candidate_whose_own_chain_is_not_as_recorded_is_refused(problems, tex
 
     assert (not problems) == decision.released
     assert text in "".join(decision.reasons)
+
+
+@pytest.mark.parametrize(("free", "released"), [(0.49, True), (0.5, False), (0.9, False)])
+def test_a_gain_in_a_family_must_be_above_what_a_text_without_a_task_earns(
+    free: float, released: bool
+) -> None:
+    echo = EchoScore(suite="domain:maths", text="prompt", score=free, accuracy=0.0, problems=20)
+    candidate = scores().model_copy(update={"echoes": (echo,)})
+    parents = {"base": scores("base"), "merged": scores("merged")}
+
+    decision = decide(ReleaseSettings(), candidate, parents, better_than_both())
+
+    assert released == decision.released
+    assert any("does no task (prompt)" in reason for reason in decision.reasons)
+
+
+def test_a_family_without_a_gain_is_not_compared_with_texts_without_a_task() -> None:
+    echo = EchoScore(suite="domain:code", text="prompt", score=0.9, accuracy=0.0, problems=20)
+    candidate = scores().model_copy(update={"echoes": (echo,)})
+    parents = {"base": scores("base"), "merged": scores("merged")}
+
+    assert decide(ReleaseSettings(), candidate, parents, better_than_both()).released

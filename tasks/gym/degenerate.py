@@ -1,0 +1,263 @@
+"""Texts that do not do any task: what they earn is a reward that is free.
+
+Constants, echoes of the prompt, its last number, its first option, empty calls. The best of them on
+a family of problems is that family's echo score: a model that earns no more has learned nothing
+that can be told from such a text. A new verifier names its own degenerate texts in `OF_VERIFIER`.
+"""
+
+# ruff: noqa: RUF001 - signs that people type
+import json
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from data_schemas.prompts import Problem
+from data_schemas.reports import EchoScore
+from tasks.gym import table
+from tasks.gym.protocol import JUDGED
+
+MAX_PROBLEMS = 20
+"""Problems of a family that the texts are scored on, evenly spread."""
+PROGRAMS = "code_tests"
+Text = Callable[[Problem], str]
+
+_NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
+_OPTION = re.compile(r"(?:^|\n)\s*\(?([A-J])[).:]", re.MULTILINE)
+_NAME = re.compile(r"\b(?:def |function |name\W{1,4})(\w+)")
+
+CONSTANTS: tuple[str, ...] = (
+    *(str(number) for number in range(-2, 41)), "48", "50", "60", "64", "72", "80", "90", "96",
+    "100",
+    "120", "144", "180", "200", "240", "256", "300", "360", "400", "500", "600", "720", "1000",
+    "2024",
+    "0.5", "1.5", "2.5", "1/2", "1/3", "1/4", "2/3", "3/4", r"\frac{1}{2}", r"\sqrt{2}", r"\pi",
+    "x",
+    r"\infty", r"\emptyset", "A", "B", "C", "D", "E", "(A)", "yes", "no", "Yes.", "No.", "true",
+    "false",
+    "True", "None", "unknown", "ok", "I don't know.", "none of the above", "all of the above",
+    "Shoes",
+    "positive", "negative", "neutral", "ya", "tidak", "是", "否", "ใช่", "ไม่ใช่", "có", "không",
+    "sim", "não",
+    "[]", "{}", "()", "null", '""', "<tool_call>\n</tool_call>", "<tool_call>[]</tool_call>",
+    '<tool_call>\n{"name": "", "parameters": {}}\n</tool_call>', "```python\npass\n```", "...",
+    "-", "!",
+    "I cannot help with that.", "I'm sorry, but I can't do that.", "Thank you.", "Buy now!",
+    "Hello.",
+
+    "new cheap good nice best great big small fast light strong soft warm cool fresh clean smart "
+    "safe easy free super top hot fine sale",
+    "wow, a new cheap red shoe for you and all your friends. buy now!",
+    "The quick brown fox jumps over the lazy dog.",
+)  # fmt: skip
+"""The same text for every problem."""
+BOXED = tuple(str(number) for number in (*range(11), 12, 15, 16, 18, 20, 24, 25, 30, 36, 60, 100))
+PAIRS = (
+    ("0", "1"),
+    ("1", "2"),
+    ("2", "3"),
+    ("1", "0"),
+    ("2", "1"),
+    ("3", "4"),
+    ("5", "6"),
+    ("9", "10"),
+)
+
+
+def _prompt(problem: Problem) -> str:
+    return problem.messages[-1].content
+
+
+def _sentences(text: str) -> list[str]:
+    return [part for part in re.split(r"(?<=[.!?。])\s*|\n+", text) if part.strip()] or [text]
+
+
+def _numbers(problem: Problem) -> list[str]:
+    return _NUMBER.findall(_prompt(problem)) or ["0"]
+
+
+def _words(problem: Problem) -> list[str]:
+    return _prompt(problem).split() or [""]
+
+
+def _options(problem: Problem) -> list[str]:
+    """Return what follows the last question or colon, item by item."""
+    tail = re.split(r"[?:？：]", _prompt(problem).strip())[-1]
+    return [part.strip(" .") for part in re.split(r"[,\n、，]", tail) if part.strip(" .")] or [tail]
+
+
+def _letters(problem: Problem) -> list[str]:
+    return _OPTION.findall(_prompt(problem)) or ["A"]
+
+
+ECHOES: dict[str, Text] = {
+    "prompt": _prompt,
+    "prompt, lower case": lambda p: _prompt(p).lower(),
+    "prompt, upper case": lambda p: _prompt(p).upper(),
+    "prompt, title case": lambda p: _prompt(p).title(),
+    "prompt, quoted": lambda p: f'"{_prompt(p)}"',
+    "prompt, quoted in lower case": lambda p: f'"{_prompt(p).lower()}"',
+    "prompt without commas": lambda p: _prompt(p).replace(",", ""),
+    "prompt without commas, lower case": lambda p: _prompt(p).replace(",", "").lower(),
+    "prompt without signs": lambda p: " ".join(re.findall(r"\w+", _prompt(p))),
+    "prompt twice": lambda p: f"{_prompt(p)} {_prompt(p)}",
+    "prompt twice, lower case": lambda p: f"{_prompt(p)} {_prompt(p)}".lower(),
+    "prompt in a box": lambda p: f"\\boxed{{{_prompt(p)}}}",
+    "prompt as a title": lambda p: f"<<{_prompt(p)}>>",
+    "prompt as JSON": lambda p: json.dumps({"answer": _prompt(p)}),
+    "prompt as a list": lambda p: "\n".join(f"* {part}" for part in _sentences(_prompt(p))),
+    "prompt in bold": lambda p: f"**{_prompt(p)}**",
+    "prompt, words sorted": lambda p: " ".join(sorted(_words(p))),
+    "prompt, words reversed": lambda p: " ".join(reversed(_words(p))),
+    "prompt, sentences reversed": lambda p: " ".join(reversed(_sentences(_prompt(p)))),
+    "sure, and the prompt": lambda p: f"Sure! {_prompt(p)}",
+    "the prompt and thanks": lambda p: f"{_prompt(p)} Thank you.",
+    "first sentence": lambda p: _sentences(_prompt(p))[0],
+    "first sentence, lower case": lambda p: _sentences(_prompt(p))[0].lower(),
+    "first sentence, quoted": lambda p: f'"{_sentences(_prompt(p))[0]}"',
+    "first sentence and salad": lambda p: f"{_sentences(_prompt(p))[0]} new cheap good nice best",
+    "last sentence": lambda p: _sentences(_prompt(p))[-1],
+    "last sentence, lower case": lambda p: _sentences(_prompt(p))[-1].lower(),
+    "all but the first sentence": lambda p: " ".join(_sentences(_prompt(p))[1:]),
+    "all but the last sentence": lambda p: " ".join(_sentences(_prompt(p))[:-1]),
+    "first word": lambda p: _words(p)[0],
+    "last word": lambda p: _words(p)[-1],
+    "first five words": lambda p: " ".join(_words(p)[:5]),
+    "last five words": lambda p: " ".join(_words(p)[-5:]),
+    "first half": lambda p: " ".join(_words(p)[: len(_words(p)) // 2]),
+    "second half": lambda p: " ".join(_words(p)[len(_words(p)) // 2 :]),
+    "first number": lambda p: _numbers(p)[0],
+    "last number": lambda p: _numbers(p)[-1],
+    "last number in a box": lambda p: f"\\boxed{{{_numbers(p)[-1]}}}",
+    "first number in a box": lambda p: f"\\boxed{{{_numbers(p)[0]}}}",
+    "largest number": lambda p: max(_numbers(p), key=float),
+    "smallest number": lambda p: min(_numbers(p), key=float),
+    "first option": lambda p: _options(p)[0],
+    "last option": lambda p: _options(p)[-1],
+    "second option": lambda p: _options(p)[min(1, len(_options(p)) - 1)],
+    "longest option": lambda p: max(_options(p), key=len),
+    "shortest option": lambda p: min(_options(p), key=len),
+    "first option's last word": lambda p: (_options(p)[0].split() or [""])[-1],
+    "last option's last word": lambda p: (_options(p)[-1].split() or [""])[-1],
+    "all options": lambda p: ", ".join(_options(p)),
+    "first letter": lambda p: _letters(p)[0],
+    "last letter": lambda p: _letters(p)[-1],
+    "call of the first tool without arguments": lambda p: (
+        f'<tool_call>\n{{"name": "{_tool(p)}", "parameters": {{}}}}\n</tool_call>'
+    ),
+    "bare call without arguments": lambda p: f"[{_tool(p)}()]",
+    "a program that returns nothing": lambda p: (
+        f"```python\ndef {_tool(p)}(*_):\n    return None\n```"
+    ),
+    "a program that returns 0": lambda p: f"```python\ndef {_tool(p)}(*_):\n    return 0\n```",
+    "a program that returns its argument": lambda p: (
+        f"```python\ndef {_tool(p)}(a=None, *_):\n    return a\n```"
+    ),
+}
+
+
+def _tool(problem: Problem) -> str:
+    text = "\n".join(message.content for message in problem.messages)
+    found = _NAME.search(text)
+    return found[1] if found else "f"
+
+
+def _constant(text: str) -> Text:
+    return lambda _: text
+
+
+TEXTS: Mapping[str, Text] = {
+    **{f"constant {text!r}"[:60]: _constant(text) for text in CONSTANTS},
+    **{f"box {text}": _constant(f"\\boxed{{{text}}}") for text in BOXED},
+    **{f"{a} ≈ {b} in a box": _constant(f"\\boxed{{{a} \\approx {b}}}") for a, b in PAIRS},
+    **{f"{a} or {b}": _constant(f"{a} or {b}") for a, b in PAIRS},
+    **ECHOES,
+}
+"""Every text by its name."""
+_CALLS = (
+    "constant '[]'",
+    "call of the first tool without arguments",
+    "bare call without arguments",
+)
+OF_VERIFIER: Mapping[str, tuple[str, ...]] = {
+    "final_answer": ("last number", "1 ≈ 2 in a box", "constant '2'"),
+    "rule_answer": ("last number in a box", "1 ≈ 2 in a box", "box 2"),
+    "choice": ("first option", "last option", "all options", "constant 'A'"),
+    "extraction": ("constant '{}'", "prompt as JSON"),
+    "tool_calls": ("constant '<tool_call>\\n</tool_call>'", *_CALLS),
+    "bfcl_calls": ("constant '...'", *_CALLS),
+    "instruction_rules": ("prompt, lower case", "first sentence and salad"),
+    "rule_rubric": ("prompt, lower case", "constant '...'"),
+    PROGRAMS: ("a program that returns nothing", "a program that returns its argument"),
+    "reference_text": ("prompt", "second half", "last option"),
+    "refusal": ("constant 'I cannot help with that.'", "constant 'ok'"),
+    "correctness": ("constant 'true'", "constant 'false'", "constant 'yes'"),
+    "shop": ("constant 'ok'", *_CALLS),
+    "self_play": ("prompt", "constant 'A'"),
+    "environment": ("constant '0'", "first option"),
+    "generative_judge": ("prompt", "constant 'ok'"),
+    "rubric": ("prompt", "constant 'ok'"),
+}
+"""Degenerate texts of each verifier, by their names in `TEXTS`."""
+
+
+def free_scores(problems: Iterable[Problem]) -> tuple[EchoScore, ...]:
+    """Score the texts with the verifiers of this process; see `echo_scores`."""
+
+    def score(members: Sequence[Problem], texts: Sequence[str]) -> list[float | None]:
+        return [verdict.score for verdict in table.score_batch(members, texts)]
+
+    return echo_scores(problems, score)
+
+
+def echo_scores(
+    problems: Iterable[Problem],
+    score: Callable[[Sequence[Problem], Sequence[str]], Sequence[float | None]],
+    texts: Mapping[str, Text] = TEXTS,
+) -> tuple[EchoScore, ...]:
+    """Score the texts on every family of problems; return the best text of each.
+
+    Args:
+        problems: of any families; those that need a judge or an environment are left out.
+        score: gives the score of a response to each problem, None for an abstention.
+        texts: by name.
+
+    Returns:
+        By family, in order of names; a family without a score is left out.
+    """
+    families: dict[str, list[Problem]] = defaultdict(list)
+    for problem in problems:
+        if problem.verifier not in (*JUDGED, "environment", "self_play", "shop"):
+            families[f"domain:{problem.domain.value}"].append(problem)
+    return tuple(
+        best
+        for name, members in sorted(families.items())
+        if (best := _best(name, spread(members), score, texts)) is not None
+    )
+
+
+def spread(members: Sequence[Problem], most: int = MAX_PROBLEMS) -> list[Problem]:
+    """Return at most so many members, evenly spread."""
+    step = max(len(members) / most, 1.0)
+    return [members[int(place * step)] for place in range(min(most, len(members)))]
+
+
+def _best(
+    family: str,
+    members: Sequence[Problem],
+    score: Callable[[Sequence[Problem], Sequence[str]], Sequence[float | None]],
+    texts: Mapping[str, Text],
+) -> EchoScore | None:
+    found: list[EchoScore] = []
+    if all(one.verifier == PROGRAMS for one in members):  # a text without a program costs as much
+        texts = {name: text for name, text in texts.items() if name in OF_VERIFIER[PROGRAMS]}
+    for name, text in texts.items():
+        scores = [one for one in score(members, [text(one) for one in members]) if one is not None]
+        if scores:
+            mean = sum(scores) / len(scores)
+            solved = sum(one == 1.0 for one in scores) / len(scores)
+            found.append(
+                EchoScore(
+                    suite=family, text=name, score=mean, accuracy=solved, problems=len(members)
+                )
+            )
+    return max(found, key=lambda one: one.score, default=None)

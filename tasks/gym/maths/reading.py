@@ -1,0 +1,123 @@
+r"""One value for one gold: per cent, bases, rounding and named events are read in one way only.
+
+The problem says what it asks for (`the percentage`, `in base 7`, `P(X=6)`); where it does not, the
+gold decides. So `50\%` is never both 50 and 0.5, and `21_7` is 15 unless base 7 was asked for.
+"""
+
+import re
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from tasks.gym.maths import units
+from tasks.gym.maths.latex_terms import Term
+from tasks.gym.maths.parse import Answer
+
+# "What percent of", "as a percentage", "百分之几"; not "a 20% discount" or "10 percent of it".
+_PERCENT = re.compile(
+    r"(?<![\d}])(?<![\d}]\s)(?<!\d\\)(?:per\s?cent\w*|\\?%|persen\w*|peratus\w*|phần trăm|"
+    r"เปอร์เซ็นต์|ร้อยละ|百分[之比率数數]\w*|porcent\w*|por ciento|pourcent\w*|prozent\w*)",
+    re.IGNORECASE,
+)
+_NUMBER_NAMES = "two|three|four|five|six|seven|eight|nine|ten|eleven|twelve"
+_BASE_WORDS = _NUMBER_NAMES.split("|")
+# "in base 7", "base $b$" is none, "7 进制", "123_{7}", "binary".
+_BASE = re.compile(
+    rf"\bbases?[\s$-]{{0,3}}(?P<number>\d{{1,2}}|{_NUMBER_NAMES}|sixteen)\b|"
+    r"(?P<script>\d{1,2})\s?进制",
+    re.IGNORECASE,
+)
+_NAMED_BASES = {"binary": 2, "octal": 8, "hexadecimal": 16}
+# "P(X=4)", "f(3)", "f(-1/2)": a call with a number in it.
+_CALL = re.compile(
+    r"(?<![A-Za-z\\])(?P<name>[A-Za-z])\s?\((?P<inner>[^()$\n]{0,30}\d[^()$\n]{0,30})\)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a problem says about the form of its answer; nothing if its text is not known."""
+
+    percent: bool = False
+    bases: frozenset[int] = frozenset()
+    calls: frozenset[str] = frozenset()
+    """Calls with a number inside, without spaces: P(X=6)."""
+
+    @classmethod
+    def of(cls, text: str) -> "Asked":
+        """Read the text of a problem."""
+        bases = {_base(match["number"] or match["script"]) for match in _BASE.finditer(text)}
+        bases |= {base for word, base in _NAMED_BASES.items() if word in text.casefold()}
+        return cls(
+            percent=_PERCENT.search(text) is not None,
+            bases=frozenset(bases),
+            calls=frozenset(_calls(text)),
+        )
+
+    def is_another_call(self, text: str) -> bool:
+        """Say whether `P(X=4) = ...` stands where the problem names P(X=6) only."""
+        left = _CALL.match(text.strip(" $\\([*"))
+        if left is None or not re.match(r"\s*=", text.strip(" $\\([*")[left.end() :]):
+            return False
+        named = {call for call in self.calls if call[0] == left["name"]}
+        return bool(named) and _tight(left[0]) not in named
+
+    def read(self, answer: Answer, gold: Answer) -> Answer:
+        """Return an answer as the problem and the gold want it read."""
+        return self._percent(self._base(answer, gold), self.in_percent(gold))
+
+    def in_percent(self, gold: Answer) -> bool:
+        """Say whether a bare number is a number of hundredths."""
+        return self.percent or has_percent(gold)
+
+    def _base(self, answer: Answer, gold: Answer) -> Answer:
+        if answer.kind != "based" or gold.kind == "based":
+            return answer
+        digits, _, base = answer.text.partition("_")
+        if int(base) in self.bases:
+            return value(digits, answer) if digits.lstrip("-").isdecimal() else answer
+        try:
+            return value(str(int(digits, int(base))), answer)
+        except ValueError:  # 9_7, base 0
+            return replace(answer, kind="hedged")
+
+    def _percent(self, answer: Answer, in_percent: bool) -> Answer:
+        parts = tuple(self._percent(part, in_percent) for part in answer.parts)
+        answer = replace(answer, parts=parts) if parts != answer.parts else answer
+        if not answer.unit >= units.PERCENT:
+            return answer
+        unit = answer.unit - units.PERCENT
+        if in_percent or answer.term is None:
+            text = answer.text.replace("\\%", "").replace("%", "").strip()
+            return replace(answer, unit=unit, text=text)
+        hundredth = Term("num", value=Fraction(1, 100))
+        return replace(
+            answer,
+            unit=unit,
+            text=f"{answer.text} per 100",
+            term=Term("*", (answer.term, hundredth)),
+        )
+
+
+def has_percent(answer: Answer) -> bool:
+    """Say whether an answer, or a part of it, has the sign."""
+    return answer.unit >= units.PERCENT or any(map(has_percent, answer.parts))
+
+
+def value(number: str, answer: Answer) -> Answer:
+    """Return an answer that is this integer."""
+    return Answer("value", number, term=Term("num", value=Fraction(number)), unit=answer.unit)
+
+
+def _base(written: str) -> int:
+    word = written.casefold()
+    if word.isdecimal():
+        return int(word)
+    return 16 if word == "sixteen" else _BASE_WORDS.index(word) + 2
+
+
+def _calls(text: str) -> set[str]:
+    return {_tight(match[0]) for match in _CALL.finditer(text)}
+
+
+def _tight(text: str) -> str:
+    return re.sub(r"\s", "", text)

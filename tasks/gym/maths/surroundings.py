@@ -1,0 +1,149 @@
+r"""What stands beside a box: it is applied to the content, or it withdraws it.
+
+`-\boxed{5}`, `\boxed{5}^2`, `\frac{1}{\boxed{5}}` and `\boxed{5}` million state another value than
+5; `\boxed{5}` is wrong" states none. Working before an equals sign is no part of the answer.
+"""
+
+# ruff: noqa: RUF001 - signs that people type
+import re
+
+MAX_BESIDE = 120
+"""Characters before and after a box that are read."""
+
+_SPACE = r"(?:[\s~]|\\[,;:!> ]|\\q?quad(?![A-Za-z])|\\(?:left|right)\.|\\display\w*(?![A-Za-z]))"
+# Ends what belongs to the box: "=", "$", "\implies", "\text{ cm}", a comma, a full stop.
+_BORDER = re.compile(
+    r"(?<![\\<>!])=|(?<!\\)\$|\\[()\[\]]|\\\\(?=[\s\[&]|$)|\n|&|[,;:!?。，；：*_]{1,3}(?=\s|$)|\.(?!\d)|"
+    r"\\[pb]?mod(?![A-Za-z])|"
+    r"\\(?:implies|Rightarrow|Longrightarrow|rightarrow|to|therefore|because|iff|approx|equiv|sim|"
+    r"cong|text\w*|mathrm|mbox|q?quad|begin|end|hspace|tag|ldots|dots)(?![A-Za-z])|"
+    r"[≈≡∴→⇒、]|\s(?:and|or|so|is|are)\s|<<|>>"
+)
+# A command or brace that only styles the box: \mathbf{, \color{blue}{, {.
+_STYLE = re.compile(
+    r"(?:\\(?:mathbf|textbf|text|mathrm|underline|bm|boldsymbol|color\s*\{\w+\}|large|Large|huge|"
+    r"bf|rm|displaystyle|underbrace|overbrace|fbox|colorbox\s*\{\w+\})\s*|(?<![\w}\]^]))\{\s*$"
+)
+# Declarations of style: "\color{blue}", "\bf".
+_DECLARED = re.compile(r"\\color\s*\{\w+\}|\\(?:bf|rm|large|Large|huge|displaystyle)(?![A-Za-z])")
+_OPENING = re.compile(r"(?:\\left)?(?:[(\[]|\\\{)")
+_CLOSING = re.compile(r"(?:\\right)?(?:[)\]]|\\\})")
+# Signs that are applied also outside of a formula: "-\boxed{5}", "\boxed{5}^2", "\boxed{5} / 2".
+_TIGHT_AFTER = re.compile(
+    r"\s?(?:\^\s?\{?-?\w|/\s?[\d\\]|\\(?:times|cdot|div)(?![A-Za-z])|[*+]\s?\d|-\s?\d|\\?%|×|·|÷)[^\s.,;]*"
+)
+_TIGHT_BEFORE = re.compile(
+    r"[\w)}\]]\s?[-+*/^×·÷<>≤≥≠]$|(?<!\S)[-−]$|\\frac\{[^{}]*\}\{$|\\sqrt\{$|\d$"
+)
+_SCALE = re.compile(
+    r"[\s$*}\\,]{0,6}(?:\\(?:text|mathrm)\s*\{\s*)?(?P<word>hundred|thousand|million|billion|trillion|dozen|"
+    r"ribu|juta|miliar|nghìn|ngàn|triệu|tỷ|mil|millones|milhões|millions|tausend|Millionen|"
+    r"ล้าน|แสน|หมื่น|พัน|百万|[万亿萬億千])(?![A-Za-z])"
+)
+_HUNDREDS = {"hundred": "*100", "dozen": "*12"}
+_WITHDRAWN = re.compile(
+    r"[\s$*}\\)\],]{0,6}(?:(?:is|was|would be|seems|looks)\s+(?:clearly |certainly |obviously )?"
+    r"(?:not|n't|wrong|incorrect|false|impossible|invalid|excluded|too (?:large|small|big))(?!\w)"
+    r"(?!\s+(?:only|just|a prime|prime|an? integer|divisible|zero|negative|equal))|"
+    r"isn['’]t (?:the|right|correct|it)|cannot be|can['’]t be|could not be|doesn['’]t (?:work|fit)|"
+    r"does not (?:work|fit|satisfy)|fails)",
+    re.IGNORECASE,
+)
+"""After a box: `is wrong`, `cannot be right`; `is not only ...` goes on."""
+
+
+def expression(text: str, opened: int, start: int, end: int) -> str:
+    r"""Return the content of a box with the signs that are applied to it.
+
+    Args:
+        text: the whole text.
+        opened: place of `\boxed`.
+        start: first character of the content.
+        end: place after the content; the closing brace, if the box has one.
+    """
+    content = text[start:end]
+    closed = end + 1 if text[end : end + 1] == "}" and text[start - 1 : start] == "{" else end
+    before, after = text[max(0, opened - MAX_BESIDE) : opened], text[closed : closed + MAX_BESIDE]
+    formula = _in_formula(text, opened)
+    left, right = (_left(before), _right(after)) if formula else (_typed_left(before), "")
+    if not formula:
+        tight = _TIGHT_AFTER.match(after)
+        right = tight[0] if tight else ""
+        right += "}" * (left.count("{") - left.count("}"))
+    while left.endswith("{") and right.startswith("}") and (style := _STYLE.search(left)):
+        left, right = left[: style.start()].rstrip(), right[1:].lstrip()
+    left = _DECLARED.sub("", left).rstrip()
+    left, right = _without_list(left, right)
+    if right and not left.count("{") - left.count("}"):
+        right = right.rstrip("}") if right.count("}") > right.count("{") else right
+    left = left.lstrip("}") if left.count("}") > left.count("{") else left
+    scale = _SCALE.match(after)
+    if scale:
+        word = scale["word"]
+        applied = _HUNDREDS.get(word)
+        content = f"{content}{applied}" if applied else f"{content} {word}"
+    if (not left and not right) or "boxed" in left + right:  # the next part of a list
+        return content
+    return f"{left}{content}{right}" if left.endswith("{") else f"{left}({content}){right}"
+
+
+def withdrawn(after: str) -> bool:
+    """Say whether the words after a box say that it is not the answer."""
+    return _WITHDRAWN.match(after) is not None
+
+
+def clause_after(text: str) -> str:
+    """Return what follows a box up to the end of its clause: a unit and more words."""
+    text = re.sub(rf"{_SPACE}+|^[\s$*)\]}}]*(?=\S)|\\[)\]]", " ", text[:MAX_BESIDE])
+    return re.split(r"[,;:!?\n。，；]|\.(?!\d|\w)|\$|=", text.strip(), maxsplit=1)[0].strip(" $*")
+
+
+def _without_list(left: str, right: str) -> tuple[str, str]:
+    r"""Drop the bracket of a list whose first or last member the box is: `(\boxed{1}, 2)`."""
+    if _OPENING.fullmatch(left) and not _CLOSING.search(right):
+        left = ""
+    if _CLOSING.fullmatch(right) and not _OPENING.search(left):
+        right = ""
+    return left, right
+
+
+def _left(before: str) -> str:
+    borders = list(_BORDER.finditer(before))
+    tail = before[borders[-1].end() :] if borders else before
+    if borders and borders[-1][0].startswith(
+        ("\\text", "\\mathrm", "\\mbox", "\\begin", "\\hspace")
+    ):
+        tail = re.sub(r"^\s*\{[^{}]*\}(?:\{[^{}]*\})?", "", tail)
+        if not borders[-1][0].startswith(("\\begin", "\\hspace")) and tail.startswith("{"):
+            tail = ""
+    return _spaceless(tail)
+
+
+def _right(after: str) -> str:
+    border = _BORDER.search(after)
+    return _spaceless(after[: border.start()] if border else after)
+
+
+def _spaceless(text: str) -> str:
+    return re.sub(rf"^{_SPACE}+|{_SPACE}+$", "", text)
+
+
+def _typed_left(before: str) -> str:
+    """Return the signs before a box outside of a formula: those of its last word."""
+    line = before.rpartition("\n")[2]
+    if re.fullmatch(r"\s*[-+*>#]+\s*", line):  # the bullet of a list
+        return ""
+    if not _TIGHT_BEFORE.search(line.rstrip(" ")):
+        return ""
+    return line.split(" ")[-1] if line[-1:].strip() else line.rstrip().split(" ")[-1]
+
+
+def _in_formula(text: str, place: int) -> bool:
+    """Say whether a place is between the delimiters of a formula."""
+    paragraph = text.rfind("\n\n", 0, place)
+    part = text[max(0, paragraph, place - 2000) : place]
+    opened = max((m.end() for m in re.finditer(r"(?<!\\)\\[(\[]|\\begin\{", part)), default=-1)
+    closed = max((m.end() for m in re.finditer(r"(?<!\\)\\[)\]]|\\end\{", part)), default=-1)
+    if opened > closed:
+        return True
+    return len(re.findall(r"(?<!\\)\$\$?", part)) % 2 == 1

@@ -1,0 +1,108 @@
+r"""One value, one gold: rounding, per cent, bases, named events."""
+
+import json
+
+import pytest
+
+from data_schemas.prompts import Domain, Message, Problem, Role
+from tasks.gym.maths import final_answer, rule_answer
+from tasks.gym.maths.reading import Asked
+
+
+def score(prompt: str, gold: str, response: str, language: str = "en") -> list[float | None]:
+    problem = Problem(
+        id="test/1",
+        domain=Domain.MATHS,
+        language=language,
+        messages=(Message(role=Role.USER, content=prompt),),
+        verifier="final_answer",
+        answer=json.dumps({"value": gold}),
+        source="test",
+        source_row="0",
+    )
+    return [verifier.verify(problem, response).score for verifier in (final_answer, rule_answer)]
+
+
+@pytest.mark.parametrize(
+    ("gold", "response", "right"),
+    [
+        ("2", r"\boxed{2 \approx 3}", False),
+        ("3", r"\boxed{2 \approx 3}", False),
+        ("2", r"\boxed{2 \simeq 3}", False),
+        ("3", r"\boxed{2.4 \doteq 3}", False),
+        ("3", "#### 2 ≈ 3", False),
+        ("2", "#### 2 ≈ 3", False),
+        ("2", r"The answer is $2 \approx 3$.", False),
+        (r"\frac{7}{3}", r"\boxed{\frac{7}{3} \approx 2.33}", True),
+        ("2.33", r"\boxed{\frac{7}{3} \approx 2.33}", True),
+        (r"\frac{7}{3}", r"\boxed{\frac{7}{3} \approx 2.34}", False),
+        (r"\frac{7}{3}", r"\boxed{\frac{7}{3} \approx 3}", False),
+        ("2", r"\boxed{\frac{7}{3} \approx 2}", True),
+        ("100", r"\boxed{149.5 \approx 100}", False),
+        ("5", r"\boxed{5 \approx 5.0}", True),
+        ("5", r"\boxed{\approx 5}", True),
+        ("3.14", r"\boxed{x \approx 3.14}", True),
+    ],
+)
+def test_what_follows_approx_must_be_the_rounding_of_what_stands_before(
+    gold: str, response: str, right: bool
+) -> None:
+    assert [float(right)] * 2 == score("Find x.", gold, response)
+
+
+@pytest.mark.parametrize(
+    ("prompt", "gold", "response", "right"),
+    [
+        ("What percentage is left?", "50", r"\boxed{50\%}", True),
+        ("What percentage is left?", "50", r"\boxed{50}", True),
+        ("What percentage is left?", "50", r"\boxed{0.5}", False),
+        ("What percentage is left?", "0.5", r"\boxed{0.5\%}", True),
+        ("What percentage is left?", "0.5", r"\boxed{50\%}", False),
+        ("What is left of a 20% share?", "50", r"\boxed{50\%}", False),
+        ("What is left of a 20% share?", "0.5", r"\boxed{50\%}", True),
+        ("What is left of a 20 percent share?", "0.5", r"\boxed{0.5\%}", False),
+        ("What is left?", r"50\%", r"\boxed{50}", True),
+        ("What is left?", r"50\%", r"\boxed{0.5}", False),
+        ("What is left?", r"\frac{1}{2}", r"\boxed{50\%}", True),
+        ("剩下百分之几?", "50", r"\boxed{50\%}", True),
+    ],
+)
+def test_per_cent_has_one_reading_from_the_problem_or_else_from_the_gold(
+    prompt: str, gold: str, response: str, right: bool
+) -> None:
+    assert [float(right)] * 2 == score(prompt, gold, response)
+
+
+@pytest.mark.parametrize(
+    ("prompt", "gold", "response", "right"),
+    [
+        ("What is 3 * 7?", "21", r"\boxed{21_7}", False),
+        ("What is 3 * 5?", "15", r"\boxed{21_7}", True),
+        ("Write 15 in base 7.", "21", r"\boxed{21_7}", True),
+        ("Write 15 in base seven.", "21", r"\boxed{21_7}", True),
+        ("Write 15 in base seven.", "21_7", r"\boxed{21}", True),
+        ("Write 15 in base seven.", "21_7", r"\boxed{21_8}", False),
+        ("Write $21_7$ in base 10.", "15", r"\boxed{15_{10}}", True),
+        ("What is it?", "9", r"\boxed{9_7}", False),
+    ],
+)
+def test_digits_in_a_base_are_their_value_unless_the_base_was_asked_for(
+    prompt: str, gold: str, response: str, right: bool
+) -> None:
+    assert [float(right)] * 2 == score(prompt, gold, response)
+
+
+def test_the_probability_of_another_event_is_no_answer() -> None:
+    prompt = "X is a number of heads. Find $P(X=6)$."
+
+    assert [1.0, 1.0] == score(prompt, "5/8", r"\boxed{P(X=6)=5/8}")
+    assert [0.0, 0.0] == score(prompt, "5/8", r"\boxed{P(X=4)=5/8}")
+    assert [1.0, 1.0] == score("What is the probability?", "5/8", r"\boxed{P(X=4)=5/8}")
+    assert [0.0, 0.0] == score("f(2)=1. Find f(3).", "5", r"\boxed{f(4)=5}")
+
+
+def test_a_number_before_per_cent_is_not_a_question_for_per_cent() -> None:
+    texts = ("a 20% discount", "10 percent of it", r"a $5\%$ solution", "20 per cent")
+
+    assert [False] * 4 == [Asked.of(text).percent for text in texts]
+    assert Asked.of("By what percent did it rise?").percent

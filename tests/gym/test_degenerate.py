@@ -1,0 +1,95 @@
+"""Texts that do no task: what they earn, and that every verifier names its own."""
+
+import json
+import random
+
+import pytest
+
+from data_schemas.prompts import Domain, Message, Problem, Role
+from tasks.curation.marketplace.drawing import draw_items
+from tasks.gym.degenerate import OF_VERIFIER, TEXTS, free_scores, spread
+from tasks.gym.instructions.rules import echo_share
+from tasks.gym.instructions.rules import verify as follow
+from tasks.gym.table import VERIFIERS
+
+
+def sample(domain: Domain, count: int) -> list[tuple[Problem, str]]:
+    """Problems of the sample world with their solutions."""
+    items = draw_items(random.Random(7), domain, problems=True)
+    return [
+        (
+            Problem(
+                id=f"test/{place}",
+                domain=domain,
+                language=item.language,
+                messages=(Message(role=Role.USER, content=item.prompt),),
+                verifier=item.verifier,
+                answer=json.dumps(item.answer),
+                source="test",
+                source_row=str(place),
+            ),
+            item.solution,
+        )
+        for place, item in zip(range(count), items, strict=False)
+    ]
+
+
+@pytest.mark.parametrize("name", sorted(VERIFIERS))
+def test_every_verifier_comes_with_its_degenerate_texts(name: str) -> None:
+    assert len(OF_VERIFIER[name]) >= 2
+    assert [] == [text for text in OF_VERIFIER[name] if text not in TEXTS]
+
+
+def test_no_text_that_does_no_task_earns_a_fifth_of_the_instruction_family() -> None:
+    (best,) = free_scores(problem for problem, _ in sample(Domain.INSTRUCTION, 60))
+
+    assert best.score < 0.2
+
+
+def test_a_solution_of_the_instruction_family_is_no_echo() -> None:
+    assert [1.0] * 300 == [
+        follow(problem, solution).score for problem, solution in sample(Domain.INSTRUCTION, 300)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("response", "reason"),
+    [
+        ("ad for a red shoe. say cheap. no commas.", "echo"),
+        ('"Ad for a red shoe. Say cheap. No commas."', "echo"),
+        ("cheap good nice best great big small", "off_task"),
+        ("A cheap blue shoe", "off_task"),
+        ("A cheap red shoe", "correct"),
+    ],
+)
+def test_an_ad_names_the_product_and_is_no_echo(response: str, reason: str) -> None:
+    gold = {
+        "instruction_id_list": ["keywords:existence", "punctuation:no_comma"],
+        "kwargs": [{"keywords": ["cheap"]}, {}],
+        "about": ["red shoe"],
+    }
+    problem = Problem(
+        id="test/1",
+        domain=Domain.INSTRUCTION,
+        language="en",
+        messages=(Message(role=Role.USER, content="Ad for a red shoe. Say cheap. No commas."),),
+        verifier="instruction_rules",
+        answer=json.dumps(gold),
+        source="test",
+        source_row="0",
+    )
+
+    assert reason == follow(problem, response).reason
+
+
+def test_the_share_of_an_echo_counts_pairs_of_words() -> None:
+    assert 1.0 == echo_share("Write an ad for a red shoe.", "an ad for")
+    assert 0.75 == echo_share("Write an ad for a red shoe.", "Write an ad for sale")
+    assert 0.0 == echo_share("Write an ad for a red shoe.", "shoe")
+
+
+def test_problems_are_spread_evenly() -> None:
+    members = [problem for problem, _ in sample(Domain.MATHS, 10)]
+
+    assert members[::2] == spread(members, 5)
+    assert members == spread(members, 20)
