@@ -31,10 +31,6 @@ def without_effect(settings: RLSettings) -> list[str]:
         reasons["loss.truncate_last"] = "loss.budget_per_response is 0"
     if loss.kind is PolicyLoss.DR_GRPO:
         reasons["zero_variance.std_floor"] = "loss.kind 'dr_grpo' divides by no deviation"
-    if zero_variance.first_responses:
-        reasons["zero_variance.std_floor"] = "with first_responses nothing is divided by it"
-    if settings.sizes_by_prompt:
-        reasons["zero_variance.std_floor"] = "with group_size 'by_prompt' nothing is divided by it"
     if not rewards.overlong_weight:
         reasons["rewards.overlong_buffer"] = "rewards.overlong_weight is 0"
     if Domain.MATHS not in settings.domains:

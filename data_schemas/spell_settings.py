@@ -36,7 +36,6 @@ class SpellPhase(Settings):
             "engines.reuse": (rl.engines.reuse.value, Reuse.OFF.value),
             "engines.segment_tokens": (rl.engines.segment_tokens, 0),
             "zero_variance.refill_rounds": (rl.zero_variance.refill_rounds, 0),
-            "zero_variance.first_responses": (rl.zero_variance.first_responses, 0),
         }
         for name, (found, needed) in asked.items():
             if found != needed:

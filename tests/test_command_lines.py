@@ -116,7 +116,6 @@ PIPELINE = [
     ({"grading": {"weights": {"maths": 1e308, "code": 1e308}}}, "weights must be positive"),
     ({"rl_one": {"domains": {"maths": 1e308, "code": 1e308}}}, "with a positive share"),
     ({"rl_one": {"group_size": 10**9}}, "rl_one.group_size is 1000000000; it must be less"),
-    ({"rl_one": {"group_size": "by_promt"}}, "as an integer, or be 'by_prompt'"),
     ({"evaluation": {"samples": 10**9}}, "evaluation.samples is 1000000000; it must be less"),
     ({"grading": {"max_new_tokens": 500}}, "grading.max_new_tokens 500 behind a prompt of"),
     ({"rl_one": {"max_new_tokens": 500}}, "96 exceeds the 512 positions of"),

@@ -130,34 +130,12 @@ VARIANTS = (
     ),
     Variant("group_4", "48 prompts of 4", {"group_size": 4, "prompts_per_step": 48}),
     Variant("group_16", "12 prompts of 16", {"group_size": 16, "prompts_per_step": 12}),
-    Variant(
-        "group_by_prompt",
-        "zv_3a_off, and a group size by prompt, 4 to 16 for as many tokens as 8",
-        {"group_size": "by_prompt", "zero_variance": _NO_REFILLS},
-        against="zv_3a_off",
-    ),
     Variant("dapo", "DAPO's loss instead of ESPO", {"loss": _DAPO}),
     Variant("cispo", "CISPO instead of ESPO", {"loss": _CISPO}),
     Variant(
         "dynamic",
         "plain dynamic sampling: zero-variance groups are replaced in up to three draws",
         {"zero_variance": _DYNAMIC},
-        against="zv_3a_off",
-    ),
-    Variant(
-        "two_parts",
-        "zv_3a_off, and groups of 8 stop after 4 equal rewards",
-        {"zero_variance": _NO_REFILLS | {"first_responses": 4}},
-        against="zv_3a_off",
-    ),
-    Variant(
-        "two_parts_16",
-        "zv_3a_off, and 20 groups of 16 stop after 4 equal rewards",
-        {
-            "group_size": 16,
-            "prompts_per_step": 20,  # about as many responses as 24 groups of 8
-            "zero_variance": _NO_REFILLS | {"first_responses": 4},
-        },
         against="zv_3a_off",
     ),
     Variant("skip_0.6", "skipped from 0.6 on", {"zero_variance": {"skip_above": 0.6}}),

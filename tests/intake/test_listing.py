@@ -43,4 +43,4 @@ def test_the_table_shows_values_in_brackets(capsys):
 
     printed = capsys.readouterr().out
     assert "[0.3, 0.5]" in printed
-    assert "rl_two.zero_variance.first_responses" in printed
+    assert "rl_two.zero_variance.skip_above" in printed

@@ -110,10 +110,6 @@ def check_turns(settings: RLSettings) -> None:
         raise SettingsError(
             "turns of several agents are not free-running; set engines.segment_tokens to 0"
         )
-    if settings.sizes_by_prompt:
-        raise SettingsError(
-            "turns of several agents have groups of one size; set group_size to a number"
-        )
 
 
 class AgentTurns:

@@ -40,9 +40,7 @@ from tasks.rl.rollouts.group_outcomes import (
     check_abstentions,
     decide_outcome,
     fill,
-    first_size,
     num_alive,
-    scores_vary,
     solvers,
 )
 from tasks.rl.rollouts.history import MAX_SKIPS, History
@@ -131,7 +129,7 @@ class Collector:
 
     def _roll_out(self, step: int) -> Collected:
         """Roll out the step's draws, what waits from earlier steps, and the turns that follow."""
-        settings, size = self._settings, self._settings.mean_group_size
+        settings, size = self._settings, self._settings.group_size
         whole = Collected(step, self._engine.policy_version, [])
         missing, free = settings.prompts_per_step, settings.engines.free_running
         begun = [InFlight(group, 0, 0) for group in self._open]
@@ -162,20 +160,19 @@ class Collector:
         known = self._history.predicted_tokens([problem for problem, _ in drawn.passed_over])
         skipped = []
         for (problem, reason), tokens in zip(drawn.passed_over, known, strict=True):
-            saved = round(first_size(self._settings, problem) * (tokens or 0.0))
+            saved = round(self._settings.group_size * (tokens or 0.0))
             skipped.append(Skipped(problem, number, GroupOutcome(reason), saved))
             if reason == GroupOutcome.SKIPPED_ZERO_VARIANCE:
                 self._history.skipped(problem.id)
-        sizes = self._neighbours.first_sizes(self._settings, drawn.problems)
         fresh = [
             OpenGroup(
                 f"{step}.{number}.{place}",
                 problem,
                 number,
-                size,
+                self._settings.group_size,
                 stream=self._earlier.stream(step, problem),
             )
-            for place, (problem, size) in enumerate(zip(drawn.problems, sizes, strict=True))
+            for place, problem in enumerate(drawn.problems)
         ]
         return fresh, skipped
 
@@ -186,30 +183,17 @@ class Collector:
             return GroupOutcome.SKIPPED_BAND
         if chosen.skip_above == 1.0 or self._history.of(problem.id).skips >= MAX_SKIPS:
             return ""
-        size = self._settings.mean_group_size
+        size = self._settings.group_size
         flat = self._neighbours.zero_variance_probability(problem, size)
         return GroupOutcome.SKIPPED_ZERO_VARIANCE if flat > chosen.skip_above else ""
 
     def _round(
         self, step: int, fresh: Sequence[OpenGroup], begun: Sequence[InFlight] = (), enough: int = 0
     ) -> Collected:
-        """Roll out and score one draw and what is in flight, until `enough` groups (0 = all) end.
-
-        With `first_responses`, groups with contrast go on.
-        """
+        """Roll out and score a draw and what is in flight, until `enough` groups (0 = all) end."""
         before = {item.group.key: item for item in begun}
         groups = [*(item.group for item in begun), *fresh]
         rolled = self._sample(step, groups, enough)
-        whole = self._settings.mean_group_size
-        growing = [
-            replace(group, size=whole)
-            for group in rolled.groups.values()
-            if self._settings.zero_variance.first_responses
-            and group.size < whole
-            and _has_contrast(group, rolled.scored)
-        ]
-        if growing:
-            rolled = rolled.followed_by(self._sample(step, growing, 0))
         new, drafted, scored = rolled.new, rolled.drafted, rolled.scored
         found = {
             key: self._settle(
@@ -393,8 +377,3 @@ class Collector:
             return self._stage
         share = sum(verdict.solved for verdict in scored) / len(scored)
         return after_step(self._stage, share, len(self._settings.zero_variance.curriculum))
-
-
-def _has_contrast(group: OpenGroup, scored: Mapping[tuple[str, int], Scored]) -> bool:
-    verdicts = [scored[group.key, rollout.sample].verdict for rollout in group.rollouts]
-    return scores_vary([verdict.score for verdict in verdicts if verdict.score is not None])

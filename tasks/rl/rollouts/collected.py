@@ -88,19 +88,6 @@ class Rolled:
     rollout_seconds: float
     reward_seconds: float
 
-    def followed_by(self, later: "Rolled") -> "Rolled":
-        """Add the second part of some of the groups; the metrics are those of the first."""
-        more = later.new
-        return Rolled(
-            groups=self.groups | later.groups,
-            new={key: [*mine, *more.get(key, ())] for key, mine in self.new.items()},
-            drafted={key: n + later.drafted.get(key, 0) for key, n in self.drafted.items()},
-            scored=self.scored | later.scored,
-            metrics=self.metrics,
-            rollout_seconds=self.rollout_seconds + later.rollout_seconds,
-            reward_seconds=self.reward_seconds + later.reward_seconds,
-        )
-
 
 @dataclass(frozen=True, slots=True)
 class Collected:

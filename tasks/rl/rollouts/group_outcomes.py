@@ -10,7 +10,6 @@ import torch
 
 from data_schemas.agent_turns import AgentTurn
 from data_schemas.ledger import GroupOutcome
-from data_schemas.prompts import Problem
 from data_schemas.rl_settings import RLSettings
 from data_schemas.rollouts import RolloutGroup
 from data_schemas.verdicts import SCORE_TOLERANCE
@@ -56,17 +55,6 @@ def decide_outcome(settings: RLSettings, group: RolloutGroup) -> GroupOutcome:
     if settings.zero_variance.rl_zvp_alpha == 0.0:
         return GroupOutcome.ZERO_VARIANCE_IDLE
     return GroupOutcome.ZERO_VARIANCE_TRAINED
-
-
-def first_size(settings: RLSettings, problem: Problem) -> int:
-    """Responses that a prompt's group begins with; all of them unless it may stop before.
-
-    By prompt: the mean size.
-
-    A judge compares the responses of a group with each other, so it needs them all at once.
-    """
-    first = settings.zero_variance.first_responses
-    return first if first and problem.verifier not in JUDGED else settings.mean_group_size
 
 
 def scores_vary(scores: Sequence[float]) -> bool:

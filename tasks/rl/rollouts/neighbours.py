@@ -12,18 +12,14 @@ from collections import defaultdict
 from collections.abc import Sequence
 from functools import cached_property
 
-import numpy as np
 from scipy.special import expit, logit
 
 from data_schemas.prompts import Domain, Problem
-from data_schemas.rl_settings import RLSettings
-from tasks.algorithms.group_size import sizes_by_prompt
 from tasks.algorithms.zero_variance import (
     moved_log_odds,
     shrunken_rate,
     zero_variance_expectation,
 )
-from tasks.rl.rollouts.group_outcomes import first_size
 from tasks.rl.rollouts.history import History, PromptRecord
 
 FAMILY_WEIGHT = 4.0
@@ -123,28 +119,6 @@ class Neighbours:
         """Probability that the prompt's next group has zero reward variance; 0 without a record."""
         rate = self.pass_rate(problem)
         return 0.0 if rate is None else zero_variance_expectation(*rate, group_size)
-
-    def first_sizes(self, settings: RLSettings, problems: Sequence[Problem]) -> list[int]:
-        """Responses that the groups of a draw begin with.
-
-        Sizes by prompt depend on earlier groups only; where a whole domain has no record, they
-        are the mean.
-        """
-        sizes = [first_size(settings, problem) for problem in problems]
-        if not settings.sizes_by_prompt:
-            return sizes
-        tokens = self._history.predicted_tokens(problems)
-        rates = [self.pass_rate(problem) for problem in problems]
-        known = {
-            place: (*rate, length)
-            for place, (rate, length) in enumerate(zip(rates, tokens, strict=True))
-            if rate is not None and length is not None
-        }
-        columns = np.array(list(known.values())).reshape(-1, 3).T
-        chosen = sizes_by_prompt(*columns, mean=settings.mean_group_size)
-        for place, size in zip(known, chosen, strict=True):
-            sizes[place] = int(size)
-        return sizes
 
 
 def _compared(records: Sequence[PromptRecord]) -> tuple[float, float, int]:

@@ -62,7 +62,7 @@ def sample_prompts(
     if scaffold is None or not criteria:
         return [*begun, *[bare] * (group.size - len(begun))]
     prompts = begun
-    ratios = scaffold_ratios(step, settings.steps, settings.mean_group_size, scaffold)
+    ratios = scaffold_ratios(step, settings.steps, settings.group_size, scaffold)
     for sample in range(len(begun), group.size):
         shown = scaffold_subset(
             len(criteria), ratios[sample], seed=settings.seed, group=group.key, sample=sample
@@ -102,15 +102,10 @@ def check_scaffold(settings: RLSettings, problems: Iterable[Problem]) -> None:
     """Refuse a scaffold that could show nothing.
 
     Raises:
-        SettingsError: no problem of the phase has a rubric, or group sizes differ by prompt.
+        SettingsError: no problem of the phase has a rubric.
     """
     if scaffold_of(settings) is None:
         return
-    if settings.sizes_by_prompt:
-        raise SettingsError(
-            "a scaffold divides its criteria among the samples of a group of one size; set "
-            "group_size to a number"
-        )
     if not any(criteria_of(one) for one in problems if one.domain in settings.domains):
         raise SettingsError(
             "a scaffold shows criteria of rubrics, but no problem of the phase's domains has the "

@@ -13,14 +13,14 @@ import torch
 from data_schemas.ledger import GroupOutcome
 from data_schemas.rl_settings import MathsReward, RLSettings, RouterReplay
 from data_schemas.rollouts import ScoredRollout
-from tasks.algorithms.advantages import group_advantages, two_part_advantages
+from tasks.algorithms.advantages import group_advantages, signed_scores
 from tasks.algorithms.losses.table import scales_by_std
 from tasks.algorithms.packing import pad_rows
 from tasks.algorithms.routing import pad_traces
 from tasks.algorithms.zero_variance import rl_zvp_advantages
 from tasks.engines.protocols import TokenBatch, TokenScores
 from tasks.errors import EngineError
-from tasks.rl.rollouts.group_outcomes import CollectedGroup, first_size
+from tasks.rl.rollouts.group_outcomes import CollectedGroup
 
 SIGNED = ("final_answer", "rule_answer")
 """Verifiers whose verdicts 1 and 0 are the rewards +1 and -1 under `rewards.maths = rule`."""
@@ -38,45 +38,28 @@ class StepBatch:
     zero_variance_N: torch.Tensor
     """True: token-level RL-ZVP advantages are added after the old-log-prob pass."""
     correct_N: torch.Tensor
-    weights_N: torch.Tensor
-    """G / N of the prompt where N differs by prompt, else 1; the advantages contain it."""
     num_sequences: int
-    """Sequences that the loss divides by, those without gradient included; G per prompt where N
-    differs by prompt."""
+    """Sequences that the loss divides by, those without gradient included."""
     num_tokens: int
     """Response tokens of all of them."""
 
 
 def scalar_advantages(settings: RLSettings, groups: Sequence[CollectedGroup]) -> torch.Tensor:
-    """Advantages [P, G]: a recipe's own, the others group-relative; [0, G] without groups.
-
-    With `first_responses` G is the size of a whole group, for stopped ones too: the loss divides
-    by P x G, a number that does not depend on the rewards. With a group size N by prompt, each
-    response is compared with the mean of the others and weighted by G / N, so that the expected
-    gradient of every prompt is G times that of the policy.
-    """
+    """Advantages [P, G]: a recipe's own, the others group-relative; [0, G] without groups."""
     if not groups:
-        return torch.zeros(0, settings.mean_group_size)
-    in_parts = settings.zero_variance.first_responses > 0
+        return torch.zeros(0, settings.group_size)
     rows = [entry.group.rollouts for entry in groups]
-    width = max(settings.mean_group_size if in_parts else 0, *map(len, rows))
+    width = max(map(len, rows))
     verdicts = [_padded([item.verdict.score for item in row], width, None) for row in rows]
     scores_PG = torch.tensor([[score or 0.0 for score in row] for row in verdicts])
     if settings.rewards.maths is MathsReward.RULE:
         signed_P1 = torch.tensor([[entry.group.problem.verifier in SIGNED] for entry in groups])
-        scores_PG = torch.where(signed_P1, 2.0 * scores_PG - 1.0, scores_PG)
+        scores_PG = torch.where(signed_P1, signed_scores(scores_PG), scores_PG)
     valid_PG = torch.tensor([[score is not None for score in row] for row in verdicts])
     penalties_PG = torch.tensor([_padded([i.penalty for i in row], width, 0.0) for row in rows])
-    if in_parts:
-        first_P = torch.tensor([_first_size(settings, entry) for entry in groups])
-        return two_part_advantages(scores_PG, penalties_PG, valid_PG, first_P=first_P)
-    if settings.sizes_by_prompt:
-        whole_P = torch.full((len(rows),), width)
-        own_PG = two_part_advantages(scores_PG, penalties_PG, valid_PG, first_P=whole_P)
-        return own_PG * torch.tensor([[_weight(settings, entry)] for entry in groups])
-    given = [entry.advantages for entry in groups]
-    if None not in given:
-        return torch.tensor([_padded(row or (), width, 0.0) for row in given])
+    own = [entry.advantages for entry in groups]
+    if None not in own:
+        return torch.tensor([_padded(row or (), width, 0.0) for row in own])
     advantages_PG = group_advantages(
         scores_PG,
         penalties_PG,
@@ -84,21 +67,10 @@ def scalar_advantages(settings: RLSettings, groups: Sequence[CollectedGroup]) ->
         std_floor=settings.zero_variance.std_floor,
         scale_by_std=scales_by_std(settings.loss),
     )
-    for place, row in enumerate(given):
+    for place, row in enumerate(own):
         if row is not None:
             advantages_PG[place] = torch.tensor(_padded(row, width, 0.0))
     return advantages_PG
-
-
-def _first_size(settings: RLSettings, entry: CollectedGroup) -> int:
-    """Responses of the first part; turns of other agents than the solver have one part."""
-    return settings.mean_group_size if entry.turn else first_size(settings, entry.group.problem)
-
-
-def _weight(settings: RLSettings, entry: CollectedGroup) -> float:
-    if not settings.sizes_by_prompt:
-        return 1.0
-    return settings.mean_group_size / len(entry.group.rollouts)
 
 
 def _padded(row: Sequence[Value], width: int, filler: Value) -> list[Value]:
@@ -126,12 +98,7 @@ def build(settings: RLSettings, groups: Sequence[CollectedGroup]) -> StepBatch:
             dtype=torch.bool,
         ),
         correct_N=torch.tensor([item.verdict.solved for item in items], dtype=torch.bool),
-        weights_N=torch.tensor([_weight(settings, groups[place]) for place, _ in chosen]),
-        num_sequences=(
-            len(groups) * settings.mean_group_size
-            if settings.sizes_by_prompt
-            else advantages_PG.numel()
-        ),
+        num_sequences=advantages_PG.numel(),
         num_tokens=sum(
             item.rollout.num_sampled for entry in groups for item in entry.group.rollouts
         ),
@@ -193,4 +160,4 @@ def token_advantages(settings: RLSettings, batch: StepBatch, old: TokenScores) -
     zvp_NT = rl_zvp_advantages(
         old.entropy_NT, response_NT, batch.correct_N, alpha=settings.zero_variance.rl_zvp_alpha
     )
-    return advantages_NT + zvp_NT * (batch.zero_variance_N * batch.weights_N)[:, None]
+    return advantages_NT + zvp_NT * batch.zero_variance_N[:, None]

@@ -77,7 +77,7 @@ def token_budget(settings: RLSettings) -> int:
     neither on the number of ranks nor on the batch, and it is the same in every step, however many
     responses have no gradient.
     """
-    num_responses = settings.prompts_per_step * settings.mean_group_size / settings.num_mini_batches
+    num_responses = settings.prompts_per_step * settings.group_size / settings.num_mini_batches
     return round(settings.loss.budget_per_response * num_responses)
 
 
