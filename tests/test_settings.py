@@ -3,7 +3,7 @@
 import pytest
 from pydantic import ValidationError
 
-from data_schemas import house_presets, presets
+from data_schemas import presets
 from data_schemas.faults import explain
 from data_schemas.ineffective import without_effect
 from data_schemas.lora_settings import LoRASettings, TrainingEngines
@@ -11,6 +11,7 @@ from data_schemas.machine_settings import LayoutSettings, MachineSettings
 from data_schemas.rl_settings import EngineSettings, PolicyLoss, RLSettings
 from data_schemas.settings import EvaluationSettings, PipelineSettings, ReleaseSettings
 from tasks.engines import select
+from tasks.recipes.rusca import presets as house_presets
 
 REAL = {"rollout": "vllm", "trainer": "megatron"}
 OTHER = {

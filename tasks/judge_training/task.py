@@ -7,10 +7,8 @@ from typing import NamedTuple
 from rich.console import Console
 
 from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, ReportRef, StoreRef
-from data_schemas.rl_settings import JudgeSettings
 from data_schemas.settings import SFTSettings
 from tasks.judge_training import collection, report
-from tasks.judge_training.completeness import measurement as completeness
 from tasks.judge_training.measurement import REPORT_FILE, measure
 from tasks.judge_training.sweep import table as sweep_table
 from tasks.judge_training.sweep.conditions import training_pairs
@@ -19,7 +17,6 @@ from tasks.platform.cache_version import code_digest
 from tasks.platform.deck import deck_of_facts
 from tasks.platform.shell import shell
 from tasks.rewards.judging.model_judge import ModelJudge
-from tasks.rewards.judging.opening import open_judge
 from tasks.store import location
 from tasks.store.files import canonical_json, write_bytes
 
@@ -151,33 +148,4 @@ def tabulate_judges(
         record.facts(sweep_table.facts(found))
         deck_of_facts("tabulate_judges", sweep_table.facts(found))
         Console(soft_wrap=True, highlight=False).print(sweep_table.markdown(found), markup=False)
-        return record.ref("report", ReportRef)
-
-
-@shell("measure_completeness")
-def measure_completeness(
-    judge: JudgeSettings, file: str, store: StoreRef, execution: Execution
-) -> ReportRef:
-    """Let a judge say which explanations of ambiguous words name all of their meanings.
-
-    Args:
-        judge: asked twice about every explanation.
-        file: explanations as JSON lines: word, response, style, senses.
-        store: of the run.
-        execution: of the workflow.
-    """
-    code = code_digest("measure_completeness")
-    with stage("measure_completeness", judge, store, execution, code) as record:
-        path = Path(location.existing_file(file, "--file"))
-        record.source("explanations", path)
-        explanations = completeness.read_explanations(path.read_text(encoding="utf-8"), file)
-        rows = completeness.judge_rows(open_judge(judge), explanations)
-        found = completeness.rates_by_style(explanations, rows)
-        with record.output("report") as out:
-            write_bytes(out / "rates.json", canonical_json(found))
-        facts = completeness.facts(found)
-        record.facts(facts)
-        record.rows(len(rows), sum(one.judged for one in found.values()))
-        deck_of_facts("measure_completeness", facts)
-        Console().print(completeness.table(found))
         return record.ref("report", ReportRef)

@@ -8,6 +8,7 @@ A task runs in one pod on one node, except for the stages marked `team`: they ma
 of several nodes, and several processes in each pod.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from tasks.platform import environment
@@ -104,7 +105,6 @@ STAGES = {
     "pretrain": Stage("foundation", H100_NODE, "trainer", hours=24, retries=2),
     "upcycle": Stage("foundation", LARGE, "cpu", hours=6, retries=2),
     # Its text lies outside.
-    "profile_experts": Stage("foundation", H100_NODE, "trainer", hours=6, retries=2, cached=False),
     "curate_part": Stage("curation", LARGE, "cpu", hours=24, retries=2),
     "curate": Stage("curation", LARGE, "cpu", hours=24, retries=2),
     "fit_settings": Stage("curation", SMALL, "cpu", hours=1, retries=2, cached=False),
@@ -124,45 +124,13 @@ STAGES = {
     "collect_comparisons": Stage("judge_training", SMALL, "cpu", hours=2, retries=2, cached=False),
     # Prints its table.
     "tabulate_judges": Stage("judge_training", SMALL, "cpu", hours=0.5, retries=2, cached=False),
-    "measure_completeness": Stage(
-        "judge_training", SMALL, "cpu", hours=24, retries=2, cached=False
-    ),
     "vary_comparisons": Stage("judge_training", SMALL, "cpu", hours=0.5),
     "measure_judge": Stage("judge_training", H100_NODE, "trainer", hours=24, retries=3),
     "merge": Stage("merge", LARGE, "cpu", hours=6, retries=2),
     "mix": Stage("curation", LARGE, "cpu", hours=24, retries=2),
     "grade": Stage("curation", H100_NODE, "rollout", hours=48, retries=3, team=True),
+    "pin_recipe": Stage("rl", SMALL, "cpu", hours=0.5, cached=False),
     "rl": Stage(
-        "rl",
-        H100_NODE,
-        "trainer",
-        hours=24 * 14,
-        retries=5,
-        interruptible=True,
-        grace_s=1800,
-        team=True,
-    ),
-    "rl_agents": Stage(
-        "rl",
-        H100_NODE,
-        "trainer",
-        hours=24 * 14,
-        retries=5,
-        interruptible=True,
-        grace_s=1800,
-        team=True,
-    ),
-    "rl_self_play": Stage(
-        "rl",
-        H100_NODE,
-        "trainer",
-        hours=24 * 14,
-        retries=5,
-        interruptible=True,
-        grace_s=1800,
-        team=True,
-    ),
-    "rl_scaffolded": Stage(
         "rl",
         H100_NODE,
         "trainer",
@@ -179,15 +147,10 @@ STAGES = {
     # What an endpoint serves lies outside.
     "evaluate_endpoint": Stage("evaluation", SMALL, "cpu", hours=48, retries=3, cached=False),
     "evaluate_all": Stage("evaluation", SMALL, "cpu", hours=1, retries=2, cached=False),
-    "measure_agents": Stage("evaluation", H100_NODE, "rollout", hours=24, retries=3),
-    "check_forms": Stage("self_play", H100_NODE, "rollout", hours=4, retries=3),
     # Prints its table.
-    "tabulate_self_play": Stage("self_play", SMALL, "cpu", hours=0.5, retries=2, cached=False),
     # Prints its table.
-    "tabulate_agents": Stage("evaluation", SMALL, "cpu", hours=0.5, retries=2, cached=False),
     "pool": Stage("evaluation", SMALL, "cpu", hours=2, retries=2),
     "agreement": Stage("evaluation", SMALL, "cpu", hours=2, cached=False),
-    "fusion_gain": Stage("evaluation", SMALL, "cpu", hours=1, cached=False),
     "compare": Stage("evaluation", SMALL, "cpu", hours=2, retries=2),
     # Reads logs that lie outside; the date of the execution is in the files.
     "compare_logs": Stage("evaluation", SMALL, "cpu", hours=2, cached=False),
@@ -195,21 +158,7 @@ STAGES = {
     "compare_last": Stage("evaluation", SMALL, "cpu", hours=2, retries=2),
     "vary": Stage("ablation", SMALL, "cpu", hours=0.5),
     "tabulate": Stage("ablation", SMALL, "cpu", hours=2, retries=2, cached=False),
-    "seed_recipe": Stage("synthesis", SMALL, "cpu", hours=0.5),
-    "begin_synthesis": Stage("synthesis", SMALL, "cpu", hours=1),
-    "measure_writer": Stage("synthesis", H100_NODE, "rollout", hours=12, retries=3),
-    "expect_rationales": Stage("synthesis", H100_NODE, "rollout", hours=24, retries=3),
-    "maximise_rationales": Stage("synthesis", H100_NODE, "rollout", hours=24, retries=3),
-    "write_problems": Stage("synthesis", H100_NODE, "rollout", hours=24, retries=3),
-    "label_problems": Stage("synthesis", H100_NODE, "rollout", hours=48, retries=3),
-    "prefer": Stage("synthesis", H100_NODE, "trainer", hours=24, retries=3),
-    "take_as_many": Stage("synthesis", SMALL, "cpu", hours=0.5),
-    "measure_synthesis": Stage("synthesis", SMALL, "cpu", hours=0.5, retries=2),
     # Prints its table.
-    "tabulate_synthesis": Stage("synthesis", SMALL, "cpu", hours=0.5, retries=2, cached=False),
-    "vary_scaffold": Stage("scaffold", SMALL, "cpu", hours=0.5),
-    "prove_lift": Stage("scaffold", H100_NODE, "rollout", hours=12, retries=3),
-    "tabulate_scaffold": Stage("scaffold", SMALL, "cpu", hours=2, retries=2, cached=False),
     # Prints its table.
     "compare_claims": Stage("claims", SMALL, "cpu", hours=0.5, retries=2, cached=False),
     "release": Stage("release", LARGE, "cpu", hours=6, retries=2, cached=False),
@@ -239,5 +188,15 @@ STAGES = {
     "nights_page": Stage("report", SMALL, "cpu", hours=0.5, retries=2, cached=False),
     "retrain_summary": Stage("report", SMALL, "cpu", hours=0.5, retries=2, cached=False),
 }
-if SMOKE:
-    STAGES = {name: replace(stage, machine=SMALL, image="cpu") for name, stage in STAGES.items()}
+
+
+def add_stages(stages: Mapping[str, Stage]) -> None:
+    """Add the stages of a recipe, beside which its task functions are."""
+    STAGES.update(
+        {name: replace(one, machine=SMALL, image="cpu") for name, one in stages.items()}
+        if SMOKE
+        else stages
+    )
+
+
+add_stages(STAGES)

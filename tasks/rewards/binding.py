@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from functools import partial
 
 from data_schemas.rl_settings import JudgeKind, MathsReward, RewardSettings
+from tasks.plugins import Table
 from tasks.rewards import code_tests
 from tasks.rewards.judging import generative_judge, rubric
 from tasks.rewards.judging.metering import MeteredJudge
@@ -18,7 +19,7 @@ QUESTIONS = 8
 """Judge timeouts that one response or group may take: two orders, two attempts each, in waves."""
 
 
-def entries(settings: RewardSettings) -> dict[str, Entry]:
+def entries(settings: RewardSettings) -> Table[Entry]:
     """Bind every verifier to the settings; those that need a judge only if one is set.
 
     Raises:
@@ -29,12 +30,13 @@ def entries(settings: RewardSettings) -> dict[str, Entry]:
         ENTRIES["code_tests"].timeout_s,
         in_worker=False,
     )
-    bound = {**ENTRIES, "code_tests": code}
+    bound = ENTRIES.with_entries({"code_tests": code})
     if settings.maths is MathsReward.RULE:
-        bound["final_answer"] = bound["rule_answer"]
+        bound = bound.with_entries({"final_answer": bound["rule_answer"]})
     if settings.judge.kind is JudgeKind.NONE:
         return bound
-    return bound | _bind_judge(MeteredJudge(open_judge(settings.judge)), settings.judge.timeout_s)
+    judge = MeteredJudge(open_judge(settings.judge))
+    return bound.with_entries(_bind_judge(judge, settings.judge.timeout_s))
 
 
 def _bind_judge(judge: MeteredJudge, timeout_s: float) -> dict[str, Entry]:

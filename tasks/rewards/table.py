@@ -6,13 +6,13 @@ unless the response caused it (`response_fault`).
 
 import logging
 from collections.abc import Mapping, Sequence
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from data_schemas.prompts import Problem
 from data_schemas.verdicts import Verdict
 from tasks.errors import SettingsError
+from tasks.plugins import Table, attribute
 from tasks.rewards import choice, code_tests, extraction, reference_text, refusal
-from tasks.rewards.agents import correctness, self_play
 from tasks.rewards.environments import shop
 from tasks.rewards.environments.outside import play
 from tasks.rewards.instructions import rules
@@ -32,26 +32,40 @@ from tasks.rewards.tools import bfcl_calls, tool_calls
 _LOG = logging.getLogger(__name__)
 ResultT = TypeVar("ResultT")
 
-ENTRIES = {
-    "final_answer": Entry(final_answer.verify, verdict.MAX_CANDIDATES * verdict.TIMEOUT_S),
-    "rule_answer": Entry(rule_answer.verify, verdict.MAX_CANDIDATES * verdict.TIMEOUT_S),
-    "choice": Entry(choice.verify),
-    "extraction": Entry(extraction.verify),
-    "tool_calls": Entry(tool_calls.verify),
-    "bfcl_calls": Entry(bfcl_calls.verify),
-    "instruction_rules": Entry(rules.verify),
-    # The sandbox enforces its own limits on compilation and all runs, at worst twice.
-    "code_tests": Entry(code_tests.verify, timeout_s=300.0, in_worker=False),
-    "reference_text": Entry(reference_text.verify),
-    "refusal": Entry(refusal.verify),
-    "shop": Entry(shop.verify),
-    "correctness": Entry(correctness.verify),
-    "self_play": Entry(self_play.verify),
-    # Has a process of its own, with limits of its own.
-    "environment": Entry(play.verify, timeout_s=play.LONGEST_S, in_worker=False),
-}
 
-PLAIN: dict[str, Verifier] = {name: entry.verify for name, entry in ENTRIES.items()}
+def _own_entry(reference: str) -> Entry:
+    """Make the entry of a verifier that a row names by reference; an Entry stays as it is."""
+    found = attribute(reference)
+    return found if isinstance(found, Entry) else Entry(cast("Verifier", found))
+
+
+def _own_verifier(reference: str) -> Verifier:
+    return _own_entry(reference).verify
+
+
+ENTRIES: Table[Entry] = Table(
+    {
+        "final_answer": Entry(final_answer.verify, verdict.MAX_CANDIDATES * verdict.TIMEOUT_S),
+        "rule_answer": Entry(rule_answer.verify, verdict.MAX_CANDIDATES * verdict.TIMEOUT_S),
+        "choice": Entry(choice.verify),
+        "extraction": Entry(extraction.verify),
+        "tool_calls": Entry(tool_calls.verify),
+        "bfcl_calls": Entry(bfcl_calls.verify),
+        "instruction_rules": Entry(rules.verify),
+        # The sandbox enforces its own limits on compilation and all runs, at worst twice.
+        "code_tests": Entry(code_tests.verify, timeout_s=300.0, in_worker=False),
+        "reference_text": Entry(reference_text.verify),
+        "refusal": Entry(refusal.verify),
+        "shop": Entry(shop.verify),
+        # Has a process of its own, with limits of its own.
+        "environment": Entry(play.verify, timeout_s=play.LONGEST_S, in_worker=False),
+    },
+    _own_entry,
+)
+
+PLAIN: Table[Verifier] = Table(
+    {name: entry.verify for name, entry in ENTRIES.items()}, _own_verifier
+)
 _IN_WORKERS: dict[str, Verifier] = {
     name: entry.verify for name, entry in ENTRIES.items() if entry.in_worker
 }
@@ -64,12 +78,13 @@ def verify_rule_rubric(problem: Problem, response: str) -> Verdict:
 
 ENTRIES["rule_rubric"] = Entry(verify_rule_rubric)
 
-VERIFIERS: dict[str, Verifier] = {
-    **PLAIN,
-    "rule_rubric": verify_rule_rubric,
-    "generative_judge": generative_judge.verifier(NoJudge()),
-    "rubric": rubric.verifier(NoJudge(), PLAIN),
-}
+VERIFIERS: Table[Verifier] = PLAIN.with_entries(
+    {
+        "rule_rubric": verify_rule_rubric,
+        "generative_judge": generative_judge.verifier(NoJudge()),
+        "rubric": rubric.verifier(NoJudge(), PLAIN),
+    }
+)
 """Every verifier that a problem may name, with default settings."""
 
 
@@ -128,8 +143,7 @@ def _verify_guarded(verify: Verifier, problem: Problem, response: str) -> Verdic
 
 def _scores_control(verify: Verifier, problem: Problem) -> bool:
     """True if the verifier scores CONTROL, so that only the response can have made it fail."""
-    entry = ENTRIES.get(problem.verifier)
-    if entry is None or not entry.in_worker:
+    if problem.verifier not in ENTRIES or not ENTRIES[problem.verifier].in_worker:
         return False
     try:
         verify(problem, CONTROL)

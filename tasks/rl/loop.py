@@ -29,15 +29,16 @@ from tasks.engines.protocols import RolloutEngine, TokenBatch, TokenScores, Trai
 from tasks.engines.weight_sync import Outgoing
 from tasks.errors import EngineError
 from tasks.rl.durability import inflight, state, step_snapshot
+from tasks.rl.recipe import Recipe, TrainedStep
 from tasks.rl.rollouts.collect import Collector
 from tasks.rl.rollouts.collected import Collected
 from tasks.rl.rollouts.producer import Producer
 from tasks.rl.update import gate
 from tasks.rl.update.batch import StepBatch, build, token_advantages
+from tasks.rl.update.drawn import score_as_drawn
 from tasks.rl.update.ledger import ledger_rows, prompt_costs, use_metrics
 from tasks.rl.update.metrics import collect_metrics, mismatch_of, policy_metrics
 from tasks.rl.update.objective import corrections, loss_columns, policy_loss, policy_plan, split
-from tasks.rl.update.scaffold import denominator, scaffold_metrics, score_as_drawn, shown_rows
 
 WARMUP_UPDATES = 4
 """Warm-up updates of the learning rate; no paper gives a number for RL."""
@@ -53,6 +54,7 @@ class Run:
     reference: Trainer | None
     """The phase's start model, where the loss asks for a KL to it."""
     collector: Collector
+    recipe: Recipe
     vocabulary: int
     canaries: list[NDArray[np.int32]]
     """Sequences on which both engines must agree after every weight sync."""
@@ -139,18 +141,28 @@ def one_step(
     gate.enforce(decision)
     advantages_NT = token_advantages(settings, batch, old)
     weights_NT, corrected = corrections(settings, decision, batch, drawn)
+    shaper, report = run.recipe.shaper, run.recipe.report
+    as_drawn = shaper is not None and shaper.ratio_as_drawn
     losses: list[dict[str, float]] = []
     watch, plan = step_snapshot.Recorder(batch), None
     if rows:  # if all groups have zero variance or are unfinished, there is nothing to train on
         plan = policy_plan(
             settings, batch, old, rows, vocabulary=run.vocabulary, step=collected.step
         )
-        ratio = denominator(settings, old, drawn)
-        training = replaying_batch(run, batch, ratio, advantages_NT * weights_NT, plan)
+        training = replaying_batch(
+            run, batch, drawn if as_drawn else old, advantages_NT * weights_NT, plan
+        )
         losses = update(run, watch.numbered(training), batch.num_sequences, rows, updates, watch)
     clock.lap("update")
     ledger = tuple(ledger_rows(collected, batch, advantages_NT))
-    shown = tuple(shown_rows(settings, collected))
+    trained = TrainedStep(
+        collected.step,
+        collected.groups,
+        batch.tokens.response_NT,
+        old.logprobs_NT,
+        drawn.logprobs_NT,
+    )
+    rows_of_recipe, measured = report.measure(trained) if report else ((), {})
     metrics = (
         collect_metrics(collected)
         | collected.metrics
@@ -158,7 +170,7 @@ def one_step(
         | mismatch
         | corrected
         | use_metrics(ledger)
-        | scaffold_metrics(settings, shown, collected.step, batch, (old, drawn))
+        | measured
     )
     record = state.StepRecord(
         report=StepReport(step=collected.step, policy_version=collected.step, metrics=metrics),
@@ -166,9 +178,11 @@ def one_step(
         ledger=ledger,
         costs=tuple(prompt_costs(collected)),
         gate=gate.count_overflow(decision, losses),
-        shown=shown,
+        rows=tuple(map(dict, rows_of_recipe)),
     )
-    given = step_snapshot.StepInputs(settings, run.vocabulary, tuple(collected.trained), decision)
+    given = step_snapshot.StepInputs(
+        settings, run.vocabulary, tuple(collected.trained), decision, as_drawn
+    )
     made = step_snapshot.StepOutputs(batch, rows, advantages_NT, weights_NT, plan)
     return record, updates + len(losses), step_snapshot.seal(given, (old, drawn), watch, made)
 

@@ -10,17 +10,17 @@ from pydantic import BaseModel
 
 from data_schemas.arrow import read_table, write_table
 from data_schemas.graded import GradedProblem
-from data_schemas.group import Settings
 from data_schemas.ineffective import without_effect
-from data_schemas.ledger import PromptCost, ShownRow
+from data_schemas.ledger import PromptCost
 from data_schemas.machine_settings import Reuse
 from data_schemas.mismatch import Decision
 from data_schemas.prompts import Problem
+from data_schemas.recipe import AnyRecipe
 from data_schemas.reports import (
     COSTS_FILE,
     GATES_FILE,
     LEDGER_FILE,
-    SHOWN_FILE,
+    PLOTS_FILE,
     STEPS_FILE,
     TIMING_FILE,
 )
@@ -38,12 +38,11 @@ from tasks.rewards.judging import generative_judge
 from tasks.rewards.protocol import Scorer, verifiers_of
 from tasks.rl import loop
 from tasks.rl.durability import inflight, state, step_snapshot
-from tasks.rl.rollouts.agent_turns import Recipe
+from tasks.rl.recipe import PLAIN, Recipe
 from tasks.rl.rollouts.collect import Collector
 from tasks.rl.rollouts.collected import Collected, first_state
 from tasks.rl.rollouts.reuse import Responses, write_responses
 from tasks.rl.update.ledger import use_metrics
-from tasks.rl.update.scaffold import describe_scaffold
 from tasks.store.files import canonical_json, copy_file, sha256_bytes, write_bytes
 
 PROBLEMS_FILE = "graded.parquet"
@@ -71,8 +70,7 @@ class Phase:
     """Stop after the committed step with this many generated tokens in total; 0 = all steps."""
     earlier: Mapping[str, Responses] = field(default_factory=dict)
     """Responses of grading or of an earlier phase, which the first rollouts may reuse."""
-    recipe: Recipe | None = None
-    """Which turns of other agents follow a group; None: a plain phase."""
+    recipe: Recipe = PLAIN
 
 
 def state_folder(
@@ -82,7 +80,7 @@ def state_folder(
     problems: str,
     max_tokens: int = 0,
     earlier: str = "",
-    recipe: Settings | None = None,
+    recipe: AnyRecipe | None = None,
 ) -> Path:
     """Name the state folder of a phase by everything that determines its results.
 
@@ -93,7 +91,7 @@ def state_folder(
         problems: digest of the graded problems.
         max_tokens: of the phase; 0 = all steps.
         earlier: digest of the report with responses that are reused; '' = none.
-        recipe: of other agents; None: a plain phase.
+        recipe: of the phase; None: a plain one.
     """
     work = {"settings": settings.model_dump(mode="json"), "start": start, "problems": problems}
     if max_tokens:
@@ -101,7 +99,8 @@ def state_folder(
     if earlier:
         work["earlier"] = earlier
     if recipe:
-        work["recipe"] = recipe.model_dump(mode="json")
+        # Without its code: as in a plain phase, changed code goes on from the committed state.
+        work["recipe"] = recipe.model_dump(mode="json", exclude={"code"})
     return workplace / "state" / sha256_bytes(canonical_json(work))[:16]
 
 
@@ -122,7 +121,7 @@ def verifiers_in_use(phase: Phase) -> frozenset[str]:
     """Name the verifiers that the prompts of a phase are scored by."""
     domains = phase.settings.domains
     drawn = verifiers_of(problem for problem in phase.problems if problem.domain in domains)
-    return drawn | phase.recipe.verifiers if phase.recipe else drawn
+    return drawn | phase.recipe.verifiers
 
 
 def train(
@@ -197,6 +196,7 @@ def _steps(
             collector=Collector(
                 settings, engine, tokenizer, scorer, phase.problems, start, phase.recipe
             ),
+            recipe=phase.recipe,
             vocabulary=len(tokenizer),
             canaries=[
                 render_prompt(tokenizer, problem.messages)
@@ -272,16 +272,17 @@ def finish(phase: Phase, model_out: Path, report_out: Path) -> dict[str, float |
         copy_file(path, report_out / step_snapshot.FOLDER / path.name)
     costs = [cost for record in records for cost in record.costs]
     write_table(report_out / COSTS_FILE, PromptCost, costs)
-    shown = [row for record in records for row in record.shown]
-    if shown:
-        write_table(report_out / SHOWN_FILE, ShownRow, shown)
+    added = [row for record in records for row in record.rows]
+    report = phase.recipe.report
+    if phase.recipe.plots:
+        write_bytes(report_out / PLOTS_FILE, canonical_json(phase.recipe.plots))
     if phase.settings.engines.reuse is Reuse.PREFIX:
         data = states.read_file(phase.state, last.step, inflight.FILE)
         left = inflight.decode(data, phase.problems).collector
         write_responses(report_out, left.responses)
     return {
         **describe(rank),
-        **describe_scaffold(phase.settings, shown),
+        **(report.conclude(added, report_out) if report else {}),
         "steps": last.step,
         "updates": last.updates,
         "prompts": sum(row.rollouts > 0 for row in rows),

@@ -28,23 +28,23 @@ from data_schemas import presets
 from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, ReportRef, StoreRef
 from data_schemas.demonstrations import Parent
 from data_schemas.intake import Assessment, Decision, Examination, Lesson, Outcome, Teaching
-from data_schemas.mars_presets import MARS_RECIPE
-from data_schemas.mars_settings import MarsRecipe
 from data_schemas.raw_files import Part
-from data_schemas.scaffold_settings import ScaffoldSettings
 from data_schemas.settings import PipelineSettings, PretrainSettings, RetrainSettings
-from data_schemas.spell_presets import SPELL_RECIPE
-from data_schemas.spell_settings import SpellRecipe
-from data_schemas.synthesis_presets import SYNTHESIS_RECIPE
-from data_schemas.synthesis_settings import (
-    PreferenceSettings,
-    SynthesisRecipe,
-    SynthesisSettings,
-)
 from data_schemas.upcycling import UpcyclingSettings
 from tasks.intake.task import open_store
 from tasks.platform import resources
 from tasks.platform.literals import KeyedStore
+from tasks.recipes.mars.presets import MARS_RECIPE
+from tasks.recipes.mars.settings import MarsRecipe
+from tasks.recipes.promptcot.presets import SYNTHESIS_RECIPE
+from tasks.recipes.promptcot.settings import (
+    PreferenceSettings,
+    SynthesisRecipe,
+    SynthesisSettings,
+)
+from tasks.recipes.rusca.settings import ScaffoldSettings
+from tasks.recipes.spell.presets import SPELL_RECIPE
+from tasks.recipes.spell.settings import SpellRecipe
 
 ROOT = Path(__file__).parents[2]
 CONTEXT = FlyteContextManager.current_context()

@@ -11,8 +11,8 @@ import adversarial
 import pytest
 
 from data_schemas.prompts import Message, Problem, Role
+from tasks.recipes.spell import roles as self_play
 from tasks.rewards import table
-from tasks.rewards.agents import self_play
 from tasks.rewards.instructions.rules import KINDS
 from tasks.rewards.judging import generative_judge, rubric
 from tasks.rewards.judging.form import parse_label

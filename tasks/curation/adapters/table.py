@@ -10,13 +10,13 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
+from typing import cast
 
 from pydantic import ValidationError
 
 from data_schemas.mapping import ColumnMapping
 from data_schemas.quarantine import Outcome, Quarantined
 from data_schemas.suite import Selection
-from tasks.curation.adapters.agents import sample_agents, sample_self_play
 from tasks.curation.adapters.commerce import ae110k, oa_mine, prdect_id
 from tasks.curation.adapters.contests import apps, code_contests, humaneval, livecodebench
 from tasks.curation.adapters.environments import bfcl_multi_turn, environments
@@ -27,7 +27,6 @@ from tasks.curation.adapters.general import (
     prompt_jsonl,
     sample,
     sample_general,
-    sample_house,
     sample_science,
 )
 from tasks.curation.adapters.logic import bbh, gpqa, knights_knaves, zebra_logic
@@ -39,6 +38,7 @@ from tasks.curation.generated import ecommerce, safety
 from tasks.curation.items import Item, refuse_row
 from tasks.curation.rows import SUFFIXES, BadRow, RawRow, UnreadableRow, read_rows
 from tasks.errors import SettingsError
+from tasks.plugins import Table, attribute
 from tasks.store.files import sha256_file
 
 EVERY_FILE = tuple(f"*{suffix}" for suffix in SUFFIXES)
@@ -58,6 +58,8 @@ class Adapter:
     """Without one of these a row is refused."""
     files: tuple[str, ...] = EVERY_FILE
     """Patterns of the files that it reads in a folder."""
+    generate: Callable[[int, Path], None] | None = None
+    """Writes its files from a seed into a folder: then a source needs no path."""
 
 
 _REQUEST = ("id", "language", "prompt")
@@ -65,7 +67,16 @@ _EPISODE = ("domain", "language", "messages", "verifier", "answer")
 
 _PROMPT = ("domain", "language", "prompt")
 
-ADAPTERS: dict[str, Adapter] = {
+
+def _own_adapter(reference: str) -> Adapter:
+    """Make the entry of an adapter that a source names by reference; an Adapter stays as it is."""
+    found = attribute(reference)
+    if isinstance(found, Adapter):
+        return found
+    return Adapter(cast("Callable[[RawRow], list[Item]]", found), ())
+
+
+_ENTRIES = {
     "sample_world": Adapter(
         sample, ("task", "language", "question"), ("problems.jsonl", "demonstrations.jsonl")
     ),
@@ -73,11 +84,6 @@ ADAPTERS: dict[str, Adapter] = {
     "sample_harmful": Adapter(safety.harmful, _REQUEST, (safety.FILE,)),
     "sample_harmless": Adapter(safety.harmless, _REQUEST, (safety.FILE,)),
     **{name: Adapter(read, _PROMPT, (ecommerce.FILE,)) for name, read in ecommerce.READERS.items()},
-    "sample_agents": Adapter(sample_agents, _EPISODE, ("problems.jsonl", "demonstrations.jsonl")),
-    "sample_self_play": Adapter(
-        sample_self_play, _EPISODE, ("problems.jsonl", "demonstrations.jsonl")
-    ),
-    "sample_house": Adapter(sample_house, _PROMPT, ("problems.jsonl", "demonstrations.jsonl")),
     "sample_science": Adapter(sample_science, _PROMPT, ("problems.jsonl", "demonstrations.jsonl")),
     "sample_general": Adapter(sample_general, _PROMPT, ("problems.jsonl", "demonstrations.jsonl")),
     "episodes": Adapter(episodes, _EPISODE),
@@ -119,6 +125,7 @@ ADAPTERS: dict[str, Adapter] = {
     "ifeval": Adapter(ifeval, ("prompt", "instruction_id_list", "kwargs")),
     "m_ifeval": Adapter(m_ifeval, ("prompt", "instruction_id_list", "kwargs"), ("??_input.jsonl",)),
 }
+ADAPTERS: Table[Adapter] = Table(_ENTRIES, _own_adapter)
 
 
 def read_file(

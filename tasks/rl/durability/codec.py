@@ -95,7 +95,7 @@ def rollout_arrays(
             "role": rollout.role,
             "reused": rollout.reused,
         }
-        | _scaffold_out(rollout)
+        | _shown_out(rollout)
         for rollout in rollouts
     ]
 
@@ -139,8 +139,8 @@ def _mask(arrays: Mapping[str, NDArray], response: slice) -> NDArray[np.bool_] |
     return None if mask_R is None or mask_R.all() else mask_R
 
 
-def _scaffold_out(rollout: Rollout) -> dict[str, Any]:
-    """Say which criteria a prompt showed; nothing for other rollouts, whose bytes stay."""
+def _shown_out(rollout: Rollout) -> dict[str, Any]:
+    """Say what a shaped prompt showed; nothing for other rollouts, whose bytes stay."""
     shown: dict[str, Any] = {"shown": list(rollout.shown)} if rollout.shown else {}
     return shown if rollout.bare_prompt is None else shown | {"bare": len(rollout.bare_prompt)}
 

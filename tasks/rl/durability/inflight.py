@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from data_schemas.agent_turns import AgentTurn, Remembered
+from data_schemas.agent_turns import AgentTurn
 from data_schemas.ledger import GroupOutcome
 from data_schemas.prompts import Problem
 from data_schemas.rollouts import Rollout, RolloutGroup, ScoredRollout
@@ -54,10 +54,7 @@ def encode(between: Between) -> bytes:
     if between.collector.turns:  # without any, the bytes are those of a plain phase
         meta["turns"] = [turn.model_dump(mode="json") for turn in between.collector.turns]
     if between.collector.memory:
-        meta["memory"] = {
-            name: [one.model_dump(mode="json") for one in kept]
-            for name, kept in between.collector.memory.items()
-        }
+        meta["memory"] = dict(between.collector.memory)
     arrays, rows = codec.rollout_arrays(rollouts)
     responses = between.collector.responses
     flat = [tokens for name in sorted(responses) for tokens in responses[name]]
@@ -87,10 +84,7 @@ def decode(data: bytes, problems: Sequence[Problem]) -> Between:
                 open_groups=tuple(_open_in(item, by_id, rollouts) for item in meta["open"]),
                 responses=_responses_in(arrays, meta.get("earlier_responses", {})),
                 turns=tuple(map(AgentTurn.model_validate, meta.get("turns", ()))),
-                memory={
-                    name: tuple(map(Remembered.model_validate, kept))
-                    for name, kept in meta.get("memory", {}).items()
-                },
+                memory=meta.get("memory", {}),
             ),
             waiting=tuple(_collected_in(item, by_id, rollouts) for item in meta["waiting"]),
         )

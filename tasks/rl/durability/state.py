@@ -13,9 +13,9 @@ recovers states.
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
-from data_schemas.ledger import AgentLedgerRow, LedgerRow, PromptCost, ShownRow
+from data_schemas.ledger import AgentLedgerRow, LedgerRow, PromptCost
 from data_schemas.mismatch import GateRecord
 from data_schemas.reports import StepReport, StepTiming
 from tasks.durability import states
@@ -47,8 +47,8 @@ class StepRecord(BaseModel):
     ledger: tuple[LedgerRow | AgentLedgerRow, ...]
     costs: tuple[PromptCost, ...]
     gate: GateRecord
-    shown: tuple[ShownRow, ...] = Field(default=(), exclude_if=lambda rows: not rows)
-    """With a scaffold; the record of a phase without one does not mention it."""
+    rows: tuple[dict[str, JsonValue], ...] = Field(default=(), exclude_if=lambda rows: not rows)
+    """Of a recipe; the record of a plain phase does not mention them."""
 
 
 def write_step(folder: Path, record: StepRecord) -> None:

@@ -24,7 +24,6 @@ from data_schemas.mismatch import GateRecord
 from data_schemas.prompts import Problem
 from data_schemas.rl_settings import RLSettings
 from data_schemas.rollouts import Rollout
-from data_schemas.scaffold_settings import read_phase
 from tasks.algorithms.losses.surrogate import Plan
 from tasks.engines.loss_calls import ROW, LossCall
 from tasks.engines.protocols import TokenBatch, TokenScores
@@ -56,6 +55,8 @@ class StepSnapshot:
     """By name: old_logprobs_NT, old_entropy_NT, old_experts_NTLK, logprobs_NT, ..."""
     outputs: Mapping[str, NDArray]
     """By name: advantages_NT, correction_NT, plan/weights_NT, loss/loss_C, ..."""
+    ratio_as_drawn: bool = False
+    """The denominator of the ratio has the log-probs under the prompts that were drawn with."""
     weights_before: str = ""
     weights_after: str = ""
 
@@ -73,6 +74,7 @@ class StepInputs:
     vocabulary: int
     groups: tuple[CollectedGroup, ...]
     gate: GateRecord
+    ratio_as_drawn: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +148,15 @@ def seal(
     outputs = output_arrays(made, watch.calls)
     # Commit intervals are not part of a step: a run that saves less often has the same bytes.
     settings = given.settings.model_copy(update={"commit_every": 1})
-    return StepSnapshot(settings, given.vocabulary, given.groups, given.gate, inputs, outputs)
+    return StepSnapshot(
+        settings,
+        given.vocabulary,
+        given.groups,
+        given.gate,
+        inputs,
+        outputs,
+        given.ratio_as_drawn,
+    )
 
 
 def output_arrays(made: StepOutputs, calls: Sequence[LossCall]) -> dict[str, NDArray]:
@@ -183,9 +193,14 @@ def old_scores(snapshot: StepSnapshot) -> TokenScores:
 
 
 def drawn_scores(snapshot: StepSnapshot) -> TokenScores:
-    """Return these scores with the prompts that the responses were drawn under (a scaffold)."""
+    """Return these scores with the prompts that the responses were drawn under."""
     old, drawn = old_scores(snapshot), snapshot.inputs.get("drawn_logprobs_NT")
     return old if drawn is None else replace(old, logprobs_NT=torch.from_numpy(drawn))
+
+
+def ratio_scores(snapshot: StepSnapshot) -> TokenScores:
+    """Return the scores whose log-probabilities are the old ones of the policy ratio."""
+    return drawn_scores(snapshot) if snapshot.ratio_as_drawn else old_scores(snapshot)
 
 
 def encode(snapshot: StepSnapshot) -> bytes:
@@ -207,6 +222,8 @@ def encode(snapshot: StepSnapshot) -> bytes:
         "groups": groups,
         "rollouts": rows,
     }
+    if snapshot.ratio_as_drawn:  # a plain step does not mention it
+        meta["ratio_as_drawn"] = True
     parts = {"rollouts": arrays, "inputs": snapshot.inputs, "outputs": snapshot.outputs}
     named = {f"{part}/{name}": array for part, of in parts.items() for name, array in of.items()}
     return codec.pack(named, meta)
@@ -223,7 +240,8 @@ def decode(data: bytes) -> StepSnapshot:
         problems = {row["id"]: Problem.model_validate(row) for row in meta["problems"]}
         rollouts = iter(codec.rollouts_of(_part(arrays, "rollouts"), meta["rollouts"]))
         return StepSnapshot(
-            settings=read_phase(meta["settings"]),
+            settings=RLSettings.model_validate(meta["settings"]),
+            ratio_as_drawn=meta.get("ratio_as_drawn", False),
             vocabulary=meta["vocabulary"],
             groups=tuple(inflight.group_in(row, problems, rollouts) for row in meta["groups"]),
             gate=GateRecord.model_validate(meta["gate"]),

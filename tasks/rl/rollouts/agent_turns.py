@@ -11,93 +11,21 @@ from its key.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Protocol
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from transformers import PreTrainedTokenizerBase
 
-from data_schemas.agent_turns import Agent, AgentTurn, Remembered
+from data_schemas.agent_turns import SOLVER, AgentTurn
 from data_schemas.prompts import Problem
 from data_schemas.rl_settings import RLSettings
 from data_schemas.scoring import Scored
 from data_schemas.verdicts import abstain
 from tasks.engines.chat import render_prompt
 from tasks.errors import SettingsError
+from tasks.rl.recipe import AgentTurns, Memory, Rewarded
 from tasks.rl.rollouts.group_outcomes import PARENT_ABSTAINED, CollectedGroup, scores_vary
 from tasks.rl.rollouts.segments import OpenGroup
-
-Memory = Mapping[str, tuple[Remembered, ...]]
-"""Questions by the problem that they are about, oldest first."""
-
-
-@dataclass(frozen=True, slots=True)
-class Rewarded:
-    """The groups of a step, with rewards that need all of them."""
-
-    groups: Sequence[CollectedGroup]
-    memory: Memory = field(default_factory=dict)
-    """Behind the step."""
-    metrics: dict[str, float] = field(default_factory=dict)
-    """Particular to the recipe."""
-
-
-class Recipe(Protocol):
-    """Which turns follow a group."""
-
-    @property
-    def agents(self) -> tuple[Agent, ...]:
-        """The roles that it has, in the order of their turns."""
-        ...
-
-    @property
-    def pipelined(self) -> bool:
-        """True: a turn waits for the next step; False: it is taken in the step that made it."""
-        ...
-
-    @property
-    def quotas(self) -> Mapping[Agent, int]:
-        """Turns of an agent that a step takes at most; the others wait. No entry: all."""
-        ...
-
-    @property
-    def max_input_tokens(self) -> int:
-        """A turn with a longer input is not taken."""
-        ...
-
-    @property
-    def verifiers(self) -> frozenset[str]:
-        """Verifiers that its turns name in addition to those of the prompts."""
-        ...
-
-    def first_turn(self, key: str, root: Problem, memory: Memory) -> AgentTurn | None:
-        """Make the turn that a prompt of the stream begins with; None: the prompt is asked.
-
-        Args:
-            key: of the draw.
-            root: the prompt.
-            memory: of the steps before.
-        """
-        ...
-
-    def next_turns(self, key: str, root: Problem, entry: CollectedGroup) -> list[AgentTurn]:
-        """Make the turns that follow a group; none ends its chain.
-
-        Args:
-            key: of the group.
-            root: the problem that its chain is about.
-            entry: the group with its verdicts.
-        """
-        ...
-
-    def reward(self, groups: Sequence[CollectedGroup], memory: Memory) -> Rewarded:
-        """Give the rewards that are known at the end of a step only, and measure the step.
-
-        Args:
-            groups: of the step, whose verdicts are those of their verifiers.
-            memory: of the steps before.
-        """
-        ...
 
 
 def check_turns(settings: RLSettings) -> None:
@@ -112,11 +40,11 @@ def check_turns(settings: RLSettings) -> None:
         )
 
 
-class AgentTurns:
+class TurnQueue:
     """The turns that wait; without a recipe there are none.
 
     Args:
-        recipe: None for a plain phase.
+        recipe: which turns follow a group; None for a plain phase.
         problems: of the phase.
         tokenizer: of the policy.
         waiting: from the state of the phase, oldest first.
@@ -125,7 +53,7 @@ class AgentTurns:
 
     def __init__(
         self,
-        recipe: Recipe | None,
+        recipe: AgentTurns | None,
         problems: Iterable[Problem],
         tokenizer: PreTrainedTokenizerBase,
         waiting: Sequence[AgentTurn] = (),
@@ -136,7 +64,7 @@ class AgentTurns:
         self._tokenizer = tokenizer
         self._waiting = list(waiting)
         self._memory: Memory = dict(memory or {})
-        self._taken: Counter[Agent] = Counter()
+        self._taken: Counter[str] = Counter()
         self._num_too_long = 0
 
     @property
@@ -146,13 +74,13 @@ class AgentTurns:
 
     @property
     def memory(self) -> Memory:
-        """Questions that later ones have to differ from, to be committed."""
+        """What the recipe remembers, to be committed."""
         return self._memory
 
     @property
     def pipelined(self) -> bool:
         """True if what a step's groups lead to waits for the next step."""
-        return self._recipe is None or self._recipe.pipelined
+        return self._recipe is None or self._recipe.limits.pipelined
 
     def begin_step(self) -> None:
         """Let every agent have its quota again."""
@@ -165,7 +93,7 @@ class AgentTurns:
             return []
         taken: list[AgentTurn] = []
         for turn in self._waiting:
-            quota = self._recipe.quotas.get(turn.agent)
+            quota = self._recipe.limits.quotas.get(turn.agent)
             if quota is None or self._taken[turn.agent] < quota:
                 self._taken[turn.agent] += 1
                 taken.append(turn)
@@ -190,25 +118,25 @@ class AgentTurns:
         root = self._problems[entry.turn.root if entry.turn else entry.group.problem.id]
         for turn in self._recipe.next_turns(key, root, entry):
             length = len(render_prompt(self._tokenizer, turn.problem.messages))
-            if length <= self._recipe.max_input_tokens:
+            if length <= self._recipe.limits.max_input_tokens:
                 self._waiting.append(turn)
             else:
                 self._num_too_long += 1
 
     def reward(self, groups: Sequence[CollectedGroup]) -> Rewarded:
-        """Give a step's groups the rewards that need all of them, and remember its questions."""
+        """Give a step's groups the rewards that need all of them, and remember what it says."""
         if self._recipe is None:
             return Rewarded(groups)
         rewarded = self._recipe.reward(groups, self._memory)
         self._memory = rewarded.memory
-        told = self._metrics(self._recipe, rewarded.groups) | rewarded.metrics
-        return replace(rewarded, metrics=told)
+        metrics = self._metrics(self._recipe, rewarded.groups) | rewarded.metrics
+        return replace(rewarded, metrics=metrics)
 
-    def _metrics(self, recipe: Recipe, groups: Sequence[CollectedGroup]) -> dict[str, float]:
+    def _metrics(self, recipe: AgentTurns, groups: Sequence[CollectedGroup]) -> dict[str, float]:
         """Measure a step by agent."""
         waiting = Counter(turn.agent for turn in self._waiting)
         metrics = {"agent/too_long_count": float(self._num_too_long)}
-        for agent in recipe.agents:
+        for agent in recipe.limits.agents:
             mine = [entry for entry in groups if agent_of(entry) is agent]
             metrics |= {
                 f"agent/{agent}_{name}": value for name, value in _measure(mine).items()
@@ -220,9 +148,9 @@ def _open(turn: AgentTurn, number: int, size: int) -> OpenGroup:
     return OpenGroup(turn.key, turn.problem, number, turn.size or size, turn=turn)
 
 
-def agent_of(entry: CollectedGroup) -> Agent:
+def agent_of(entry: CollectedGroup) -> str:
     """Name the agent that answered in a group."""
-    return entry.turn.agent if entry.turn else Agent.SOLVER
+    return entry.turn.agent if entry.turn else SOLVER
 
 
 def excused(turn: AgentTurn | None, scored: Scored) -> Scored:

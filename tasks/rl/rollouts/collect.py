@@ -22,7 +22,8 @@ from tasks.engines.protocols import Request, RolloutEngine, Sampling
 from tasks.errors import EngineError
 from tasks.rewards.environments import episodes
 from tasks.rewards.protocol import Scorer
-from tasks.rl.rollouts.agent_turns import AgentTurns, Recipe, check_turns, excused
+from tasks.rl.recipe import PLAIN, Recipe
+from tasks.rl.rollouts.agent_turns import TurnQueue, check_turns, excused
 from tasks.rl.rollouts.collected import (
     Collected,
     CollectorState,
@@ -45,15 +46,9 @@ from tasks.rl.rollouts.group_outcomes import (
 )
 from tasks.rl.rollouts.history import MAX_SKIPS, History
 from tasks.rl.rollouts.neighbours import Neighbours
+from tasks.rl.rollouts.prompts import SamplePrompt, is_bare, runs_of_samples, sample_prompts
 from tasks.rl.rollouts.reuse import NOISE_SEED, EarlierResponses
 from tasks.rl.rollouts.routes import check_routes
-from tasks.rl.rollouts.scaffold import (
-    SamplePrompt,
-    check_scaffold,
-    is_bare,
-    runs_of_samples,
-    sample_prompts,
-)
 from tasks.rl.rollouts.schedule import draw_metrics, forecast, oldest_first, order_requests
 from tasks.rl.rollouts.segments import OpenGroup, mean_length, requests_of, update_group
 from tasks.rl.rollouts.shaping import penalties
@@ -70,10 +65,11 @@ class Collector:
         scorer: Scorer,
         problems: Sequence[Problem],
         start: CollectorState | None = None,
-        recipe: Recipe | None = None,
+        recipe: Recipe = PLAIN,
     ) -> None:
-        check_scaffold(settings, problems)
-        if recipe is not None:
+        if recipe.shaper is not None:
+            recipe.shaper.check([one for one in problems if one.domain in settings.domains])
+        if recipe.turns is not None:
             check_turns(settings)
         now = start or first_state(problems, {})
         self._settings = settings
@@ -86,7 +82,8 @@ class Collector:
         self._neighbours = Neighbours(problems, self._history)
         self._stage = now.stage
         self._open = now.open_groups
-        self._turns = AgentTurns(recipe, problems, tokenizer, now.turns, now.memory)
+        self._shaper = recipe.shaper
+        self._turns = TurnQueue(recipe.turns, problems, tokenizer, now.turns, now.memory)
         self._earlier = EarlierResponses(settings.engines.reuse, now.responses)
 
     def state(self) -> CollectorState:
@@ -222,7 +219,7 @@ class Collector:
         """Generate and score what the groups lack, up to their sizes."""
         started = time.perf_counter()
         prompts = {
-            group.key: sample_prompts(self._settings, self._tokenizer, step, group)
+            group.key: sample_prompts(self._shaper, self._tokenizer, step, group)
             for group in groups
         }
         requests = [
@@ -297,7 +294,7 @@ class Collector:
         ):
             rollout = prompts[generated.problem_id][generated.sample].note(generated)
             if (turn := owners[rollout.problem_id].turn) is not None:
-                rollout = replace(rollout, role=turn.agent.value)
+                rollout = replace(rollout, role=turn.agent)
             new[rollout.problem_id].append(rollout)
             group = live[rollout.problem_id] = update_group(live[rollout.problem_id], [rollout])
             (whole,) = (item for item in group.rollouts if item.sample == rollout.sample)

@@ -3,11 +3,12 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from data_schemas.agent_turns import AgentTurn, Remembered, account_of
+from data_schemas.agent_turns import AgentTurn, account_of
 from data_schemas.ledger import GroupOutcome
 from data_schemas.prompts import Problem
 from data_schemas.rollouts import Rollout
 from data_schemas.scoring import Scored
+from tasks.rl.recipe import Memory
 from tasks.rl.rollouts.curriculum import CurriculumPosition
 from tasks.rl.rollouts.group_outcomes import CollectedGroup
 from tasks.rl.rollouts.history import History, PromptRecord
@@ -27,8 +28,8 @@ class CollectorState:
     """By stream; empty without `engines.reuse`."""
     turns: tuple[AgentTurn, ...] = ()
     """Waiting turns of other agents than the solver, oldest first."""
-    memory: Mapping[str, tuple[Remembered, ...]] = field(default_factory=dict)
-    """Of a self-play: the last questions about a problem's documents, oldest first."""
+    memory: Memory = field(default_factory=dict)
+    """Of a recipe, from step to step."""
 
 
 def first_state(problems: Sequence[Problem], responses: Mapping[str, Responses]) -> CollectorState:

@@ -14,10 +14,10 @@ from tasks.engines.embedded.trainer import TorchTrainer
 from tasks.engines.lora.canary import check_adapter
 from tasks.engines.lora.rollout import AdapterRollout
 from tasks.engines.protocols import Request, Sampling
-from tasks.foundation.super_experts import profile
 from tasks.interchange.grove_moe import GroveMoeSparseMoeBlock
 from tasks.interchange.weights import Weights
 from tasks.merge import checkpoint
+from tasks.recipes.super_experts.profile import profile
 from tasks.rl.update.batch import token_batch
 from tests.engines.losses_of_contract import likelihood
 
