@@ -1,10 +1,10 @@
 """The code of the pipeline, in floors. An arrow points down only.
 
+    recipes              one folder a paper, on the seams that anybody may use
     benchmarks           measures what the floors below do
-    claims | scaffold | self_play
-                         reads the reports of other stages
+    claims               reads the reports of other stages
     mismatch | replay    run or repeat a phase of RL, with that stage's own functions
-    intake | foundation | curation | synthesis | sft | judge_training | merge | rl | evaluation
+    intake | foundation | curation | sft | judge_training | merge | rl | evaluation
         | ablation | release | audit | ledger | tracing | retraining | report | capacity
                          one folder per stage; task.py is its thin Flyte shell
     durability | lineage | live | platform
@@ -16,6 +16,7 @@
     store                artifacts by content, in a folder or in S3
     algorithms | marketplace
                          formulas: pure functions on tensors and numbers; the sample world
+    plugins              code that a name in settings or rows refers to
     errors               who can act on a failure
 
 Stages never import each other; what two of them need lies one floor lower. The contract `floors`

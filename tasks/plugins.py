@@ -62,6 +62,14 @@ def is_reference(text: str) -> bool:
     return _FORM.fullmatch(text) is not None
 
 
+def reference_to(function: Callable[..., object]) -> str:
+    """Return what refers to a function of ours.
+
+    Whoever writes it so imports the function, and Flyte ships what is imported.
+    """
+    return f"{function.__module__}:{function.__qualname__}"
+
+
 def attribute(reference: str) -> object:
     """Return what a reference names.
 

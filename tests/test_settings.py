@@ -11,7 +11,6 @@ from data_schemas.machine_settings import LayoutSettings, MachineSettings
 from data_schemas.rl_settings import EngineSettings, PolicyLoss, RLSettings
 from data_schemas.settings import EvaluationSettings, PipelineSettings, ReleaseSettings
 from tasks.engines import select
-from tasks.recipes.rusca import presets as house_presets
 
 REAL = {"rollout": "vllm", "trainer": "megatron"}
 OTHER = {
@@ -219,7 +218,7 @@ def test_a_loss_alone_leaves_nothing_without_effect(kind):
 
 PHASES = {
     f"{name}.{phase}": getattr(preset, phase)
-    for name, preset in (vars(presets) | vars(house_presets)).items()
+    for name, preset in vars(presets).items()
     for phase in ("rl", "rl_one", "rl_two")
     if isinstance(preset, presets.PipelineSettings | presets.RetrainSettings)
     and phase in type(preset).model_fields

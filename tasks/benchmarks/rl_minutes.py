@@ -25,8 +25,8 @@ from tasks.mismatch.drift import settings_of
 from tasks.mismatch.numerics import real_engines, sample_problems
 from tasks.platform.command_line import positive, positive_number, run
 from tasks.rewards.scoring.service import ScoringService
-from tasks.rl.durability import state
-from tasks.rl.run import Phase, train
+from tasks.rl import state
+from tasks.rl.phase import Phase, train
 
 ENDLESS = 1_000_000
 """Steps of the phase: its time is over before."""

@@ -37,8 +37,8 @@ from tasks.engines.embedded.hf_model import load_model
 from tasks.errors import SettingsError
 from tasks.interchange.model_folder import SHIPPED
 from tasks.platform.command_line import positive, run
-from tasks.rl.durability.state import StepRecord
-from tasks.rl.run import Phase, train
+from tasks.rl.phase import Phase, train
+from tasks.rl.state import StepRecord
 
 NEW_TOKENS = 48
 WARMUP_STEPS = 1

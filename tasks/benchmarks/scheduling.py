@@ -29,7 +29,7 @@ from tasks.capacity.simulation.lengths import Group, draw_step, read_lengths
 from tasks.engines.protocols import Request
 from tasks.engines.team.rollout import spread_requests
 from tasks.platform.command_line import positive, run
-from tasks.rl.rollouts.schedule import order_requests
+from tasks.rl.schedule import order_requests
 
 ERRORS = (0.1, 0.15, 0.2)
 """Errors of predicted lengths: standard deviations of their logarithm."""

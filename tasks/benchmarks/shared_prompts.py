@@ -28,8 +28,8 @@ from tasks.engines.trainer_megatron.micro_batches import divide, prompt_lengths
 from tasks.errors import SettingsError
 from tasks.interchange.model_folder import SHIPPED
 from tasks.platform.command_line import positive, run
-from tasks.rl.durability import step_snapshot
-from tasks.rl.update.batch import build
+from tasks.rl import step_snapshot
+from tasks.rl.batch import build
 
 APART = "prompt per answer"
 

@@ -33,8 +33,8 @@ from tasks.mismatch.numerics import EMBEDDED, real_engines, sample_problems
 from tasks.platform.command_line import positive, positive_number, run
 from tasks.platform.progress import progress
 from tasks.rewards.scoring.service import ScoringService
-from tasks.rl.durability import state
-from tasks.rl.run import Phase, finish, train
+from tasks.rl import state
+from tasks.rl.phase import Phase, finish, train
 from tasks.store.files import write_bytes
 
 DOMAINS = (Domain.MATHS, Domain.CHOICE, Domain.EXTRACTION, Domain.TOOL_USE)

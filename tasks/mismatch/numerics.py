@@ -36,7 +36,7 @@ from tasks.engines.chat import count_prompt_tokens, load_tokenizer, render_promp
 from tasks.engines.protocols import Request, Sampling, TokenBatch, TokenScores, Trainer
 from tasks.engines.select import open_rollout, open_trainer
 from tasks.foundation.base import shipped_base
-from tasks.rl.update.batch import token_batch
+from tasks.rl.batch import token_batch
 
 SAMPLES = 4
 """Responses per prompt."""

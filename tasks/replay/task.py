@@ -13,7 +13,7 @@ from tasks.platform.deck import deck_of_facts
 from tasks.platform.shell import shell
 from tasks.replay import counterfactual, find, recompute
 from tasks.replay.text import compared_table, effects_table
-from tasks.rl.durability.step_snapshot import StepSnapshot
+from tasks.rl.step_snapshot import StepSnapshot
 from tasks.store import location
 
 

@@ -6,7 +6,7 @@ from rich.table import Table
 
 from tasks.replay.counterfactual import Effect
 from tasks.replay.recompute import Compared
-from tasks.rl.durability.step_snapshot import StepSnapshot
+from tasks.rl.step_snapshot import StepSnapshot
 
 
 def compared_table(snapshot: StepSnapshot, rows: Sequence[Compared]) -> Table:

@@ -25,7 +25,7 @@ from data_schemas.reports import Plot
 from data_schemas.rl_settings import RLSettings
 from tasks.errors import SettingsError
 from tasks.plugins import attribute, file_of
-from tasks.rl.rollouts.group_outcomes import CollectedGroup
+from tasks.rl.groups import CollectedGroup
 
 Memory = Mapping[str, JsonValue]
 """What a recipe remembers from step to step, by problem; committed with the state of the phase."""

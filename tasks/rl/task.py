@@ -24,10 +24,10 @@ from tasks.platform.progress import progress
 from tasks.platform.retries import checkpoint
 from tasks.platform.shell import shell
 from tasks.rewards.scoring.service import ScoringService
-from tasks.rl import run
-from tasks.rl.durability.views import page_of_phase
+from tasks.rl import phase as phases
 from tasks.rl.recipe import open_recipe, source_digest
-from tasks.rl.rollouts.reuse import read_responses
+from tasks.rl.reuse import read_responses
+from tasks.rl.views import page_of_phase
 from tasks.store import results
 from tasks.store.files import canonical_json, sha256_bytes, write_bytes
 
@@ -64,7 +64,7 @@ def rl(
         name: 'rl/one' or 'rl/two'.
         start: model to train.
         graded: problems to train on.
-        store: of the run.
+        store: of the phases.
         execution: of the workflow.
         max_tokens: stop after the step with this many generated tokens in total; 0 = all steps.
         earlier: of the phase before, whose responses `engines.reuse` may reuse beside grading's.
@@ -91,7 +91,7 @@ def rl(
         return _passed_on(settings, name, start, store, execution, digest)
     before = earlier if settings.engines.reuse is Reuse.PREFIX else None
     # The disk may be lost with the machine; the store is durable.
-    folder = run.state_folder(
+    folder = phases.state_folder(
         Path(os.environ.get("EACHPROMPT_STATE") or workplace(store)),
         settings,
         start.digest,
@@ -110,29 +110,31 @@ def rl(
         with (
             listen_for_sigterm(resources.STAGES["rl"].grace_s) as stop,
             keep_durable(folder, uri, slot, stop.seconds_left) as uploads,
-            stage(name, whole, store, execution, run.all_code(folder, digest)) as record,
+            stage(name, whole, store, execution, phases.all_code(folder, digest)) as record,
         ):
             model, problems = record.read("start", start), record.read("graded", graded)
             judge = read_judge(settings.rewards.judge, record, store)
-            rows = run.read_problems(problems, judge.kind)
+            rows = phases.read_problems(problems, judge.kind)
             folders = [problems, *([record.read("earlier", before)] if before else [])]
             responses = read_responses(settings.engines.reuse, folders)
             pages = Publisher(store.uri, page_name(execution.id, name), deck_while_running)
             page = partial(
                 page_of_phase, folder, load_tokenizer(model), f"{name} of {execution.id}"
             )
-            phase = run.Phase(settings, model, rows, folder, digest, max_tokens, responses, opened)
+            phase = phases.Phase(
+                settings, model, rows, folder, digest, max_tokens, responses, opened
+            )
             rewards = settings.rewards.model_copy(update={"judge": judge})
             with ScoringService(model, rewards) as scorer:
-                scorer.check_canaries(run.verifiers_in_use(phase))
+                scorer.check_canaries(phases.verifiers_in_use(phase))
                 total = None if max_tokens else settings.steps  # tokens end it before
-                for step in progress(run.train(phase, scorer, stop), name, total):
+                for step in progress(phases.train(phase, scorer, stop), name, total):
                     check_lease()
                     record.metrics(step.report.step, step.report.metrics)
                     uploads.upload_newest()
                     pages.publish(partial(page, total, step.report.step, running=True))
             with record.output("model") as model_out, record.output("report") as report_out:
-                facts = run.finish(phase, model_out, report_out)
+                facts = phases.finish(phase, model_out, report_out)
             pages.publish(partial(page, total, int(facts["steps"]), running=False), last=True)
             record.facts(facts)
             record.rows(len(rows), int(facts["prompts"]))

@@ -7,7 +7,7 @@ from data_schemas.samples import SampleResult
 from tasks.ablation.measures import read_cell
 from tasks.errors import DataError
 from tasks.evaluation import runner
-from tasks.rl import run
+from tasks.rl import phase as run
 from tasks.store.files import canonical_json
 
 

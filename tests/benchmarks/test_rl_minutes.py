@@ -5,7 +5,7 @@ from data_schemas.rl_settings import RouterReplay
 from tasks.benchmarks.rl_minutes import ENDLESS, minutes_of, progress_of, train_until
 from tasks.durability import states
 from tasks.mismatch.drift import settings_of
-from tasks.rl.durability import state
+from tasks.rl import state
 
 NOW = 1e-9
 """Minutes that the first step is longer than."""

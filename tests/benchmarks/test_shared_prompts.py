@@ -8,8 +8,8 @@ from data_schemas.rl_settings import RLSettings
 from tasks.benchmarks.rl_job import InlineScorer, problems
 from tasks.benchmarks.shared_prompts import main, packed_rows, recorded_update, without_sharing
 from tasks.errors import SettingsError
-from tasks.rl.durability import step_snapshot
-from tasks.rl.run import Phase, train
+from tasks.rl import step_snapshot
+from tasks.rl.phase import Phase, train
 from tests.engines.trainer_megatron.batches import beginnings, grouped_batch
 
 

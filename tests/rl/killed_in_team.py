@@ -33,8 +33,8 @@ from tasks.engines.team import failure_store
 from tasks.engines.team.controller import current
 from tasks.engines.team.rank_info import read_rank_info
 from tasks.engines.team.rollout import TeamRollout
-from tasks.rl.durability import state
-from tasks.rl.run import Phase, train
+from tasks.rl import state
+from tasks.rl.phase import Phase, train
 from tasks.store.files import sha256_file
 from tests.engines.team.half_trainer import ALONE
 from tests.killing import names

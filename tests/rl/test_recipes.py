@@ -20,8 +20,8 @@ from data_schemas.verdicts import scored
 from tasks.errors import SettingsError
 from tasks.intake.task import needs_judge, scaled_recipe
 from tasks.marketplace.drawing import DRAWERS, SCHOOL
-from tasks.rl.run import train
-from tasks.rl.update.objective import token_budget
+from tasks.rl.objective import token_budget
+from tasks.rl.phase import train
 from tests.rl.conftest import even
 
 ROOT = Path(__file__).parents[2]

@@ -27,7 +27,7 @@ from tasks.algorithms.estimators import Interval
 from tasks.benchmarks.records.replay import Draw, interval, phases, read_arguments
 from tasks.errors import DataError
 from tasks.platform.command_line import run
-from tasks.rl.rollouts.neighbours import Family
+from tasks.rl.prompts import Family
 
 RIDGE = 1e-2
 """Weight of the squared coefficients per mean log loss; features are standardised."""

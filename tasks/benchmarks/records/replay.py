@@ -23,9 +23,8 @@ from tasks.algorithms.zero_variance import zero_variance_expectation
 from tasks.errors import DataError, SettingsError
 from tasks.interchange.ledger_file import read_ledger
 from tasks.lineage.statements import load_statement
-from tasks.rl.rollouts.history import History
-from tasks.rl.rollouts.neighbours import Family, Neighbours, family_of
-from tasks.rl.run import PROBLEMS_FILE
+from tasks.rl.phase import PROBLEMS_FILE
+from tasks.rl.prompts import Family, History, Neighbours, family_of
 from tasks.store.objects import localise
 
 RESAMPLES = 1000

@@ -8,7 +8,7 @@ from tasks.benchmarks.resume import progress
 from tasks.benchmarks.rl_job import InlineScorer, problems
 from tasks.durability import states
 from tasks.interchange.model_folder import SHIPPED
-from tasks.rl.run import Phase, finish, train
+from tasks.rl.phase import Phase, finish, train
 
 
 def train_phase(folder: Path, seen: progress.Progress) -> None:

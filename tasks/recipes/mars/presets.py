@@ -1,4 +1,4 @@
-"""Presets of workflows/mars.py: several agents in one policy."""
+"""Presets of workflows/recipes/mars.py: several agents in one policy."""
 
 from data_schemas.prompts import Domain
 from data_schemas.rl_settings import (
@@ -9,12 +9,15 @@ from data_schemas.rl_settings import (
 )
 from data_schemas.settings import CurationSettings, ReleaseSettings, Source
 from data_schemas.shop_presets import SMALL_WORLD
+from tasks.plugins import reference_to
+from tasks.recipes.mars import sample
 from tasks.recipes.mars.settings import MarsRecipe
+from tasks.recipes.mars.turns import open_mars
 
 MARS = SMALL_WORLD.model_copy(
     update={
         "curation": CurationSettings(
-            sources=(Source(adapter="tasks.recipes.mars.sample:SAMPLE"),),
+            sources=(Source(adapter=sample.SOURCE),),
             max_prompt_tokens=256,
             held_out_per_suite=120,
         ),
@@ -39,5 +42,5 @@ MARS = SMALL_WORLD.model_copy(
     }
 )
 """MarsRL on the sample world of several agents: solver, verifier and corrector in one policy."""
-MARS_RECIPE = MarsRecipe()
+MARS_RECIPE = MarsRecipe(implementation=reference_to(open_mars))
 """What follows a solver's group in it."""

@@ -28,6 +28,8 @@ from tasks.recipes.mars.inputs import corrector_input, verifier_input
 from tasks.recipes.mars.settings import Agent
 from tasks.store.files import write_bytes
 
+SOURCE = f"{__name__}:SAMPLE"
+"""Its name in settings."""
 PROBLEMS = "problems.jsonl"
 DEMONSTRATIONS = "demonstrations.jsonl"
 NUM_PROBLEMS = 2400
@@ -118,4 +120,3 @@ SAMPLE = Adapter(
     (PROBLEMS, DEMONSTRATIONS),
     generate,
 )
-"""The source `tasks.recipes.mars.sample:SAMPLE`."""

@@ -23,9 +23,9 @@ from tasks.recipes.mars.choices import choose_reports, choose_solutions
 from tasks.recipes.mars.correctness import says_correct
 from tasks.recipes.mars.inputs import corrector_input, verifier_input
 from tasks.recipes.mars.settings import Agent, MarsRecipe, Spread
+from tasks.rl.groups import CollectedGroup
 from tasks.rl.recipe import Memory, Recipe, Rewarded, TurnLimits
-from tasks.rl.rollouts.agent_turns import agent_of
-from tasks.rl.rollouts.group_outcomes import CollectedGroup
+from tasks.rl.turns import agent_of
 from tasks.store.files import canonical_json
 
 CHAIN = (Agent.VERIFIER, Agent.CORRECTOR, Agent.VERIFIER, Agent.CORRECTOR)

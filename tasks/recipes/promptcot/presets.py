@@ -1,9 +1,10 @@
-"""Presets of workflows/synthesis.py: problems written by a model."""
+"""Presets of workflows/recipes/promptcot.py: problems written by a model."""
 
 from data_schemas.prompts import Domain
 from data_schemas.rl_settings import LossSettings, PolicyLoss, RLSettings, ZeroVarianceSettings
 from data_schemas.settings import CurationSettings, ReleaseSettings, SFTSettings, Source
 from data_schemas.shop_presets import SMALL_WORLD
+from tasks.recipes.promptcot import sample
 from tasks.recipes.promptcot.settings import SynthesisRecipe
 
 _ANY_ENTROPY = (0.0, 1e3)
@@ -13,7 +14,7 @@ SYNTHESIS = SMALL_WORLD.model_copy(
     update={
         # Its solver answers tersely, so that it errs on some samples of a problem.
         "curation": CurationSettings(
-            sources=(Source(adapter="tasks.recipes.mars.sample:SAMPLE"),),
+            sources=(Source(adapter=sample.SOURCE),),
             max_prompt_tokens=256,
             held_out_per_suite=80,
         ),

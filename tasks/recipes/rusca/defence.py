@@ -32,7 +32,7 @@ from data_schemas.rollouts import RolloutGroup
 from tasks.errors import SettingsError
 from tasks.platform.command_line import run
 from tasks.rewards.protocol import answer_part
-from tasks.rl.durability.step_snapshot import FOLDER, decode
+from tasks.rl.step_snapshot import FOLDER, decode
 from tasks.store.files import canonical_json, write_bytes
 
 HIGH = 0.8

@@ -12,9 +12,9 @@ from tasks.algorithms.mismatch import mismatch_metrics
 from tasks.recipes.rusca.criteria import criteria_of, mentions
 from tasks.recipes.rusca.settings import ScaffoldSettings
 from tasks.recipes.rusca.shares import share_of_step
+from tasks.rl.collector import is_bare
+from tasks.rl.groups import CollectedGroup
 from tasks.rl.recipe import Fact, Row, TrainedStep
-from tasks.rl.rollouts.group_outcomes import CollectedGroup
-from tasks.rl.rollouts.prompts import is_bare
 
 SHOWN_FILE = "scaffold.parquet"
 

@@ -19,6 +19,8 @@ from tasks.marketplace.drawing import draw_items
 from tasks.recipes.rusca.house_style import draw_requests
 from tasks.store.files import write_bytes
 
+SOURCE = f"{__name__}:SAMPLE"
+"""Its name in settings."""
 PROBLEMS = "problems.jsonl"
 DEMONSTRATIONS = "demonstrations.jsonl"
 DEMONSTRATIONS_PER_PARENT = 700
@@ -70,4 +72,3 @@ def sample_house(row: RawRow) -> list[Item]:
 SAMPLE = Adapter(
     sample_house, ("domain", "language", "prompt"), (PROBLEMS, DEMONSTRATIONS), generate
 )
-"""The source `tasks.recipes.rusca.sample:SAMPLE`."""

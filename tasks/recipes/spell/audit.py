@@ -8,8 +8,8 @@ from tasks.recipes.spell.offers import OfferList, Question, answer
 from tasks.recipes.spell.rewards import question_verdict, remembered
 from tasks.recipes.spell.roles import covers, documents_of, read_answer, read_vote
 from tasks.recipes.spell.settings import Agent
+from tasks.rl.groups import CollectedGroup
 from tasks.rl.recipe import Memory
-from tasks.rl.rollouts.group_outcomes import CollectedGroup
 
 
 def audit(

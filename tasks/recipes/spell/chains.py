@@ -15,7 +15,7 @@ from tasks.recipes.spell.roles import (
     task_of,
 )
 from tasks.recipes.spell.settings import Agent
-from tasks.rl.rollouts.group_outcomes import CollectedGroup
+from tasks.rl.groups import CollectedGroup
 
 
 @dataclass(frozen=True, slots=True)

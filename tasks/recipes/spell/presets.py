@@ -1,15 +1,18 @@
-"""Presets of workflows/spell.py: self-play on offer lists."""
+"""Presets of workflows/recipes/spell.py: self-play on offer lists."""
 
 from data_schemas.prompts import Domain
 from data_schemas.rl_settings import LossSettings, PolicyLoss, RLSettings, ZeroVarianceSettings
 from data_schemas.settings import CurationSettings, ReleaseSettings, Source
 from data_schemas.shop_presets import SMALL_WORLD
+from tasks.plugins import reference_to
+from tasks.recipes.spell import sample
 from tasks.recipes.spell.settings import SpellRecipe
+from tasks.recipes.spell.turns import open_spell
 
 SPELL = SMALL_WORLD.model_copy(
     update={
         "curation": CurationSettings(
-            sources=(Source(adapter="tasks.recipes.spell.sample:SAMPLE"),), max_prompt_tokens=256
+            sources=(Source(adapter=sample.SOURCE),), max_prompt_tokens=256
         ),
         "sft": SMALL_WORLD.sft.model_copy(
             update={"epochs": 4, "learning_rate": 2e-3, "batch_tokens": 1024}
@@ -42,7 +45,7 @@ SPELL = SMALL_WORLD.model_copy(
 )
 """Self-play on clusters of offer lists (`rl_one`), beside a plain phase on questions about such
 clusters with references (`rl_two`)."""
-SPELL_RECIPE = SpellRecipe()
+SPELL_RECIPE = SpellRecipe(implementation=reference_to(open_spell))
 """What the roles are shown in it."""
 SPELL_VARIANTS: dict[str, SpellRecipe | None] = {
     "spell": SPELL_RECIPE,

@@ -15,8 +15,8 @@ from tasks.recipes.spell import formulas as spell
 from tasks.recipes.spell.chains import Chain, votes_of
 from tasks.recipes.spell.roles import new_documents
 from tasks.recipes.spell.settings import Remembered
+from tasks.rl.groups import CollectedGroup, scores_vary
 from tasks.rl.recipe import Memory
-from tasks.rl.rollouts.group_outcomes import CollectedGroup, scores_vary
 
 _QUESTIONS = TypeAdapter(list[Remembered])
 REMEMBERED = 3

@@ -40,6 +40,8 @@ from tasks.recipes.spell.roles import (
 from tasks.recipes.spell.settings import Agent, Remembered
 from tasks.store.files import write_bytes
 
+SOURCE = f"{__name__}:SAMPLE"
+"""Its name in settings."""
 PROBLEMS = "problems.jsonl"
 DEMONSTRATIONS = "demonstrations.jsonl"
 NUM_CLUSTERS = 120
@@ -196,4 +198,3 @@ SAMPLE = Adapter(
     (PROBLEMS, DEMONSTRATIONS),
     generate,
 )
-"""The source `tasks.recipes.spell.sample:SAMPLE`."""

@@ -37,8 +37,8 @@ from tasks.recipes.spell.roles import (
     verifier_input,
 )
 from tasks.recipes.spell.settings import Agent, SpellRecipe
+from tasks.rl.groups import CollectedGroup
 from tasks.rl.recipe import Memory, Recipe, Rewarded, TurnLimits
-from tasks.rl.rollouts.group_outcomes import CollectedGroup
 
 VERIFIER = roles.NAME
 """Scores the form of a response in every role."""

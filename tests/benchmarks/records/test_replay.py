@@ -9,8 +9,7 @@ from data_schemas.prompts import Domain, Message, Role
 from tasks.algorithms.zero_variance import zero_variance_expectation
 from tasks.benchmarks.records.replay import interval, phases, replay
 from tasks.errors import DataError, SettingsError
-from tasks.rl.rollouts.history import History
-from tasks.rl.rollouts.neighbours import Neighbours
+from tasks.rl.prompts import History, Neighbours
 
 
 def graded(name, pass_rate=0.5):

@@ -19,10 +19,10 @@ from tasks.recipes.mars.settings import Agent, Choice, MarsRecipe, Spread
 from tasks.recipes.mars.turns import Mars
 from tasks.replay.recompute import compare
 from tasks.rewards.table import VERIFIERS
-from tasks.rl.durability import state, step_snapshot
+from tasks.rl import state, step_snapshot
+from tasks.rl.groups import CollectedGroup
+from tasks.rl.phase import Phase, finish, train, verifiers_in_use
 from tasks.rl.recipe import open_recipe
-from tasks.rl.rollouts.group_outcomes import CollectedGroup
-from tasks.rl.run import Phase, finish, train, verifiers_in_use
 from tasks.store.manifest import folder_manifest
 
 ROOT = Problem(

@@ -15,9 +15,8 @@ from tasks.recipes.rusca.settings import (
     ScaffoldSettings,
     WithinGroup,
 )
-from tasks.rl.rollouts.collect import Collector
-from tasks.rl.rollouts.prompts import SamplePrompt, is_bare, runs_of_samples, sample_prompts
-from tasks.rl.rollouts.segments import OpenGroup
+from tasks.rl.collector import Collector, SamplePrompt, is_bare, runs_of_samples, sample_prompts
+from tasks.rl.groups import OpenGroup
 
 USER = ScaffoldSettings(form=Form.USER)
 

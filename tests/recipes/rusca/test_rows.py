@@ -15,11 +15,10 @@ from tasks.engines.protocols import TokenScores
 from tasks.recipes.rusca.prompts import open_scaffold
 from tasks.recipes.rusca.rows import SHOWN_FILE, ShownRow
 from tasks.recipes.rusca.settings import Form, Ratio, ScaffoldSettings
+from tasks.rl.batch import build, score_as_drawn
+from tasks.rl.groups import CollectedGroup
+from tasks.rl.ledger import mismatch_of
 from tasks.rl.recipe import TrainedStep
-from tasks.rl.rollouts.group_outcomes import CollectedGroup
-from tasks.rl.update.batch import build
-from tasks.rl.update.drawn import score_as_drawn
-from tasks.rl.update.metrics import mismatch_of
 
 BARE = np.array([1, 2], dtype=np.int32)
 SHOWN = np.array([1, 2, 3, 3, 3], dtype=np.int32)

@@ -21,11 +21,11 @@ from tasks.recipes.spell.roles import questioner_input, task_of, verify
 from tasks.recipes.spell.settings import Agent, Remembered, SpellRecipe
 from tasks.recipes.spell.turns import Spell
 from tasks.replay.recompute import compare
-from tasks.rl.durability import inflight, state, step_snapshot
+from tasks.rl import state, step_snapshot
+from tasks.rl.batch import build
+from tasks.rl.groups import CollectedGroup
+from tasks.rl.phase import finish, train
 from tasks.rl.recipe import Recipe, open_recipe
-from tasks.rl.rollouts.group_outcomes import CollectedGroup
-from tasks.rl.run import finish, train
-from tasks.rl.update.batch import build
 from tasks.store.manifest import folder_manifest
 
 LINES = ("A: Nara7, Kibo4", "B: Zeta9, Tovi2", "C: Sono5, Pazu3", "D: Raki6, Bema8")
@@ -357,9 +357,9 @@ def test_a_phase_stopped_with_a_memory_ends_in_the_same_bytes(phase, tmp_path, c
     whole = left_behind(phase(tmp_path / "whole", **changes), tmp_path / "one")
     phase(tmp_path / "half", steps=2, **changes)
 
-    data = states.read_file(tmp_path / "half", 2, inflight.FILE)
+    data = states.read_file(tmp_path / "half", 2, state.INFLIGHT_FILE)
     problems = [root(f"lists/{number}", Problem) for number in range(3)]
-    remembered = inflight.decode(data, problems).collector.memory
+    remembered = state.decode(data, problems).collector.memory
     resumed = left_behind(phase(tmp_path / "half", **changes), tmp_path / "two")
 
     assert remembered

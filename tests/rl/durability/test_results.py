@@ -10,7 +10,7 @@ import pytest
 
 from tasks.durability.durable import keep_durable
 from tasks.errors import EngineError
-from tasks.rl.run import finish, train
+from tasks.rl.phase import finish, train
 from tasks.store import results
 
 LONG_S = 120.0

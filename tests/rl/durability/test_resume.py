@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from data_schemas.rl_settings import EngineSettings
-from tasks.rl.durability import state
-from tasks.rl.run import train
+from tasks.rl import state
+from tasks.rl.phase import train
 from tasks.store.files import sha256_file
 from tests.killing import Recorder, different, names
 

@@ -12,11 +12,11 @@ from tasks.engines.chat import load_tokenizer
 from tasks.engines.embedded.rollout import HFRolloutEngine
 from tasks.engines.scripted import ScriptedRolloutEngine
 from tasks.ledger.accounts import settle
-from tasks.rl.durability import inflight
+from tasks.rl import state
+from tasks.rl.batch import build
+from tasks.rl.collector import Collector
+from tasks.rl.ledger import ledger_rows, prompt_costs
 from tasks.rl.recipe import Recipe, Rewarded, TurnLimits
-from tasks.rl.rollouts.collect import Collector
-from tasks.rl.update.batch import build
-from tasks.rl.update.ledger import ledger_rows, prompt_costs
 
 VERIFIER, CORRECTOR = "verifier", "corrector"
 NEXT = {SOLVER: VERIFIER, VERIFIER: CORRECTOR}
@@ -213,11 +213,11 @@ def test_waiting_turns_and_turns_in_segments_come_back_from_the_state(collector,
     whole = collector(Chain(), **changes)
     for step in (1, 2, 3):
         whole.collect(step)
-    data = inflight.encode(inflight.Between(whole.state(), ()))
-    back = inflight.decode(data, problems)
+    data = state.encode(state.Between(whole.state(), ()))
+    back = state.decode(data, problems)
     half = collector(Chain(), start=back.collector, **changes)
 
-    assert data == inflight.encode(back)
+    assert data == state.encode(back)
     assert any(group.turn for group in back.collector.open_groups)
     assert back.collector.turns
     for step in (4, 5, 6):
@@ -230,9 +230,9 @@ def test_a_step_that_waits_for_the_trainer_comes_back_with_its_turns(collector, 
     mixed = collector(Chain())
     mixed.collect(1)
     found = mixed.collect(2)
-    data = inflight.encode(inflight.Between(mixed.state(), (found,)))
+    data = state.encode(state.Between(mixed.state(), (found,)))
 
-    (back,) = inflight.decode(data, problems).waiting
+    (back,) = state.decode(data, problems).waiting
 
     assert [entry.turn for entry in found.groups] == [entry.turn for entry in back.groups]
     assert tree([found]) == tree([back])

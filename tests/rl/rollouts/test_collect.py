@@ -12,10 +12,10 @@ from tasks.engines.chat import load_tokenizer
 from tasks.engines.embedded.rollout import HFRolloutEngine
 from tasks.errors import EngineError, SettingsError
 from tasks.interchange.model_folder import SHIPPED
-from tasks.rl.rollouts.agent_turns import check_turns
-from tasks.rl.rollouts.collect import Collector
-from tasks.rl.rollouts.group_outcomes import CollectedGroup
-from tasks.rl.rollouts.history import MAX_SKIPS
+from tasks.rl.collector import Collector
+from tasks.rl.groups import CollectedGroup
+from tasks.rl.prompts import MAX_SKIPS
+from tasks.rl.turns import check_turns
 
 FREE = EngineSettings(staleness=2, segment_tokens="free")
 CALM = ZeroVarianceSettings(refill_rounds=0)

@@ -14,8 +14,8 @@ from data_schemas.rl_settings import (
 from data_schemas.rollouts import RolloutGroup, ScoredRollout
 from data_schemas.verdicts import response_fault, scored
 from tasks.engines.protocols import TokenScores
-from tasks.rl.rollouts.group_outcomes import CollectedGroup
-from tasks.rl.update.batch import build, scalar_advantages, token_advantages
+from tasks.rl.batch import build, scalar_advantages, token_advantages
+from tasks.rl.groups import CollectedGroup
 
 
 def test_sequences_that_cannot_have_a_gradient_never_reach_the_trainer(settings, entry):

@@ -2,7 +2,7 @@
 
 import contextlib
 import itertools
-import threading
+import sys
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -14,20 +14,16 @@ from data_schemas.rl_settings import RouterReplay
 from data_schemas.rollouts import RolloutGroup, ScoredRollout
 from data_schemas.verdicts import scored
 from tasks.durability import states
-from tasks.engines.chat import load_tokenizer, render_prompt
-from tasks.engines.embedded.rollout import HFRolloutEngine
-from tasks.engines.embedded.trainer import TorchTrainer
+from tasks.durability.preemption import GRACE_S, Termination
 from tasks.engines.protocols import TokenScores
 from tasks.errors import EngineError
-from tasks.rl import loop
-from tasks.rl.durability import state, step_snapshot
-from tasks.rl.rollouts.collect import Collector
-from tasks.rl.rollouts.collected import Collected
-from tasks.rl.rollouts.group_outcomes import CollectedGroup
-from tasks.rl.update.batch import build
-from tasks.rl.update.objective import policy_plan, split
-
-START = state.RunState(step=0, updates=0, code=("code-a",))
+from tasks.rl import step, step_snapshot
+from tasks.rl.batch import build
+from tasks.rl.collector import Collected
+from tasks.rl.groups import CollectedGroup
+from tasks.rl.objective import PolicyLoss, policy_plan, split
+from tasks.rl.phase import train
+from tasks.rl.recipe import PLAIN
 
 
 @dataclass
@@ -74,16 +70,15 @@ def run(settings, tmp_path):
     """A run of engines that note; what the settings change comes in by name."""
 
     def make(trainer=None, engine=None, reference=None, **changes):
-        return loop.Run(
+        return step.Engines(
             settings=settings.model_copy(update=changes),
-            engine=engine or NotingEngine(),
+            recipe=PLAIN,
+            rollout=engine or NotingEngine(),
             trainer=trainer or NotingTrainer(),
             reference=reference,
-            collector=None,
             vocabulary=288,
             canaries=[],
             folder=tmp_path,
-            told_to_stop=threading.Event(),
         )
 
     return make
@@ -125,13 +120,13 @@ REPLAYS = {
 def prepared(now, groups):
     """Batch, old scores and what the updates get."""
     batch = build(now.settings, groups)
-    old = loop.old_scores(now, batch)
+    old = step.old_scores(now, batch)
     rows = split(now.settings, len(batch.owners), 1)
     plan = policy_plan(now.settings, batch, old, rows, vocabulary=288, step=1)
     return (
         batch,
         old,
-        loop.replaying_batch(now, batch, old, torch.zeros(old.entropy_NT.shape), plan),
+        step.replaying_batch(now, batch, old, torch.zeros(old.entropy_NT.shape), plan),
     )
 
 
@@ -157,8 +152,8 @@ def test_the_start_model_scores_with_its_own_routes(run, groups):
 
 def test_every_sequence_is_updated_once_at_a_rate_that_warms_up(run, groups):
     now = run(num_mini_batches=2, learning_rate=8e-3)
-    record, updates, seen = loop.one_step(
-        now, Collected(1, 0, groups), updates=1, probe=0.25, clock=loop.Clock()
+    record, updates, seen = step.one_step(
+        now, Collected(1, 0, groups), updates=1, probe=0.25, clock=step.Clock()
     )
 
     rows = [row for part, _ in now.trainer.updated for row in part]
@@ -186,8 +181,8 @@ def test_a_step_without_a_gradient_updates_nothing_and_still_has_a_record(run, g
         for entry in groups
     ]
     now = run()
-    record, updates, _ = loop.one_step(
-        now, Collected(1, 0, zero_variance), updates=5, probe=0.0, clock=loop.Clock()
+    record, updates, _ = step.one_step(
+        now, Collected(1, 0, zero_variance), updates=5, probe=0.0, clock=step.Clock()
     )
 
     assert ([], 5) == (now.trainer.updated, updates)
@@ -199,15 +194,15 @@ def test_an_engine_that_reports_other_weights_stops_the_run(run):
     now = run(engine=NotingEngine("another digest"))
 
     with pytest.raises(EngineError, match="version 3: the engine has another dige"):
-        loop.sync_weights(now, version=3)
+        step.sync_weights(now, version=3)
 
 
 def test_the_parts_of_a_step_follow_one_another():
-    clock = loop.Clock()
+    clock = step.Clock()
     for name in ("collect", "update"):
         clock.lap(name)
     found = replace(Collected(4, 3, []), rollout_seconds=2.0, reward_seconds=0.5)
-    timing = loop.timing(found, clock)
+    timing = step.timing(found, clock)
 
     assert ["collect", "update", "rollout", "reward"] == list(timing.seconds)
     assert (4, 2.0, 0.5) == (timing.step, timing.seconds["rollout"], timing.seconds["reward"])
@@ -215,63 +210,72 @@ def test_the_parts_of_a_step_follow_one_another():
     assert ["collect", "update"] == list(timing.cpu_seconds)
 
 
-@pytest.fixture
-def real(settings, problems, scorer, tiny_moe, tmp_path):
-    """A run of the embedded engines on the tiny model."""
-    tokenizer = load_tokenizer(tiny_moe)
-    with contextlib.ExitStack() as opened:
-
-        def make(**changes):
-            chosen = settings.model_copy(update=changes)
-            engine = opened.enter_context(contextlib.closing(HFRolloutEngine(tiny_moe)))
-            return loop.Run(
-                settings=chosen,
-                engine=engine,
-                trainer=opened.enter_context(contextlib.closing(TorchTrainer(tiny_moe))),
-                reference=None,
-                collector=Collector(chosen, engine, tokenizer, scorer(), problems),
-                vocabulary=len(tokenizer),
-                canaries=[render_prompt(tokenizer, problems[0].messages)],
-                folder=tmp_path / "state",
-                told_to_stop=threading.Event(),
-            )
-
-        yield make
+STEPS = 3
 
 
-def test_a_step_is_committed_before_its_record_is_yielded(real):
-    now = real(steps=3)
-    with contextlib.closing(loop.steps(now, START, ())) as steps:
+def test_a_generator_that_is_dropped_after_two_steps_leaves_the_third_to_a_new_one(
+    phase_in, scorer, tmp_path
+):
+    phase = phase_in(tmp_path / "dropped", steps=STEPS)
+    with contextlib.closing(train(phase, scorer())) as steps:
         for number, record in enumerate(itertools.islice(steps, 2), start=1):
-            assert (number, number) == (record.report.step, states.newest(now.folder))
+            assert (number, number) == (record.report.step, states.newest(phase.state))
+
+    (third,) = train(phase, scorer())
+
+    whole = list(train(phase_in(tmp_path / "whole", steps=STEPS), scorer()))
+    assert whole[-1].report == third.report
+    assert whole[-1].ledger == third.ledger
 
 
-def test_states_are_committed_as_often_as_set_and_at_the_end(real):
-    now = real(steps=3, commit_every=2)
+def test_states_are_committed_as_often_as_set_and_at_the_end(phase_in, scorer, tmp_path):
+    phase = phase_in(tmp_path, steps=STEPS, commit_every=2)
 
-    assert [0, 2, 3] == [states.newest(now.folder) for _ in loop.steps(now, START, ())]
+    assert [0, 2, 3] == [states.newest(phase.state) for _ in train(phase, scorer())]
 
 
-def test_whoever_must_stop_has_the_step_in_flight_committed(real):
-    now = real(steps=3, commit_every=3)
-    with contextlib.closing(loop.steps(now, START, ())) as steps:
+def test_whoever_must_stop_has_the_step_in_flight_committed(phase_in, scorer, tmp_path):
+    phase, stop = phase_in(tmp_path, steps=STEPS, commit_every=3), Termination(GRACE_S)
+    with contextlib.closing(train(phase, scorer(), stop)) as steps:
         next(steps)
-        assert 0 == states.newest(now.folder)
-        now.told_to_stop.set()
+        assert 0 == states.newest(phase.state)
+        stop.notify()
         next(steps)
 
-    assert 2 == states.newest(now.folder)
+    assert 2 == states.newest(phase.state)
 
 
-def test_the_engine_rolls_out_with_the_weights_of_the_step_before(real):
-    now = real(steps=2)
-    first, second = loop.steps(now, START, ())
+def test_the_engine_rolls_out_with_the_weights_of_the_step_before(phase_in, scorer, tmp_path):
+    phase = phase_in(tmp_path, steps=2)
+    records = list(train(phase, scorer()))
 
-    assert 2 == now.engine.policy_version
-    assert [0.0, 0.0] == [
-        record.report.metrics["rollout/staleness_versions"] for record in (first, second)
-    ]
-    files = step_snapshot.find_snapshots(now.folder, 2)
+    assert [0.0, 0.0] == [one.report.metrics["rollout/staleness_versions"] for one in records]
+    files = step_snapshot.find_snapshots(phase.state, 2)
     one, other = (step_snapshot.decode(file.read_bytes()) for file in files)
     assert one.weights_after == other.weights_before
     assert one.weights_before != one.weights_after
+
+
+def test_from_the_task_to_the_loss_are_at_most_eight_frames(phase_in, scorer, tmp_path):
+    """Of ours: the task's function and its progress bar are two more than the generator's."""
+    seen = []
+
+    def note(frame, event, _):
+        if event == "call" and frame.f_code is PolicyLoss.__call__.__code__:
+            names = []
+            while frame is not None:
+                if "/tasks/" in frame.f_code.co_filename:
+                    names.append(frame.f_code.co_name)
+                frame = frame.f_back
+            seen.append(names)
+
+    steps = train(phase_in(tmp_path, steps=1), scorer())
+    sys.setprofile(note)
+    try:
+        next(steps)
+    finally:
+        sys.setprofile(None)
+        steps.close()
+
+    assert seen
+    assert max(map(len, seen)) + 2 <= 8, seen[0]

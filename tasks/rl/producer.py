@@ -14,8 +14,7 @@ from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 
 from tasks.errors import EngineError
-from tasks.rl.rollouts.collect import Collector
-from tasks.rl.rollouts.collected import Collected
+from tasks.rl.collector import Collected, Collector
 
 
 class Producer:

@@ -1,9 +1,15 @@
-"""One phase of RL from a start model to an exported one, resumable at every step."""
+"""One phase of RL from a start model to an exported one, as a generator of its steps.
+
+    prompts -> rollouts -> one step of training -> commit -> record
+
+It is resumable at every step.
+"""
 
 import contextlib
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import closing
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from pydantic import BaseModel
@@ -28,6 +34,7 @@ from data_schemas.rl_settings import EngineSettings, JudgeKind, RLSettings, Rout
 from tasks.durability import states
 from tasks.durability.preemption import GRACE_S, Termination, listen_for_sigterm
 from tasks.engines.chat import load_tokenizer, render_prompt
+from tasks.engines.lora.canary import check_adapter
 from tasks.engines.lora.factors import describe
 from tasks.engines.lora.peft_files import write_adapter
 from tasks.engines.protocols import RolloutEngine, Trainer
@@ -36,13 +43,13 @@ from tasks.errors import EngineError, Preempted, SettingsError
 from tasks.interchange.ledger_file import write_ledger
 from tasks.rewards.judging import generative_judge
 from tasks.rewards.protocol import Scorer, verifiers_of
-from tasks.rl import loop
-from tasks.rl.durability import inflight, state, step_snapshot
+from tasks.rl import state, step_snapshot
+from tasks.rl.collector import Collector, first_state
+from tasks.rl.ledger import use_metrics
+from tasks.rl.producer import Producer
 from tasks.rl.recipe import PLAIN, Recipe
-from tasks.rl.rollouts.collect import Collector
-from tasks.rl.rollouts.collected import Collected, first_state
-from tasks.rl.rollouts.reuse import Responses, write_responses
-from tasks.rl.update.ledger import use_metrics
+from tasks.rl.reuse import Responses, write_responses
+from tasks.rl.step import Clock, Engines, finished, one_step, sync_weights, timing
 from tasks.store.files import canonical_json, copy_file, sha256_bytes, write_bytes
 
 PROBLEMS_FILE = "graded.parquet"
@@ -124,13 +131,16 @@ def verifiers_in_use(phase: Phase) -> frozenset[str]:
     return drawn | phase.recipe.verifiers
 
 
-def train(
+def train(  # noqa: C901 - the loop, read from top to bottom in one place
     phase: Phase,
     scorer: Scorer,
     stop: Termination | None = None,
     open_engine: OpenEngine = open_rollout,
 ) -> Iterator[state.StepRecord]:
     """Yield the record of every remaining step.
+
+    The state of a step is committed before its record is yielded: the caller may stop after any
+    record, and a new generator continues with the next step.
 
     Args:
         phase: what to do.
@@ -143,104 +153,124 @@ def train(
         Preempted: SIGTERM was received; the step in flight was finished and committed first or,
             with too little time for that, abandoned.
     """
-    if stop is None:
-        with listen_for_sigterm(GRACE_S) as own:
-            yield from train(phase, scorer, own, open_engine)
-        return
-    for line in without_effect(phase.settings):
+    settings, folder = phase.settings, phase.state
+    for line in without_effect(settings):
         logger.warning("%s", line)
-    with contextlib.closing(open_trainer(phase.settings.engines, phase.start)) as trainer:
-        now = state.restore(phase.state, trainer)
-        generated = sum(map(_generated_tokens, state.read_steps(phase.state, now.step)))
-        if not 0 < phase.max_tokens <= generated:
-            yield from _steps(phase, scorer, stop, now, trainer, open_engine)
-
-
-def _steps(
-    phase: Phase,
-    scorer: Scorer,
-    stop: Termination,
-    now: state.RunState,
-    trainer: Trainer,
-    open_engine: OpenEngine,
-) -> Iterator[state.StepRecord]:
-    """Run the steps after `now`, with engines that are closed at the end or on failure."""
-    settings = phase.settings
-    engines = settings.engines
-    between = None
-    if now.step:
-        # A warning, because the curves of the phase come from more than one process.
-        logger.warning("continuing after committed step %d of %d", now.step, settings.steps)
-        data = states.read_file(phase.state, now.step, inflight.FILE)
-        between = inflight.decode(data, phase.problems)
-    if phase.code not in now.code:
-        now = now.model_copy(update={"code": (*now.code, phase.code)})
-    tokenizer = load_tokenizer(phase.start)
     with contextlib.ExitStack() as opened:
-        engine = opened.enter_context(contextlib.closing(open_engine(engines, phase.start)))
-        if engine.num_experts == 0 and settings.router_replay is not RouterReplay.OFF:
-            raise SettingsError(
-                f"router_replay is '{settings.router_replay}', but {phase.start} is a dense model "
-                "without a router; set it to 'off'"
-            )
-        reference = None
-        if settings.loss.auxiliary.kl > 0.0:
-            held = contextlib.closing(open_trainer(engines, phase.start))
-            reference = opened.enter_context(held)
-        start = between.collector if between else first_state(phase.problems, phase.earlier)
-        run = loop.Run(
-            settings=settings,
-            engine=engine,
-            trainer=trainer,
-            reference=reference,
-            collector=Collector(
-                settings, engine, tokenizer, scorer, phase.problems, start, phase.recipe
-            ),
-            recipe=phase.recipe,
-            vocabulary=len(tokenizer),
-            canaries=[
-                render_prompt(tokenizer, problem.messages)
-                for problem in phase.problems[:NUM_CANARIES]
-            ],
-            folder=phase.state,
-            told_to_stop=stop.requested,
+        if stop is None:
+            stop = opened.enter_context(listen_for_sigterm(GRACE_S))
+        trainer = opened.enter_context(closing(open_trainer(settings.engines, phase.start)))
+        now = state.restore(folder, trainer)
+        generated = sum(map(_generated_tokens, state.read_steps(folder, now.step)))
+        if 0 < phase.max_tokens <= generated:
+            return
+        between = _between(phase, now.step)
+        if phase.code not in now.code:
+            now = now.model_copy(update={"code": (*now.code, phase.code)})
+        engine = opened.enter_context(closing(open_engine(settings.engines, phase.start)))
+        engines = _engines(phase, engine, trainer, opened)
+        collector = Collector(
+            settings,
+            engine,
+            load_tokenizer(phase.start),
+            scorer,
+            phase.problems,
+            between.collector,
+            phase.recipe,
         )
-        yield from _run_steps(phase, run, now, between.waiting if between else (), scorer, stop)
-
-
-def _run_steps(
-    phase: Phase,
-    run: loop.Run,
-    now: state.RunState,
-    waiting: tuple[Collected, ...],
-    scorer: Scorer,
-    stop: Termination,
-) -> Iterator[state.StepRecord]:
-    """Drive the loop to its last step, to the phase's tokens, or to SIGTERM."""
-    settings = run.settings
-    generated = sum(map(_generated_tokens, state.read_steps(phase.state, now.step)))
-    if stop.requested.is_set() and now.step < settings.steps:
-        raise Preempted(f"stopped by SIGTERM before step {now.step + 1}")
-    with stop.abandon_late_step():
-        for record in loop.steps(run, now, waiting):
+        if stop.requested.is_set() and now.step < settings.steps:
+            raise Preempted(f"stopped by SIGTERM before step {now.step + 1}")
+        opened.enter_context(stop.abandon_late_step())
+        producer = opened.enter_context(
+            closing(
+                Producer(
+                    collector,
+                    staleness=settings.engines.steps_ahead,
+                    last_step=settings.steps,
+                    waiting=between.waiting,
+                )
+            )
+        )
+        if settings.engines.lora.rank:
+            check_adapter(engine, trainer, engines.vocabulary, now.step)
+        synced = sync_weights(engines, version=now.step)
+        for step in range(now.step + 1, settings.steps + 1):
+            clock = Clock()
+            collected = producer.take(step)
+            if settings.engines.steps_ahead == 0:  # otherwise rollouts are already running
+                engine.sleep()
+            clock.lap("collect")
+            record, updates, seen = one_step(engines, collected, now.updates, synced.gap, clock)
+            producer.settle()
+            clock.lap("wait_for_rollouts")
+            before, synced = synced, sync_weights(engines, version=step)
+            clock.lap("weight_sync")
+            step_snapshot.write_snapshot(
+                folder, replace(seen, weights_before=before.digest, weights_after=synced.digest)
+            )
+            now = now.model_copy(update={"step": step, "updates": updates})
+            record = finished(record, timing(collected, clock), synced, settings)
+            state.write_step(folder, record)
+            due = step % settings.commit_every == 0 or step == settings.steps
+            if due or stop.requested.is_set():
+                between = state.Between(collector.state(), producer.waiting)
+                files = {state.INFLIGHT_FILE: state.encode(between)}
+                state.commit(folder, now, trainer, files)
             yield record
-            step = record.report.step
+            is_committed = states.newest(folder) == step
             # SIGTERM after this step's commit: the next step commits regardless of commit_every.
-            if stop.requested.is_set() and _is_committed(phase, step) and step < settings.steps:
+            if stop.requested.is_set() and is_committed and step < settings.steps:
                 raise Preempted(f"stopped by SIGTERM after committed step {step}")
             if step % settings.rewards.canary_every == 0:
                 scorer.check_canaries(verifiers_in_use(phase))
             generated += _generated_tokens(record)
-            if 0 < phase.max_tokens <= generated and _is_committed(phase, step):
+            if 0 < phase.max_tokens <= generated and is_committed:
                 return
+
+
+def _between(phase: Phase, step: int) -> state.Between:
+    """Return what there is between a committed step and the next one."""
+    if not step:
+        return state.Between(first_state(phase.problems, phase.earlier), ())
+    # A warning, because the curves of the phase come from more than one process.
+    logger.warning("continuing after committed step %d of %d", step, phase.settings.steps)
+    data = states.read_file(phase.state, step, state.INFLIGHT_FILE)
+    return state.decode(data, phase.problems)
+
+
+def _engines(
+    phase: Phase, engine: RolloutEngine, trainer: Trainer, opened: contextlib.ExitStack
+) -> Engines:
+    """Put the engines of a phase together; the start model is held where the loss needs it.
+
+    Raises:
+        SettingsError: routes are to be replayed, but the model is dense.
+    """
+    settings, reference = phase.settings, None
+    if engine.num_experts == 0 and settings.router_replay is not RouterReplay.OFF:
+        raise SettingsError(
+            f"router_replay is '{settings.router_replay}', but {phase.start} is a dense model "
+            "without a router; set it to 'off'"
+        )
+    if settings.loss.auxiliary.kl > 0.0:
+        reference = opened.enter_context(closing(open_trainer(settings.engines, phase.start)))
+    tokenizer = load_tokenizer(phase.start)
+    return Engines(
+        settings=settings,
+        recipe=phase.recipe,
+        rollout=engine,
+        trainer=trainer,
+        reference=reference,
+        vocabulary=len(tokenizer),
+        canaries=[
+            render_prompt(tokenizer, problem.messages) for problem in phase.problems[:NUM_CANARIES]
+        ],
+        folder=phase.state,
+    )
 
 
 def _generated_tokens(record: state.StepRecord) -> int:
     return sum(row.generated_tokens for row in record.ledger)
-
-
-def _is_committed(phase: Phase, step: int) -> bool:
-    return states.newest(phase.state) == step
 
 
 def finish(phase: Phase, model_out: Path, report_out: Path) -> dict[str, float | int | str]:
@@ -252,7 +282,7 @@ def finish(phase: Phase, model_out: Path, report_out: Path) -> dict[str, float |
     Raises:
         EngineError: steps are missing; the phase has to be run again.
     """
-    with contextlib.closing(open_trainer(phase.settings.engines, phase.start)) as trainer:
+    with closing(open_trainer(phase.settings.engines, phase.start)) as trainer:
         last = state.restore(phase.state, trainer)
         records = list(state.read_steps(phase.state, last.step))
         _require_all_steps(phase, records)
@@ -277,8 +307,8 @@ def finish(phase: Phase, model_out: Path, report_out: Path) -> dict[str, float |
     if phase.recipe.plots:
         write_bytes(report_out / PLOTS_FILE, canonical_json(phase.recipe.plots))
     if phase.settings.engines.reuse is Reuse.PREFIX:
-        data = states.read_file(phase.state, last.step, inflight.FILE)
-        left = inflight.decode(data, phase.problems).collector
+        data = states.read_file(phase.state, last.step, state.INFLIGHT_FILE)
+        left = state.decode(data, phase.problems).collector
         write_responses(report_out, left.responses)
     return {
         **describe(rank),

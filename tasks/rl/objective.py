@@ -14,7 +14,7 @@ from tasks.algorithms.losses import table
 from tasks.algorithms.losses.kl import kl_penalty
 from tasks.algorithms.losses.surrogate import Plan, clipped_objective
 from tasks.engines.protocols import TokenBatch, TokenScores
-from tasks.rl.update.batch import StepBatch
+from tasks.rl.batch import StepBatch
 
 
 def split(settings: RLSettings, num_rows: int, step: int) -> tuple[torch.Tensor, ...]:

@@ -28,9 +28,9 @@ from tasks.algorithms.losses.surrogate import Plan
 from tasks.engines.loss_calls import ROW, LossCall
 from tasks.engines.protocols import TokenBatch, TokenScores
 from tasks.errors import DataError
-from tasks.rl.durability import codec, inflight
-from tasks.rl.rollouts.group_outcomes import CollectedGroup
-from tasks.rl.update.batch import StepBatch
+from tasks.rl import codec, state
+from tasks.rl.batch import StepBatch
+from tasks.rl.groups import CollectedGroup
 from tasks.store.files import write_bytes
 
 FOLDER = "snapshots"
@@ -206,7 +206,7 @@ def ratio_scores(snapshot: StepSnapshot) -> TokenScores:
 def encode(snapshot: StepSnapshot) -> bytes:
     """Pack a snapshot into one file of deterministic bytes."""
     rollouts: list[Rollout] = []
-    groups = [inflight.group_out(entry, rollouts) for entry in snapshot.groups]
+    groups = [state.group_out(entry, rollouts) for entry in snapshot.groups]
     arrays, rows = codec.rollout_arrays(rollouts)
     problems = {entry.group.problem.id: entry.group.problem for entry in snapshot.groups}
     meta = {
@@ -243,7 +243,7 @@ def decode(data: bytes) -> StepSnapshot:
             settings=RLSettings.model_validate(meta["settings"]),
             ratio_as_drawn=meta.get("ratio_as_drawn", False),
             vocabulary=meta["vocabulary"],
-            groups=tuple(inflight.group_in(row, problems, rollouts) for row in meta["groups"]),
+            groups=tuple(state.group_in(row, problems, rollouts) for row in meta["groups"]),
             gate=GateRecord.model_validate(meta["gate"]),
             inputs=_part(arrays, "inputs"),
             outputs=_part(arrays, "outputs"),

@@ -23,9 +23,8 @@ from data_schemas.scoring import Scored
 from data_schemas.verdicts import abstain
 from tasks.engines.chat import render_prompt
 from tasks.errors import SettingsError
+from tasks.rl.groups import PARENT_ABSTAINED, CollectedGroup, OpenGroup, scores_vary
 from tasks.rl.recipe import AgentTurns, Memory, Rewarded
-from tasks.rl.rollouts.group_outcomes import PARENT_ABSTAINED, CollectedGroup, scores_vary
-from tasks.rl.rollouts.segments import OpenGroup
 
 
 def check_turns(settings: RLSettings) -> None:

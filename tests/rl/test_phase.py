@@ -27,8 +27,8 @@ from data_schemas.rl_settings import (
 from tasks.engines.embedded.rollout import HFRolloutEngine
 from tasks.engines.select import open_rollout
 from tasks.errors import EngineError, Preempted, SettingsError
-from tasks.rl.durability import state
-from tasks.rl.run import (
+from tasks.rl import state
+from tasks.rl.phase import (
     PROBLEMS_FILE,
     finish,
     read_problems,
@@ -357,7 +357,7 @@ def test_a_fresh_folder_starts_at_step_zero(phase_in, tmp_path):
 
 def test_a_phase_warns_once_of_every_value_without_effect(phase_in, scorer, tmp_path, caplog):
     loss = LossSettings(kind=PolicyLoss.GSPO, clip_low=3e-4, clip_scale=0.1)
-    with caplog.at_level(logging.WARNING, "tasks.rl.run"):
+    with caplog.at_level(logging.WARNING, "tasks.rl.phase"):
         list(train(phase_in(tmp_path, steps=2, loss=loss), scorer()))
 
     assert [

@@ -1,10 +1,15 @@
-"""Scored groups to the trainer's input batch.
+"""Scored groups to the trainer's input batch, and its log-probabilities as drawn.
+
+Where a recipe shaped the prompt of a response, the update may have the problem's own, but the
+mismatch between the engines is that of one prompt: the trainer scores such a response a second
+time, as it was drawn. So neither the gate nor importance weights see the difference between the
+prompts, which is no mismatch.
 
 Letters: P problems, G rollouts per problem, N sequences, T tokens.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import numpy as np
@@ -18,9 +23,9 @@ from tasks.algorithms.losses.table import scales_by_std
 from tasks.algorithms.packing import pad_rows
 from tasks.algorithms.routing import pad_traces
 from tasks.algorithms.zero_variance import rl_zvp_advantages
-from tasks.engines.protocols import TokenBatch, TokenScores
+from tasks.engines.protocols import TokenBatch, TokenScores, Trainer
 from tasks.errors import EngineError
-from tasks.rl.rollouts.group_outcomes import CollectedGroup
+from tasks.rl.groups import CollectedGroup
 
 SIGNED = ("final_answer", "rule_answer")
 """Verifiers whose verdicts 1 and 0 are the rewards +1 and -1 under `rewards.maths = rule`."""
@@ -161,3 +166,37 @@ def token_advantages(settings: RLSettings, batch: StepBatch, old: TokenScores) -
         old.entropy_NT, response_NT, batch.correct_N, alpha=settings.zero_variance.rl_zvp_alpha
     )
     return advantages_NT + zvp_NT * batch.zero_variance_N[:, None]
+
+
+def score_as_drawn(
+    trainer: Trainer,
+    settings: RLSettings,
+    groups: Sequence[CollectedGroup],
+    batch: StepBatch,
+    old: TokenScores,
+) -> TokenScores:
+    """Score the responses to shaped prompts under the prompts that they were drawn with.
+
+    Args:
+        trainer: before the first update of the step.
+        settings: of the phase.
+        groups: those of the training batch.
+        batch: made of them.
+        old: scores of the batch.
+
+    Returns:
+        `old` with these log-probabilities; `old` itself if no prompt was shaped.
+    """
+    items = [groups[place].group.rollouts[sample] for place, sample in batch.owners]
+    rows = [row for row, item in enumerate(items) if item.rollout.bare_prompt is not None]
+    if not rows:
+        return old
+    use_routes = settings.router_replay is RouterReplay.R3
+    drawn = token_batch([items[row] for row in rows], use_routes=use_routes, drawn=True)
+    scores = trainer.score(drawn, temperature=settings.temperature, record_routes=False)
+    logprobs_NT = old.logprobs_NT.clone()
+    part_MT = logprobs_NT[rows]
+    # The same tokens in the same order, at other places.
+    part_MT[batch.tokens.response_NT[rows]] = scores.logprobs_NT[drawn.response_NT]
+    logprobs_NT[rows] = part_MT
+    return replace(old, logprobs_NT=logprobs_NT)

@@ -3,55 +3,300 @@
 A Collector carries state from one step to the next: the positions in the prompt stream and in the
 curriculum, the prompts' records, and unfinished responses. All of it is plain data
 (CollectorState), so that a run resumes exactly from a committed step.
+
+Only training shapes prompts; evaluation and the sequences that compare the engines after a weight
+sync have those of the problems. A sample under a shaped prompt says nothing about how hard its
+problem is: `is_bare` selects those that the records of prompts, skips and the curriculum may count.
 """
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from itertools import groupby
 
+import numpy as np
+from numpy.typing import NDArray
 from transformers import PreTrainedTokenizerBase
 
+from data_schemas.agent_turns import AgentTurn, account_of
 from data_schemas.ledger import GroupOutcome
 from data_schemas.machine_settings import Reuse
 from data_schemas.prompts import Problem
-from data_schemas.rl_settings import RLSettings
+from data_schemas.rl_settings import RLSettings, RouterReplay
 from data_schemas.rollouts import Rollout, RolloutGroup, ScoredRollout
 from data_schemas.scoring import Finished, Scored
+from tasks.algorithms.penalties import overlong_penalty, repetition_penalty, repetition_ratio
+from tasks.algorithms.routing import check_trace
 from tasks.algorithms.scheduling import IN_FLIGHT
+from tasks.engines.chat import render_prompt
 from tasks.engines.protocols import Request, RolloutEngine, Sampling
-from tasks.errors import EngineError
+from tasks.errors import DataError, EngineError
 from tasks.rewards.environments import episodes
 from tasks.rewards.protocol import Scorer
-from tasks.rl.recipe import PLAIN, Recipe
-from tasks.rl.rollouts.agent_turns import TurnQueue, check_turns, excused
-from tasks.rl.rollouts.collected import (
-    Collected,
-    CollectorState,
-    InFlight,
-    Rolled,
-    Skipped,
-    costs_of,
-    first_state,
-    merge_draw,
-)
-from tasks.rl.rollouts.curriculum import CurriculumPosition, after_step, in_band
-from tasks.rl.rollouts.draw import PromptStream
-from tasks.rl.rollouts.group_outcomes import (
+from tasks.rl.groups import (
     CollectedGroup,
+    OpenGroup,
     check_abstentions,
     decide_outcome,
     fill,
+    mean_length,
     num_alive,
+    requests_of,
     solvers,
+    update_group,
 )
-from tasks.rl.rollouts.history import MAX_SKIPS, History
-from tasks.rl.rollouts.neighbours import Neighbours
-from tasks.rl.rollouts.prompts import SamplePrompt, is_bare, runs_of_samples, sample_prompts
-from tasks.rl.rollouts.reuse import NOISE_SEED, EarlierResponses
-from tasks.rl.rollouts.routes import check_routes
-from tasks.rl.rollouts.schedule import draw_metrics, forecast, oldest_first, order_requests
-from tasks.rl.rollouts.segments import OpenGroup, mean_length, requests_of, update_group
-from tasks.rl.rollouts.shaping import penalties
+from tasks.rl.prompts import (
+    MAX_SKIPS,
+    CurriculumPosition,
+    History,
+    Neighbours,
+    PromptRecord,
+    PromptStream,
+    after_step,
+    in_band,
+)
+from tasks.rl.recipe import PLAIN, Memory, PromptShaper, Recipe
+from tasks.rl.reuse import NOISE_SEED, EarlierResponses, Responses
+from tasks.rl.schedule import draw_metrics, forecast, oldest_first, order_requests
+from tasks.rl.turns import TurnQueue, check_turns, excused
+
+
+@dataclass(frozen=True, slots=True)
+class CollectorState:
+    """State of a collector between two steps."""
+
+    position: int
+    records: Mapping[str, PromptRecord]
+    stage: CurriculumPosition
+    open_groups: tuple[OpenGroup, ...]
+    responses: Mapping[str, Responses] = field(default_factory=dict)
+    """By stream; empty without `engines.reuse`."""
+    turns: tuple[AgentTurn, ...] = ()
+    """Waiting turns of other agents than the solver, oldest first."""
+    memory: Memory = field(default_factory=dict)
+    """Of a recipe, from step to step."""
+
+
+def first_state(problems: Sequence[Problem], responses: Mapping[str, Responses]) -> CollectorState:
+    """Begin a phase with the grading of its problems, and responses that it may reuse."""
+    records = History.graded(problems).records()
+    return CollectorState(0, records, CurriculumPosition(), (), responses)
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A prompt that was drawn but not rolled out."""
+
+    problem: Problem
+    round: int
+    outcome: GroupOutcome
+    saved_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class InFlight:
+    """A prompt with responses that continue in the next step."""
+
+    group: OpenGroup
+    new_tokens: int
+    draft_tokens: int
+
+    def after(self, before: "InFlight | None") -> "InFlight":
+        """Add what it took earlier in the same step."""
+        if before is None:
+            return self
+        new, drafted = before.new_tokens, before.draft_tokens
+        return InFlight(self.group, self.new_tokens + new, self.draft_tokens + drafted)
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """Wall-clock time and judge calls of a group in one step."""
+
+    round: int
+    problem_id: str
+    engine_seconds: float
+    verifier_seconds: float
+    judge_calls: int
+
+
+@dataclass(frozen=True, slots=True)
+class Rolled:
+    """Responses of a draw with their verdicts, by group or by group and sample."""
+
+    groups: dict[str, OpenGroup]
+    """With the new responses."""
+    new: dict[str, list[Rollout]]
+    drafted: dict[str, int]
+    """Draft tokens."""
+    scored: dict[tuple[str, int], Scored]
+    metrics: dict[str, float]
+    rollout_seconds: float
+    reward_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Collected:
+    """One step's rollouts. `groups` holds every finished group; outcomes say which train."""
+
+    step: int
+    policy_version: int
+    """Newest policy version that sampled one of its tokens."""
+    groups: list[CollectedGroup]
+    skipped: list[Skipped] = field(default_factory=list)
+    in_flight: list[InFlight] = field(default_factory=list)
+    costs: list[Cost] = field(default_factory=list)
+    metrics: dict[str, float] = field(default_factory=dict)
+    """Deterministic metrics of the schedule."""
+    rollout_seconds: float = 0.0
+    reward_seconds: float = 0.0
+    """Seconds spent waiting for verdicts after the last response had ended."""
+
+    @property
+    def trained(self) -> list[CollectedGroup]:
+        """The groups of the training batch."""
+        return [item for item in self.groups if item.outcome is not GroupOutcome.SURPLUS]
+
+
+def merge_draw(whole: Collected, found: Collected, skipped: list[Skipped]) -> Collected:
+    """Add a draw to the step so far."""
+    return replace(
+        whole,
+        groups=[*whole.groups, *found.groups],
+        skipped=[*whole.skipped, *skipped],
+        in_flight=[*whole.in_flight, *found.in_flight],
+        costs=[*whole.costs, *found.costs],
+        metrics=found.metrics | whole.metrics,
+        rollout_seconds=whole.rollout_seconds + found.rollout_seconds,
+        reward_seconds=whole.reward_seconds + found.reward_seconds,
+    )
+
+
+def costs_of(
+    groups: Sequence[OpenGroup],
+    new: Mapping[str, Sequence[Rollout]],
+    drafted: Mapping[str, int],
+    scored: Mapping[tuple[str, int], Scored],
+    seconds: float,
+) -> list[Cost]:
+    """Divide the rollout time by tokens; verifier time is measured per group."""
+    tokens = {
+        key: drafted[key] + sum(rollout.num_sampled for rollout in rollouts)
+        for key, rollouts in new.items()
+    }
+    rate = seconds / max(1, sum(tokens.values()))
+    mine: dict[str, list[Scored]] = {group.key: [] for group in groups}
+    for (key, _), item in scored.items():
+        mine[key].append(item)
+    return [
+        Cost(
+            round=group.round,
+            problem_id=account_of(group.turn.root, group.turn.agent)
+            if group.turn
+            else group.problem.id,
+            engine_seconds=rate * tokens[group.key],
+            verifier_seconds=sum(item.seconds for item in mine[group.key]),
+            judge_calls=sum(item.judge_calls for item in mine[group.key]),
+        )
+        for group in groups
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class SamplePrompt:
+    """What a sample of a group is drawn under."""
+
+    tokens: NDArray[np.int32]
+    shown: tuple[int, ...] = ()
+    bare: NDArray[np.int32] | None = None
+
+    def note(self, rollout: Rollout) -> Rollout:
+        """Add to a rollout what its prompt showed."""
+        return replace(rollout, shown=self.shown, bare_prompt=self.bare) if self.shown else rollout
+
+
+def is_bare(rollout: Rollout) -> bool:
+    """True if the response was drawn under the prompt of its problem."""
+    return not rollout.shown
+
+
+def sample_prompts(
+    shaper: PromptShaper | None, tokenizer: PreTrainedTokenizerBase, step: int, group: OpenGroup
+) -> list[SamplePrompt]:
+    """Return the prompt of every sample of a group, in order.
+
+    A response that continues keeps the prompt that it began with. A group that answers to other
+    agents is not shaped.
+    """
+    prompts = [
+        SamplePrompt(one.prompt_tokens, one.shown, one.bare_prompt) for one in group.rollouts
+    ]
+    if len(prompts) == group.size:
+        return prompts
+    bare = SamplePrompt(render_prompt(tokenizer, group.problem.messages))
+    if shaper is None or group.turn is not None:
+        return [*prompts, *[bare] * (group.size - len(prompts))]
+    shaped = shaper.shape(group.problem, step=step, group=group.key, size=group.size)
+    for one in shaped[len(prompts) :]:
+        if one is None:
+            prompts.append(bare)
+        else:
+            tokens = render_prompt(tokenizer, one.messages)
+            trained = bare.tokens if shaper.trains_bare else None
+            prompts.append(SamplePrompt(tokens, one.shown, trained))
+    return prompts
+
+
+def runs_of_samples(prompts: Sequence[SamplePrompt]) -> list[tuple[int, int, NDArray[np.int32]]]:
+    """First sample, number of samples and tokens of every run of samples with one prompt.
+
+    Samples of a run share their prefill; a prompt of one sample alone is prefilled for it.
+    """
+    runs, first = [], 0
+    for _, members in groupby(prompts, key=lambda prompt: prompt.tokens.tobytes()):
+        run = list(members)
+        runs.append((first, len(run), run[0].tokens))
+        first += len(run)
+    return runs
+
+
+REPETITION_START = 0.3
+"""rho0, the share of repeated 3-grams without penalty; CompassMax gives no number."""
+REPETITION_CAP = 0.5
+"""Largest repetition penalty; CompassMax gives no number."""
+
+
+def penalties(settings: RLSettings, rollouts: Sequence[Rollout]) -> list[float]:
+    """Compute the shaping of every response: soft overlong plus repetition penalty, both <= 0."""
+    rewards = settings.rewards
+    lengths_N = np.array([rollout.num_sampled for rollout in rollouts], dtype=np.int64)
+    overlong_N = overlong_penalty(
+        lengths_N, max_length=settings.max_new_tokens, buffer=rewards.overlong_buffer
+    )
+    repetition_N = repetition_penalty(
+        np.array([repetition_ratio(rollout.sampled_tokens) for rollout in rollouts]),
+        start=REPETITION_START,
+        weight=rewards.repetition_weight,
+        cap=REPETITION_CAP,
+    )
+    return (rewards.overlong_weight * overlong_N + repetition_N).tolist()
+
+
+def check_routes(settings: RLSettings, rollout: Rollout, num_experts: int) -> None:
+    """Refuse routes that cannot be replayed before anything is trained on them.
+
+    Raises:
+        EngineError: R3 is on and the engine recorded no routes or impossible ones.
+    """
+    if settings.router_replay is not RouterReplay.R3:
+        return
+    if rollout.trace is None:
+        raise EngineError("router_replay is r3 but the rollout engine recorded no routes")
+    length = len(rollout.prompt_tokens) + len(rollout.response_tokens)
+    try:
+        check_trace(rollout.trace, length, num_experts)
+    except DataError as error:
+        raise EngineError(f"the rollout engine recorded impossible routes: {error}") from error
 
 
 class Collector:

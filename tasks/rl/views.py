@@ -11,9 +11,9 @@ from transformers import PreTrainedTokenizerBase
 from data_schemas.rollouts import Rollout, ScoredRollout
 from tasks.live.page import render
 from tasks.live.records import GroupView, Responses, ResponseView, StepView
-from tasks.rl.durability import state, step_snapshot
-from tasks.rl.durability.step_snapshot import StepSnapshot
-from tasks.rl.rollouts.group_outcomes import CollectedGroup
+from tasks.rl import state, step_snapshot
+from tasks.rl.groups import CollectedGroup
+from tasks.rl.step_snapshot import StepSnapshot
 
 DIGITS = 4
 """Decimals of a log-probability on the page."""
