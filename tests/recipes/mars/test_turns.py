@@ -5,15 +5,19 @@ import json
 from pathlib import Path
 
 import pytest
+from flytekit import FlyteContextManager
+from flytekit.core.type_engine import TypeEngine
 
 from data_schemas.ledger import AgentLedgerRow, GroupOutcome
 from data_schemas.machine_settings import Reuse
 from data_schemas.prompts import Domain, Message, Problem, Role
+from data_schemas.recipe import AnyRecipe
 from data_schemas.reports import LEDGER_FILE
 from data_schemas.rl_settings import EngineSettings, RLSettings
 from data_schemas.rollouts import RolloutGroup, ScoredRollout
 from data_schemas.verdicts import abstain, scored
 from tasks.interchange.ledger_file import read_ledger
+from tasks.platform import literals
 from tasks.recipes.mars import correctness
 from tasks.recipes.mars.settings import Agent, Choice, MarsRecipe, Spread
 from tasks.recipes.mars.turns import Mars
@@ -264,3 +268,16 @@ def test_the_canaries_of_the_recipe_are_checked_too(phase_in, tmp_path):
 
     assert {"final_answer"} == verifiers_in_use(plain)
     assert {"final_answer", correctness.NAME} == verifiers_in_use(with_agents)
+
+
+def test_its_settings_reach_the_loop_as_those_of_any_recipe():
+    asked = MarsRecipe(choice=Choice.RANDOM, quotas={Agent.VERIFIER: 2})
+    literals.register()
+    context = FlyteContextManager.current_context()
+    literal = TypeEngine.to_literal(
+        context, asked, MarsRecipe, TypeEngine.to_literal_type(MarsRecipe)
+    )
+    found = TypeEngine.to_python_value(context, literal, AnyRecipe)
+
+    assert asked == MarsRecipe.model_validate(found.model_dump())
+    assert asked.implementation == found.implementation
