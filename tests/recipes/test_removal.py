@@ -74,6 +74,7 @@ def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.timeout(1800)  # imports everything in a fresh process
 @pytest.mark.parametrize(
     "names", [NAMES, *(pytest.param([name], marks=pytest.mark.slow) for name in NAMES)], ids=str
 )

@@ -19,7 +19,7 @@ README = Path(__file__).parents[2] / "tasks" / "rl" / "README.md"
 @pytest.fixture
 def own(tmp_path, monkeypatch):
     """The file that the README shows, in an empty folder."""
-    (text,) = [one for one in re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)]
+    (text,) = re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
     (tmp_path / "my_recipe.py").write_text(text)
     monkeypatch.chdir(tmp_path)
     return AnyRecipe(implementation="my_recipe.py:open_hint")

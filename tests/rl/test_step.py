@@ -14,7 +14,7 @@ from data_schemas.rl_settings import RouterReplay
 from data_schemas.rollouts import RolloutGroup, ScoredRollout
 from data_schemas.verdicts import scored
 from tasks.durability import states
-from tasks.durability.preemption import GRACE_S, Termination
+from tasks.durability.preemption import Termination
 from tasks.engines.protocols import TokenScores
 from tasks.errors import EngineError
 from tasks.rl import step, step_snapshot
@@ -235,7 +235,7 @@ def test_states_are_committed_as_often_as_set_and_at_the_end(phase_in, scorer, t
 
 
 def test_whoever_must_stop_has_the_step_in_flight_committed(phase_in, scorer, tmp_path):
-    phase, stop = phase_in(tmp_path, steps=STEPS, commit_every=3), Termination(GRACE_S)
+    phase, stop = phase_in(tmp_path, steps=STEPS, commit_every=3), Termination(3600.0)
     with contextlib.closing(train(phase, scorer(), stop)) as steps:
         next(steps)
         assert 0 == states.newest(phase.state)
