@@ -35,7 +35,7 @@ class AgentTurn(BaseModel):
 
 def account_of(problem_id: str, agent: str) -> str:
     """Name what a problem's groups of one agent are charged to; the solver's to the problem."""
-    return problem_id if agent is SOLVER else f"{problem_id}#{agent}"
+    return problem_id if agent == SOLVER else f"{problem_id}#{agent}"
 
 
 def turn_key(parent: str, agent: str, sample: int) -> str:

@@ -136,7 +136,7 @@ class TurnQueue:
         waiting = Counter(turn.agent for turn in self._waiting)
         metrics = {"agent/too_long_count": float(self._num_too_long)}
         for agent in recipe.limits.agents:
-            mine = [entry for entry in groups if agent_of(entry) is agent]
+            mine = [entry for entry in groups if agent_of(entry) == agent]
             metrics |= {
                 f"agent/{agent}_{name}": value for name, value in _measure(mine).items()
             } | {f"agent/{agent}_waiting_turns": float(waiting[agent])}

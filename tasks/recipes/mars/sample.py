@@ -68,12 +68,12 @@ def _row(item: Item, messages: tuple[Message, ...]) -> dict[str, object]:
 def _shown(rng: random.Random, agent: Agent, item: Item) -> dict[str, object]:
     """Write one demonstration of an agent."""
     parent = {"parent": Parent.REASONING}
-    if agent is Agent.SOLVER:
+    if agent == Agent.SOLVER:
         return _row(item, _asked(item)) | parent | {"response": item.terse}
     right = rng.random() < 0.5
     solution = item.terse if right else item.hasty
     work, given = _worked(item), item.solution if right else item.blunder
-    if agent is Agent.VERIFIER:
+    if agent == Agent.VERIFIER:
         verdict = "Correct" if right else "Wrong"
         response = respond(f"{work}; {given}", f"It is {item.solution}.\nCorrectness: {verdict}")
         row = _row(item, verifier_input(_asked(item), solution))

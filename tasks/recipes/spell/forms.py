@@ -31,7 +31,7 @@ def taught_prompts(demonstrations: Sequence[Demonstration]) -> dict[str, list[Pr
         agent = agent_of(shown.messages)
         if agent is None:
             continue
-        task = f"/{task_of(shown.messages)}" if agent is Agent.QUESTIONER else ""
+        task = f"/{task_of(shown.messages)}" if agent == Agent.QUESTIONER else ""
         of_form = found.setdefault(f"{agent}{task}", [])
         if len(of_form) < PER_FORM:
             of_form.append(_problem(shown))
